@@ -1,0 +1,5 @@
+"""One folder per robot, and the table of them: a new robot is a folder with ``robot.yaml`` and one line here."""
+
+from __future__ import annotations
+
+ROBOTS = ("biped14", "talos_legs")

@@ -1,0 +1,209 @@
+"""Make ``robot.urdf`` of biped14 from anthropometric tables: ``python -m bipedsim.robots.biped14.anthropometry > robot.urdf``.
+
+Structure: Rengifo, Aoustin, Plestan, Chevallereau 2009, section III and Fig. 8: five rigid links (trunk, thighs, shanks) and two
+rectangular feet connected by fourteen motorised joints. The text does not split the seven joints of a leg; here hip 3, knee 1,
+ankle 3. Hip 3, knee 2 (flexion, then rotation about the shank), ankle 2 is the same kinematic chain: the rotation
+about the shank only changes sides of the shank's mass.
+
+Segments: D. A. Winter, Biomechanics and Motor Control of Human Movement, 4th ed. 2009, Table 4.1 (mass fractions, centres of
+mass, radii of gyration about a transverse axis) and Fig. 4.1 (lengths as fractions of height, after Drillis and Contini).
+Longitudinal radii of thigh and shank: P. de Leva, Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters,
+J. Biomechanics 29(9), 1996, Table 4, males.
+
+Where three joints cross in one point, the two links between them are drive housings: spheres with honest mass. Their mass and inertia
+are taken out of the segment they sit on, so that housing and segment together are exactly the tabulated segment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+TOTAL_MASS = 70.0
+LEG_LENGTH = 0.84
+"""Hip to ankle [m]: thigh 0.245 H + shank 0.246 H (Winter Fig. 4.1) gives the height H below."""
+HEIGHT = LEG_LENGTH / (0.245 + 0.246)
+THIGH_LENGTH = 0.245 * HEIGHT
+SHANK_LENGTH = 0.246 * HEIGHT
+ANKLE_HEIGHT = 0.039 * HEIGHT
+TRUNK_LENGTH = (0.818 - 0.530) * HEIGHT
+"""Greater trochanter to glenohumeral joint [m]."""
+SHOULDER_BREADTH = 0.259 * HEIGHT
+TRUNK_DEPTH = 0.24
+HIP_HALF_SPACING = 0.085
+FOOT_LENGTH, FOOT_WIDTH, HEEL_TO_ANKLE = 0.24, 0.13, 0.08
+
+TRUNK_FRACTION, THIGH_FRACTION, SHANK_FRACTION, FOOT_FRACTION = 0.678, 0.100, 0.0465, 0.0145
+"""Of the total mass; the trunk is Winter's HAT: head, arms and trunk."""
+
+HIP_HOUSING_MASS, HIP_HOUSING_RADIUS = 0.5, 0.05
+ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS = 0.2, 0.04
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body: mass [kg], centre of mass (3,) [m], inertia (3, 3) about the centre of mass [kg.m^2]."""
+
+    mass: float
+    centre: Array
+    inertia: Array
+
+    def about(self, point: Array) -> Array:
+        """Return the inertia (3, 3) about ``point``."""
+        r = self.centre - point
+        return self.inertia + self.mass * (r @ r * np.eye(3) - np.outer(r, r))
+
+
+def minus(whole: Body, part: Body) -> Body:
+    """Return ``whole`` without ``part``, both in one frame."""
+    mass = whole.mass - part.mass
+    centre = (whole.mass * whole.centre - part.mass * part.centre) / mass
+    rest = Body(mass, centre, np.zeros((3, 3)))
+    return Body(mass, centre, whole.about(centre) - part.about(centre) - rest.about(centre))
+
+
+def sphere(mass: float, radius: float, centre: tuple[float, float, float]) -> Body:
+    """Return a homogeneous sphere."""
+    return Body(mass, np.array(centre), 0.4 * mass * radius**2 * np.eye(3))
+
+
+def trunk() -> Body:
+    """Winter's HAT above the hips; across the trunk, the breadth of an elliptic cylinder adds to roll and gives yaw."""
+    mass = TRUNK_FRACTION * TOTAL_MASS
+    pitch = mass * (0.496 * TRUNK_LENGTH) ** 2
+    half_breadth, half_depth = SHOULDER_BREADTH / 2, TRUNK_DEPTH / 2
+    roll = pitch + mass * (half_breadth**2 - half_depth**2) / 4
+    yaw = mass * (half_breadth**2 + half_depth**2) / 4
+    return Body(mass, np.array([0.0, 0.0, 0.626 * TRUNK_LENGTH]), np.diag([roll, pitch, yaw]))
+
+
+def limb(fraction: float, length: float, transverse: float, longitudinal: float) -> Body:
+    """Return a limb segment hanging from its proximal joint; thigh and shank both have their centre of mass at 0.433."""
+    mass = fraction * TOTAL_MASS
+    across, along = mass * (transverse * length) ** 2, mass * (longitudinal * length) ** 2
+    return Body(mass, np.array([0.0, 0.0, -0.433 * length]), np.diag([across, across, along]))
+
+
+def thigh() -> Body:
+    """Return the whole thigh in the hip frame."""
+    return limb(THIGH_FRACTION, THIGH_LENGTH, 0.323, 0.149)
+
+
+def shank() -> Body:
+    """Return the whole shank in the knee frame."""
+    return limb(SHANK_FRACTION, SHANK_LENGTH, 0.302, 0.103)
+
+
+def foot() -> Body:
+    """Return the foot in the ankle frame: a homogeneous box below the ankle, because the foot is a rectangular block."""
+    mass = FOOT_FRACTION * TOTAL_MASS
+    x, y, z = FOOT_LENGTH, FOOT_WIDTH, ANKLE_HEIGHT
+    inertia = np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) * mass / 12
+    return Body(mass, np.array([FOOT_LENGTH / 2 - HEEL_TO_ANKLE, 0.0, -ANKLE_HEIGHT / 2]), inertia)
+
+
+def _numbers(values: Array | list[float]) -> str:
+    return " ".join(f"{v:.9g}" for v in np.asarray(values) + 0.0)
+
+
+def _link(name: str, body: Body, visual: str = "", at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> str:
+    i = body.inertia
+    lines = [
+        f'  <link name="{name}">',
+        "    <inertial>",
+        f'      <origin xyz="{_numbers(body.centre)}" rpy="0 0 0"/>',
+        f'      <mass value="{body.mass:.9g}"/>',
+        f'      <inertia ixx="{i[0, 0]:.9g}" ixy="0" ixz="0" iyy="{i[1, 1]:.9g}" iyz="0" izz="{i[2, 2]:.9g}"/>',
+        "    </inertial>",
+    ]
+    if visual:
+        shape = f"<geometry>{visual}</geometry>"
+        origin = f'<origin xyz="{_numbers(list(at))}" rpy="0 0 0"/>'
+        lines += [f'    <visual>{origin}{shape}<material name="{"light" if "foot" in name else "dark"}"/></visual>']
+        lines += [f"    <collision>{origin}{shape}</collision>"]
+    return "\n".join([*lines, "  </link>"])
+
+
+def _joint(name: str, parent: str, child: str, xyz: list[float], axis: str, limit: tuple[float, float, float, float]) -> str:
+    lower, upper, effort, velocity = limit
+    return (
+        f'  <joint name="{name}" type="revolute">\n    <parent link="{parent}"/>\n    <child link="{child}"/>\n'
+        f'    <origin xyz="{_numbers(xyz)}" rpy="0 0 0"/>\n    <axis xyz="{axis}"/>\n'
+        f'    <limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="{velocity}"/>\n  </joint>'
+    )
+
+
+def _fixed(name: str, parent: str, xyz: list[float]) -> str:
+    return (
+        f'  <link name="{name}"/>\n  <joint name="{name}_fixed" type="fixed"><parent link="{parent}"/><child link="{name}"/>'
+        f'<origin xyz="{_numbers(xyz)}" rpy="0 0 0"/></joint>'
+    )
+
+
+def _leg(side: str) -> list[str]:
+    left = side == "left"
+    sign, s = (1.0, "l") if left else (-1.0, "r")
+    hip = sphere(HIP_HOUSING_MASS, HIP_HOUSING_RADIUS, (0.0, 0.0, 0.0))
+    ankle = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, 0.0))
+    ankle_of_shank = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, -SHANK_LENGTH))
+    thigh_rest = minus(minus(thigh(), hip), hip)
+    shank_rest = minus(minus(shank(), ankle_of_shank), ankle_of_shank)
+    hip_ball, ankle_ball = f'<sphere radius="{HIP_HOUSING_RADIUS}"/>', f'<sphere radius="{ANKLE_HOUSING_RADIUS}"/>'
+    thigh_rod = f'<cylinder radius="0.06" length="{THIGH_LENGTH:.9g}"/>'
+    shank_rod = f'<cylinder radius="0.045" length="{SHANK_LENGTH:.9g}"/>'
+    block = f'<box size="{FOOT_LENGTH} {FOOT_WIDTH} {ANKLE_HEIGHT:.9g}"/>'
+    x_foot = FOOT_LENGTH / 2 - HEEL_TO_ANKLE
+    inward, outward = 0.4, 0.8
+    yaw = (-inward, outward) if left else (-outward, inward)
+    roll = (-0.35, 0.6) if left else (-0.6, 0.35)
+    tilt = (-0.5, 0.5)
+    return [
+        _link(f"{s}_hip_yaw_link", hip, hip_ball),
+        _joint(f"{s}_hip_yaw", "base_link", f"{s}_hip_yaw_link", [0.0, sign * HIP_HALF_SPACING, 0.0], "0 0 1", (*yaw, 100.0, 3.87)),
+        _link(f"{s}_hip_roll_link", hip),
+        _joint(f"{s}_hip_roll", f"{s}_hip_yaw_link", f"{s}_hip_roll_link", [0.0] * 3, "1 0 0", (*roll, 160.0, 5.8)),
+        _link(f"{s}_thigh", thigh_rest, thigh_rod, (0.0, 0.0, -THIGH_LENGTH / 2)),
+        _joint(f"{s}_hip_pitch", f"{s}_hip_roll_link", f"{s}_thigh", [0.0] * 3, "0 1 0", (-2.1, 0.7, 160.0, 5.8)),
+        _link(f"{s}_shank", shank_rest, shank_rod, (0.0, 0.0, -SHANK_LENGTH / 2)),
+        _joint(f"{s}_knee", f"{s}_thigh", f"{s}_shank", [0.0, 0.0, -THIGH_LENGTH], "0 1 0", (0.0, 2.6, 300.0, 7.0)),
+        _link(f"{s}_ankle_yaw_link", ankle, ankle_ball),
+        _joint(f"{s}_ankle_yaw", f"{s}_shank", f"{s}_ankle_yaw_link", [0.0, 0.0, -SHANK_LENGTH], "0 0 1", (*yaw, 100.0, 3.87)),
+        _link(f"{s}_ankle_pitch_link", ankle),
+        _joint(f"{s}_ankle_pitch", f"{s}_ankle_yaw_link", f"{s}_ankle_pitch_link", [0.0] * 3, "0 1 0", (-1.3, 0.77, 160.0, 5.8)),
+        _link(f"{s}_foot", foot(), block, (x_foot, 0.0, -ANKLE_HEIGHT / 2)),
+        _joint(f"{s}_ankle_roll", f"{s}_ankle_pitch_link", f"{s}_foot", [0.0] * 3, "1 0 0", (*tilt, 100.0, 4.8)),
+        _fixed(f"{s}_ankle", f"{s}_foot", [0.0] * 3),
+        _fixed(f"{s}_sole", f"{s}_foot", [0.0, 0.0, -ANKLE_HEIGHT]),
+    ]
+
+
+def make_urdf() -> str:
+    """Return the text of ``robot.urdf``."""
+    heading = "\n".join(f"  {line}".rstrip() for line in (__doc__ or "").strip().splitlines()).replace("--", "-")
+    body = trunk()
+    block = f'<box size="{TRUNK_DEPTH} {SHOULDER_BREADTH:.9g} {TRUNK_LENGTH:.9g}"/>'
+    return "\n".join([
+        '<?xml version="1.0"?>',
+        "<!-- Generated, do not edit.",
+        heading,
+        "  Effort and velocity limits: the legs of PAL Robotics' Talos (talos_reduced.urdf of example-robot-data), an adult-sized",
+        "  torque-controlled biped; the ankle yaw has those of the hip yaw.",
+        "-->",
+        '<robot name="biped14">',
+        '  <material name="dark"><color rgba="0.25 0.3 0.4 1"/></material>',
+        '  <material name="light"><color rgba="0.8 0.8 0.75 1"/></material>',
+        _link("base_link", body, block, (0.0, 0.0, TRUNK_LENGTH / 2)),
+        _fixed("imu_link", "base_link", [0.0, 0.0, 0.1]),
+        *_leg("left"),
+        *_leg("right"),
+        "</robot>",
+        "",
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    print(make_urdf(), end="")

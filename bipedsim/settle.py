@@ -1,0 +1,129 @@
+"""Standing on flat ground: the base pose for given joints, and the joints that make standing possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.sole import Sole
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-12
+"""Largest residual [m or rad] of a solved posture."""
+TILT_WEIGHT = 100.0
+"""Tilting the trunk by an angle costs as much as ten times that angle in a joint: people bend the ankles first."""
+
+
+def _sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> list[pin.SE3]:
+    pin.forwardKinematics(model, data, q)
+    return [data.oMi[s.joint_id] * s.placement_joint_sole for s in soles]
+
+
+def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
+    """Return ``q`` with the free-flyer base moved so that the sole vertices lie on z = 0, in the least-squares sense.
+
+    The plane of least squared distances to all vertices becomes the ground, the mean heading of the soles becomes +x and the mean of
+    the sole centres the origin. One point leaves the attitude to the sole's normal, points on one line leave the roll to it.
+    """
+    data = model.createData()
+    q = q.copy()
+    q[:7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    placements = _sole_placements(model, data, soles, q)
+    points = np.vstack([s.vertices_joint @ data.oMi[s.joint_id].rotation.T + data.oMi[s.joint_id].translation for s in soles])
+    up = np.sum([m.rotation[:, 2] for m in placements], axis=0)
+    heading = np.sum([m.rotation[:, 0] for m in placements], axis=0)
+    spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=True)[1:]
+    extent = np.append(spread, np.zeros(3))
+    if extent[1] > 1e-9:
+        normal = axes[2] * (1.0 if axes[2] @ up >= 0.0 else -1.0)
+    elif extent[0] > 1e-9:
+        normal = up - axes[0] * (axes[0] @ up)
+    else:
+        normal = up
+    z = normal / np.linalg.norm(normal)
+    x = heading - z * (z @ heading)
+    x /= np.linalg.norm(x)
+    rotation = np.vstack([x, np.cross(z, x), z])
+    centres = [m.act(np.append(s.centre, 0.0)) for m, s in zip(placements, soles, strict=True)]
+    origin = np.mean(centres, axis=0)
+    origin -= z * (z @ (origin - points.mean(axis=0)))
+    q[:7] = pin.SE3ToXYZQUAT(pin.SE3(rotation, -rotation @ origin))
+    return q
+
+
+def support_centre(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
+    """Return the mean (3,) of the sole centres in the world [m]."""
+    placements = _sole_placements(model, model.createData(), soles, q)
+    return np.mean([m.act(np.append(s.centre, 0.0)) for m, s in zip(placements, soles, strict=True)], axis=0)
+
+
+def _residual(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> tuple[Array, Array]:
+    """Height and tilt of each sole, then the CoM over the support centre, with their Jacobian in the tangent space."""
+    pin.computeJointJacobians(model, data, q)
+    com = pin.centerOfMass(model, data, q)
+    j_com = pin.jacobianCenterOfMass(model, data, q)
+    values: list[float] = []
+    rows: list[Array] = []
+    offset, j_offset = com[:2].copy(), j_com[:2].copy()
+    for sole in soles:
+        m = data.oMi[sole.joint_id] * sole.placement_joint_sole
+        centre = m.act(np.append(sole.centre, 0.0))
+        jacobian = pin.getJointJacobian(model, data, sole.joint_id, pin.LOCAL_WORLD_ALIGNED)
+        linear = jacobian[:3] - pin.skew(centre - data.oMi[sole.joint_id].translation) @ jacobian[3:]
+        offset -= centre[:2] / len(soles)
+        j_offset -= linear[:2] / len(soles)
+        values.append(centre[2])
+        rows.append(linear[2])
+        span = sole.vertices - sole.centre
+        directions = np.linalg.svd(span)[2][: min(sole.n_vertices - 1, 2)]
+        for d in directions:
+            axis = m.rotation[:, :2] @ d
+            values.append(axis[2])
+            rows.append(axis[1] * jacobian[3] - axis[0] * jacobian[4])
+    return np.concatenate([values, offset]), np.vstack([*rows, j_offset])
+
+
+def stand(model: pin.Model, soles: Sequence[Sole], q: Array, max_iterations: int = 100) -> Array | None:
+    """Return the standing posture nearest to ``q``: soles flat on z = 0, CoM over the centre of the support, joints in their limits.
+
+    Minimises the squared joint angles from ``q`` and the tilt of the base from where ``q`` has it, under these equalities, by Newton
+    steps on the KKT system; joints that leave their limits are pinned there one after the other.
+
+    Returns:
+        The configuration (nq,), or None where there is no such posture near ``q``.
+    """
+    data = model.createData()
+    start = place_base(model, soles, q)
+    base, nv = 6, model.nv
+    lower, upper = model.lowerPositionLimit[7:], model.upperPositionLimit[7:]
+    weight = np.diag(np.concatenate([np.zeros(3), np.full(3, TILT_WEIGHT), np.ones(nv - base)]))
+    attitude = pin.XYZQUATToSE3(start[:7]).rotation
+    pinned: dict[int, float] = {}
+    for _ in range(nv - base + 1):
+        q = start.copy()
+        for _ in range(max_iterations):
+            value, jacobian = _residual(model, data, soles, q)
+            if pinned:
+                value = np.append(value, [q[7 + i] - target for i, target in pinned.items()])
+                jacobian = np.vstack([jacobian, np.eye(nv)[[base + i for i in pinned]]])
+            tilt = pin.log3(attitude.T @ pin.XYZQUATToSE3(q[:7]).rotation)
+            away = np.concatenate([np.zeros(3), tilt, q[7:] - start[7:]])
+            m = len(value)
+            kkt = np.block([[weight, jacobian.T], [jacobian, np.zeros((m, m))]])
+            step = np.linalg.lstsq(kkt, -np.concatenate([weight @ away, value]), rcond=1e-13)[0][:nv]
+            step *= min(1.0, 0.3 / max(float(np.abs(step).max()), 1e-12))
+            q = pin.integrate(model, q, step)
+            if np.abs(step).max() < 1e-10 and np.abs(value).max() < CLOSED:
+                break
+        else:
+            return None
+        outside = np.maximum(lower - q[7:], q[7:] - upper)
+        worst = int(np.argmax(outside))
+        if outside[worst] <= 1e-12:
+            return place_base(model, soles, q)
+        pinned[worst] = float(lower[worst] if q[7 + worst] < lower[worst] else upper[worst])
+    return None

@@ -1,0 +1,143 @@
+"""Sole: the convex polygon of a foot that may touch the ground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.errors import ConfigError
+
+Array = NDArray[np.float64]
+
+SHORTEST_EDGE = 1e-4
+"""Edges [m] below this are a mistake in the data, not a sole."""
+CONTAINS_TOLERANCE = 1e-9
+"""Width [m] of the boundary that still counts as inside."""
+
+
+def checked_polygon(vertices: Any, where: str) -> Array:
+    """Return ``vertices`` as a strictly convex counter-clockwise polygon.
+
+    A clockwise polygon is turned round and keeps its vertex 0: both orders name the same sole. Everything else that is no strictly
+    convex polygon is refused, because contact modes are numbered by vertex and a repaired polygon would number them anew.
+
+    Args:
+        vertices: (N, 2) in the sole frame [m]; N = 1 is a point foot, N = 2 a blade.
+        where: File and key, for messages.
+
+    Raises:
+        ConfigError: Wrong shape, not finite, an edge shorter than 0.1 mm, collinear or self-intersecting vertices, not convex.
+    """
+    try:
+        points = np.array(vertices, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where} = {vertices!r} must be a list of [x, y] pairs in metres") from error
+    if points.ndim != 2 or points.shape[0] < 1 or points.shape[1] != 2:
+        raise ConfigError(f"{where} = {vertices!r} must be a list of [x, y] pairs in metres, got shape {points.shape}")
+    if not np.isfinite(points).all():
+        raise ConfigError(f"{where} = {vertices!r} must be finite")
+    n = len(points)
+    if n == 1:
+        return points
+    edges = np.roll(points, -1, axis=0) - points
+    lengths = np.hypot(edges[:, 0], edges[:, 1])
+    shortest = int(np.argmin(lengths))
+    if lengths[shortest] < SHORTEST_EDGE:
+        raise ConfigError(
+            f"{where}: vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart; drop one of them"
+        )
+    if n == 2:
+        return points
+    directions = edges / lengths[:, None]
+    after = np.roll(directions, -1, axis=0)
+    sines = directions[:, 0] * after[:, 1] - directions[:, 1] * after[:, 0]
+    cosines = np.einsum("ij,ij->i", directions, after)
+    turning = float(np.sum(np.arctan2(sines, cosines)))
+    if turning < 0.0:
+        reverse = np.roll(points[::-1], 1, axis=0)
+        return checked_polygon(reverse, where)
+    straight = np.flatnonzero(np.abs(sines) < 1e-6)
+    if len(straight):
+        corner = (int(straight[0]) + 1) % n
+        raise ConfigError(f"{where}: vertex {corner} lies on the line through its neighbours; drop it (degenerate polygon)")
+    if (sines < 0.0).any():
+        corner = (int(np.flatnonzero(sines < 0.0)[0]) + 1) % n
+        raise ConfigError(
+            f"{where}: not convex at vertex {corner} {points[corner].tolist()}; give the convex hull, in order around the sole"
+        )
+    if turning > 3.0 * np.pi:
+        raise ConfigError(f"{where}: the polygon intersects itself; give the vertices in order around the sole")
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class Sole:
+    """A planar convex polygon fixed to a link, with the friction of its contact.
+
+    Attributes:
+        name: Name of the foot, such as ``"left"``.
+        frame: URDF frame that the sole frame is placed in.
+        joint_id: pinocchio index of the joint that carries the foot.
+        placement_joint_sole: Sole frame in the frame of that joint; z is the normal pointing up into the foot.
+        vertices: (N, 2) [m] in the sole frame, strictly convex, counter-clockwise seen from +z. N = 1 is a point, N = 2 a blade.
+        friction_static: Coulomb coefficient while sticking.
+        friction_dynamic: Coulomb coefficient while sliding, not above ``friction_static``.
+    """
+
+    name: str
+    frame: str
+    joint_id: int
+    placement_joint_sole: pin.SE3
+    vertices: Array
+    friction_static: float
+    friction_dynamic: float
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices N."""
+        return len(self.vertices)
+
+    @property
+    def centre(self) -> Array:
+        """(2,) mean of the vertices [m], in the sole frame."""
+        return self.vertices.mean(axis=0)
+
+    @property
+    def vertices_joint(self) -> Array:
+        """(N, 3) vertices [m] in the frame of the parent joint."""
+        flat = np.column_stack([self.vertices, np.zeros(self.n_vertices)])
+        placement = self.placement_joint_sole
+        return flat @ placement.rotation.T + placement.translation
+
+    def margin(self, cop: ArrayLike) -> Any:
+        """Signed distance [m] from ``cop`` to the boundary, positive inside; of a point or a blade at most 0.
+
+        Args:
+            cop: (..., 2) centre of pressure in the sole frame [m]; NaN gives NaN.
+
+        Returns:
+            float for one point, else an array of shape (...).
+        """
+        p = np.asarray(cop, dtype=np.float64)
+        start = self.vertices
+        edge = np.roll(start, -1, axis=0) - start
+        offset = p[..., None, :] - start
+        squared = np.maximum(np.einsum("ij,ij->i", edge, edge), 1e-300)
+        along = np.clip(np.einsum("...ij,ij->...i", offset, edge) / squared, 0.0, 1.0)
+        gap = offset - along[..., None] * edge
+        distance = np.sqrt(np.einsum("...ij,...ij->...i", gap, gap)).min(axis=-1)
+        if self.n_vertices > 2:
+            left_of = edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0]
+            distance = np.where((left_of >= 0.0).all(axis=-1), distance, -distance)
+        else:
+            distance = -distance
+        return float(distance) if p.ndim == 1 else distance
+
+    def contains(self, cop: ArrayLike) -> Any:
+        """Whether ``cop`` (..., 2) [m] in the sole frame is in the polygon or within 1 nm of it; NaN is not."""
+        inside = np.asarray(self.margin(cop)) >= -CONTAINS_TOLERANCE
+        return bool(inside) if inside.ndim == 0 else inside

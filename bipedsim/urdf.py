@@ -1,0 +1,160 @@
+"""URDF text -> pinocchio model, with every defect said in words before C++ meets it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.errors import ConfigError, UnknownNameError
+
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+MOVABLE = ("revolute", "prismatic")
+INERTIA_TOLERANCE = 1e-3
+"""Slack of the triangle inequality, relative to the trace: CAD exports round to three or four digits."""
+
+
+def _float(element: ElementTree.Element, key: str, where: str) -> float:
+    text = element.get(key)
+    if text is None:
+        raise ConfigError(f"{where}: <{element.tag}> has no {key}")
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise ConfigError(f"{where}: <{element.tag}> {key} = {text!r} is no number") from error
+    if not np.isfinite(value):
+        raise ConfigError(f"{where}: <{element.tag}> {key} = {text!r} is not finite")
+    return value
+
+
+def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
+    names = [element.get("name", "") for element in root.findall(tag)]
+    for name in names:
+        if not name:
+            raise ConfigError(f"{path}: a <{tag}> has no name")
+        if names.count(name) > 1:
+            raise ConfigError(f"{path}: {tag} {name!r} appears {names.count(name)} times; names must be unique")
+    return names
+
+
+def _check_inertial(link: ElementTree.Element, path: Path) -> None:
+    inertial = link.find("inertial")
+    if inertial is None:
+        return
+    where = f"{path}: link {link.get('name')!r}"
+    mass_element, element = inertial.find("mass"), inertial.find("inertia")
+    if mass_element is None or element is None:
+        raise ConfigError(f"{where}: <inertial> needs <mass> and <inertia>")
+    mass = _float(mass_element, "value", where)
+    xx, xy, xz, yy, yz, zz = (_float(element, k, where) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    if mass < 0.0:
+        raise ConfigError(f"{where}: mass = {mass} kg is negative")
+    moments = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    slack = INERTIA_TOLERANCE * abs(moments).sum()
+    if mass == 0.0 and abs(moments).max() > 0.0:
+        raise ConfigError(f"{where}: inertia without mass")
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
+        raise ConfigError(
+            f"{where}: inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
+            f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two"
+        )
+
+
+def _check_joint(joint: ElementTree.Element, links: list[str], overrides: Mapping[str, Callable[[str], bool]], path: Path) -> None:
+    name = joint.get("name", "")
+    where = f"{path}: joint {name!r}"
+    kind = joint.get("type", "")
+    if kind not in JOINT_TYPES:
+        raise UnknownNameError("joint type", kind, JOINT_TYPES, where)
+    for end in ("parent", "child"):
+        element = joint.find(end)
+        link = "" if element is None else element.get("link", "")
+        if link not in links:
+            raise UnknownNameError(f"{end} link", link, links, where)
+    if kind not in MOVABLE:
+        return
+    limit = joint.find("limit")
+    if limit is None:
+        limit = ElementTree.SubElement(joint, "limit")
+    for key in ("effort", "velocity"):
+        if limit.get(key) is None:
+            if not overrides[f"{key}_limit"](name):
+                raise ConfigError(
+                    f"{where} has no {key} limit; write <limit {key}=...> there or `{key}_limit: {{{name}: ...}}` in robot.yaml"
+                )
+            limit.set(key, "0")
+        _float(limit, key, where)
+    for key in ("lower", "upper"):
+        if limit.get(key) is not None:
+            _float(limit, key, where)
+        elif not overrides["position_limit"](name):
+            raise ConfigError(
+                f"{where} has no {key} limit; write <limit {key}=...> there or `position_limit: {{{name}: [lower, upper]}}` in robot.yaml"
+            )
+
+
+@contextmanager
+def _captured_stderr() -> Iterator[list[str]]:
+    """Collect what C++ prints to file descriptor 2, so that it can be part of an error message."""
+    lines: list[str] = []
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as sink:
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield lines
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            sink.seek(0)
+            text = sink.read().decode(errors="replace").splitlines()
+            lines += [line.removeprefix("Error:").strip() for line in text if line.startswith("Error:")]
+
+
+def read_urdf(path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[str], bool]]) -> tuple[pin.Model, str]:
+    """Read ``path`` into a model with every joint of the file.
+
+    Args:
+        path: The URDF file; meshes are not read.
+        free_flyer: Whether the root link floats or is welded to the world.
+        overrides: ``effort_limit``, ``velocity_limit`` and ``position_limit``: whether robot.yaml has that of a joint.
+
+    Returns:
+        The model and the text of the file.
+
+    Raises:
+        ConfigError: What is wrong with the file, by link or joint.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        root = ElementTree.fromstring(text.encode())
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ElementTree.ParseError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid XML: {error}") from error
+    if root.tag != "robot":
+        raise ConfigError(f"{path}: the root element is <{root.tag}>, a URDF has <robot>")
+    links = _names(root, "link", path)
+    _names(root, "joint", path)
+    for link in root.findall("link"):
+        _check_inertial(link, path)
+    for joint in root.findall("joint"):
+        _check_joint(joint, links, overrides, path)
+    xml = ElementTree.tostring(root, encoding="unicode")
+    with _captured_stderr() as printed:
+        try:
+            model = pin.buildModelFromXML(xml, pin.JointModelFreeFlyer()) if free_flyer else pin.buildModelFromXML(xml)
+        except (ValueError, RuntimeError) as error:
+            failure: Exception | None = error
+        else:
+            failure = None
+    if failure is not None:
+        raise ConfigError(f"{path}: not a valid URDF: {'; '.join(printed) or failure}") from failure
+    return model, text
