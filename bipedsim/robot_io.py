@@ -1,0 +1,68 @@
+"""What a controller receives and what it returns, the same on a robot and on the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(slots=True, eq=False)
+class Observation:
+    """Measurements of one control tick: nothing in here needs ground truth.
+
+    The producer owns the arrays and overwrites them at the next tick; ``copy()`` what must last.
+
+    Attributes:
+        t: Time stamp of the measurements [s].
+        joint_position: (nu,) [rad], in the order of ``Robot.joint_names``.
+        joint_velocity: (nu,) [rad/s].
+        joint_effort: (nu,) [N.m], torque applied over the step that led here.
+        imu_orientation: (4,) quaternion x y z w of the IMU frame in the world.
+        imu_angular_velocity: (3,) [rad/s], in the IMU frame.
+        imu_linear_acceleration: (3,) [m/s^2], specific force in the IMU frame: +g along the upward axis at rest (REP-145).
+        foot_wrench: (n_feet, 6) force [N] then torque [N.m] of the ground on the foot as the ankle sensor feels it,
+            in the ankle frame: standing gives sum f_z = weight above the ankles.
+    """
+
+    t: float
+    joint_position: Array
+    joint_velocity: Array
+    joint_effort: Array
+    imu_orientation: Array
+    imu_angular_velocity: Array
+    imu_linear_acceleration: Array
+    foot_wrench: Array
+
+    @classmethod
+    def zeros(cls, nu: int, n_feet: int) -> Observation:
+        """Return an observation at rest: zeros, and the identity quaternion."""
+        return cls(
+            t=0.0,
+            joint_position=np.zeros(nu),
+            joint_velocity=np.zeros(nu),
+            joint_effort=np.zeros(nu),
+            imu_orientation=np.array([0.0, 0.0, 0.0, 1.0]),
+            imu_angular_velocity=np.zeros(3),
+            imu_linear_acceleration=np.zeros(3),
+            foot_wrench=np.zeros((n_feet, 6)),
+        )
+
+    def copy(self) -> Observation:
+        """Return an independent copy."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Observation(**{k: v if isinstance(v, float) else v.copy() for k, v in values.items()})
+
+
+@dataclass(slots=True, eq=False)
+class Command:
+    """What a controller asks of the joints.
+
+    Attributes:
+        tau_joint: (nu,) torque [N.m], in the order of ``Robot.joint_names``.
+    """
+
+    tau_joint: Array

@@ -1,0 +1,279 @@
+"""The simulator: joint torques in, observations out. No clock, no threads, no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.contact import make_contact_model
+from bipedsim.contact.base import ContactModel, ContactResult
+from bipedsim.dynamics import Dynamics
+from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
+from bipedsim.ground import Ground
+from bipedsim.robot import Robot
+from bipedsim.robot_io import Observation
+from bipedsim.sensors import Sensors
+
+Array = NDArray[np.float64]
+
+# No joint or base of a biped moves this fast; beyond it the step has left the physics.
+SPEED_LIMIT = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Everything that the future of a simulation depends on; see :meth:`Simulator.snapshot`."""
+
+    steps: int
+    q: Array
+    v: Array
+    observation: Observation
+    push: tuple[int, Array, int] | None
+    contact: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class GroundTruth:
+    """What no robot measures, for plots and tests.
+
+    Attributes:
+        pose_world_base: (7,) position [m] and quaternion x y z w of the base in the world.
+        twist_base: (6,) linear [m/s] and angular [rad/s] velocity, in the base frame.
+        cop_world: (3,) centre of pressure of all feet [m], NaN in the air.
+        pose_world_sole: (K, 7) the same as for the base, per sole.
+    """
+
+    pose_world_base: Array
+    twist_base: Array
+    cop_world: Array
+    pose_world_sole: Array
+
+
+def whole_ratio(control_dt: float, physics_dt: float) -> int:
+    """Return control_dt / physics_dt as an integer.
+
+    Raises:
+        ConfigError: A period is not positive and finite, or the ratio is no integer; the message holds both.
+    """
+    for name, value in (("physics_dt", physics_dt), ("control_dt", control_dt)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise ConfigError(f"{name} = {value} s must be positive and finite")
+    ratio = round(control_dt / physics_dt)
+    if ratio < 1 or abs(ratio * physics_dt - control_dt) > 1e-9 * control_dt:
+        raise ConfigError(
+            f"control_dt = {control_dt} s must be a whole multiple of physics_dt = {physics_dt} s (the ratio is "
+            f"{control_dt / physics_dt:.6g}); choose for example physics_dt = {control_dt / max(ratio, 1):.6g}"
+        )
+    return ratio
+
+
+class Simulator:
+    """Steps one robot on the ground under joint torques.
+
+    One step is semi-implicit on the Lie group: v+ from the projected dynamics and the contact impulses, then q+ = q integrated by h v+.
+    Same inputs give the same bits.
+
+    Args:
+        robot: What is simulated.
+        ground: What it stands on; flat at z = 0 by default.
+        contact: Name in ``CONTACT_MODELS``.
+        physics_dt: Step h [s].
+        control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by default.
+        contact_params: Parameters of the contact model that differ from its defaults.
+
+    Attributes:
+        q: (nq,) configuration, base position and quaternion x y z w first.
+        v: (nv,) velocity, base linear and angular in the base frame first.
+        contact: What the ground did over the last physics step.
+
+    Raises:
+        ConfigError: The periods do not fit, or a contact parameter is wrong.
+        UnknownNameError: No such contact model.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        ground: Ground | None = None,
+        contact: str = "one_step",
+        physics_dt: float = 1e-3,
+        control_dt: float | None = None,
+        contact_params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.robot = robot
+        self.ground = ground or Ground.flat()
+        self.contact_model = contact
+        self.physics_dt = float(physics_dt)
+        self.control_dt = self.physics_dt if control_dt is None else float(control_dt)
+        self._substeps = whole_ratio(self.control_dt, self.physics_dt)
+        self._model = robot.model
+        self._dynamics = Dynamics(robot, self.ground, self.physics_dt)
+        self._contact: ContactModel = make_contact_model(contact, robot.soles, self.physics_dt, contact_params)
+        self._sensors = Sensors(robot)
+        nv = self._model.nv
+        self.q: Array = robot.q_nominal.copy()
+        self.v: Array = np.zeros(nv)
+        self._tau = np.zeros(nv)
+        self._tau_joint = np.zeros(robot.nu)
+        self._v_before = np.zeros(nv)
+        self._steps = 0
+        self._push: tuple[int, Array, int] | None = None
+        self._diverged = ""
+        self._push_data = self._model.createData()
+        self.reset()
+
+    @property
+    def t(self) -> float:
+        """Time since reset [s]."""
+        return self._steps * self.physics_dt
+
+    @property
+    def contact(self) -> ContactResult:
+        """What the ground did over the last physics step; overwritten by the next one."""
+        return self._contact.result
+
+    def reset(self, q: Array | None = None, v: Array | None = None) -> Observation:
+        """Go back to t = 0, at the settled posture or at (q, v), and return the first observation.
+
+        Raises:
+            ConfigError: ``q`` or ``v`` has the wrong size or is not finite.
+        """
+        q = self._checked("q", self.robot.q_nominal if q is None else q, self._model.nq)
+        v = self._checked("v", np.zeros(self._model.nv) if v is None else v, self._model.nv)
+        self.q = pin.normalize(self._model, q)
+        self.v = v.copy()
+        self._steps = 0
+        self._push = None
+        self._diverged = ""
+        self._contact.reset()
+        self._tau_joint[:] = 0.0
+        return self._sensors.measure(0.0, self.q, self.v, np.zeros_like(self.v), self._tau_joint, self.contact)
+
+    def step(self, tau_joint: Array) -> Observation:
+        """Advance by ``control_dt`` under constant joint torques and return the observation after it.
+
+        Args:
+            tau_joint: (nu,) [N.m] in the order of ``robot.joint_names``. The caller clips to what the drives can give.
+
+        Returns:
+            The observation; it is overwritten by the next step.
+
+        Raises:
+            ConfigError: Wrong size, or a torque is not finite; the state is untouched.
+            DivergenceError: The state would leave the finite numbers or any sane speed; q, v and t stay at the last good state, and
+                every further step raises until :meth:`reset` or :meth:`restore`.
+        """
+        if self._diverged:
+            raise DivergenceError(self._diverged, self.t, self.q, self.v)
+        self._tau_joint[:] = self._checked("tau_joint", tau_joint, self.robot.nu)
+        self._tau[:] = 0.0
+        self._tau[self.robot.idx_v] = self._tau_joint
+        for _ in range(self._substeps):
+            self._physics_step()
+        self._v_before -= self.v
+        self._v_before /= -self.physics_dt
+        return self._sensors.measure(self.t, self.q, self.v, self._v_before, self._tau_joint, self.contact)
+
+    def _physics_step(self) -> None:
+        tau = self._tau if self._push is None else self._tau + self._push_torque()
+        projection = self._dynamics.project(self.q, self.v, tau)
+        result = self._contact.solve(projection)
+        v_next, fastest = self._dynamics.advance(self.v, result.impulse)
+        if not fastest < SPEED_LIMIT:
+            self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
+            raise DivergenceError(self._diverged, self.t, self.q, self.v)
+        self._v_before[:] = self.v
+        self.v[:] = v_next
+        self.q = pin.integrate(self._model, self.q, v_next * self.physics_dt)
+        self._steps += 1
+
+    def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf) -> None:
+        """Apply an external wrench at the origin of a body's frame, in world axes, from the next step on; it replaces the last push.
+
+        Args:
+            wrench_world: (6,) force [N], torque [N.m].
+            body: Frame of the robot; its root body by default.
+            duration: How long it acts [s].
+
+        Raises:
+            UnknownNameError: The robot has no such frame.
+            ConfigError: The wrench has the wrong size or is not finite.
+        """
+        wrench = self._checked("push wrench", wrench_world, 6)
+        name = body or _root_frame(self._model)
+        if not self._model.existFrame(name):
+            raise UnknownNameError("frame", name, sorted({frame.name for frame in self._model.frames}))
+        steps = round(min(duration / self.physics_dt, 2**53))
+        self._push = (int(self._model.getFrameId(name)), wrench.copy(), self._steps + steps)
+
+    def _push_torque(self) -> Array:
+        assert self._push is not None
+        frame, wrench, until = self._push
+        if self._steps >= until:
+            self._push = None
+            return np.zeros(self._model.nv)
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        jacobian = pin.computeFrameJacobian(self._model, self._push_data, self.q, frame, axes)
+        return np.asarray(jacobian.T @ wrench)
+
+    def snapshot(self) -> Snapshot:
+        """Return everything that the future depends on; :meth:`restore` repeats it bit by bit."""
+        push = None if self._push is None else (self._push[0], self._push[1].copy(), self._push[2])
+        return Snapshot(
+            self._steps, self.q.copy(), self.v.copy(), self._sensors.observation.copy(), push, self._contact.state()
+        )
+
+    def restore(self, snapshot: Snapshot) -> Observation:
+        """Go back to a snapshot of this simulator and return the observation of that moment."""
+        self._steps = snapshot.steps
+        self.q = snapshot.q.copy()
+        self.v = snapshot.v.copy()
+        self._push = snapshot.push
+        self._diverged = ""
+        self._contact.set_state(snapshot.contact)
+        self._sensors.observation = snapshot.observation.copy()
+        return self._sensors.observation
+
+    def ground_truth(self) -> GroundTruth:
+        """Return base and sole poses and the overall CoP, as no robot can measure them."""
+        data = self._push_data
+        pin.forwardKinematics(self._model, data, self.q)
+        result = self.contact
+        poses = np.empty((len(self.robot.soles), 7))
+        point = np.zeros(3)
+        normal_force = 0.0
+        for k, sole in enumerate(self.robot.soles):
+            pose = data.oMi[sole.joint_id].act(sole.placement_joint_sole)
+            poses[k] = pin.SE3ToXYZQUAT(pose)
+            fz = result.impulse[k, 2]
+            if fz > 0.0:
+                point += fz * pose.act(np.array([result.cop[k, 0], result.cop[k, 1], 0.0]))
+                normal_force += fz
+        cop = point / normal_force if normal_force > 0.0 else np.full(3, np.nan)
+        return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
+
+    def warm_up(self) -> None:
+        """Load or compile all kernels, so that the first real step costs what the others do; the state is unchanged."""
+        before = self.snapshot()
+        self.step(np.zeros(self.robot.nu))
+        self.ground_truth()
+        self.restore(before)
+
+    def _checked(self, name: str, values: Array, size: int) -> Array:
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != (size,):
+            raise ConfigError(f"{name} has shape {array.shape}; {self.robot.name} needs ({size},)")
+        if not np.isfinite(array).all():
+            bad = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
+        return array
+
+
+def _root_frame(model: pin.Model) -> str:
+    """Return the name of the body that moves with the first joint."""
+    return next(frame.name for frame in model.frames if frame.type == pin.FrameType.BODY and frame.parentJoint == 1)

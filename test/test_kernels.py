@@ -1,0 +1,124 @@
+"""The compiled kernels against dense linear algebra, on random trees and random states."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bipedsim.contact.kernels import solve_dense
+from bipedsim.dynamics import Dynamics
+from bipedsim.ground import Ground
+from bipedsim.sole import Sole
+
+H = 1e-3
+
+
+def random_tree(seed: int, with_base: bool) -> SimpleNamespace:
+    """Return a random branched robot with two feet on leaves of different branches."""
+    rng = np.random.default_rng(seed)
+    model = pin.Model()
+    root = 0
+    if with_base:
+        root = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root")
+        model.appendBodyToJoint(root, pin.Inertia.Random(), pin.SE3.Identity())
+    kinds = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)
+    leaves = []
+    for branch in range(3):
+        parent = root
+        for i in range(int(rng.integers(3, 8))):
+            placement = pin.SE3(pin.exp3(rng.normal(size=3)), 0.3 * rng.normal(size=3))
+            parent = model.addJoint(parent, kinds[rng.integers(3)](), placement, f"j{branch}_{i}")
+            inertia = pin.Inertia.FromEllipsoid(1.0 + rng.random(), *(0.1 + rng.random(3)))
+            model.appendBodyToJoint(parent, inertia, pin.SE3(pin.exp3(rng.normal(size=3)), 0.1 * rng.normal(size=3)))
+        leaves.append(parent)
+    model.armature = 0.05 * rng.random(model.nv)
+    soles = tuple(
+        Sole(
+            name=name,
+            frame=name,
+            joint_id=leaf,
+            placement_joint_sole=pin.SE3(pin.exp3(rng.normal(size=3)), 0.2 * rng.normal(size=3)),
+            vertices=np.array([[0.1, 0.05], [-0.1, 0.05], [-0.1, -0.05], [0.1, -0.05]]),
+            friction_static=0.5,
+            friction_dynamic=0.5,
+        )
+        for name, leaf in zip(("left", "right"), leaves, strict=False)
+    )
+    return SimpleNamespace(
+        model=model, soles=soles, joint_damping=rng.random(model.nv), source="random tree", rng=rng, nv=model.nv
+    )
+
+
+def world_axes_jacobian(model: pin.Model, q: np.ndarray, sole: Sole) -> np.ndarray:
+    """Return the (6, nv) Jacobian of the sole origin in world axes by pinocchio's frames."""
+    copy = pin.Model(model)
+    frame = copy.addFrame(pin.Frame("probe", sole.joint_id, 0, sole.placement_joint_sole, pin.FrameType.OP_FRAME))
+    return pin.computeFrameJacobian(copy, copy.createData(), q, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("with_base", [True, False])
+def test_projection_and_advance_agree_with_dense_algebra(seed: int, with_base: bool) -> None:
+    robot = random_tree(seed, with_base)
+    rng, model = robot.rng, robot.model
+    axes = pin.exp3(rng.normal(size=3))
+    point = rng.normal(size=3)
+    dynamics = Dynamics(robot, Ground(point_world=point, rotation_world_ground=axes), H)
+    q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
+    v, tau = rng.normal(size=model.nv), 10.0 * rng.normal(size=model.nv)
+    projection = dynamics.project(q, v, tau)
+
+    data = model.createData()
+    M = pin.crba(model, data, q)
+    M = np.triu(M) + np.triu(M, 1).T
+    rhs = H * (tau - pin.nonLinearEffects(model, data, q, v) - robot.joint_damping * v)
+    implicit = M + H * np.diag(robot.joint_damping)
+    turn = np.kron(np.eye(2), axes.T)
+    J = np.vstack([turn @ world_axes_jacobian(model, q, sole) for sole in robot.soles])
+    v_free = v + np.linalg.solve(implicit, rhs)
+    G = J @ np.linalg.solve(implicit, J.T)
+    np.testing.assert_allclose(projection.G, G, rtol=1e-10, atol=1e-10 * abs(G).max())
+    np.testing.assert_allclose(projection.w_free, J @ v_free, rtol=1e-10, atol=1e-9)
+
+    pin.framesForwardKinematics(model, data, q)
+    for k, sole in enumerate(robot.soles):
+        pose = data.oMi[sole.joint_id].act(sole.placement_joint_sole)
+        np.testing.assert_allclose(projection.rotation[k], axes.T @ pose.rotation, atol=1e-12)
+        np.testing.assert_allclose(projection.position[k], axes.T @ (pose.translation - point), atol=1e-12)
+        flat = np.column_stack([sole.vertices, np.zeros(4)])
+        np.testing.assert_allclose(projection.offsets[k], flat @ pose.rotation.T @ axes, atol=1e-12)
+
+    impulse = rng.normal(size=(2, 6))
+    v_next, fastest = dynamics.advance(v, impulse)
+    expected = v_free + np.linalg.solve(implicit, J.T @ impulse.reshape(-1))
+    np.testing.assert_allclose(v_next, expected, rtol=1e-9, atol=1e-9)
+    assert fastest == pytest.approx(abs(expected).max(), rel=1e-9)
+
+
+def test_advance_reports_what_is_not_finite() -> None:
+    robot = random_tree(0, True)
+    dynamics = Dynamics(robot, Ground.flat(), H)
+    q, v = pin.neutral(robot.model), np.zeros(robot.nv)
+    dynamics.project(q, v, v)
+    impulse = np.zeros((2, 6))
+    impulse[0, 2] = np.inf
+    assert np.isnan(dynamics.advance(v, impulse)[1])
+
+
+@settings(max_examples=200, deadline=None)
+@given(n=st.integers(1, 12), deficiency=st.integers(0, 3), seed=st.integers(0, 2**32 - 1))
+def test_dense_solve_of_consistent_systems(n: int, deficiency: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rank = max(n - deficiency, 1)
+    A = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, n))
+    b = A @ rng.normal(size=n)
+    x = np.zeros(n)
+    work = [np.zeros(n, dtype=np.int64) for _ in range(2)]
+    found = solve_dense(A.copy(), b.copy(), n, x, *work)
+    assert found == rank
+    np.testing.assert_allclose(A @ x, b, atol=1e-6 * max(abs(b).max(), 1.0))
