@@ -1,0 +1,103 @@
+"""Build script for colcon (ament_python) and pip alike; pyproject.toml holds only the tools' settings."""
+
+import re
+import sys
+from glob import glob
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "bipedsim"
+NODES = ("sim_node", "controller_node", "recorder_node")
+
+# A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/; this one goes there and calls the other.
+RUN_SCRIPT = '#!/bin/sh\nexec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"\n'
+
+ROS = [  # one release of ROS 2 Jazzy as wheels, which exist for this platform only; elsewhere ROS comes from its own packages
+    f'{requirement}; platform_system == "Linux" and platform_machine == "x86_64"'
+    for requirement in (
+        "ros-rclpy[fastrtps]~=7.1.6",
+        "ros-diagnostic-msgs~=5.3.6",
+        "ros-geometry-msgs~=5.3.6",
+        "ros-nav-msgs~=5.3.6",
+        "ros-rosgraph-msgs~=2.0.3",
+        "ros-sensor-msgs~=5.3.6",
+        "ros-std-msgs~=5.3.6",
+        "ros-std-srvs~=5.3.6",
+    )
+]
+ROBOTS = ["example-robot-data>=4.4"]
+TEST = ["hypothesis>=6.100", "pytest>=7.4"]
+DEV = [*TEST, "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
+
+
+def version() -> str:
+    """``__version__`` of the package, read and not imported: at build time its dependencies may be missing."""
+    text = Path(NAME, "__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"{NAME}/__init__.py has no line __version__ = \"...\"")
+    return found.group(1)
+
+
+def robot_files() -> "list[str]":
+    """Everything below robots/ but Python, as paths relative to the package. Old setuptools know no ``**``."""
+    root = Path(NAME)
+    files = (path for path in (root / "robots").rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"})
+    return sorted(path.relative_to(root).as_posix() for path in files)
+
+
+def data_files() -> "list[tuple[str, list[str]]]":
+    """What ROS tools look for outside the Python packages."""
+    share = f"share/{NAME}"
+    found = [
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (share, ["package.xml"]),
+        (f"{share}/launch", sorted(glob("launch/*.py"))),
+        (f"{share}/config", sorted(glob("config/*.yaml"))),
+    ]
+    if {"bdist_wheel", "editable_wheel"} & set(sys.argv):
+        folder = Path("build", "ros2_run")
+        folder.mkdir(parents=True, exist_ok=True)
+        for node in NODES:
+            (folder / node).write_text(RUN_SCRIPT, encoding="utf-8")
+            (folder / node).chmod(0o755)
+        found.append((f"lib/{NAME}", [(folder / node).as_posix() for node in NODES]))
+    return [(target, files) for target, files in found if files]
+
+
+setup(
+    name=NAME,
+    version=version(),
+    description="Simulator of two-legged robots for people who write their controllers, with ROS 2 nodes",
+    long_description=Path("README.md").read_text(encoding="utf-8") if Path("README.md").is_file() else "",
+    long_description_content_type="text/markdown",
+    author="The bipedsim maintainers",
+    maintainer="The bipedsim maintainers",
+    maintainer_email="maintainers@bipedsim.invalid",
+    license="Apache-2.0",
+    packages=find_packages(include=["bipedsim", "bipedsim.*", "bipedsim_ros", "bipedsim_ros.*"]),
+    package_data={"bipedsim": ["py.typed", *robot_files()], "bipedsim_ros": ["py.typed"]},
+    data_files=data_files(),
+    python_requires=">=3.10",
+    install_requires=[
+        "setuptools",  # ament_python's convention
+        "matplotlib>=3.5",
+        "mcap-ros2-support>=0.5",
+        "numba>=0.56",
+        "numpy>=1.21",
+        "pin>=4.1",
+        "pyyaml>=5.4",
+        "rosbags>=0.10",
+        "scipy>=1.8",
+        "tqdm>=4.57",
+    ],
+    extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "dev": DEV},
+    zip_safe=False,  # robots/ is read as files
+    entry_points={
+        "console_scripts": [
+            "bipedsim = bipedsim.cli:main",
+            *(f"{node} = bipedsim_ros.{node}:main" for node in NODES),
+        ],
+    },
+)
