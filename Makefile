@@ -1,0 +1,45 @@
+# bipedsim on a machine with python3 (3.10 to 3.14) and make, and nothing else. `make help` lists what there is.
+# With ROS 2 installed, colcon builds the package instead: see docs/development.md.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+BIN := .venv/bin
+
+# A sourced ROS or another virtual environment must not leak into .venv: its libraries are of other versions. The last one
+# is the guard of the ROS wheels: inherited, it keeps them from finding their libraries.
+unexport PYTHONHOME PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install everything, pinned, into .venv (again only when requirements change)
+	@command -v '$(PYTHON)' > /dev/null || { \
+	    echo "make setup: no $(PYTHON) found. Mend it with: sudo apt install python3 python3-venv" >&2; exit 1; }
+	@'$(PYTHON)' -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || { \
+	    echo "make setup: $$('$(PYTHON)' --version 2>&1) does not fit, bipedsim needs 3.10 to 3.14. Name another, as in" >&2; \
+	    echo "    make PYTHON=python3.12 setup" >&2; exit 1; }
+	@'$(PYTHON)' tools/setup_venv.py
+
+demo: setup ## a robot stands for 15 s; the forces under its feet land in runs/demo
+	@$(BIN)/bipedsim up --duration 15 --controller posture --record runs/demo
+
+test: setup ## run the tests; PYTEST_ARGS="-k name" picks some
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup ## style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: setup ## let ruff mend what it can
+	@$(BIN)/ruff check --fix .
+
+lock: ## resolve requirements.in anew; needs uv on PATH, UPGRADE=--upgrade takes newer versions
+	@UPGRADE='$(UPGRADE)' sh tools/lock.sh
+
+clean: ## remove .venv, caches and what builds leave; runs/ stays
+	@rm -rf .venv build dist install log bipedsim.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
