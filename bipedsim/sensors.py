@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
+from numba import njit
 from numpy.typing import NDArray
 
 from bipedsim.contact.base import ContactResult
@@ -11,6 +12,74 @@ from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
 
 Array = NDArray[np.float64]
+
+
+@njit(cache=True)
+def _quaternion(R, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` (4,) with the unit quaternion x y z w, w >= 0, of the rotation matrix R (3, 3)."""
+    trace = R[0, 0] + R[1, 1] + R[2, 2]
+    if trace > 0.0:
+        w = 0.5 * np.sqrt(1.0 + trace)
+        out[0] = (R[2, 1] - R[1, 2]) / (4.0 * w)
+        out[1] = (R[0, 2] - R[2, 0]) / (4.0 * w)
+        out[2] = (R[1, 0] - R[0, 1]) / (4.0 * w)
+        out[3] = w
+        return
+    i = 0
+    if R[1, 1] > R[0, 0]:
+        i = 1
+    if R[2, 2] > R[i, i]:
+        i = 2
+    j = (i + 1) % 3
+    k = (i + 2) % 3
+    x = 0.5 * np.sqrt(1.0 + R[i, i] - R[j, j] - R[k, k])
+    w = (R[k, j] - R[j, k]) / (4.0 * x)
+    sign = 1.0 if w >= 0.0 else -1.0
+    out[i] = sign * x
+    out[j] = sign * (R[i, j] + R[j, i]) / (4.0 * x)
+    out[k] = sign * (R[i, k] + R[k, i]) / (4.0 * x)
+    out[3] = sign * w
+
+
+@njit(cache=True)
+def _imu(rotation, v, a, imu_R, imu_p, quaternion, gyro, accelerometer):  # type: ignore[no-untyped-def]
+    """Fill what an IMU fixed to a joint measures.
+
+    Args:
+        rotation: (3, 3) transposed rotation of the joint in the world.
+        v, a: (6,) spatial velocity and gravity-compensated spatial acceleration of the joint, linear first, in its own frame.
+        imu_R, imu_p: IMU frame in the joint.
+        quaternion, gyro, accelerometer: out.
+    """
+    R = np.zeros((3, 3))
+    for x in range(3):
+        for y in range(3):
+            for i in range(3):
+                R[x, y] += rotation[i, x] * imu_R[i, y]
+    _quaternion(R, quaternion)
+    w = v[3:6]
+    dw = a[3:6]
+    # Velocity of the IMU's origin; the classical acceleration is the spatial one plus w x v.
+    ux = v[0] + w[1] * imu_p[2] - w[2] * imu_p[1]
+    uy = v[1] + w[2] * imu_p[0] - w[0] * imu_p[2]
+    uz = v[2] + w[0] * imu_p[1] - w[1] * imu_p[0]
+    ax = a[0] + dw[1] * imu_p[2] - dw[2] * imu_p[1] + w[1] * uz - w[2] * uy
+    ay = a[1] + dw[2] * imu_p[0] - dw[0] * imu_p[2] + w[2] * ux - w[0] * uz
+    az = a[2] + dw[0] * imu_p[1] - dw[1] * imu_p[0] + w[0] * uy - w[1] * ux
+    for i in range(3):
+        gyro[i] = imu_R[0, i] * w[0] + imu_R[1, i] * w[1] + imu_R[2, i] * w[2]
+        accelerometer[i] = imu_R[0, i] * ax + imu_R[1, i] * ay + imu_R[2, i] * az
+
+
+@njit(cache=True)
+def _ankle_wrenches(joint_forces, sole_wrench, sole_to_ankle, joint_to_ankle, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` (K, 6): the ground's wrench less what the foot itself needs to hang and move, in the ankle frames."""
+    for k in range(out.shape[0]):
+        for r in range(6):
+            total = 0.0
+            for c in range(6):
+                total += sole_to_ankle[k, r, c] * sole_wrench[k, c] - joint_to_ankle[k, r, c] * joint_forces[k][c]
+            out[k, r] = total
 
 
 class Sensors:
@@ -22,19 +91,27 @@ class Sensors:
 
     def __init__(self, robot: Robot) -> None:
         self._model = robot.model
-        self._data = robot.model.createData()
+        self._data = data = robot.model.createData()
         self._idx_q = robot.idx_q
         self._idx_v = robot.idx_v
-        self._imu_joint = robot.imu_joint_id
-        self._imu = robot.placement_joint_imu
-        self._gravity = robot.model.gravity.linear.copy()
-        # Wrench of the ground from the sole to the ankle frame: (f, torque) at the ankle = X (f, torque) at the sole.
-        self._ankles = []
-        for k, sole in enumerate(robot.soles):
-            ankle = robot.placement_joint_ankle[k]
-            sole_to_ankle = ankle.actInv(sole.placement_joint_sole).toDualActionMatrix()
-            joint_to_ankle = ankle.inverse().toDualActionMatrix()
-            self._ankles.append((robot.ankle_joint_ids[k], sole_to_ankle, joint_to_ankle))
+        # Live views of pinocchio's data, refilled by every call of RNEA.
+        imu = robot.imu_joint_id
+        self._imu_views = (
+            np.asarray(data.oMi[imu].rotation).T,
+            data.v[imu].vector,
+            data.a_gf[imu].vector,
+            np.ascontiguousarray(robot.placement_joint_imu.rotation),
+            np.ascontiguousarray(robot.placement_joint_imu.translation),
+        )
+        self._joint_forces = tuple(data.f[joint].vector for joint in robot.ankle_joint_ids)
+        ankles = robot.placement_joint_ankle
+        self._sole_to_ankle = np.array(
+            [
+                ankle.actInv(sole.placement_joint_sole).toDualActionMatrix()
+                for ankle, sole in zip(ankles, robot.soles, strict=True)
+            ]
+        )
+        self._joint_to_ankle = np.array([ankle.inverse().toDualActionMatrix() for ankle in ankles])
         self.observation = Observation.zeros(robot.nu, len(robot.soles))
 
     def measure(self, t: float, q: Array, v: Array, a: Array, tau_joint: Array, contact: ContactResult) -> Observation:
@@ -42,27 +119,20 @@ class Sensors:
 
         Args:
             t: Time [s].
-            q, v: State after the step.
+            q, v: State after the step, (nq,) and (nv,).
             a: (nv,) mean acceleration over the step, (v+ - v) / h.
             tau_joint: (nu,) torque applied over the step [N.m].
             contact: What the ground did over the step.
         """
-        model, data = self._model, self._data
         obs = self.observation
         obs.t = t
         q.take(self._idx_q, out=obs.joint_position)
         v.take(self._idx_v, out=obs.joint_velocity)
         obs.joint_effort[:] = tau_joint
-        # f of a joint after RNEA: what the body below it needs from above and from the ground together.
-        pin.rnea(model, data, q, v, a)
-        imu = data.oMi[self._imu_joint].act(self._imu)
-        rotation = imu.rotation
-        obs.imu_orientation[:] = pin.Quaternion(rotation).coeffs()
-        motion = self._imu.actInv(data.v[self._imu_joint])
-        # RNEA carries gravity as an upward acceleration of the world: the classical acceleration below is the specific force.
-        spatial = self._imu.actInv(data.a_gf[self._imu_joint])
-        obs.imu_angular_velocity[:] = motion.angular
-        obs.imu_linear_acceleration[:] = spatial.linear + np.cross(motion.angular, motion.linear)
-        for k, (joint, sole_to_ankle, joint_to_ankle) in enumerate(self._ankles):
-            obs.foot_wrench[k] = sole_to_ankle @ contact.wrench[k] - joint_to_ankle @ data.f[joint].vector
+        # After RNEA, f of the ankle joint is what the foot needs from the leg and the ground together, and a_gf holds accelerations less gravity.
+        pin.rnea(self._model, self._data, q, v, a)
+        _imu(*self._imu_views, obs.imu_orientation, obs.imu_angular_velocity, obs.imu_linear_acceleration)
+        _ankle_wrenches(
+            self._joint_forces, contact.wrench, self._sole_to_ankle, self._joint_to_ankle, obs.foot_wrench
+        )
         return obs
