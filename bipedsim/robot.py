@@ -25,7 +25,7 @@ from bipedsim.robot_config import (
 from bipedsim.robots import ROBOTS
 from bipedsim.settle import place_base, stand
 from bipedsim.sole import Sole, checked_polygon
-from bipedsim.urdf import read_urdf
+from bipedsim.urdf import inertia_problem, read_urdf
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -166,7 +166,8 @@ class _Loader:
         config = self.config
         path = urdf_path(config.urdf, self.source)
         overrides = {key: self._covers(key) for key in ("effort_limit", "velocity_limit", "position_limit")}
-        model, xml = read_urdf(path, config.root == "free_flyer", overrides)
+        model, xml, odd = read_urdf(path, config.root == "free_flyer", overrides)
+        self.warnings += odd
         model, joints = self._reduced(model)
         ids = [model.getJointId(n) for n in joints]
         idx_q = np.array([model.joints[i].idx_q for i in ids], dtype=np.intp)
@@ -258,12 +259,14 @@ class _Loader:
 
     def _check_bodies(self, model: pin.Model) -> None:
         for i in range(1, model.njoints):
-            if model.inertias[i].mass <= 0.0:
-                links = [f.name for f in model.frames if f.parentJoint == i and f.type == pin.BODY]
-                raise ConfigError(
-                    f"{self.source}: joint {model.names[i]!r} carries no mass (links {', '.join(links) or 'none'}); "
-                    "give a link an <inertial> with mass above 0"
-                )
+            body = model.inertias[i]
+            links = [f.name for f in model.frames if f.parentJoint == i and f.type == pin.BODY]
+            where = f"{self.source}: the body that joint {model.names[i]!r} carries (links {', '.join(links) or 'none'})"
+            if body.mass <= 0.0:
+                raise ConfigError(f"{where} has no mass; give a link an <inertial> with mass above 0")
+            problem = inertia_problem(body.mass, body.inertia)
+            if problem:
+                raise ConfigError(f"{where}: {problem}")
 
     def _set_limits(self, model: pin.Model, joints: tuple[str, ...], idx_q: Indices, idx_v: Indices) -> None:
         config, source = self.config, self.source

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError, UnknownNameError
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 MOVABLE = ("revolute", "prismatic")
+SMALLEST_RADIUS = 1e-5
+"""Radius of gyration [m] below which a link counts as a point mass, whose exported inertia is rounding noise."""
 INERTIA_TOLERANCE = 1e-3
 """Slack of the triangle inequality, relative to the trace: CAD exports round to three or four digits."""
 
@@ -44,10 +47,23 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
     return names
 
 
-def _check_inertial(link: ElementTree.Element, path: Path) -> None:
+def inertia_problem(mass: float, inertia: NDArray[np.float64]) -> str:
+    """Return why ``inertia`` (3, 3) about the centre of mass is not that of a rigid body of ``mass`` [kg], or an empty string."""
+    moments = np.linalg.eigvalsh(inertia)
+    slack = INERTIA_TOLERANCE * abs(moments).sum() + SMALLEST_RADIUS**2 * mass
+    if moments[0] >= -slack and moments[0] + moments[1] >= moments[2] - slack:
+        return ""
+    return (
+        f"inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, {moments[2]:.4g} kg.m^2; "
+        "each must be positive and at most the sum of the other two"
+    )
+
+
+def _check_inertial(link: ElementTree.Element, path: Path) -> list[str]:
+    """Return what is odd about one link; it matters only if the body it is welded into is impossible too."""
     inertial = link.find("inertial")
     if inertial is None:
-        return
+        return []
     where = f"{path}: link {link.get('name')!r}"
     mass_element, element = inertial.find("mass"), inertial.find("inertia")
     if mass_element is None or element is None:
@@ -56,15 +72,10 @@ def _check_inertial(link: ElementTree.Element, path: Path) -> None:
     xx, xy, xz, yy, yz, zz = (_float(element, k, where) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     if mass < 0.0:
         raise ConfigError(f"{where}: mass = {mass} kg is negative")
-    moments = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    slack = INERTIA_TOLERANCE * abs(moments).sum()
-    if mass == 0.0 and abs(moments).max() > 0.0:
-        raise ConfigError(f"{where}: inertia without mass")
-    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
-        raise ConfigError(
-            f"{where}: inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
-            f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two"
-        )
+    if mass == 0.0 and any((xx, yy, zz)):
+        return [f"{where}: inertia without mass"]
+    problem = inertia_problem(mass, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    return [f"{where}: {problem}"] if problem else []
 
 
 def _check_joint(joint: ElementTree.Element, links: list[str], overrides: Mapping[str, Callable[[str], bool]], path: Path) -> None:
@@ -118,7 +129,7 @@ def _captured_stderr() -> Iterator[list[str]]:
             lines += [line.removeprefix("Error:").strip() for line in text if line.startswith("Error:")]
 
 
-def read_urdf(path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[str], bool]]) -> tuple[pin.Model, str]:
+def read_urdf(path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[str], bool]]) -> tuple[pin.Model, str, list[str]]:
     """Read ``path`` into a model with every joint of the file.
 
     Args:
@@ -127,7 +138,7 @@ def read_urdf(path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[st
         overrides: ``effort_limit``, ``velocity_limit`` and ``position_limit``: whether robot.yaml has that of a joint.
 
     Returns:
-        The model and the text of the file.
+        The model, the text of the file, and what is odd about single links.
 
     Raises:
         ConfigError: What is wrong with the file, by link or joint.
@@ -143,8 +154,7 @@ def read_urdf(path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[st
         raise ConfigError(f"{path}: the root element is <{root.tag}>, a URDF has <robot>")
     links = _names(root, "link", path)
     _names(root, "joint", path)
-    for link in root.findall("link"):
-        _check_inertial(link, path)
+    odd = [text for link in root.findall("link") for text in _check_inertial(link, path)]
     for joint in root.findall("joint"):
         _check_joint(joint, links, overrides, path)
     xml = ElementTree.tostring(root, encoding="unicode")
@@ -157,4 +167,4 @@ def read_urdf(path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[st
             failure = None
     if failure is not None:
         raise ConfigError(f"{path}: not a valid URDF: {'; '.join(printed) or failure}") from failure
-    return model, text
+    return model, text, odd

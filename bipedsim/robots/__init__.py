@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-ROBOTS = ("biped14", "talos_legs")
+ROBOTS = ("biped14", "talos", "talos_legs", "g1", "icub")
