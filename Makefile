@@ -5,8 +5,8 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 BIN := .venv/bin
 
-# A sourced ROS or another virtual environment must not leak into .venv: its libraries are of other versions. The last one
-# is the guard of the ROS wheels: inherited, it keeps them from finding their libraries.
+# A sourced ROS or another virtual environment must not leak into .venv: its libraries are of other versions. The last
+# name is the guard of the ROS wheels: inherited, it keeps them from finding their libraries.
 unexport PYTHONHOME PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 

@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+NAME = "bipedsim"
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
@@ -25,11 +26,19 @@ LOG = VENV / "setup.log"
 REQUIREMENTS = Path("requirements", "requirements.txt")
 PACKAGE = (Path("setup.py"), Path("setup.cfg"), Path("package.xml"), Path("bipedsim", "__init__.py"))
 
-# Settings of the caller that would lead an installation elsewhere, or bring in another installation's packages. The ROS wheels
-# re-execute Python once per process tree to find their libraries; their guard, inherited from the process of another
-# environment, would suppress that, and the library path would name the other environment.
-FOREIGN = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV", "PYTHONHOME", "PYTHONPATH")
-FOREIGN += ("_ROS_WHEELS_BOOTSTRAP_COMPLETE", "LD_LIBRARY_PATH")
+# Settings of the caller that would lead an installation elsewhere, or bring in another installation's packages. The ROS
+# wheels re-execute Python once per process tree to find their libraries; their guard, inherited from the process of
+# another environment, would suppress that, and the library path would name the other environment.
+FOREIGN = {
+    "LD_LIBRARY_PATH",
+    "PIP_PREFIX",
+    "PIP_REQUIRE_VIRTUALENV",
+    "PIP_TARGET",
+    "PIP_USER",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+}
 
 OFFLINE = re.compile(
     r"NewConnectionError|NameResolutionError|name resolution|ConnectTimeout|ProxyError|Network is unreachable"
@@ -39,19 +48,19 @@ OFFLINE = re.compile(
 State = dict[str, str]
 
 
-class SetupFailed(Exception):  # noqa: N818 - it reads well in an except clause and never leaves this file
+class SetupError(Exception):
     """Set-up cannot go on; the message says why and what mends it."""
 
 
 def check_machine() -> None:
-    """Raise SetupFailed unless this machine and this Python can carry the pinned packages."""
+    """Raise SetupError unless this machine and this Python can carry the pinned packages."""
     if platform.system() != "Linux" or sys.maxsize < 2**32:
-        raise SetupFailed(f"this set-up is for 64-bit Linux, not for {platform.platform()}")
+        raise SetupError(f"this set-up is for 64-bit Linux, not for {platform.platform()}")
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         is_default = os.path.realpath("/usr/bin/python3") == os.path.realpath(sys.executable)
         package = "python3-venv" if is_default else f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
         sudo = "" if os.geteuid() == 0 else "sudo "
-        raise SetupFailed(
+        raise SetupError(
             f"{sys.executable} cannot make virtual environments, its module ensurepip is missing. Mend it with\n"
             f"    {sudo}apt update && {sudo}apt install {package}\nand run make again"
         )
@@ -132,7 +141,7 @@ class Progress:
 
 
 def run(*arguments: str | Path, progress: Progress | None = None) -> None:
-    """Run a command, its output going to LOG; raise SetupFailed with the end of it, and a remedy where one is known."""
+    """Run a command, its output going to LOG; raise SetupError with the end of it, and a remedy where one is known."""
     command = [str(argument) for argument in arguments]
     lines = []
     with LOG.open("a", encoding="utf-8") as log:
@@ -158,21 +167,35 @@ def run(*arguments: str | Path, progress: Progress | None = None) -> None:
     if process.returncode == 0:
         return
     output = "".join(lines)
-    message = f"{' '.join(command[:4])} ... stopped with code {process.returncode}:\n\n{''.join(lines[-15:])}\nAll of it is in {LOG}"
+    end = "".join(lines[-15:])
+    message = f"{' '.join(command[:4])} ... stopped with code {process.returncode}:\n\n{end}\nAll of it is in {LOG}"
     if "No space left on device" in output:
         message += f"\nThe disk is full: {ROOT} needs 2 GB, and TMPDIR some."
     elif OFFLINE.search(output):
         message += (
-            "\nThe package index was not reached. Check the network; behind a proxy, set HTTPS_PROXY; with an index of your own,"
-            "\nset PIP_INDEX_URL. Then run make again."
+            "\nThe package index was not reached. Check the network; behind a proxy, set HTTPS_PROXY; with an index of"
+            "\nyour own, set PIP_INDEX_URL. Then run make again."
         )
-    raise SetupFailed(message)
+    raise SetupError(message)
 
 
 def pinned(*names: str) -> list[str]:
     """The pins ``name==version`` of the given packages."""
     lines = (ROOT / REQUIREMENTS).read_text(encoding="utf-8").splitlines()
     return [line.split(";")[0].strip() for line in lines if line.startswith(tuple(f"{name}==" for name in names))]
+
+
+def link_ros_files() -> None:
+    """Put into .venv what ROS tools look for in a prefix. An editable install leaves it out; links keep it current."""
+    links = {VENV / "share" / "ament_index" / "resource_index" / "packages" / NAME: ROOT / "resource" / NAME}
+    for name in ("package.xml", "launch", "config"):
+        links[VENV / "share" / NAME / name] = ROOT / name
+    for node in (VENV / "bin").glob("*_node"):
+        links[VENV / "lib" / NAME / node.name] = node
+    for link, target in links.items():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(os.path.relpath(target, link.parent))
 
 
 def bring_up_to_date(state: State, done: State) -> None:
@@ -186,7 +209,7 @@ def bring_up_to_date(state: State, done: State) -> None:
         write_stamp(done)
     pip = (PYTHON, "-m", "pip", "install", "--retries", "2")
     if done.get("requirements") != state["requirements"]:
-        print("Installing the pinned packages (some 300 MB the first time)", flush=True)
+        print("Installing the pinned packages (some 450 MB the first time)", flush=True)
         # The build tools first: with them in place, nothing unpinned is fetched to build a package from source.
         run(*pip, *pinned("pip", "setuptools", "wheel"))
         names = re.findall(r"^([\w.-]+)==", (ROOT / REQUIREMENTS).read_text(encoding="utf-8"), re.MULTILINE)
@@ -195,6 +218,7 @@ def bring_up_to_date(state: State, done: State) -> None:
         write_stamp(done)
     print("Installing bipedsim, editable", flush=True)
     run(*pip, "--no-build-isolation", "--no-deps", "--editable", ".")
+    link_ros_files()
     print("Compiling the contact kernels", flush=True)
     run(VENV / "bin" / "bipedsim", "warmup")
     write_stamp(state)
@@ -209,7 +233,7 @@ def main() -> int:
         if state == done:
             return 0
         bring_up_to_date(state, done)
-    except SetupFailed as problem:
+    except SetupError as problem:
         print(f"\nmake setup: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
