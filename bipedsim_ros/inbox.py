@@ -1,0 +1,115 @@
+"""Waiting for one subscription from a loop that owns its deadlines.
+
+An executor looks at all entities of a node on every call; a wait set on the one subscription that matters answers in
+half the time. Everything else (services, parameters, slow topics) is served by an executor in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+
+class HandledByLoop(CallbackGroup):
+    """Keeps executors away from what a loop takes by itself."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Refuse: the loop does it."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Refuse: the loop does it."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Do nothing, as nothing was begun."""
+
+
+def _taken_by_loop(_message: Any = None) -> None:
+    """Never called: the loop takes the messages of its subscriptions."""
+
+
+class Inbox:
+    """One subscription to wait for, others that are only read, and a way to end the wait from another thread."""
+
+    def __init__(self, node: Node, msg_type: type, topic: str, qos: QoSProfile) -> None:
+        self._node = node
+        self._group = HandledByLoop()
+        self._subscription = self.subscribe(msg_type, topic, qos)
+        self._guard = node.create_guard_condition(_taken_by_loop, callback_group=self._group)
+        self._wait_set = rclpy_implementation.WaitSet(1, 1, 0, 0, 0, 0, node.context.handle)
+
+    def subscribe(self, msg_type: type, topic: str, qos: QoSProfile) -> Any:
+        """Return a further subscription of the loop, to be read with :meth:`take_from`."""
+        return self._node.create_subscription(msg_type, topic, _taken_by_loop, qos, callback_group=self._group)
+
+    @property
+    def topic(self) -> str:
+        """The resolved name of the topic that is waited for."""
+        return str(self._subscription.topic_name)
+
+    def publishers(self) -> int:
+        """Return how many publishers this subscription is connected to."""
+        return int(self._subscription.get_publisher_count())
+
+    def wait(self, timeout_ns: int) -> bool:
+        """Block until a message is there, :meth:`wake` is called or the time is over; return whether a message is there."""
+        wait_set = self._wait_set
+        wait_set.clear_entities()
+        wait_set.add_subscription(self._subscription.handle)
+        wait_set.add_guard_condition(self._guard.handle)
+        wait_set.wait(max(timeout_ns, 0))
+        return bool(wait_set.get_ready_entities("subscription"))
+
+    def take(self) -> Any:
+        """Return the next message without blocking, or None."""
+        return self.take_from(self._subscription)
+
+    @staticmethod
+    def take_from(subscription: Any) -> Any:
+        """Return the next message of a subscription made by :meth:`subscribe` without blocking, or None."""
+        taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+        return None if taken is None else taken[0]
+
+    def wake(self) -> None:
+        """End a wait; may be called from any thread."""
+        self._guard.trigger()
+
+
+class Background:
+    """Serves the services, parameters and slow topics of a node in a thread beside its loop."""
+
+    def __init__(self, node: Node) -> None:
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="services", daemon=True)
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._executor.spin_once(timeout_sec=0.5)
+            except ExternalShutdownException:
+                return
+
+    def submit(self, work: Any) -> None:
+        """Run ``work()`` in the thread."""
+        self._executor.create_task(work)
+
+    def stop(self) -> None:
+        """Finish what runs and end the thread."""
+        self._stop.set()
+        self._executor.wake()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._executor.shutdown()

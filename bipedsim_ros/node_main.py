@@ -1,0 +1,80 @@
+"""Starting and ending a node: signals, exit codes, and messages instead of tracebacks."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+from bipedsim.errors import BipedSimError, ConfigError
+
+
+class RunnableNode(Protocol):
+    """A node whose :meth:`run` blocks until :meth:`stop`."""
+
+    def run(self) -> int:
+        """Work; return the exit code."""
+        ...
+
+    def stop(self) -> None:
+        """End :meth:`run`; called from a signal handler."""
+        ...
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        ...
+
+
+def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None) -> int:
+    """Make a node and run it until it ends, or SIGINT or SIGTERM comes.
+
+    Returns:
+        What the node's ``run`` returned; 2 if a parameter or argument was wrong; 1 after any other error that bipedsim knows.
+    """
+    name = getattr(make, "__name__", "node")
+    argv = sys.argv if args is None else ["", *args]
+    try:
+        rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
+        left = rclpy.utilities.remove_ros_args(list(argv))[1:]
+        if left:
+            raise ConfigError(
+                f"unexpected arguments {' '.join(left)}; parameters are given as --ros-args -p name:=value"
+            )
+    except (ConfigError, RuntimeError) as error:
+        # rclpy reports malformed --ros-args and parameter files as subclasses of RuntimeError.
+        print(f"{name}: {_first_line(error)}", file=sys.stderr)
+        rclpy.try_shutdown()
+        return 2
+    node: RunnableNode | None = None
+    try:
+        node = make()
+        stop = node.stop
+
+        def on_signal(_number: int, _frame: Any) -> None:
+            stop()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, on_signal)
+        return node.run()
+    except ConfigError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    except BipedSimError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        # A group and a launch file may both send SIGINT: the second one must not cut the clean-up short.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,153 @@
+"""Everything that sim_node publishes: topics, types, QoS, frames, and the order within a tick."""
+
+from __future__ import annotations
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
+
+from bipedsim.contact.modes import mode_name
+from bipedsim.robot import Robot
+from bipedsim.robot_io import Observation
+from bipedsim.simulator import Simulator
+from bipedsim_ros import conversions
+from bipedsim_ros.frames import (
+    BASE_FRAME,
+    WORLD_FRAME,
+    ankle_frame,
+    ankle_wrench_topic,
+    foot_topic,
+    sole_frame,
+)
+from bipedsim_ros.qos import CLOCK_QOS, LATCHED_QOS, STATE_QOS
+from bipedsim_ros.transforms import make_transforms
+
+class SensorPublishers:
+    """What a robot measures: IMU, ankle wrenches, then joint states, which are what a controller waits for."""
+
+    def __init__(self, node: Node, robot: Robot, stamp: Time, ft_sign: float) -> None:
+        self._imu_writer = conversions.ImuWriter(stamp, robot.imu_frame)
+        self._joint_writer = conversions.JointStateWriter(robot.joint_names, stamp, BASE_FRAME)
+        self._imu = node.create_publisher(Imu, "/imu/data", STATE_QOS)
+        self._joint_states = node.create_publisher(JointState, "/joint_states", STATE_QOS)
+        self._ankles = [
+            (
+                node.create_publisher(WrenchStamped, ankle_wrench_topic(sole.name), STATE_QOS),
+                conversions.WrenchWriter(stamp, ankle_frame(sole.name), ft_sign),
+            )
+            for sole in robot.soles
+        ]
+
+    def subscribers(self) -> int:
+        """Return how many subscriptions the joint states have."""
+        return int(self._joint_states.get_subscription_count())
+
+    def publish(self, observation: Observation) -> None:
+        """Publish one observation."""
+        self._imu_writer.write(observation)
+        self._imu.publish(self._imu_writer.message)
+        for k, (publisher, writer) in enumerate(self._ankles):
+            writer.write(observation.foot_wrench[k])
+            publisher.publish(writer.message)
+        self._joint_writer.write(observation)
+        self._joint_states.publish(self._joint_writer.message)
+
+
+class _FootPublishers:
+    """What only the ground knows about one foot."""
+
+    def __init__(self, node: Node, name: str, n_vertices: int, stamp: Time) -> None:
+        frame = sole_frame(name)
+        self._n_vertices = n_vertices
+        self._wrench_writer = conversions.WrenchWriter(stamp, frame)
+        self._cop_writer = conversions.PointWriter(stamp, frame)
+        self._contact_writer = conversions.ContactWriter()
+        self._wrench = node.create_publisher(WrenchStamped, foot_topic(name, "wrench"), STATE_QOS)
+        self._cop = node.create_publisher(PointStamped, foot_topic(name, "cop"), STATE_QOS)
+        self._contact = node.create_publisher(Float64MultiArray, foot_topic(name, "contact"), STATE_QOS)
+        self._mode = node.create_publisher(String, foot_topic(name, "contact_mode"), LATCHED_QOS)
+        self._last_mode: tuple[int, bool] | None = None
+
+    def publish(self, sim: Simulator, k: int, t: float) -> None:
+        contact = sim.contact
+        self._wrench_writer.write(contact.wrench[k])
+        self._wrench.publish(self._wrench_writer.message)
+        self._cop_writer.write(contact.cop[k].tolist())
+        self._cop.publish(self._cop_writer.message)
+        mode, sliding = int(contact.mode[k]), bool(contact.sliding[k])
+        self._contact_writer.write(
+            (t, mode, contact.clamped[k], sliding, contact.cop_margin[k], contact.friction_used[k])
+        )
+        self._contact.publish(self._contact_writer.message)
+        if (mode, sliding) != self._last_mode:
+            self._last_mode = (mode, sliding)
+            self._mode.publish(String(data=mode_name(mode, sliding, self._n_vertices)))
+
+
+class GroundPublishers:
+    """What no robot measures: sole wrenches, centres of pressure, contact, ground truth; and the clock at the end of the tick."""
+
+    def __init__(self, node: Node, robot: Robot, stamp: Time) -> None:
+        self._feet = [_FootPublishers(node, sole.name, len(sole.vertices), stamp) for sole in robot.soles]
+        self._cop_writer = conversions.PointWriter(stamp, WORLD_FRAME)
+        self._clock_writer = conversions.ClockWriter(stamp)
+        self._cop = node.create_publisher(PointStamped, "/cop", STATE_QOS)
+        self._clock = node.create_publisher(Clock, "/clock", CLOCK_QOS)
+        self._odometry = None
+        if robot.free_flyer:
+            self._odometry_writer = conversions.OdometryWriter(stamp, WORLD_FRAME, BASE_FRAME)
+            self._odometry = node.create_publisher(Odometry, "/ground_truth/odom", STATE_QOS)
+
+    def publish(self, sim: Simulator) -> None:
+        """Publish what the ground did over the last step."""
+        t = sim.t
+        for k, foot in enumerate(self._feet):
+            foot.publish(sim, k, t)
+        truth = sim.ground_truth()
+        self._cop_writer.write(truth.cop_world.tolist())
+        self._cop.publish(self._cop_writer.message)
+        if self._odometry is not None:
+            self._odometry_writer.write(truth.pose_world_base, truth.twist_base)
+            self._odometry.publish(self._odometry_writer.message)
+        self.publish_clock()
+
+    def publish_clock(self) -> None:
+        """Publish the time alone."""
+        self._clock.publish(self._clock_writer.message)
+
+
+class Publishers:
+    """All publishers of sim_node; messages share one stamp."""
+
+    def __init__(self, node: Node, sim: Simulator, ft_sign: float, tf_rate: float) -> None:
+        self.stamp = Time()
+        self._sim = sim
+        self._sensors = SensorPublishers(node, sim.robot, self.stamp, ft_sign)
+        self._ground = GroundPublishers(node, sim.robot, self.stamp)
+        description = node.create_publisher(String, "/robot_description", LATCHED_QOS)
+        description.publish(String(data=sim.robot.urdf_xml))
+        self._description = description
+        self._transforms = make_transforms(node, sim.robot, self.stamp, tf_rate)
+
+    def subscribers(self) -> int:
+        """Return how many subscriptions the joint states have."""
+        return self._sensors.subscribers()
+
+    def publish_sensors(self, observation: Observation) -> None:
+        """Publish what the robot measures, the controller's trigger last."""
+        conversions.set_stamp(self.stamp, round(self._sim.t * conversions.NS_PER_S))
+        self._sensors.publish(observation)
+
+    def publish_ground(self) -> None:
+        """Publish all the rest, /clock last."""
+        if self._transforms is not None:
+            self._transforms.publish(self._sim)
+        self._ground.publish(self._sim)
+
+    def publish_clock(self) -> None:
+        """Publish /clock alone, as during a pause."""
+        self._ground.publish_clock()

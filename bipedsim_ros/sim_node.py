@@ -1,0 +1,158 @@
+"""``sim_node``: a simulated robot behind the topics of a real one (docs/ros_interface.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import ConfigError
+from bipedsim.robot import load_robot
+from bipedsim.simulator import Simulator
+from bipedsim_ros.commands import Commands
+from bipedsim_ros.conversions import read_wrench
+from bipedsim_ros.frames import BASE_FRAME
+from bipedsim_ros.inbox import Background, Inbox
+from bipedsim_ros.node_main import run_node
+from bipedsim_ros.parameters import Parameters
+from bipedsim_ros.publishers import Publishers
+from bipedsim_ros.qos import COMMAND_QOS, STATE_QOS
+from bipedsim_ros.sim_loop import SimLoop
+from bipedsim_ros.sim_params import SimParams, parse_pushes
+from bipedsim_ros.sim_statistics import Statistics, write_json
+
+LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
+COMMAND_TOPIC = "/effort_controller/commands"
+_WARN_EVERY_S = 5.0
+
+
+class SimNode:
+    """Simulator, topics, services and parameters; :meth:`run` is the loop.
+
+    Raises:
+        ConfigError: A parameter is wrong.
+    """
+
+    def __init__(self) -> None:
+        self._node = node = Node("sim_node", automatically_declare_parameters_from_overrides=True)
+        parameters = Parameters(node, "parameters of sim_node")
+        self._params = parameters.declare(SimParams, live=LIVE, listener=self._on_change)
+        params = self._params
+        contact_class: Any = CONTACT_MODELS[params.contact_model]
+        contact = parameters.declare(contact_class.Params, prefix=f"{params.contact_model}.")
+        parameters.refuse_unknown()
+        if abs(params.ft_sign) != 1.0:
+            raise ConfigError(f"parameters of sim_node: ft_sign = {params.ft_sign} must be 1 or -1")
+        robot = load_robot(params.robot)
+        for warning in robot.warnings:
+            node.get_logger().warning(warning)
+        pushes = parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames}))
+        sim = Simulator(
+            robot,
+            contact=params.contact_model,
+            physics_dt=params.physics_dt,
+            control_dt=1.0 / params.rate,
+            contact_params=dataclasses.asdict(contact),
+        )
+        sim.warm_up()
+        self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
+        self._commands = Commands(robot, params, self._warn_of_command)
+        self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
+        inbox = Inbox(node, Float64MultiArray, COMMAND_TOPIC, COMMAND_QOS)
+        self.loop = SimLoop(
+            sim, params, pushes, inbox, self._commands, self._publishers, self._statistics, node.get_logger().error
+        )
+        self._push_frames = {BASE_FRAME: "", **{frame.name: frame.name for frame in robot.model.frames}}
+        node.create_subscription(WrenchStamped, "/push", self._on_push, 10)
+        node.create_service(Trigger, "~/reset", self._service(self.loop.reset))
+        node.create_service(Trigger, "~/step", self._service(self.loop.single_step))
+        node.create_service(SetBool, "~/pause", self._on_pause)
+        self._background = Background(node)
+        node.get_logger().info(
+            f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
+            f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s"
+        )
+
+    def run(self) -> int:
+        """Simulate until the duration is over or :meth:`stop` is called; return the exit code."""
+        self._background.start()
+        # Everything that exists now stays: the collector need not walk it every few ticks.
+        gc.collect()
+        gc.freeze()
+        try:
+            self.loop.run(self._report)
+        finally:
+            self._background.stop()
+            self._report(in_background=False)
+        return self.loop.exit_code
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self.loop.stop()
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        self._node.destroy_node()
+
+    def _report(self, in_background: bool = True) -> None:
+        self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
+        if not self._params.stats_file:
+            return
+        path, values = Path(self._params.stats_file), self._statistics.as_dict()
+        if in_background:
+            self._background.submit(lambda: write_json(path, values))
+        else:
+            write_json(path, values)
+
+    def _warn_of_command(self, fault: str) -> None:
+        self._node.get_logger().warning(
+            f"command on {COMMAND_TOPIC} dropped: {fault} ({self._commands.dropped} dropped so far)",
+            throttle_duration_sec=_WARN_EVERY_S,
+        )
+
+    def _on_change(self, params: SimParams) -> None:
+        self._params = params
+        self._commands.configure(params)
+
+    def _on_push(self, message: WrenchStamped) -> None:
+        frame = message.header.frame_id or BASE_FRAME
+        wrench = np.zeros(6)
+        read_wrench(message, wrench)
+        if frame not in self._push_frames or not np.isfinite(wrench).all():
+            fault = "it is not finite" if frame in self._push_frames else f"the robot has no frame {frame!r}"
+            self._node.get_logger().warning(f"message on /push dropped: {fault}", throttle_duration_sec=_WARN_EVERY_S)
+            return
+        body, duration = self._push_frames[frame], self._params.push_timeout
+        self.loop.post(lambda: self.loop.push(wrench, body, duration))
+
+    def _service(self, action: Callable[[], str]) -> Callable[[Any, Any], Any]:
+        def serve(_request: Any, response: Any) -> Any:
+            response.success, response.message = self.loop.ask(action)
+            return response
+
+        return serve
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        response.success, response.message = self.loop.ask(self.loop.pause if request.data else self.loop.resume)
+        return response
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run sim_node; return 0, 1 after a failure, or 2 after bad parameters."""
+    return run_node(SimNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Parameters of sim_node, and the scheduled pushes that one of them describes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import ConfigError
+from bipedsim.params import param
+
+CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
+STARTS = ("wait_for_command", "immediately")
+TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
+
+
+@dataclass(frozen=True)
+class SimParams:
+    """Parameters of sim_node."""
+
+    robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
+    contact_model: str = param("one_step", "contact model", choices=tuple(CONTACT_MODELS))
+    clock: str = param(
+        "real_time",
+        "real_time keeps `rate` on the wall clock; as_fast_as_possible never waits; lock_step waits for one command per published state",
+        choices=CLOCKS,
+    )
+    rate: float = param(1000.0, "published states per second of simulated time", unit="Hz", low=1.0, high=20000.0)
+    physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
+    start: str = param(
+        "wait_for_command",
+        "before the first command: wait_for_command holds the physics at t = 0, immediately lets the robot go with zero torque",
+        choices=STARTS,
+    )
+    command_timeout: float = param(
+        0.2, "simulated time without a sound command after which timeout_mode acts", unit="s", low=0.0, high=1e9
+    )
+    timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES)
+    timeout_damping: float = param(
+        1.0, "damping and stiff: share of the effort limit at the velocity limit of the joint", low=0.0, high=100.0
+    )
+    timeout_stiffness: float = param(
+        10.0, "stiff: share of the effort limit per radian of distance to where the timeout began", unit="1/rad", low=0.0, high=1e4
+    )
+    lock_step_timeout: float = param(
+        1.0, "lock_step: wall time to wait for a command before a miss is counted and the step taken", unit="s", low=1e-3, high=1e6
+    )
+    push_timeout: float = param(0.5, "how long a message on /push acts", unit="s", low=0.0, high=1e9)
+    pushes: tuple[str, ...] = param(
+        (), "scheduled pushes 'start duration fx fy fz [body]' in s, s and N, odom axes; body is the root link by default"
+    )
+    drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
+    ft_sign: float = param(
+        1.0, "sign of the ankle wrenches: 1 is the ground on the foot (standing gives f_z > 0), -1 the reverse", low=-1.0, high=1.0
+    )
+    tf_rate: float = param(100.0, "transforms odom -> base_link per second, where tf2_msgs is installed", unit="Hz", low=0.0, high=1000.0)
+    duration: float = param(0.0, "simulated time after which the node ends; 0 is never", unit="s", low=0.0, high=1e9)
+    stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduledPush:
+    """A push that begins by itself.
+
+    Attributes:
+        start, duration: When it acts [s].
+        wrench: (6,) force [N] and torque [N.m] in world axes.
+        body: Frame that is pushed; empty for the root link.
+    """
+
+    start: float
+    duration: float
+    wrench: NDArray[np.float64]
+    body: str
+
+
+def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[ScheduledPush, ...]:
+    """Read the parameter ``pushes``, sorted by start.
+
+    Raises:
+        ConfigError: A text has the wrong form, or names no frame of the robot.
+    """
+    result = []
+    for text in texts:
+        words = text.split()
+        form = f"pushes: {text!r} must be 'start duration fx fy fz [body]', in s, s and N, with start and duration not negative"
+        if len(words) not in (5, 6):
+            raise ConfigError(form)
+        try:
+            start, duration, *force = (float(word) for word in words[:5])
+        except ValueError as error:
+            raise ConfigError(form) from error
+        if not (np.isfinite([start, duration, *force]).all() and start >= 0.0 and duration >= 0.0):
+            raise ConfigError(form)
+        body = words[5] if len(words) == 6 else ""
+        if body and body not in frames:
+            raise ConfigError(f"pushes: {text!r}: the robot has no frame {body!r}; it has {', '.join(frames)}")
+        result.append(ScheduledPush(start, duration, np.array([*force, 0.0, 0.0, 0.0]), body))
+    return tuple(sorted(result, key=lambda push: push.start))
