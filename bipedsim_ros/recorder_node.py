@@ -1,27 +1,29 @@
-"""``recorder_node``: raw messages to a rosbag2 MCAP bag, without loss at 1 kHz on many topics, readable after a SIGKILL.
+"""``recorder_node``: raw messages to a rosbag2 MCAP bag, without loss at 1 kHz on many topics, safe against SIGKILL.
 
 Three decisions, each measured (docs/recording.md):
 
-* The bag is written by :mod:`bipedsim.bag`. The writer of ``rosbags`` flushes by size only (a slow topic would lose many seconds at a SIGKILL)
-  and ``mcap``'s leaves a killed file without its summary; ours costs 1 us a message and is a complete file after every flush.
-* Messages are polled every 5 ms, not waited for. A recorder may be late, and DDS stamps each message when it arrives: one pass over deep
-  queues costs half of what an executor's wake-up and callback per message do, and its wait set traps do not exist here.
-* What was lost is known, not guessed: DDS numbers the messages of a publisher, so a gap is a loss, and the first number says how many
-  were published before this subscription existed.
+* The bag is written by :mod:`bipedsim.bag`. The writer of ``rosbags`` flushes by size only (slow topics would lose many
+  seconds at a SIGKILL) and ``mcap``'s leaves a killed file without its summary; ours costs 1 us a message and is a
+  complete file after every flush.
+* Messages are polled every few ms, not waited for. A recorder may be late, since DDS stamps each message when it
+  arrives; one pass over deep queues costs less than an executor's wake-up and callback per message.
+* What was lost is known, not guessed: DDS numbers the messages of a publisher, so a gap is a loss, and the first number
+  says how many were published before this subscription existed.
 
-This thread takes and sorts; a second one compresses and writes; what waits between them is bounded. A full disk ends the recording with an
-error and leaves what was written readable.
+This thread takes and sorts; a second one compresses and writes; what waits between them is bounded. A full disk ends
+the recording with an error and leaves what was written readable.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import queue
 import signal
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +32,366 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from rosidl_runtime_py.utilities import get_message
 
 from bipedsim.bag import BagWriter, Qos, Topic
 from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.mcap import PendingChunk
+from bipedsim.params import param
 from bipedsim_ros.message_definitions import definition_of, type_hash_of
+from bipedsim_ros.parameters import Parameters
 
 GRAPH_PERIOD = 0.5
 DIAGNOSTICS_PERIOD = 1.0
 QUEUE_DEPTH = 5000
 # A message that DDS has stamped but not yet queued when a pass ends must still come before its successors.
 HOLD_BACK_NS = 10_000_000
+
+
+@dataclass(frozen=True)
+class RecorderParams:
+    """Parameters of the recorder."""
+
+    output: str = param("", "directory of the bag; it must not exist; empty: bags/<date and time>")
+    topics: list[str] = param(
+        [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and the commands"
+    )
+    feet: list[str] = param(["left", "right"], "names of the feet, for the default topics")
+    robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
+    storage: str = param("mcap", "storage format", choices=("mcap",))
+    max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
+    flush_period: float = param(0.1, "what a SIGKILL can lose at most, about", unit="s", low=0.01, high=10.0)
+    poll_period: float = param(0.005, "pause between passes over the queues", unit="s", low=0.0005, high=0.1)
+    max_buffer: int = param(
+        256, "messages waiting for the disk; beyond it they are dropped and counted", unit="MiB", low=1
+    )
+
+
+def default_topics(feet: list[str]) -> dict[str, tuple[str, str]]:
+    """Return topic -> (type, kind of QoS) for all that ``sim_node`` publishes and receives."""
+    wrench, multi = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64MultiArray"
+    point, text = "geometry_msgs/msg/PointStamped", "std_msgs/msg/String"
+    topics = {
+        "/clock": ("rosgraph_msgs/msg/Clock", "best_effort"),
+        "/joint_states": ("sensor_msgs/msg/JointState", "reliable"),
+        "/imu/data": ("sensor_msgs/msg/Imu", "reliable"),
+        "/cop": (point, "reliable"),
+        "/ground_truth/odom": ("nav_msgs/msg/Odometry", "reliable"),
+        "/robot_description": (text, "latched"),
+        "/effort_controller/commands": (multi, "best_effort"),
+        "/push": (wrench, "reliable"),
+        "/diagnostics": ("diagnostic_msgs/msg/DiagnosticArray", "reliable"),
+    }
+    for foot in feet:
+        topics[f"/{foot}_foot_ft/wrench"] = (wrench, "reliable")
+        topics[f"/{foot}_foot/wrench"] = (wrench, "reliable")
+        topics[f"/{foot}_foot/cop"] = (point, "reliable")
+        topics[f"/{foot}_foot/contact"] = (multi, "reliable")
+        topics[f"/{foot}_foot/contact_mode"] = (text, "latched")
+    return topics
+
+
+def _qos(kind: str) -> QoSProfile:
+    return QoSProfile(
+        depth=QUEUE_DEPTH,
+        reliability=ReliabilityPolicy.BEST_EFFORT if kind == "best_effort" else ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if kind == "latched" else DurabilityPolicy.VOLATILE,
+    )
+
+
+def _message_class(msgtype: str) -> Any:
+    package, kind, name = msgtype.split("/")
+    try:
+        return getattr(importlib.import_module(f"{package}.{kind}"), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"message type {msgtype} cannot be imported: install {package} ({error})") from error
+
+
+@dataclass
+class Counts:
+    """What happened to the messages; all but ``written`` count from the receiving thread."""
+
+    received: int = 0
+    written: int = 0
+    dropped: int = 0  # no room in the buffer: the disk is too slow
+    lost: int = 0  # gaps in a publisher's numbers: never arrived
+    missed: int = 0  # published before this subscription was matched
+
+    def __str__(self) -> str:
+        return " ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+
+
+@dataclass(eq=False)
+class _Subscription:
+    name: str
+    msgtype: str
+    kind: str
+    message_class: Any
+    handle: Any
+    subscription: Any
+    channel: int = 0
+    sequence: int = 0
+
+
+class _DiskThread(threading.Thread):
+    """Compress and write chunks; what raises is kept for the main thread."""
+
+    def __init__(self, bag: BagWriter, counts: Counts) -> None:
+        super().__init__(name="bag-writer", daemon=True)
+        self.chunks: queue.Queue[PendingChunk | None] = queue.Queue(maxsize=8)
+        self.error: OSError | None = None
+        self._bag = bag
+        self._counts = counts
+
+    def run(self) -> None:
+        while (chunk := self.chunks.get()) is not None:
+            if self.error is not None:
+                continue
+            try:
+                self._bag.write(chunk)
+            except OSError as error:
+                self.error = error
+            else:
+                self._counts.written += sum(len(index) // 2 for index in chunk.index.values())
+
+
+# log time, number in order of taking (unique, so that sorting looks no further), source, publish time, sequence, data
+_Arrived = tuple[int, int, _Subscription, int, int, bytes]
+
+
+class Recorder:
+    """Subscriptions of ``node`` on one side, a bag on the other.
+
+    Raises:
+        ConfigError: The output exists, or a topic or type makes no sense.
+    """
+
+    def __init__(self, node: Node, params: RecorderParams) -> None:
+        self.params = params
+        self.counts = Counts()
+        self._node = node
+        self._waiting_for_type: set[str] = set()
+        wanted: dict[str, tuple[str, str]] = {}
+        known = default_topics(params.feet)
+        for entry in params.topics:
+            name, *given = entry.split()
+            if not name.startswith("/") or len(given) > 1:
+                raise ConfigError(f"topics: {entry!r} must be '/topic' or '/topic package/msg/Type'")
+            kind = known[name][1] if name in known else ""
+            if given or name in known:
+                wanted[name] = (given[0] if given else known[name][0], kind)
+            else:
+                self._waiting_for_type.add(name)
+        wanted = wanted if params.topics else known
+        self._subscriptions: dict[str, _Subscription] = {}
+        for name, (msgtype, kind) in wanted.items():
+            self._subscribe(name, msgtype, kind or self._offered_kind(name) or "reliable")
+        self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
+        custom = {"robot": params.robot, "feet": ",".join(params.feet)}
+        self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
+        self._disk = _DiskThread(self.bag, self.counts)
+        self._disk.start()
+        self._held: list[_Arrived] = []
+        self._last_log_time = 0
+        self._first_at = 0.0
+        self._flush_due = self._graph_due = 0.0
+        self._diagnostics_due = time.monotonic() + DIAGNOSTICS_PERIOD
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics asked for."""
+        return len(self._subscriptions) + len(self._waiting_for_type)
+
+    def _offered_kind(self, name: str) -> str:
+        """Return the strongest QoS that every present publisher grants; empty without publishers."""
+        profiles = [info.qos_profile for info in self._node.get_publishers_info_by_topic(name)]
+        if not profiles:
+            return ""
+        if any(p.reliability == ReliabilityPolicy.BEST_EFFORT for p in profiles):
+            return "best_effort"
+        return "latched" if all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles) else "reliable"
+
+    def _subscribe(self, name: str, msgtype: str, kind: str) -> None:
+        definition_of(msgtype)  # raises now, not at the first message
+        cls = _message_class(msgtype)
+        subscription = self._node.create_subscription(cls, name, lambda _raw: None, _qos(kind), raw=True)
+        handle = subscription.handle
+        self._subscriptions[name] = _Subscription(name, msgtype, kind, cls, handle, subscription)
+
+    def _look_at_graph(self) -> None:
+        """Subscribe to topics whose type has become known, and weaken a QoS that a publisher does not grant."""
+        if self._waiting_for_type:
+            for name, types in self._node.get_topic_names_and_types():
+                if name in self._waiting_for_type:
+                    self._waiting_for_type.discard(name)
+                    self._subscribe(name, types[0], self._offered_kind(name) or "reliable")
+        for source in list(self._subscriptions.values()):
+            if source.channel or source.kind == "best_effort":
+                continue
+            offered = self._offered_kind(source.name)
+            if offered and offered != source.kind and (source.kind, offered) != ("reliable", "latched"):
+                self._node.destroy_subscription(source.subscription)
+                self._subscribe(source.name, source.msgtype, offered)
+
+    def _topic(self, source: _Subscription) -> Topic:
+        profiles = []
+        for info in self._node.get_publishers_info_by_topic(source.name):
+            qos = info.qos_profile
+            names = (qos.reliability.name, qos.durability.name, qos.history.name)
+            reliability, durability, history = (n.lower() for n in names)
+            profiles.append(Qos(reliability, durability, history, qos.depth, qos.liveliness.name.lower()))
+        definition = definition_of(source.msgtype)
+        return Topic(source.name, source.msgtype, definition, type_hash_of(source.msgtype), tuple(profiles))
+
+    def _take(self, source: _Subscription) -> None:
+        take, cls, held = source.handle.take_message, source.message_class, self._held
+        while (taken := take(cls, True)) is not None:
+            data, info = taken
+            log_time = info["received_timestamp"] or time.time_ns()
+            sequence = info["publication_sequence_number"] or 0
+            if sequence != source.sequence + 1:
+                self._count_gap(source, sequence)
+            source.sequence = sequence
+            self.counts.received += 1
+            held.append((log_time, self.counts.received, source, info["source_timestamp"], sequence, data))
+
+    def _count_gap(self, source: _Subscription, sequence: int) -> None:
+        """Count what lies between two numbers of one publisher; smaller numbers mean a new publisher."""
+        if source.handle.get_publisher_count() > 1:
+            return
+        if source.sequence == 0 or sequence <= source.sequence:
+            self.counts.missed += max(0, sequence - 1) if source.kind != "latched" else 0
+        else:
+            self.counts.lost += sequence - source.sequence - 1
+
+    def _move_to_bag(self, until: int) -> None:
+        """Give the bag what arrived before ``until``, in order, which readers without an index rely on."""
+        held = self._held
+        held.sort()
+        done = 0
+        limit = self.params.max_buffer << 20
+        for log_time, _order, source, publish_time, sequence, data in held:
+            if log_time > until:
+                break
+            done += 1
+            if self.bag.pending_bytes > limit:
+                self.counts.dropped += 1
+                continue
+            if not source.channel:
+                source.channel = self.bag.add_topic(self._topic(source))
+            self._last_log_time = max(self._last_log_time, log_time)
+            self.bag.add_message(source.channel, self._last_log_time, publish_time, data, sequence & 0xFFFFFFFF)
+        del held[:done]
+
+    def _flush(self) -> None:
+        """Hand the chunk to the writing thread; while that is busy, the chunk goes on growing."""
+        if not self._disk.chunks.full():
+            chunk = self.bag.detach()
+            if chunk is not None:
+                self._disk.chunks.put_nowait(chunk)
+
+    def step(self) -> bool:
+        """Do one pass; return False when the recording is over.
+
+        Raises:
+            ConfigError: The disk refused to take more.
+        """
+        started, now = time.time_ns(), time.monotonic()
+        for source in self._subscriptions.values():
+            self._take(source)
+        self._move_to_bag(started - HOLD_BACK_NS)
+        if now >= self._flush_due:
+            self._flush_due = now + self.params.flush_period
+            self._flush()
+        if now >= self._graph_due:
+            self._graph_due = now + GRAPH_PERIOD
+            self._look_at_graph()
+        if now >= self._diagnostics_due:
+            self._diagnostics_due = now + DIAGNOSTICS_PERIOD
+            self._publish_diagnostics()
+        if self._disk.error is not None:
+            raise ConfigError(f"{self.path}: the bag cannot be written further ({self._disk.error.strerror})")
+        if not self._first_at and self.counts.received:
+            self._first_at = now
+        limit = self.params.max_duration
+        return not (limit and self._first_at and now - self._first_at >= limit)
+
+    def _publish_diagnostics(self) -> None:
+        counts = self.counts
+        bad = counts.dropped + counts.lost
+        status = DiagnosticStatus()
+        status.level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
+        status.name = "recorder"
+        status.message = f"{bad} messages missing from the bag" if bad else "recording"
+        matched = sum(bool(s.handle.get_publisher_count()) for s in self._subscriptions.values())
+        values = {f.name: getattr(counts, f.name) for f in fields(counts)}
+        values |= {"buffered_bytes": self.bag.pending_bytes, "topics": self.n_topics, "matched_topics": matched}
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        message = DiagnosticArray()
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.status = [status]
+        self._publisher.publish(message)
+
+    def close(self) -> None:
+        """Take what has arrived, finish the bag and leave the counts in its metadata.
+
+        Raises:
+            ConfigError: The disk refused to take it.
+        """
+        for source in self._subscriptions.values():
+            self._take(source)
+        self._move_to_bag(2**63)
+        for source in self._subscriptions.values():
+            source.channel = source.channel or self.bag.add_topic(self._topic(source))
+        chunk = self.bag.detach()
+        if chunk is not None:
+            self._disk.chunks.put(chunk)
+        self._disk.chunks.put(None)
+        self._disk.join()
+        try:
+            if self._disk.error is not None:
+                raise self._disk.error
+            self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
+            self.bag.close()
+        except OSError as error:
+            raise ConfigError(f"{self.path}: the bag cannot be finished ({error.strerror})") from error
+
+
+def main(args: list[str] | None = None) -> int:
+    """Record until SIGINT, SIGTERM or ``max_duration``; return the exit code."""
+    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Kept until the end: a second SIGINT (process group and launch both send one) must not cut the finishing short.
+        signal.signal(number, lambda _number, _frame: stop.set())
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    # Nothing spins this node, so that it must not offer services that would never answer.
+    node = rclpy.create_node(
+        "recorder_node",
+        start_parameter_services=False,
+        enable_rosout=False,
+        automatically_declare_parameters_from_overrides=True,
+    )
+    try:
+        parameters = Parameters(node, "parameters of recorder_node")
+        params = parameters.declare(RecorderParams)
+        parameters.refuse_unknown()
+        recorder = Recorder(node, params)
+        print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
+        try:
+            while not stop.is_set() and recorder.step():
+                stop.wait(recorder.params.poll_period)
+        finally:
+            recorder.close()
+        print(f"recorded into {recorder.path}: {recorder.counts}", flush=True)
+        return 0
+    except BipedSimError as error:
+        print(f"recorder_node: {error}", file=sys.stderr, flush=True)
+        return 1
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,275 @@
+"""rosbag2 directories (version 9, MCAP storage) without ROS: a writer that survives SIGKILL and a reader that recovers.
+
+``metadata.yaml`` exists from the first moment and is replaced (atomically) about once a second, because without it
+``ros2 bag`` opens nothing; the MCAP file keeps itself complete (:mod:`bipedsim.mcap`). After a SIGKILL the counts and
+the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
+
+Times as ``ros2 bag record`` has them by default: log time is when the recorder received a message, publish time when
+it was sent, both on the wall clock. Simulated time is not used for either: it stands still while the simulator is
+paused and jumps back at a reset, and a bag out of order cannot be played. It is in every header, and
+:class:`bipedsim.recording.Recording` goes by the headers.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.mcap import ChannelInfo, McapFile, McapWriter, Message, PendingChunk
+
+METADATA_PERIOD = 1.0
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_INFINITE = {"sec": 9223372036, "nsec": 854775807}
+
+
+@dataclass(frozen=True)
+class Qos:
+    """Quality of service of a publisher, in the words of rosbag2."""
+
+    reliability: str = "reliable"
+    durability: str = "volatile"
+    history: str = "keep_last"
+    depth: int = 10
+    liveliness: str = "automatic"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the profile as rosbag2 writes it, with infinite deadlines."""
+        return {
+            "history": self.history,
+            "depth": self.depth,
+            "reliability": self.reliability,
+            "durability": self.durability,
+            "deadline": dict(_INFINITE),
+            "lifespan": dict(_INFINITE),
+            "liveliness": self.liveliness,
+            "liveliness_lease_duration": dict(_INFINITE),
+            "avoid_ros_namespace_conventions": False,
+        }
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a bag must know to hold a topic.
+
+    Attributes:
+        name: Topic, such as ``/joint_states``.
+        msgtype: ROS type, such as ``sensor_msgs/msg/JointState``.
+        definition: The .msg text with those of all nested types, as rosbag2 concatenates them.
+        type_hash: RIHS01 hash of the type.
+        qos: The publishers' profiles; empty when nobody publishes.
+    """
+
+    name: str
+    msgtype: str
+    definition: str
+    type_hash: str
+    qos: tuple[Qos, ...] = ()
+
+
+class BagWriter:
+    """Write one rosbag2 directory.
+
+    :meth:`add_topic`, :meth:`add_message` and :meth:`detach` belong to the thread that receives, :meth:`write` and
+    :meth:`close` to the one that writes; with one thread, :meth:`flush` does both.
+
+    Args:
+        path: The directory to make.
+        custom_data: Text that a reader finds again, such as the robot's name.
+        ros_distro: Name of the ROS distribution that the messages come from.
+
+    Raises:
+        ConfigError: ``path`` exists, or cannot be made.
+    """
+
+    def __init__(self, path: Path, custom_data: Mapping[str, str] | None = None, ros_distro: str = "jazzy") -> None:
+        if path.exists():
+            raise ConfigError(
+                f"{path}: exists already; a bag is never overwritten: remove it, or name another directory"
+            )
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise ConfigError(f"{path}: the bag's directory cannot be made ({error.strerror})") from error
+        self.path = path
+        self.custom_data = dict(custom_data or {})
+        self.ros_distro = ros_distro
+        self._mcap = McapWriter(path / f"{path.resolve().name}_0.mcap")
+        self._schemas: dict[str, int] = {}
+        self._topics: dict[int, Topic] = {}
+        self._metadata_due = 0.0
+        self._write_metadata(final=False)
+
+    def add_topic(self, topic: Topic) -> int:
+        """Declare a topic; return the number to give to :meth:`add_message`."""
+        schema = self._schemas.get(topic.msgtype)
+        if schema is None:
+            schema = self._mcap.add_schema(topic.msgtype, "ros2msg", topic.definition)
+            self._schemas[topic.msgtype] = schema
+        qos = yaml.dump([q.as_dict() for q in topic.qos], Dumper=_Dumper, sort_keys=False) if topic.qos else ""
+        metadata = {"offered_qos_profiles": qos, "topic_type_hash": topic.type_hash}
+        channel = self._mcap.add_channel(topic.name, schema, metadata)
+        # Copied, not changed: the writing thread may be going through the old one.
+        self._topics = {**self._topics, channel: topic}
+        return channel
+
+    def add_message(self, channel: int, log_time: int, publish_time: int, data: bytes, sequence: int = 0) -> None:
+        """Append a serialised message; times in ns since the epoch, log times never falling."""
+        self._mcap.add_message(channel, log_time, publish_time, data, sequence)
+
+    @property
+    def pending_bytes(self) -> int:
+        """Size of what :meth:`detach` would hand over."""
+        return self._mcap.pending_bytes
+
+    def detach(self) -> PendingChunk | None:
+        """Take what was added since the last call, for :meth:`write`; None when there is nothing."""
+        return self._mcap.detach()
+
+    def write(self, chunk: PendingChunk) -> None:
+        """Write a chunk, and the metadata when they are due: at once for a new topic, which readers know from there."""
+        self._mcap.write(chunk)
+        if chunk.n_channels != self._topics_described or time.monotonic() >= self._metadata_due:
+            self._write_metadata(final=False)
+
+    def flush(self) -> None:
+        """Write all that was added: what a SIGKILL after this call leaves on the disk."""
+        chunk = self.detach()
+        if chunk is not None:
+            self.write(chunk)
+
+    def close(self) -> None:
+        """Finish the bag."""
+        self.flush()
+        self._mcap.finish({"rosbag2": {"serialized_metadata": self._metadata_text(inner=True)}})
+        self._write_metadata(final=True)
+
+    def _metadata_text(self, inner: bool) -> str:
+        mcap = self._mcap
+        counts = dict(mcap.counts)
+        total = sum(counts.values())
+        start = mcap.start if total else 0
+        span = {
+            "starting_time": {"nanoseconds_since_epoch": start},
+            "duration": {"nanoseconds": mcap.end - start if total else 0},
+            "message_count": total,
+        }
+        name = f"{self.path.resolve().name}_0.mcap"
+        information = {
+            "version": 9,
+            "storage_identifier": "mcap",
+            "relative_file_paths": [name],
+            **span,
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": topic.name,
+                        "type": topic.msgtype,
+                        "serialization_format": "cdr",
+                        "offered_qos_profiles": [q.as_dict() for q in topic.qos],
+                        "type_description_hash": topic.type_hash,
+                    },
+                    "message_count": counts.get(channel, 0),
+                }
+                for channel, topic in self._topics.items()
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "files": [{"path": name, **span}],
+            "custom_data": self.custom_data or None,
+            "ros_distro": self.ros_distro,
+        }
+        document = information if inner else {"rosbag2_bagfile_information": information}
+        return str(yaml.dump(document, Dumper=_NoAliases, sort_keys=False))
+
+    def _write_metadata(self, final: bool) -> None:
+        path = self.path / "metadata.yaml"
+        temporary = path.with_suffix(".yaml.tmp")
+        temporary.write_text(self._metadata_text(inner=False), encoding="utf-8")
+        os.replace(temporary, path)
+        self._topics_described = len(self._topics)
+        self._metadata_due = float("inf") if final else time.monotonic() + METADATA_PERIOD
+
+
+class _NoAliases(_Dumper):
+    """Repeat equal profiles in full: rosbag2's parser need not know YAML anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class Bag:
+    """The messages of a bag directory or of a single .mcap file, whole or cut short.
+
+    Attributes:
+        path: What was opened.
+        messages: Topic to its messages, in the order of the file.
+        types: Topic to its ROS type.
+        custom_data: Text that the writer left in ``metadata.yaml``.
+        recovered: What was saved from a bag that its writer did not finish; empty for a finished one.
+
+    Raises:
+        RecordingError: ``path`` holds no bag; the message says what was found.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.messages: dict[str, list[Message]] = {}
+        self.types: dict[str, str] = {}
+        self.custom_data: dict[str, str] = {}
+        notes = []
+        for file in self._files(path):
+            note = self._read(McapFile(file))
+            if note:
+                notes.append(note)
+        self.recovered = "; ".join(notes)
+
+    def _files(self, path: Path) -> list[Path]:
+        if path.is_file():
+            return [path]
+        if not path.is_dir():
+            raise RecordingError(f"{path}: no such bag directory or .mcap file")
+        files = sorted(path.glob("*.mcap"), key=lambda f: (len(f.name), f.name))
+        metadata = path / "metadata.yaml"
+        if metadata.exists():
+            files = self._read_metadata(metadata) or files
+        if not files:
+            found = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
+            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else ""
+            raise RecordingError(f"{path}: a bag directory holds .mcap files; found {found}{hint}")
+        return files
+
+    def _read_metadata(self, path: Path) -> list[Path]:
+        """Read the custom data and the file list; a damaged file counts as missing, the .mcap files hold it all."""
+        try:
+            information = yaml.safe_load(path.read_text(encoding="utf-8"))["rosbag2_bagfile_information"]
+            self.custom_data = {str(k): str(v) for k, v in (information.get("custom_data") or {}).items()}
+            files = [path.parent / Path(name).name for name in information["relative_file_paths"]]
+        except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+            return []
+        return [file for file in files if file.suffix == ".mcap" and file.exists()]
+
+    def _read(self, file: McapFile) -> str:
+        by_channel: dict[int, list[Message]] = {}
+        count, first, last = 0, 2**63 - 1, 0
+        for message in file.messages():
+            by_channel.setdefault(message.channel, []).append(message)
+            first, last = min(first, message.log_time), max(last, message.log_time)
+            count += 1
+        for number, channel in file.channels.items():
+            self._add(channel, by_channel.get(number, []))
+        if file.finished:
+            return ""
+        why = file.damage or "its recorder was stopped before it could finish"
+        span = f"{(last - first) * 1e-9:.3f} s" if count else "nothing"
+        return f"{file.path.name}: {why}; recovered {count} whole messages over {span}"
+
+    def _add(self, channel: ChannelInfo, messages: list[Message]) -> None:
+        self.types.setdefault(channel.topic, channel.msgtype)
+        self.messages.setdefault(channel.topic, []).extend(messages)

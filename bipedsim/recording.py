@@ -1,0 +1,374 @@
+"""A run as a table of arrays: bags and headless runs turn into it, plots, exports and summaries read it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.errors import RecordingError
+from bipedsim.robot_io import Observation
+
+if TYPE_CHECKING:
+    from bipedsim.contact.base import ContactResult
+    from bipedsim.robot import Robot
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+FORMAT = "bipedsim recording 1"
+ABSENT_MODE = -1
+_WRENCH = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
+_POSE = ("x[m]", "y[m]", "z[m]", "qx", "qy", "qz", "qw")
+
+
+class _Column(NamedTuple):
+    """A group of columns: once, per joint or per foot; component names carry the unit."""
+
+    per: str
+    components: tuple[str, ...]
+    kind: type = float
+
+
+# The order is that of the exported table.
+COLUMNS: dict[str, _Column] = {
+    "joint_position": _Column("joint", ("[rad]",)),
+    "joint_velocity": _Column("joint", ("[rad/s]",)),
+    "joint_effort": _Column("joint", ("[N.m]",)),
+    "wrench": _Column("foot", _WRENCH),
+    "cop": _Column("foot", ("x[m]", "y[m]")),
+    "mode": _Column("foot", ("",), int),
+    "sliding": _Column("foot", ("",), bool),
+    "clamped": _Column("foot", ("",), int),
+    "cop_margin": _Column("foot", ("[m]",)),
+    "friction_used": _Column("foot", ("",)),
+    "ankle_wrench": _Column("foot", _WRENCH),
+    "sole_poses": _Column("foot", _POSE),
+    "cop_world": _Column("", ("x[m]", "y[m]", "z[m]")),
+    "base_pose": _Column("", _POSE),
+    "imu_orientation": _Column("", ("qx", "qy", "qz", "qw")),
+    "imu_angular_velocity": _Column("", ("x[rad/s]", "y[rad/s]", "z[rad/s]")),
+    "imu_linear_acceleration": _Column("", ("x[m/s^2]", "y[m/s^2]", "z[m/s^2]")),
+}
+
+
+@dataclass(eq=False)
+class Recording:
+    """One run, a row per tick: n ticks, nu joints, K feet. What was not recorded is NaN (modes: -1).
+
+    Attributes:
+        robot: Name of the robot; empty when unknown.
+        t: (n,) time of the measurements [s], rising.
+        joint_names: Names of the nu joints.
+        joint_position, joint_velocity, joint_effort: (n, nu) [rad], [rad/s], [N.m].
+        feet: Names of the K feet.
+        wrench: (n, K, 6) force [N], torque [N.m] of the ground on each foot at the sole origin, in the sole frame.
+        cop: (n, K, 2) centre of pressure in the sole frame [m], NaN in the air.
+        cop_world: (n, 3) centre of pressure of all feet in the world [m], NaN in the air.
+        mode, sliding, clamped, cop_margin, friction_used: (n, K), as in
+            :class:`bipedsim.contact.base.ContactResult`.
+        ankle_wrench: (n, K, 6) what the force-torque sensors measured, in their frames.
+        base_pose: (n, 7) true pose of the base in the world: position [m], quaternion x y z w.
+        sole_poses: (n, K, 7) the same of each sole frame.
+        imu_orientation, imu_angular_velocity, imu_linear_acceleration: (n, 4), (n, 3) [rad/s], (n, 3) [m/s^2].
+        sole_vertices: (N, 2) polygon of each foot in its sole frame [m]; (0, 2) when unknown.
+        effort_limit: (nu,) [N.m], NaN when unknown.
+        weight: m g [N], NaN when unknown.
+        notes: What a reader should know, such as that a bag was cut short and how much was recovered.
+    """
+
+    robot: str
+    t: Array
+    joint_names: tuple[str, ...]
+    joint_position: Array
+    joint_velocity: Array
+    joint_effort: Array
+    feet: tuple[str, ...]
+    wrench: Array
+    cop: Array
+    cop_world: Array
+    mode: Integers
+    sliding: NDArray[np.bool_]
+    clamped: Integers
+    cop_margin: Array
+    friction_used: Array
+    ankle_wrench: Array
+    base_pose: Array
+    sole_poses: Array
+    imu_orientation: Array
+    imu_angular_velocity: Array
+    imu_linear_acceleration: Array
+    sole_vertices: tuple[Array, ...]
+    effort_limit: Array
+    weight: float
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last row [s]."""
+        return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+
+    @classmethod
+    def empty(cls, n: int, joint_names: Sequence[str], feet: Sequence[str], robot: str = "") -> Recording:
+        """Return a recording of ``n`` rows in which nothing has been recorded yet."""
+        sizes = {"": (), "joint": (len(joint_names),), "foot": (len(feet),)}
+        arrays: dict[str, Any] = {}
+        for name, column in COLUMNS.items():
+            inner = (len(column.components),) if len(column.components) > 1 else ()
+            shape = (n, *sizes[column.per], *inner)
+            absent: Any = {float: np.nan, int: ABSENT_MODE, bool: False}[column.kind]
+            arrays[name] = np.full(shape, absent, dtype={float: np.float64, int: np.int64, bool: np.bool_}[column.kind])
+        return cls(
+            robot=robot,
+            t=np.full(n, np.nan),
+            joint_names=tuple(joint_names),
+            feet=tuple(feet),
+            sole_vertices=tuple(np.zeros((0, 2)) for _ in feet),
+            effort_limit=np.full(len(joint_names), np.nan),
+            weight=float("nan"),
+            **arrays,
+        )
+
+    def describe_robot(self, robot: Robot) -> None:
+        """Take the robot's name, soles, effort limits and weight, for feet and joints that have the same names."""
+        self.robot = robot.name
+        self.weight = robot.weight
+        soles = {sole.name: np.asarray(sole.vertices) for sole in robot.soles}
+        self.sole_vertices = tuple(soles.get(foot, np.zeros((0, 2))) for foot in self.feet)
+        limits = dict(zip(robot.joint_names, robot.effort_limit, strict=True))
+        self.effort_limit = np.array([limits.get(name, np.nan) for name in self.joint_names])
+
+    def rows(self, selection: slice | NDArray[Any]) -> Recording:
+        """Return the recording with only the selected rows; with a slice, arrays are views."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values |= {name: values[name][selection] for name in ("t", *COLUMNS)}
+        return Recording(**values)
+
+    def save(self, path: Path) -> None:
+        """Write the recording to ``path`` (.npz), without pickles.
+
+        Raises:
+            RecordingError: The file cannot be written.
+        """
+        header = {
+            "format": FORMAT,
+            "robot": self.robot,
+            "joint_names": self.joint_names,
+            "feet": self.feet,
+            "weight": self.weight if np.isfinite(self.weight) else None,
+            "notes": self.notes,
+        }
+        arrays = {name: getattr(self, name) for name in ("t", "effort_limit", *COLUMNS)}
+        arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+
+    @classmethod
+    def load(cls, path: Path | str, segment: int = -1) -> Recording:
+        """Read a run (.npz), a bag directory, a bring-up's directory that holds ``bag/``, or an .mcap file.
+
+        Args:
+            path: What to read. A bag that its recorder could not finish is read up to the last whole message;
+                ``notes`` say so.
+            segment: Of a bag in which time jumps back (reset): which stretch; -1 is the last one.
+
+        Raises:
+            RecordingError: Nothing readable is there; the message says what was found.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise RecordingError(f"{path}: no such file or directory")
+        if path.is_file() and path.suffix == ".npz":
+            return _load_npz(path)
+        if path.is_dir() and not list(path.glob("*.mcap")) and (path / "bag").is_dir():
+            path = path / "bag"
+        from bipedsim.recording_bag import recording_from_bag
+
+        return recording_from_bag(path, segment)
+
+    def export_csv(self, path: Path, progress: bool | None = None) -> None:
+        """Write one wide table; see :func:`export_csv`."""
+        export_csv(self, path, progress)
+
+    class Builder:
+        """Collect a headless run row by row into arrays that double when they are full.
+
+        Args:
+            robot: Whose run it is.
+            capacity: Rows to make room for at once.
+        """
+
+        def __init__(self, robot: Robot, capacity: int = 10_000) -> None:
+            feet = [sole.name for sole in robot.soles]
+            self._recording = Recording.empty(max(1, capacity), robot.joint_names, feet)
+            self._recording.describe_robot(robot)
+            self._free_flyer = robot.free_flyer
+            self._n = 0
+
+        def append(
+            self,
+            t: float,
+            observation: Observation,
+            contact_result: ContactResult,
+            q: Array,
+            cop_world: ArrayLike,
+            sole_poses: ArrayLike,
+        ) -> None:
+            """Copy one tick.
+
+            Args:
+                t: Time of the measurements [s].
+                observation: What the sensors measured.
+                contact_result: What the ground did.
+                q: (nq,) true configuration.
+                cop_world: (3,) overall CoP in the world [m].
+                sole_poses: (K, 7) pose of each sole in the world.
+            """
+            i, r = self._n, self._recording
+            if i == len(r.t):
+                r = self._grow()
+            r.t[i] = t
+            r.joint_position[i] = observation.joint_position
+            r.joint_velocity[i] = observation.joint_velocity
+            r.joint_effort[i] = observation.joint_effort
+            r.imu_orientation[i] = observation.imu_orientation
+            r.imu_angular_velocity[i] = observation.imu_angular_velocity
+            r.imu_linear_acceleration[i] = observation.imu_linear_acceleration
+            r.ankle_wrench[i] = observation.foot_wrench
+            r.wrench[i] = contact_result.wrench
+            r.cop[i] = contact_result.cop
+            r.mode[i] = contact_result.mode
+            r.sliding[i] = contact_result.sliding
+            r.clamped[i] = contact_result.clamped
+            r.cop_margin[i] = contact_result.cop_margin
+            r.friction_used[i] = contact_result.friction_used
+            r.cop_world[i] = cop_world
+            r.sole_poses[i] = sole_poses
+            if self._free_flyer:
+                r.base_pose[i] = q[:7]
+            self._n = i + 1
+
+        def _grow(self) -> Recording:
+            old = self._recording
+            new = Recording.empty(2 * len(old), old.joint_names, old.feet, old.robot)
+            for name in ("t", *COLUMNS):
+                getattr(new, name)[: len(old)] = getattr(old, name)
+            for name in ("sole_vertices", "effort_limit", "weight"):
+                setattr(new, name, getattr(old, name))
+            self._recording = new
+            return new
+
+        def __len__(self) -> int:
+            return self._n
+
+        def build(self) -> Recording:
+            """Return what was appended so far; its arrays are views of the builder's."""
+            return self._recording.rows(slice(0, self._n))
+
+
+def _load_npz(path: Path) -> Recording:
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            if "header" not in data:
+                raise RecordingError(f"{path}: no run of bipedsim: it holds {', '.join(data.files) or 'nothing'}")
+            header = json.loads(str(data["header"]))
+            if header.get("format") != FORMAT:
+                raise RecordingError(f"{path}: its format is {header.get('format')!r}, expected {FORMAT!r}")
+            arrays = {name: data[name] for name in ("t", "effort_limit", *COLUMNS)}
+            vertices = tuple(data[f"sole_vertices_{i}"] for i in range(len(header["feet"])))
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise RecordingError(f"{path}: not a run of bipedsim, or damaged ({error})") from error
+    weight = header["weight"]
+    return Recording(
+        robot=header["robot"],
+        joint_names=tuple(header["joint_names"]),
+        feet=tuple(header["feet"]),
+        weight=float("nan") if weight is None else float(weight),
+        notes=tuple(header["notes"]),
+        sole_vertices=vertices,
+        **arrays,
+    )
+
+
+def _column_names(recording: Recording, name: str) -> list[str]:
+    column = COLUMNS[name]
+    owners = {"": [""], "joint": recording.joint_names, "foot": [f"{foot}_foot" for foot in recording.feet]}[column.per]
+    names = []
+    for owner in owners:
+        for component in column.components:
+            # A component such as "[rad]" is only a unit and sticks to the name before it.
+            parts = (
+                [owner, name, component] if component and not component.startswith("[") else [owner, name + component]
+            )
+            names.append("_".join(part for part in parts if part))
+    return names
+
+
+def export_csv(recording: Recording, path: Path, progress: bool | None = None) -> None:
+    """Write one wide CSV table: a row per tick, names with units in the first line, NaN as empty cells.
+
+    Groups that were not recorded at all are left out.
+
+    Args:
+        recording: What to write.
+        path: The file, replaced if it exists.
+        progress: Show progress on stderr; by default on a terminal and beyond 20 000 rows.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    n = len(recording)
+    names, formats = ["t[s]"], ["%.9g"]
+    blocks = [recording.t[:, None]]
+    for name, column in COLUMNS.items():
+        block = getattr(recording, name).reshape(n, -1)
+        missing = np.isnan(block).all() if column.kind is float else column.kind is int and (block == ABSENT_MODE).all()
+        if not missing:
+            names += _column_names(recording, name)
+            formats += [("%.9g" if column.kind is float else "%d")] * block.shape[1]
+            blocks.append(block)
+    if progress is None:
+        progress = n > 20_000 and sys.stderr.isatty()
+    report = _report_progress if progress else lambda _done, _total: None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerow(names)
+            _write_rows(file, blocks, formats, report)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _write_rows(
+    file: IO[str], blocks: list[NDArray[Any]], formats: list[str], report: Callable[[int, int], None]
+) -> None:
+    line = ",".join(formats) + "\n"
+    n, step = len(blocks[0]), 2000
+    for start in range(0, n, step):
+        # One float table is exact for the integers in it: modes and bit masks stay below 2^53.
+        table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
+        text = "".join([line % tuple(row) for row in table.tolist()])
+        file.write(text.replace("nan", ""))
+        report(min(start + step, n), n)
+
+
+def _report_progress(done: int, total: int) -> None:
+    end = "\n" if done == total else ""
+    print(f"\r{done} of {total} rows ({100 * done // total} %)", end=end, file=sys.stderr, flush=True)

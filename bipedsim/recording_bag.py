@@ -1,0 +1,193 @@
+"""A bag of the simulator's topics -> :class:`bipedsim.recording.Recording`, aligned by the stamps in the messages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.bag import Bag
+from bipedsim.cdr import Columns, columns, text
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.recording import Recording
+from bipedsim.robot import Robot, load_robot
+
+Array = NDArray[np.float64]
+Stamps = NDArray[np.int64]
+
+# Stamps beyond 30 years are wall clock and not simulated time: such a recording starts at t = 0.
+_WALL_CLOCK_NS = 10**18
+_FOOT = re.compile(r"^/(\w+?)_foot(?:_ft)?/(?:wrench|cop|contact)$")
+_CONTACT_FIELDS = ("t", "mode", "clamped", "sliding", "cop_margin", "friction_used")
+
+
+def recording_from_bag(path: Path, segment: int = -1) -> Recording:
+    """Read a bag directory or an .mcap file; rows are the messages of ``/joint_states``.
+
+    Every other topic is put into the row that has its stamp, to the nanosecond: what has no partner is NaN. The soles,
+        limits and sole poses come from the robot that the recorder named in the bag, or from the robot name in
+        ``/robot_description``.
+
+    Args:
+        path: The bag.
+        segment: Which stretch between two jumps back of time, as an index of a list.
+
+    Raises:
+        RecordingError: No bag, or none with joint states; the message says what was found.
+    """
+    bag = Bag(path)
+    if not bag.messages.get("/joint_states"):
+        found = ", ".join(f"{name} ({len(m)})" for name, m in sorted(bag.messages.items())) or "no topics"
+        raise RecordingError(f"{path}: no messages on /joint_states; found {found}")
+    notes = [bag.recovered] if bag.recovered else []
+    reader = _TopicReader(bag, segment)
+    joints = reader.read("/joint_states")
+    assert joints is not None
+    if reader.segments > 1:
+        notes.append(
+            f"time jumps back {reader.segments - 1} times (reset); this is stretch {segment} of {reader.segments}"
+        )
+    names = {match[1]: None for topic in sorted(bag.messages) if (match := _FOOT.match(topic))}
+    feet = [f for f in bag.custom_data.get("feet", "").split(",") if f in names] or list(names)
+    out = Recording.empty(len(joints.stamp), joints.labels, feet)
+    shift = joints.stamp[0] if joints.stamp[0] > _WALL_CLOCK_NS else 0
+    out.t[:] = (joints.stamp - shift) * 1e-9
+    for name in ("position", "velocity", "effort"):
+        if joints.values[name].shape[1] == len(joints.labels):
+            getattr(out, f"joint_{name}")[:] = joints.values[name]
+    rows = _Rows(joints.stamp)
+    rows.put(out.imu_orientation, reader.read("/imu/data"), "orientation")
+    rows.put(out.imu_angular_velocity, reader.read("/imu/data"), "angular_velocity")
+    rows.put(out.imu_linear_acceleration, reader.read("/imu/data"), "linear_acceleration")
+    rows.put(out.base_pose, reader.read("/ground_truth/odom"), "pose")
+    rows.put(out.cop_world, reader.read("/cop"), "point")
+    for k, foot in enumerate(feet):
+        rows.put(out.wrench[:, k], reader.read(f"/{foot}_foot/wrench"), "wrench")
+        rows.put(out.ankle_wrench[:, k], reader.read(f"/{foot}_foot_ft/wrench"), "wrench")
+        point = np.full((len(out), 3), np.nan)
+        rows.put(point, reader.read(f"/{foot}_foot/cop"), "point")
+        out.cop[:, k] = point[:, :2]
+        _put_contact(out, k, rows, reader.read(f"/{foot}_foot/contact"))
+    robot, problem = _robot_of(bag)
+    if robot is not None:
+        out.describe_robot(robot)
+        _put_sole_poses(out, robot)
+    else:
+        out.robot = bag.custom_data.get("robot", "")
+        notes.append(f"soles, limits and weight are unknown: {problem}")
+    out.notes = tuple(notes)
+    return out
+
+
+class _TopicReader:
+    """Decode topics, one stretch of rising stamps each."""
+
+    def __init__(self, bag: Bag, segment: int) -> None:
+        self._bag = bag
+        self._segment = segment
+        self.segments = 1
+
+    def read(self, topic: str) -> Columns | None:
+        """Return the topic's stretch, each stamp once; None when it has no messages there."""
+        messages = self._bag.messages.get(topic)
+        if not messages:
+            return None
+        try:
+            table = columns([m.data for m in messages], self._bag.types[topic])
+        except RecordingError as error:
+            raise RecordingError(f"{self._bag.path}: {topic}: {error}") from error
+        stamp = table.stamp
+        if "data" in table.values:
+            t = table.values["data"][:, 0] if table.values["data"].shape[1] else np.zeros(len(messages))
+            stamp = np.rint(t * 1e9).astype(np.int64)
+        starts = [0, *(np.flatnonzero(np.diff(stamp) < 0) + 1), len(stamp)]
+        if topic == "/joint_states":
+            self.segments = len(starts) - 1
+            if not -self.segments <= self._segment < self.segments:
+                raise RecordingError(
+                    f"{self._bag.path}: has no stretch {self._segment}: time jumps back {self.segments - 1} times"
+                )
+        # Counted from the end, where every topic has the same stretches, even those that joined late.
+        back = self._segment - self.segments if self._segment >= 0 else self._segment
+        if -back > len(starts) - 1:
+            return None
+        first, last = starts[back - 1], starts[back] if back < -1 else starts[-1]
+        stamp = stamp[first:last]
+        _, keep = np.unique(stamp[::-1], return_index=True)
+        keep = len(stamp) - 1 - keep
+        values = {name: value[first:last][keep] for name, value in table.values.items()}
+        return Columns(stamp[keep], values, table.labels)
+
+
+class _Rows:
+    """Find the rows that topics belong to."""
+
+    def __init__(self, stamp: Stamps) -> None:
+        self._stamp = stamp
+
+    def match(self, stamp: Stamps) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return (rows, entries of ``stamp``) with equal stamps."""
+        _, rows, entries = np.intersect1d(self._stamp, stamp, assume_unique=True, return_indices=True)
+        return rows, entries
+
+    def put(self, target: Array, table: Columns | None, name: str) -> None:
+        """Copy the field ``name`` of a topic into the rows of ``target`` that it belongs to."""
+        if table is None or name not in table.values:
+            return
+        rows, entries = self.match(table.stamp)
+        target[rows] = table.values[name][entries]
+
+
+def _put_contact(out: Recording, foot: int, rows: _Rows, table: Columns | None) -> None:
+    if table is None:
+        return
+    labels = table.labels if len(table.labels) > 1 else _CONTACT_FIELDS
+    at, entries = rows.match(table.stamp)
+    data = table.values["data"][entries]
+    for name in ("mode", "clamped", "sliding", "cop_margin", "friction_used"):
+        if name in labels:
+            target = getattr(out, name)
+            target[at, foot] = data[:, labels.index(name)].astype(target.dtype)
+
+
+def _robot_of(bag: Bag) -> tuple[Robot | None, str]:
+    """Return the robot of the bag, or None and why it is unknown."""
+    name = bag.custom_data.get("robot", "")
+    if not name and bag.messages.get("/robot_description"):
+        try:
+            name = ElementTree.fromstring(text(bag.messages["/robot_description"][-1].data)).get("name", "")
+        except ElementTree.ParseError as error:
+            return None, f"/robot_description is no XML ({error})"
+    if not name:
+        return None, "the bag does not name its robot"
+    try:
+        return load_robot(name), ""
+    except ConfigError as error:
+        return None, str(error)
+
+
+def _put_sole_poses(out: Recording, robot: Robot) -> None:
+    """Fill ``sole_poses`` by forward kinematics from the true base pose and the measured joints."""
+    if set(robot.joint_names) - set(out.joint_names):
+        return
+    order = [out.joint_names.index(name) for name in robot.joint_names]
+    soles = [
+        (robot.soles[i], k)
+        for k, foot in enumerate(out.feet)
+        for i in range(len(robot.soles))
+        if robot.soles[i].name == foot
+    ]
+    data, q = robot.model.createData(), pin.neutral(robot.model)
+    for row in range(len(out)):
+        if robot.free_flyer:
+            q[:7] = out.base_pose[row]
+        q[robot.idx_q] = out.joint_position[row, order]
+        if not np.isfinite(q).all():
+            continue
+        pin.forwardKinematics(robot.model, data, q)
+        for sole, k in soles:
+            out.sole_poses[row, k] = pin.SE3ToXYZQUAT(data.oMi[sole.joint_id] * sole.placement_joint_sole)
