@@ -24,7 +24,7 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "setup.json"
 LOG = VENV / "setup.log"
 REQUIREMENTS = Path("requirements", "requirements.txt")
-PACKAGE = (Path("setup.py"), Path("setup.cfg"), Path("package.xml"), Path("bipedsim", "__init__.py"))
+PACKAGE = ("setup.py", "setup.cfg", "package.xml", "bipedsim/__init__.py", "tools/setup_venv.py")
 
 # Settings of the caller that would lead an installation elsewhere, or bring in another installation's packages. The ROS
 # wheels re-execute Python once per process tree to find their libraries; their guard, inherited from the process of
@@ -66,7 +66,7 @@ def check_machine() -> None:
         )
 
 
-def digest(*paths: Path) -> str:
+def digest(*paths: str | Path) -> str:
     """One hash over the contents of files, given relative to ROOT."""
     total = hashlib.sha256()
     for path in paths:
