@@ -1,7 +1,8 @@
-"""One-step constraint selection (moraud2008 section IV): at most two solves a step, whatever happens.
+"""One-step constraint selection (moraud2008 section IV): a bounded number of solves a step, and one in nearly all steps.
 
 The present contact modes are solved for, every vertex is judged on its own, and the admissible set nearest to that perfect vector becomes
-the mode of the step.
+the mode of the step, which is solved for in turn. A touch-down can swing further vertices into the ground within the same step: up to
+``resolves`` such corrections are made. With one of them a tumbling box penetrates 0.8 mm at impacts, with three 0.01 mm.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class OneStepParams:
 
     threshold: float = param(1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=0.0, high=0.05)
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
-    resolves: int = param(1, "solves after the first one in a step in which a mode changes", low=0, high=20)
+    resolves: int = param(3, "solves at most after the first one, in steps in which a mode changes", low=0, high=20)
 
 
 @njit(cache=True)
@@ -189,9 +190,11 @@ class OneStep:
         """Return the contact impulses of one step; the result is overwritten by the next call."""
         p = projection
         r = self.result
+        # A robot that starts on the ground has no present modes to begin from: touching down takes the first solve.
+        resolves = self.params.resolves + (1 if self._first_step else 0)
         changes, violated = _one_step(
             p.G, p.w_free, p.rotation, p.offsets, p.position, self._vertices, self._n_vertices, self._n_modes, self._masks,
-            self._mu_static, self._mu_dynamic, self._h, self.params.gamma, self.params.threshold, self.params.resolves,
+            self._mu_static, self._mu_dynamic, self._h, self.params.gamma, self.params.threshold, resolves,
             r.mode, r.sliding, self._slip, self._anchors, self._anchored, r.impulse, r.wrench, r.cop, r.cop_margin, r.friction_used, r.clamped,
         )  # fmt: skip
         # The contacts that a robot starts with are no change of state.

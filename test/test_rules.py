@@ -1,0 +1,146 @@
+"""What makes a set valid, rule by rule and in their order, and friction's geometry against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from bipedsim.contact.friction import torsion_radius, update_slip
+from bipedsim.contact.modes import face_mode, mode_masks
+from bipedsim.contact.rules import choose_mode, nearest_feature
+from physics_support import rectangle, regular_polygon
+
+H, BAND = 1e-3, 1e-3
+FACE = face_mode(4)
+SOLE = np.array(rectangle(0.2, 0.1))
+FRONT = 8
+FLAT = np.zeros(4)
+WEIGHTS = np.array([1.0, 0.25, 0.25**2, 0.25**3])
+
+
+def choose(
+    mode: int, heights: np.ndarray = FLAT, speeds: np.ndarray = FLAT, fz: float = 1.0, cop: tuple[float, float] = (0.0, 0.0)
+) -> int:
+    work = np.zeros(4, dtype=np.int64), np.zeros(4)
+    return int(choose_mode(mode, 4, mode_masks(4), SOLE, heights, speeds, fz, *cop, H, BAND, WEIGHTS, *work))
+
+
+def test_a_valid_state_stays() -> None:
+    for mode in range(1, 10):
+        mask = mode_masks(4)[mode].astype(bool)
+        cop = SOLE[mask].mean(axis=0)
+        assert choose(mode, heights=np.where(mask, 0.0, 5e-3), cop=(cop[0], cop[1])) == mode
+
+
+def test_cop_beyond_an_edge_releases_to_that_edge() -> None:
+    assert choose(FACE, cop=(0.1 + 1e-6, 0.02)) == FRONT
+    assert choose(FACE, cop=(0.1 - 1e-6, 0.02)) == FACE
+    assert choose(FACE, cop=(0.11, 0.06)) == 1
+    assert choose(FRONT, cop=(0.1, 0.051)) == 1
+    assert choose(FRONT, cop=(0.1, -0.051)) == 4
+
+
+def test_a_face_is_judged_by_its_cop_not_by_minimum_norm_vertex_forces() -> None:
+    """Outside the diamond, minimum-norm vertex forces of a rectangle are negative; the face holds all the same."""
+    assert choose(FACE, cop=(0.08, 0.04)) == FACE
+
+
+def test_pulling_releases_all() -> None:
+    for mode in range(1, 10):
+        assert choose(mode, fz=-1e-9) == 0
+
+
+def test_only_what_is_about_to_penetrate_is_clamped() -> None:
+    falling = np.full(4, -0.1)
+    assert choose(0, speeds=falling) == FACE
+    assert choose(0, heights=np.full(4, 0.5e-3), speeds=falling) == 0
+    assert choose(0, heights=np.full(4, 5e-3), speeds=np.full(4, -6.0)) == FACE
+    assert choose(0, heights=np.full(4, -0.5e-3), speeds=-falling) == 0
+    assert choose(FRONT, speeds=np.array([0.0, 0.1, 0.1, 0.0]), cop=(0.1, 0.0)) == FRONT
+    assert choose(FRONT, speeds=np.array([0.0, -0.1, -0.1, 0.0]), cop=(0.1, 0.0)) == FACE
+
+
+def test_geometry_outranks_a_negative_force() -> None:
+    deep = np.full(4, -2e-3)
+    assert choose(0, heights=deep) == FACE
+
+
+def test_ties_go_to_the_present_mode() -> None:
+    """Three of four vertices want to be clamped: face and two edges are equally near."""
+    speeds = np.array([-0.1, -0.1, 0.0, 0.1])
+    assert choose(5, speeds=speeds, cop=(0.0, 0.05)) == 5
+
+
+@settings(deadline=None)
+@given(n=st.integers(3, 9), x=st.floats(-0.3, 0.3), y=st.floats(-0.3, 0.3))
+def test_nearest_feature_by_brute_force(n: int, x: float, y: float) -> None:
+    vertices = np.array(regular_polygon(n, 0.1))
+    point = np.array([x, y])
+    ends = np.roll(vertices, -1, axis=0)
+    edge = ends - vertices
+    lengths = np.linalg.norm(edge, axis=1)
+    inward = (edge[:, 0] * (y - vertices[:, 1]) - edge[:, 1] * (x - vertices[:, 0])) / lengths
+    assume(abs(inward.min()) > 1e-6)
+    first, count, outside = nearest_feature(vertices, n, 0, n, x, y)
+    if inward.min() > 0.0:
+        assert (first, count) == (0, n)
+        assert outside == pytest.approx(-inward.min())
+        return
+    share = np.linspace(0.0, 1.0, 4001)
+    boundary = vertices[:, None] + share[None, :, None] * edge[:, None]
+    distances = np.linalg.norm(boundary - point, axis=2)
+    assert outside == pytest.approx(distances.min(), abs=1e-7)
+    i, s = np.unravel_index(distances.argmin(), distances.shape)
+    clamped = {(first + k) % n for k in range(count)}
+    if 0.01 < share[s] < 0.99:
+        assert clamped == {i, (i + 1) % n}
+    elif count == 1:
+        assert clamped <= {i, (i + 1) % n}
+
+
+@settings(deadline=None, max_examples=200)
+@given(n=st.integers(3, 12), radius=st.floats(0.0, 0.999), angle=st.floats(0.0, 6.3))
+def test_torsion_is_what_balanced_vertex_forces_can_carry(n: int, radius: float, angle: float) -> None:
+    """c lies between the least and the greatest sum w_i |p_i - CoP| over all vertex forces that balance at the CoP."""
+    vertices = np.array(regular_polygon(n, 0.1)) * [1.0, 0.6]
+    inner = radius * 0.1 * np.cos(np.pi / n)
+    cop = np.array([inner * np.cos(angle), 0.6 * inner * np.sin(angle)])
+    c = torsion_radius(0, n, n, vertices, *cop)
+    arms = np.linalg.norm(vertices - cop, axis=1)
+    balance = np.vstack([vertices.T, np.ones(n)])
+    bounds = [linprog(s * arms, A_eq=balance, b_eq=[*cop, 1.0]).fun * s for s in (1.0, -1.0)]
+    assert bounds[0] - 1e-9 <= c <= bounds[1] + 1e-9
+
+
+def test_torsion_of_known_shapes() -> None:
+    disc = np.array(regular_polygon(64, 0.15))
+    assert torsion_radius(0, 64, 64, disc, 0.0, 0.0) == pytest.approx(0.15)
+    assert torsion_radius(0, 4, 4, SOLE, 0.0, 0.0) == pytest.approx(np.hypot(0.1, 0.05))
+    assert torsion_radius(0, 2, 4, SOLE, 0.0, 0.05) == pytest.approx(0.1)
+    assert torsion_radius(0, 2, 4, SOLE, 0.1, 0.05) == 0.0
+    assert torsion_radius(2, 1, 4, SOLE, 0.1, 0.05) == 0.0
+    on_edge = torsion_radius(0, 4, 4, SOLE, 0.05, 0.05)
+    assert on_edge == pytest.approx(2 * 0.05 * 0.15 / 0.2, abs=1e-6)
+
+
+@given(u=st.tuples(*[st.floats(-1.0, 1.0)] * 3), start=st.floats(0.0, 6.3))
+def test_slip_turns_towards_the_velocity_and_stays_a_unit_vector(u: tuple[float, float, float], start: float) -> None:
+    assume(np.linalg.norm([u[0], u[1], 0.1 * u[2]]) > 1e-3)
+    slip = np.array([np.cos(start), np.sin(start), 0.0])
+    for _ in range(2000):
+        update_slip(1e-3, 0.5, 0.1, *u, 1.0, slip)
+        assert np.linalg.norm(slip) == pytest.approx(1.0)
+    wanted = np.array([u[0], u[1], 0.1 * u[2]])
+    opposite = slip @ wanted < -0.999999 * np.linalg.norm(wanted)
+    assert opposite or slip == pytest.approx(wanted / np.linalg.norm(wanted), abs=1e-6)
+
+
+def test_slip_is_regular_at_rest_and_without_load() -> None:
+    slip = np.array([1.0, 0.0, 0.0])
+    assert update_slip(1.0, 0.5, 0.1, 0.0, 0.0, 0.0, 1.0, slip) == pytest.approx(0.0)
+    assert slip.tolist() == [1.0, 0.0, 0.0]
+    assert update_slip(-1.0, 0.5, 0.1, 1.0, 0.0, 0.0, 1.0, slip) == 1.0
+    assert slip.tolist() == [0.0, 0.0, 0.0]
