@@ -82,6 +82,37 @@ def _ankle_wrenches(joint_forces, sole_wrench, sole_to_ankle, joint_to_ankle, ou
             out[k, r] = total
 
 
+@njit(cache=True)
+def _force_plates(rotations, translations, placement_R, placement_p, impulse, cop, poses, cop_world):  # type: ignore[no-untyped-def]
+    """Fill the pose of every sole and the centre of pressure of all feet, in the world.
+
+    Args:
+        rotations, translations: Per foot, transposed rotation (3, 3) and translation (3,) of its joint in the world.
+        placement_R, placement_p: (K, 3, 3), (K, 3) sole frame in that joint.
+        impulse, cop: (K, 6), (K, 2) of the contact.
+        poses: (K, 7) out, position and quaternion x y z w. cop_world: (3,) out, NaN in the air.
+    """
+    R = np.zeros((3, 3))
+    cop_world[:] = 0.0
+    total = 0.0
+    for k in range(poses.shape[0]):
+        for x in range(3):
+            poses[k, x] = translations[k][x]
+            for y in range(3):
+                poses[k, x] += rotations[k][y, x] * placement_p[k, y]
+                R[x, y] = 0.0
+                for i in range(3):
+                    R[x, y] += rotations[k][i, x] * placement_R[k, i, y]
+        _quaternion(R, poses[k, 3:])
+        fz = impulse[k, 2]
+        if fz > 0.0:
+            for x in range(3):
+                cop_world[x] += fz * (poses[k, x] + R[x, 0] * cop[k, 0] + R[x, 1] * cop[k, 1])
+            total += fz
+    for x in range(3):
+        cop_world[x] = cop_world[x] / total if total > 0.0 else np.nan
+
+
 class Sensors:
     """Fills one Observation from the state; ideal sensors, no noise.
 
@@ -111,6 +142,12 @@ class Sensors:
                 for ankle, sole in zip(ankles, robot.soles, strict=True)
             ]
         )
+        self._sole_views = (
+            tuple(np.asarray(data.oMi[sole.joint_id].rotation).T for sole in robot.soles),
+            tuple(np.asarray(data.oMi[sole.joint_id].translation) for sole in robot.soles),
+            np.array([sole.placement_joint_sole.rotation for sole in robot.soles]),
+            np.array([sole.placement_joint_sole.translation for sole in robot.soles]),
+        )
         self._joint_to_ankle = np.array([ankle.inverse().toDualActionMatrix() for ankle in ankles])
         self.observation = Observation.zeros(robot.nu, len(robot.soles))
 
@@ -136,3 +173,11 @@ class Sensors:
             self._joint_forces, contact.wrench, self._sole_to_ankle, self._joint_to_ankle, obs.foot_wrench
         )
         return obs
+
+    def force_plates(self, q: Array, contact: ContactResult) -> tuple[Array, Array]:
+        """Return the poses of the soles (K, 7) and the overall CoP (3,), NaN in the air, both in the world and new."""
+        pin.forwardKinematics(self._model, self._data, q)
+        poses = np.empty((len(self._joint_forces), 7))
+        cop_world = np.empty(3)
+        _force_plates(*self._sole_views, contact.impulse, contact.cop, poses, cop_world)
+        return poses, cop_world

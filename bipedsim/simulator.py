@@ -241,20 +241,7 @@ class Simulator:
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses and the overall CoP, as no robot can measure them."""
-        data = self._push_data
-        pin.forwardKinematics(self._model, data, self.q)
-        result = self.contact
-        poses = np.empty((len(self.robot.soles), 7))
-        point = np.zeros(3)
-        normal_force = 0.0
-        for k, sole in enumerate(self.robot.soles):
-            pose = data.oMi[sole.joint_id].act(sole.placement_joint_sole)
-            poses[k] = pin.SE3ToXYZQUAT(pose)
-            fz = result.impulse[k, 2]
-            if fz > 0.0:
-                point += fz * pose.act(np.array([result.cop[k, 0], result.cop[k, 1], 0.0]))
-                normal_force += fz
-        cop = point / normal_force if normal_force > 0.0 else np.full(3, np.nan)
+        poses, cop = self._sensors.force_plates(self.q, self.contact)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
 
     def warm_up(self) -> None:
