@@ -1,0 +1,256 @@
+"""What a laboratory's force plates would have shown: ground reaction forces, centre of pressure and free moment.
+
+A force plate measures the wrench of the feet on it about its own origin; here the wrenches of the ground on the soles
+are moved to the world origin and read on the plane z = h. With the force f and moment tau about the origin, the centre
+of pressure is where the horizontal moment vanishes,
+
+    x = (h f_x - tau_y) / f_z,    y = (h f_y + tau_x) / f_z,
+
+which for h = 0 is x = -tau_y / f_z, y = tau_x / f_z (moraud2008 eq. 2; any force plate's manual), and the free
+moment is what is left about the vertical, tau_z - (x f_y - y f_x).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal
+
+from bipedsim.errors import ConfigError
+from bipedsim.recording import Recording
+
+Array = NDArray[np.float64]
+
+CONTACT_THRESHOLD = 1e-3
+"""Vertical force, as a share of the weight, below which there is no centre of pressure: a quotient of noise."""
+INSIDE_TOLERANCE = 1e-6
+"""Distance [m] outside a sole that still counts as on its edge."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForcePlate:
+    """Ground reactions of K feet over n ticks, in the world.
+
+    Attributes:
+        t: (n,) [s].
+        force: (n, K, 3) of the ground on each foot [N].
+        moment: (n, K, 3) about the world origin [N.m].
+        cop: (n, K, 2) centre of pressure of each foot on the plate [m], NaN in the air.
+        free_moment: (n, K) about the vertical through each CoP [N.m], NaN in the air.
+        total_force: (n, 3) over all feet [N].
+        total_cop: (n, 2) over all feet [m], NaN in the air.
+        total_free_moment: (n,) [N.m].
+    """
+
+    t: Array
+    force: Array
+    moment: Array
+    cop: Array
+    free_moment: Array
+    total_force: Array
+    total_cop: Array
+    total_free_moment: Array
+
+
+def rotate(quaternion: Array, vector: Array) -> Array:
+    """Rotate ``vector`` (..., 3) by the unit ``quaternion`` (..., 4), x y z w."""
+    axis, w = quaternion[..., :3], quaternion[..., 3:]
+    twice = 2.0 * np.cross(axis, vector)
+    return np.asarray(vector + w * twice + np.cross(axis, twice))
+
+
+def world_wrench(wrench: Array, sole_poses: Array) -> tuple[Array, Array]:
+    """Return force [N] and moment about the world origin [N.m], both (..., 3) in world axes.
+
+    Args:
+        wrench: (..., 6) force and torque at the sole origin, in the sole frame.
+        sole_poses: (..., 7) pose of the sole in the world: position [m], quaternion x y z w.
+    """
+    position, quaternion = sole_poses[..., :3], sole_poses[..., 3:]
+    force = rotate(quaternion, wrench[..., :3])
+    return force, rotate(quaternion, wrench[..., 3:]) + np.cross(position, force)
+
+
+def centre_of_pressure(force: Array, moment: Array, height: float = 0.0, threshold: float = 0.0) -> tuple[Array, Array]:
+    """Return the CoP (..., 2) [m] on the plane z = ``height`` and the free moment (...) [N.m] about it.
+
+    Args:
+        force: (..., 3) [N].
+        moment: (..., 3) about the world origin [N.m].
+        height: Of the plate's surface [m].
+        threshold: Vertical force [N] up to which both are NaN.
+    """
+    fx, fy, fz = np.moveaxis(force, -1, 0)
+    loaded = np.where(fz > threshold, fz, np.nan)
+    x = (height * fx - moment[..., 1]) / loaded
+    y = (height * fy + moment[..., 0]) / loaded
+    return np.stack([x, y], axis=-1), moment[..., 2] - (x * fy - y * fx)
+
+
+def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, zero_phase: bool = True) -> Array:
+    """Filter along the first axis with a Butterworth low-pass; moraud2008 uses order 5 at 20 Hz.
+
+    Args:
+        values: (n, ...) samples without NaN.
+        rate: Samples per second [Hz].
+        cutoff: Half-power frequency [Hz] of one pass.
+        order: Of one pass.
+        zero_phase: Filter forwards and backwards: no delay, twice the attenuation. Otherwise causal, starting in the
+            steady state of the first sample.
+
+    Raises:
+        ConfigError: The cut-off is not between 0 and half the rate, or the order is not positive.
+    """
+    if not 0.0 < cutoff < 0.5 * rate:
+        raise ConfigError(f"cut-off {cutoff} Hz must lie between 0 and half the sampling rate, {0.5 * rate:g} Hz")
+    if order < 1:
+        raise ConfigError(f"filter order {order} must be at least 1")
+    sections = signal.butter(order, cutoff, fs=rate, output="sos")
+    if zero_phase:
+        # Reflected ends as long as the filter rings; scipy's default is a handful of samples.
+        padding = min(len(values) - 1, int(3.0 * order * rate / cutoff))
+        return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=max(0, padding)))
+    state = signal.sosfilt_zi(sections).reshape(len(sections), 2, *([1] * (values.ndim - 1))) * values[0]
+    return np.asarray(signal.sosfilt(sections, values, axis=0, zi=state)[0])
+
+
+def sample_rate(t: Array) -> float:
+    """Return the samples per second [Hz] of the times ``t``; NaN for fewer than two."""
+    # Rounded, because differences of times in binary make 999.9999999999991 of 1000.
+    return round(float(1.0 / np.median(np.diff(t))), 6) if len(t) > 1 else float("nan")
+
+
+def force_plate(
+    recording: Recording,
+    cutoff: float | None = None,
+    order: int = 5,
+    zero_phase: bool = True,
+    height: float = 0.0,
+) -> ForcePlate:
+    """Compute the ground reactions of a recording, filtered like a plate's signals: forces and moments, before the CoP.
+
+    Args:
+        recording: Needs ``wrench`` and ``sole_poses``; rows without them become zero force.
+        cutoff: Of the low-pass [Hz]; None: not filtered.
+        order, zero_phase: See :func:`low_pass`.
+        height: Of the plate's surface [m].
+
+    Raises:
+        ConfigError: The recording has no sole poses, or the cut-off does not fit its rate.
+    """
+    if len(recording) == 0 or np.isnan(recording.sole_poses).all():
+        raise ConfigError(
+            "the recording holds no sole poses: a bag needs /ground_truth/odom and a robot that bipedsim knows"
+        )
+    force, moment = world_wrench(recording.wrench, recording.sole_poses)
+    # A foot in the air may be recorded with NaN torque or pose: it carries nothing.
+    idle = ~np.isfinite(force).all(axis=-1) | ~np.isfinite(moment).all(axis=-1)
+    force[idle] = moment[idle] = 0.0
+    if cutoff is not None:
+        rate = sample_rate(recording.t)
+        force, moment = (low_pass(values, rate, cutoff, order, zero_phase) for values in (force, moment))
+    total_force, total_moment = force.sum(axis=1), moment.sum(axis=1)
+    weight = recording.weight if np.isfinite(recording.weight) else float(np.abs(total_force[:, 2]).max())
+    threshold = CONTACT_THRESHOLD * weight
+    cop, free_moment = centre_of_pressure(force, moment, height, threshold)
+    total_cop, total_free_moment = centre_of_pressure(total_force, total_moment, height, threshold)
+    return ForcePlate(recording.t, force, moment, cop, free_moment, total_force, total_cop, total_free_moment)
+
+
+def margin(points: Array, vertices: Array) -> Array:
+    """Return the signed distance (...) [m] of ``points`` (..., 2) to the boundary of a convex polygon, positive inside.
+
+    Outside it is the distance to the nearest edge line that is crossed, which is enough to tell in from out.
+
+    Args:
+        points: In the sole frame [m]; NaN gives NaN.
+        vertices: (N, 2) counter-clockwise [m]. One or two have no inside: minus the distance to point or segment.
+    """
+    if len(vertices) == 1:
+        return -np.asarray(np.linalg.norm(points - vertices[0], axis=-1))
+    if len(vertices) == 2:
+        edge = vertices[1] - vertices[0]
+        along = np.clip((points - vertices[0]) @ edge / (edge @ edge), 0.0, 1.0)
+        return -np.asarray(np.linalg.norm(points - vertices[0] - along[..., None] * edge, axis=-1))
+    edges = np.roll(vertices, -1, axis=0) - vertices
+    edges /= np.linalg.norm(edges, axis=1)[:, None]
+    offset = points[..., None, :] - vertices
+    return np.asarray((edges[:, 0] * offset[..., 1] - edges[:, 1] * offset[..., 0]).min(axis=-1))
+
+
+def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.05) -> NDArray[np.bool_]:
+    """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
+
+    That is: ``settle`` seconds after the start, with every foot loaded, and every joint slower than ``speed`` [rad/s]
+    during the 0.1 s before as well.
+    """
+    if len(recording) == 0:
+        return np.zeros(0, dtype=np.bool_)
+    slow = (np.abs(np.nan_to_num(recording.joint_velocity, nan=np.inf)) < speed).all(axis=1)
+    loaded = (np.nan_to_num(recording.wrench[:, :, 2]) > 0.0).all(axis=1)
+    still = slow & loaded
+    moved = np.where(~still, recording.t, -np.inf)
+    since = recording.t - np.maximum.accumulate(moved)
+    return np.asarray(still & (since >= 0.1) & (recording.t - recording.t[0] >= settle))
+
+
+def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int | None]:
+    """Return the figures of a run; what cannot be known from this recording is None.
+
+    * duration_s, rate_hz, ticks;
+    * fz_mean_over_mg, fz_max_error_N: total vertical force against the weight over the rows of :func:`standing_rows`;
+    * standing_s: how long that was;
+    * cop_inside_fraction: share of (tick, loaded foot) whose CoP lies in the sole, within 1 um;
+    * state_changes: changes of contact mode or friction state between ticks, over all feet.
+
+    Args:
+        recording: A run.
+        settle: Time [s] after the start that does not count as standing.
+    """
+    rate = sample_rate(recording.t)
+    result: dict[str, float | int | None] = {
+        "duration_s": recording.duration,
+        "rate_hz": rate if np.isfinite(rate) else None,
+        "ticks": len(recording),
+        **_standing_figures(recording, settle, rate),
+        "cop_inside_fraction": _inside_fraction(recording),
+        "state_changes": _state_changes(recording),
+    }
+    return result
+
+
+def _standing_figures(recording: Recording, settle: float, rate: float) -> dict[str, float | None]:
+    rows = standing_rows(recording, settle)
+    figures: dict[str, float | None] = {"fz_mean_over_mg": None, "fz_max_error_N": None, "standing_s": 0.0}
+    if rows.any():
+        figures["standing_s"] = float(rows.sum() / rate)
+    if rows.any() and np.isfinite(recording.weight):
+        sole = recording.wrench[rows]
+        poses = recording.sole_poses[rows]
+        # Without poses the soles count as level, which a robot that stands still on flat ground has them.
+        level = np.isnan(poses).any(axis=-1)
+        upward = np.where(level, sole[..., 2], rotate(poses[..., 3:], sole[..., :3])[..., 2])
+        total = upward.sum(axis=1)
+        figures["fz_mean_over_mg"] = float(total.mean() / recording.weight)
+        figures["fz_max_error_N"] = float(np.abs(total - recording.weight).max())
+    return figures
+
+
+def _inside_fraction(recording: Recording) -> float | None:
+    inside = loaded = 0
+    for k, vertices in enumerate(recording.sole_vertices):
+        cop = recording.cop[:, k]
+        cop = cop[np.isfinite(cop).all(axis=1)]
+        if len(vertices) and len(cop):
+            inside += int((margin(cop, vertices) >= -INSIDE_TOLERANCE).sum())
+            loaded += len(cop)
+    return inside / loaded if loaded else None
+
+
+def _state_changes(recording: Recording) -> int | None:
+    if len(recording) == 0 or (recording.mode < 0).all():
+        return None
+    changed = (np.diff(recording.mode, axis=0) != 0) | (np.diff(recording.sliding, axis=0))
+    return int(changed.sum())

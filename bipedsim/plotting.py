@@ -1,0 +1,346 @@
+"""Pictures of a recording: ground reaction forces, centre of pressure, contact modes, joint torques.
+
+matplotlib takes a second to import, so that it is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.analysis.force_plate import ForcePlate, force_plate, rotate, sample_rate
+from bipedsim.errors import RecordingError, UnknownNameError
+from bipedsim.recording import ABSENT_MODE, Recording
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+Array = NDArray[np.float64]
+
+PANELS = ("forces", "cop", "modes", "torques")
+# Okabe and Ito's palette, which colour-blind readers can tell apart.
+FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+TOTAL_COLOUR = "#222222"
+LIMIT_COLOUR = "#B00020"
+MAX_OUTLINES = 30
+
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.1,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+}
+
+
+def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutoff: float | None = None) -> None:
+    """Draw a recording into a picture file.
+
+    Args:
+        recording: What to draw.
+        path: .png, .pdf or .svg.
+        panels: Which of :data:`PANELS`, in any order.
+        cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
+
+    Raises:
+        UnknownNameError: No such panel.
+        RecordingError: The recording is empty, or the picture cannot be written.
+        ConfigError: The cut-off does not fit the recording's rate.
+    """
+    for panel in panels:
+        if panel not in PANELS:
+            raise UnknownNameError("panel", panel, PANELS)
+    if len(recording) == 0:
+        raise RecordingError("the recording has no rows: there is nothing to draw")
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        height = _heights(recording, panels)
+        figure = Figure(figsize=(12.5, sum(height.values()) + 0.7), layout="constrained")
+        FigureCanvasAgg(figure)
+        figure.suptitle(_title(recording, cutoff), fontsize=11.5, x=0.01, ha="left")
+        _compose(figure, recording, panels, height, cutoff)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=120)
+        except (OSError, ValueError) as error:
+            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+
+
+def _title(recording: Recording, cutoff: float | None) -> str:
+    rate = sample_rate(recording.t)
+    parts = [recording.robot or "unknown robot", f"{recording.duration:.3g} s"]
+    if np.isfinite(rate):
+        parts.append(f"{rate:.4g} Hz")
+    if np.isfinite(recording.weight):
+        parts.append(f"m g = {recording.weight:.1f} N")
+    if cutoff is not None:
+        parts.append(f"low-pass {cutoff:g} Hz")
+    return "   ·   ".join(parts) + "".join(f"\n{note}" for note in recording.notes)
+
+
+def _heights(recording: Recording, panels: Sequence[str]) -> dict[str, float]:
+    """Return the height [in] of the rows that are needed."""
+    height = {}
+    if "forces" in panels or "cop" in panels:
+        height["top"] = 5.2
+    if "modes" in panels:
+        height["top"] = height.get("top", 0.0) + 0.9 + 0.3 * len(recording.feet)
+    if "torques" in panels:
+        height["torques"] = 0.5 + 1.25 * -(-len(_joint_groups(recording.joint_names)) // 3)
+    return height
+
+
+def _compose(
+    figure: Figure, recording: Recording, panels: Sequence[str], height: dict[str, float], cutoff: float | None
+) -> None:
+    """Put what runs over time on the left, one above the other with a common time axis, and the CoP beside it."""
+    rows = figure.subfigures(len(height), 1, height_ratios=list(height.values()), squeeze=False)[:, 0]
+    place: dict[str, SubFigure] = dict(zip(height, rows, strict=True))
+    plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
+    if "top" in place:
+        ratios = [3.0] * ("forces" in panels or "modes" in panels) + [2.0] * ("cop" in panels)
+        columns = place["top"].subfigures(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
+        ratios = [2.2, 1.0, 1.0] * ("forces" in panels) + [0.3 + 0.25 * len(recording.feet)] * ("modes" in panels)
+        if ratios:
+            axes = columns[0].subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
+            if "forces" in panels:
+                _draw_forces(axes[:3], recording, plate)
+            if "modes" in panels:
+                _draw_modes(axes[-1], recording)
+            axes[-1].set_xlabel("time [s]")
+            axes[-1].set_xlim(recording.t[0], recording.t[-1])
+        if "cop" in panels:
+            _draw_cop(columns[-1], recording, plate)
+    if "torques" in place:
+        _draw_torques(place["torques"], recording)
+
+
+def _at_least(ax: Axes, span: float) -> None:
+    """Widen the y axis to ``span``, so that rounding errors do not fill the picture."""
+    low, high = ax.get_ylim()
+    if high - low < span:
+        middle = 0.5 * (low + high)
+        ax.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
+
+
+def _foot_colour(k: int) -> str:
+    return FOOT_COLOURS[k % len(FOOT_COLOURS)]
+
+
+def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
+    # Without sole poses the axes are those of the soles, and the totals hold for level feet.
+    force = plate.force if plate is not None else recording.wrench[:, :, :3]
+    frame = "world" if plate is not None else "sole frames"
+    for ax, i, name in zip(
+        axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
+    ):
+        for k, foot in enumerate(recording.feet):
+            ax.plot(recording.t, force[:, k, i], color=_foot_colour(k), label=f"{foot} foot")
+        ax.set_title(name, pad=3)
+        if np.isfinite(recording.weight):
+            _at_least(ax, 0.05 * recording.weight)
+    total = force[:, :, 2].sum(axis=1)
+    axes[0].plot(recording.t, total, color=TOTAL_COLOUR, label="all feet")
+    if np.isfinite(recording.weight):
+        axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
+        # An impact lasts a tick and would flatten all the rest; its height is written beside it.
+        ceiling = 3.0 * recording.weight
+        if np.nanmax(total) > ceiling:
+            axes[0].set_ylim(top=ceiling)
+            axes[0].text(
+                recording.t[int(np.nanargmax(total))],
+                ceiling,
+                f" peak {np.nanmax(total):.0f} N",
+                va="top",
+                fontsize=8,
+                color=TOTAL_COLOUR,
+            )
+    axes[0].legend(ncols=len(recording.feet) + 2, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
+
+
+def _draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None) -> None:
+    if plate is None:
+        _draw_cop_in_soles(figure, recording)
+        return
+    ax = figure.subplots()
+    for k, foot in enumerate(recording.feet):
+        for outline in _outlines(recording, k):
+            ax.fill(*outline.T, facecolor=_foot_colour(k), alpha=0.10, edgecolor="none")
+            ax.plot(*np.vstack([outline, outline[:1]]).T, color=_foot_colour(k), linewidth=1.0, alpha=0.7)
+        ax.plot(*plate.cop[:, k].T, color=_foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
+    ax.plot(*plate.total_cop.T, color=TOTAL_COLOUR, label="all feet", marker=".", markersize=2)
+    ax.set_title("centre of pressure (world, from above)")
+    ax.set_xlabel("x, forward [m]")
+    ax.set_ylabel("y, to the left [m]")
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.legend(ncols=len(recording.feet) + 1, loc="upper right", bbox_to_anchor=(1.0, -0.1), borderaxespad=0.1)
+
+
+def _draw_cop_in_soles(figure: SubFigure, recording: Recording) -> None:
+    axes = figure.subplots(1, max(1, len(recording.feet)), squeeze=False)[0]
+    for k, foot in enumerate(recording.feet):
+        vertices = recording.sole_vertices[k]
+        if len(vertices):
+            axes[k].plot(*np.vstack([vertices, vertices[:1]]).T, color=_foot_colour(k))
+        axes[k].plot(*recording.cop[:, k].T, color=_foot_colour(k), marker=".", markersize=2)
+        axes[k].set_title(f"centre of pressure,\n{foot} sole frame")
+        axes[k].set_xlabel("x [m]")
+        axes[k].set_ylabel("y [m]")
+        axes[k].set_aspect("equal", adjustable="datalim")
+
+
+def _outlines(recording: Recording, k: int) -> list[Array]:
+    """Return the sole of foot ``k`` in the world, (N, 2) each, in the middle of every time that it was down."""
+    vertices = recording.sole_vertices[k]
+    if not len(vertices):
+        return []
+    loaded = np.nan_to_num(recording.wrench[:, k, 2]) > 0.0
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], loaded, [False]]).astype(np.int8)))
+    stances = [(a + b - 1) // 2 for a, b in zip(edges[::2], edges[1::2], strict=True)] or [len(recording) - 1]
+    # A chattering contact has thousands of stances in the same place.
+    chosen = [
+        stances[i] for i in np.unique(np.linspace(0, len(stances) - 1, min(len(stances), MAX_OUTLINES)).astype(int))
+    ]
+    outlines = []
+    for row in chosen:
+        pose = recording.sole_poses[row, k]
+        if np.isfinite(pose).all():
+            outlines.append(_from_above(pose, vertices))
+    return outlines
+
+
+def _from_above(pose: Array, vertices: Array) -> Array:
+    points = np.column_stack([vertices, np.zeros(len(vertices))])
+    return np.asarray((rotate(np.broadcast_to(pose[3:], (len(points), 4)), points) + pose[:3])[:, :2])
+
+
+def _mode_look(mode: int, n_vertices: int) -> tuple[str, str]:
+    """Return (colour, kind) of a contact mode: face green, edges blue to violet, vertices yellow to red."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    if mode <= 0:
+        return "#F2F2F2", "air"
+    if mode <= n_vertices:
+        share = (mode - 0.5) / n_vertices
+        return to_hex(colormaps["autumn_r"](0.15 + 0.8 * share)), "vertex"
+    if n_vertices == 2 or mode <= 2 * n_vertices:
+        share = (mode - n_vertices - 0.5) / max(n_vertices, 1)
+        return to_hex(colormaps["cool"](share)), "edge"
+    return "#59B88E", "face"
+
+
+def _draw_modes(ax: Axes, recording: Recording) -> None:
+    from matplotlib.patches import Patch
+
+    from bipedsim.contact.modes import mode_name
+
+    legend: dict[str, Patch] = {}
+    ends = np.append(recording.t[1:], recording.t[-1] + (recording.duration / max(1, len(recording) - 1)))
+    for k in range(len(recording.feet)):
+        n_vertices = len(recording.sole_vertices[k])
+        code = 2 * recording.mode[:, k] + recording.sliding[:, k]
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1])
+        lasts = np.append(starts[1:] - 1, len(code) - 1)
+        for value in np.unique(code[starts]):
+            mode, sliding = int(value) // 2, bool(value % 2)
+            if mode == ABSENT_MODE:
+                continue
+            colour, _kind = _mode_look(mode, n_vertices)
+            name = mode_name(mode, sliding, n_vertices) if n_vertices else f"mode {mode}{' slide' if sliding else ''}"
+            name = "in the air" if name == "none" else name
+            look: dict[str, Any] = {"facecolor": colour, "hatch": "////" if sliding else "", "edgecolor": "#555555"}
+            chosen = code[starts] == value
+            spans = [
+                (recording.t[a], ends[b] - recording.t[a]) for a, b in zip(starts[chosen], lasts[chosen], strict=True)
+            ]
+            ax.broken_barh(spans, (k - 0.4, 0.8), linewidth=0.0, **look)
+            legend.setdefault(name, Patch(label=name, linewidth=0.3, **look))
+    ax.set_yticks(range(len(recording.feet)), [f"{foot} foot" for foot in recording.feet])
+    ax.set_ylim(len(recording.feet) - 0.5, -0.5)
+    ax.set_title("contact modes (hatched: sliding)")
+    ax.grid(False)
+    if legend:
+        ax.figure.legend(handles=list(legend.values()), loc="outside lower left", ncols=5)
+    else:
+        ax.text(0.5, 0.5, "not recorded", transform=ax.transAxes, ha="center", va="center", color="#777777")
+
+
+_SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|l|r|L|R)(?=[_.]|$)")
+
+
+def _joint_groups(names: Sequence[str]) -> dict[str, list[int]]:
+    """Return panel title -> joints: the left and the right joint of a pair share a panel."""
+    groups: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        title = _SIDE.sub("", name, count=1).strip("_.").replace("__", "_")
+        groups.setdefault(title or name, []).append(i)
+    return groups
+
+
+def _joint_colour(name: str, position: int) -> tuple[str, str]:
+    """Return (colour, label) of a joint by its side."""
+    side = _SIDE.search(name)
+    if side is None:
+        return (TOTAL_COLOUR if position == 0 else _foot_colour(position)), ""
+    return (_foot_colour(0), "left") if side[1].lower().startswith("l") else (_foot_colour(1), "right")
+
+
+def _draw_torques(figure: SubFigure, recording: Recording) -> None:
+    groups = _joint_groups(recording.joint_names)
+    rows = -(-len(groups) // 3)
+    axes = figure.subplots(rows, 3, sharex=True, squeeze=False)
+    figure.suptitle("joint torques [N.m]", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
+    labels: dict[str, Any] = {}
+    for ax, (title, joints) in zip(axes.flat, groups.items(), strict=False):
+        for position, i in enumerate(joints):
+            colour, label = _joint_colour(recording.joint_names[i], position)
+            (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour)
+            if label:
+                labels.setdefault(label, line)
+        limit = _draw_limit(ax, recording, joints)
+        _at_least(ax, 0.2)
+        ax.set_title(f"{title}{limit}", fontweight="normal", pad=2, fontsize=8.5)
+        ax.set_xlim(recording.t[0], recording.t[-1])
+        ax.tick_params(labelsize=7.5)
+    for ax in axes.flat[len(groups) :]:
+        ax.set_visible(False)
+    for column in range(3):
+        shown = [ax for ax in axes[:, column] if ax.get_visible()]
+        if shown:
+            shown[-1].set_xlabel("time [s]")
+            shown[-1].tick_params(labelbottom=True)
+    if labels:
+        figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
+
+
+def _draw_limit(ax: Axes, recording: Recording, joints: list[int]) -> str:
+    """Mark the torque limit where it would be in sight; return it as text."""
+    limits = recording.effort_limit[joints]
+    if not np.isfinite(limits).all():
+        return ""
+    limit = float(limits.min())
+    effort = np.abs(recording.joint_effort[:, joints])
+    peak = float(np.nanmax(effort)) if np.isfinite(effort).any() else 0.0
+    if peak > 0.6 * limit:
+        for value in (-limit, limit):
+            ax.axhline(value, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
+    return f"   (peak {peak:.3g}, limit {limit:.3g})"
