@@ -34,7 +34,7 @@ class FootConfig:
 
 @dataclass(frozen=True)
 class RobotConfig:
-    """robot.yaml. Keys that hold values per joint map a joint name or a regular expression to a value; later lines win."""
+    """robot.yaml. Values per joint are given by joint name or regular expression; later lines win."""
 
     name: str = param("", "name of the robot")
     description: str = param("", "one line about the robot")
@@ -74,7 +74,7 @@ def read_robot_config(path: Path) -> RobotConfig:
     return config
 
 
-def read_foot(name: Any, values: Any, where: str) -> FootConfig:
+def foot_config(name: Any, values: Any, where: str) -> FootConfig:
     """Check one entry of ``feet``.
 
     Raises:
@@ -82,7 +82,9 @@ def read_foot(name: Any, values: Any, where: str) -> FootConfig:
     """
     where = f"{where}: feet.{name}"
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name):
-        raise ConfigError(f"{where}: a foot's name becomes part of topic names: letters, digits and _, starting with a letter")
+        raise ConfigError(
+            f"{where}: a foot's name becomes part of topic names: letters, digits and _, starting with a letter"
+        )
     foot = from_mapping(FootConfig, values, where)
     for key in ("frame", "vertices"):
         if not getattr(foot, key):
@@ -183,7 +185,9 @@ def urdf_path(text: str, source: Path) -> Path:
         return path.resolve()
     package, _, relative = text.removeprefix("package:").partition("/")
     if package != PACKAGE or not relative:
-        raise ConfigError(f"{source}: urdf = {text!r} must be a file or package:{PACKAGE}/<path below its robots folder>")
+        raise ConfigError(
+            f"{source}: urdf = {text!r} must be a file or package:{PACKAGE}/<path below its robots folder>"
+        )
     for prefix in _prefixes():
         folder = prefix / "share" / PACKAGE / "robots"
         if (folder / relative).is_file():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pinocchio as pin
@@ -12,10 +13,14 @@ from bipedsim.sole import Sole
 
 Array = NDArray[np.float64]
 
+Residual = Callable[[Array], tuple[Array, Array]]
+"""Configuration (nq,) to equalities (m,) and their Jacobian (m, nv)."""
+
 CLOSED = 1e-12
 """Largest residual [m or rad] of a solved posture."""
 TILT_WEIGHT = 100.0
 """Tilting the trunk by an angle costs as much as ten times that angle in a joint: people bend the ankles first."""
+MAX_ITERATIONS = 60
 
 
 def _sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> list[pin.SE3]:
@@ -26,14 +31,17 @@ def _sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q:
 def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     """Return ``q`` with the free-flyer base moved so that the sole vertices lie on z = 0, in the least-squares sense.
 
-    The plane of least squared distances to all vertices becomes the ground, the mean heading of the soles becomes +x and the mean of
-    the sole centres the origin. One point leaves the attitude to the sole's normal, points on one line leave the roll to it.
+    The plane of least squared distances to all vertices becomes the ground, the mean heading of the soles becomes +x
+    and the mean of the sole centres the origin. One point leaves the attitude to the sole's normal, points on one line
+    leave the roll to it.
     """
     data = model.createData()
     q = q.copy()
     q[:7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     placements = _sole_placements(model, data, soles, q)
-    points = np.vstack([s.vertices_joint @ data.oMi[s.joint_id].rotation.T + data.oMi[s.joint_id].translation for s in soles])
+    points = np.vstack(
+        [s.vertices_joint @ data.oMi[s.joint_id].rotation.T + data.oMi[s.joint_id].translation for s in soles]
+    )
     up = np.sum([m.rotation[:, 2] for m in placements], axis=0)
     heading = np.sum([m.rotation[:, 0] for m in placements], axis=0)
     spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=True)[1:]
@@ -61,69 +69,120 @@ def support_centre(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     return np.mean([m.act(np.append(s.centre, 0.0)) for m, s in zip(placements, soles, strict=True)], axis=0)
 
 
-def _residual(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> tuple[Array, Array]:
+def _sole_rows(model: pin.Model, data: pin.Data, sole: Sole) -> tuple[pin.SE3, Array, Array, Array]:
+    """Return the sole's placement, its centre, and the linear and angular Jacobian (3, nv) there, in world axes."""
+    joint = data.oMi[sole.joint_id]
+    m = joint * sole.placement_joint_sole
+    centre = m.act(np.append(sole.centre, 0.0))
+    jacobian = pin.getJointJacobian(model, data, sole.joint_id, pin.LOCAL_WORLD_ALIGNED)
+    return m, centre, jacobian[:3] - pin.skew(centre - joint.translation) @ jacobian[3:], jacobian[3:]
+
+
+def _flat(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> tuple[Array, Array]:
     """Height and tilt of each sole, then the CoM over the support centre, with their Jacobian in the tangent space."""
     pin.computeJointJacobians(model, data, q)
-    com = pin.centerOfMass(model, data, q)
-    j_com = pin.jacobianCenterOfMass(model, data, q)
+    offset = pin.centerOfMass(model, data, q)[:2].copy()
+    j_offset = pin.jacobianCenterOfMass(model, data, q)[:2].copy()
     values: list[float] = []
     rows: list[Array] = []
-    offset, j_offset = com[:2].copy(), j_com[:2].copy()
     for sole in soles:
-        m = data.oMi[sole.joint_id] * sole.placement_joint_sole
-        centre = m.act(np.append(sole.centre, 0.0))
-        jacobian = pin.getJointJacobian(model, data, sole.joint_id, pin.LOCAL_WORLD_ALIGNED)
-        linear = jacobian[:3] - pin.skew(centre - data.oMi[sole.joint_id].translation) @ jacobian[3:]
+        m, centre, linear, angular = _sole_rows(model, data, sole)
         offset -= centre[:2] / len(soles)
         j_offset -= linear[:2] / len(soles)
         values.append(centre[2])
         rows.append(linear[2])
-        span = sole.vertices - sole.centre
-        directions = np.linalg.svd(span)[2][: min(sole.n_vertices - 1, 2)]
-        for d in directions:
-            axis = m.rotation[:, :2] @ d
+        # A polygon is level along two directions, a blade along one, a point along none.
+        span = np.linalg.svd(sole.vertices - sole.centre)[2][: min(sole.n_vertices - 1, 2)]
+        for direction in span:
+            axis = m.rotation[:, :2] @ direction
             values.append(axis[2])
-            rows.append(axis[1] * jacobian[3] - axis[0] * jacobian[4])
+            rows.append(axis[1] * angular[0] - axis[0] * angular[1])
     return np.concatenate([values, offset]), np.vstack([*rows, j_offset])
 
 
-def stand(model: pin.Model, soles: Sequence[Sole], q: Array, max_iterations: int = 100) -> Array | None:
-    """Return the standing posture nearest to ``q``: soles flat on z = 0, CoM over the centre of the support, joints in their limits.
+def _fixed(
+    model: pin.Model, data: pin.Data, soles: Sequence[Sole], targets: Sequence[pin.SE3], com: Array, q: Array
+) -> tuple[Array, Array]:
+    """Displacement of each sole from its target and of the CoM from ``com``, with their Jacobian (m, nv)."""
+    pin.computeJointJacobians(model, data, q)
+    values = [pin.centerOfMass(model, data, q) - com]
+    rows = [pin.jacobianCenterOfMass(model, data, q).copy()]
+    for sole, target in zip(soles, targets, strict=True):
+        m, centre, linear, angular = _sole_rows(model, data, sole)
+        values += [centre - target.act(np.append(sole.centre, 0.0)), pin.log3(m.rotation @ target.rotation.T)]
+        rows += [linear, angular]
+    return np.concatenate(values), np.vstack(rows)
 
-    Minimises the squared joint angles from ``q`` and the tilt of the base from where ``q`` has it, under these equalities, by Newton
-    steps on the KKT system; joints that leave their limits are pinned there one after the other.
 
-    Returns:
-        The configuration (nq,), or None where there is no such posture near ``q``.
+def _nearest(model: pin.Model, wanted: Array, start: Array, residual: Residual) -> Array | None:
+    """Return the configuration nearest to ``wanted`` with zero ``residual`` and joints in their limits, or None.
+
+    Minimises the squared joint angles from ``wanted`` and the tilt of the base from where ``wanted`` has it, by Newton
+    steps on the KKT system from ``start``; joints that leave their limits are pinned there one after the other.
     """
-    data = model.createData()
-    start = place_base(model, soles, q)
     base, nv = 6, model.nv
     lower, upper = model.lowerPositionLimit[7:], model.upperPositionLimit[7:]
     weight = np.diag(np.concatenate([np.zeros(3), np.full(3, TILT_WEIGHT), np.ones(nv - base)]))
-    attitude = pin.XYZQUATToSE3(start[:7]).rotation
+    attitude = pin.XYZQUATToSE3(wanted[:7]).rotation
     pinned: dict[int, float] = {}
     for _ in range(nv - base + 1):
         q = start.copy()
-        for _ in range(max_iterations):
-            value, jacobian = _residual(model, data, soles, q)
+        for _ in range(MAX_ITERATIONS):
+            value, jacobian = residual(q)
             if pinned:
                 value = np.append(value, [q[7 + i] - target for i, target in pinned.items()])
                 jacobian = np.vstack([jacobian, np.eye(nv)[[base + i for i in pinned]]])
             tilt = pin.log3(attitude.T @ pin.XYZQUATToSE3(q[:7]).rotation)
-            away = np.concatenate([np.zeros(3), tilt, q[7:] - start[7:]])
+            away = np.concatenate([np.zeros(3), tilt, q[7:] - wanted[7:]])
             m = len(value)
             kkt = np.block([[weight, jacobian.T], [jacobian, np.zeros((m, m))]])
             step = np.linalg.lstsq(kkt, -np.concatenate([weight @ away, value]), rcond=1e-13)[0][:nv]
-            step *= min(1.0, 0.3 / max(float(np.abs(step).max()), 1e-12))
-            q = pin.integrate(model, q, step)
-            if np.abs(step).max() < 1e-10 and np.abs(value).max() < CLOSED:
+            longest = float(np.abs(step).max())
+            q = pin.integrate(model, q, step * min(1.0, 0.3 / max(longest, 1e-12)))
+            if longest < 1e-9 and np.abs(value).max() < CLOSED:
                 break
         else:
             return None
         outside = np.maximum(lower - q[7:], q[7:] - upper)
         worst = int(np.argmax(outside))
         if outside[worst] <= 1e-12:
-            return place_base(model, soles, q)
+            return q
         pinned[worst] = float(lower[worst] if q[7 + worst] < lower[worst] else upper[worst])
     return None
+
+
+def stand(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array | None:
+    """Return the standing posture nearest to ``q``: soles flat on z = 0, CoM over their centre, joints in their limits.
+
+    Returns:
+        The configuration (nq,), or None where there is no such posture near ``q``.
+    """
+    data = model.createData()
+    start = place_base(model, soles, q)
+    standing = _nearest(model, start, start, partial(_flat, model, data, soles))
+    return None if standing is None else place_base(model, soles, standing)
+
+
+def crouch(model: pin.Model, soles: Sequence[Sole], q: Array, depths: Array) -> list[Array]:
+    """Return postures with the CoM lowered by each of ``depths`` from the standing posture ``q``, the feet in place.
+
+    Args:
+        model, soles: The robot.
+        q: (nq,) where every posture starts from; the postures stay near it.
+        depths: (n,) lowering of the CoM [m], rising from 0.
+
+    Returns:
+        The configurations (nq,); fewer than n where the robot cannot go deeper.
+    """
+    data = model.createData()
+    targets = _sole_placements(model, data, soles, q)
+    com = pin.centerOfMass(model, data, q).copy()
+    found: list[Array] = []
+    for depth in depths:
+        lowered = com - np.array([0.0, 0.0, depth])
+        residual = partial(_fixed, model, data, soles, targets, lowered)
+        posture = _nearest(model, q, found[-1] if found else q, residual)
+        if posture is None:
+            break
+        found.append(posture)
+    return found

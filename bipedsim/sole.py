@@ -22,15 +22,18 @@ CONTAINS_TOLERANCE = 1e-9
 def checked_polygon(vertices: Any, where: str) -> Array:
     """Return ``vertices`` as a strictly convex counter-clockwise polygon.
 
-    A clockwise polygon is turned round and keeps its vertex 0: both orders name the same sole. Everything else that is no strictly
-    convex polygon is refused, because contact modes are numbered by vertex and a repaired polygon would number them anew.
+    A clockwise polygon is turned round and keeps its vertex 0: both orders name the same sole. Everything else that is
+        no strictly
+    convex polygon is refused, because contact modes are numbered by vertex and a repaired polygon would number them
+    anew.
 
     Args:
         vertices: (N, 2) in the sole frame [m]; N = 1 is a point foot, N = 2 a blade.
         where: File and key, for messages.
 
     Raises:
-        ConfigError: Wrong shape, not finite, an edge shorter than 0.1 mm, collinear or self-intersecting vertices, not convex.
+        ConfigError: Wrong shape, not finite, an edge shorter than 0.1 mm, collinear or self-intersecting vertices, not
+            convex.
     """
     try:
         points = np.array(vertices, dtype=np.float64)
@@ -48,7 +51,7 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     shortest = int(np.argmin(lengths))
     if lengths[shortest] < SHORTEST_EDGE:
         raise ConfigError(
-            f"{where}: vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart; drop one of them"
+            f"{where}: vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart; drop one"
         )
     if n == 2:
         return points
@@ -63,11 +66,14 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     straight = np.flatnonzero(np.abs(sines) < 1e-6)
     if len(straight):
         corner = (int(straight[0]) + 1) % n
-        raise ConfigError(f"{where}: vertex {corner} lies on the line through its neighbours; drop it (degenerate polygon)")
+        raise ConfigError(
+            f"{where}: vertex {corner} lies on the line through its neighbours; drop it (degenerate polygon)"
+        )
     if (sines < 0.0).any():
         corner = (int(np.flatnonzero(sines < 0.0)[0]) + 1) % n
         raise ConfigError(
-            f"{where}: not convex at vertex {corner} {points[corner].tolist()}; give the convex hull, in order around the sole"
+            f"{where}: not convex at vertex {corner} {points[corner].tolist()}; "
+            "give the convex hull, in order around the sole"
         )
     if turning > 3.0 * np.pi:
         raise ConfigError(f"{where}: the polygon intersects itself; give the vertices in order around the sole")
@@ -83,7 +89,8 @@ class Sole:
         frame: URDF frame that the sole frame is placed in.
         joint_id: pinocchio index of the joint that carries the foot.
         placement_joint_sole: Sole frame in the frame of that joint; z is the normal pointing up into the foot.
-        vertices: (N, 2) [m] in the sole frame, strictly convex, counter-clockwise seen from +z. N = 1 is a point, N = 2 a blade.
+        vertices: (N, 2) [m] in the sole frame, strictly convex, counter-clockwise seen from +z. N = 1 is a point, N = 2
+            a blade.
         friction_static: Coulomb coefficient while sticking.
         friction_dynamic: Coulomb coefficient while sliding, not above ``friction_static``.
     """

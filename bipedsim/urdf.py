@@ -48,14 +48,14 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
 
 
 def inertia_problem(mass: float, inertia: NDArray[np.float64]) -> str:
-    """Return why ``inertia`` (3, 3) about the centre of mass is not that of a rigid body of ``mass`` [kg], or an empty string."""
+    """Return why ``inertia`` (3, 3) about the CoM is not that of a rigid body of ``mass`` [kg], or an empty string."""
     moments = np.linalg.eigvalsh(inertia)
     slack = INERTIA_TOLERANCE * abs(moments).sum() + SMALLEST_RADIUS**2 * mass
     if moments[0] >= -slack and moments[0] + moments[1] >= moments[2] - slack:
         return ""
     return (
-        f"inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, {moments[2]:.4g} kg.m^2; "
-        "each must be positive and at most the sum of the other two"
+        f"inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
+        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two"
     )
 
 
@@ -78,7 +78,9 @@ def _check_inertial(link: ElementTree.Element, path: Path) -> list[str]:
     return [f"{where}: {problem}"] if problem else []
 
 
-def _check_joint(joint: ElementTree.Element, links: list[str], overrides: Mapping[str, Callable[[str], bool]], path: Path) -> None:
+def _check_joint(
+    joint: ElementTree.Element, links: list[str], overrides: Mapping[str, Callable[[str], bool]], path: Path
+) -> None:
     name = joint.get("name", "")
     where = f"{path}: joint {name!r}"
     kind = joint.get("type", "")
@@ -98,7 +100,8 @@ def _check_joint(joint: ElementTree.Element, links: list[str], overrides: Mappin
         if limit.get(key) is None:
             if not overrides[f"{key}_limit"](name):
                 raise ConfigError(
-                    f"{where} has no {key} limit; write <limit {key}=...> there or `{key}_limit: {{{name}: ...}}` in robot.yaml"
+                    f"{where} has no {key} limit; write <limit {key}=...> there "
+                    f"or `{key}_limit: {{{name}: ...}}` in robot.yaml"
                 )
             limit.set(key, "0")
         _float(limit, key, where)
@@ -107,7 +110,8 @@ def _check_joint(joint: ElementTree.Element, links: list[str], overrides: Mappin
             _float(limit, key, where)
         elif not overrides["position_limit"](name):
             raise ConfigError(
-                f"{where} has no {key} limit; write <limit {key}=...> there or `position_limit: {{{name}: [lower, upper]}}` in robot.yaml"
+                f"{where} has no {key} limit; write <limit {key}=...> there "
+                f"or `position_limit: {{{name}: [lower, upper]}}` in robot.yaml"
             )
 
 
@@ -129,7 +133,9 @@ def _captured_stderr() -> Iterator[list[str]]:
             lines += [line.removeprefix("Error:").strip() for line in text if line.startswith("Error:")]
 
 
-def read_urdf(path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[str], bool]]) -> tuple[pin.Model, str, list[str]]:
+def read_urdf(
+    path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[str], bool]]
+) -> tuple[pin.Model, str, list[str]]:
     """Read ``path`` into a model with every joint of the file.
 
     Args:

@@ -1,16 +1,19 @@
-"""Make ``robot.urdf`` of biped14 from anthropometric tables: ``python -m bipedsim.robots.biped14.anthropometry > robot.urdf``.
+"""Make robot.urdf of biped14 from anthropometric tables: python -m bipedsim.robots.biped14.anthropometry > robot.urdf.
 
-Structure: Rengifo, Aoustin, Plestan, Chevallereau 2009, section III and Fig. 8: five rigid links (trunk, thighs, shanks) and two
-rectangular feet connected by fourteen motorised joints. The text does not split the seven joints of a leg; here hip 3, knee 1,
-ankle 3. Hip 3, knee 2 (flexion, then rotation about the shank), ankle 2 is the same kinematic chain: the rotation
-about the shank only changes sides of the shank's mass.
+Structure: Rengifo, Aoustin, Plestan, Chevallereau 2009, section III and Fig. 8: five rigid links (trunk, thighs,
+    shanks) and two
+rectangular feet connected by fourteen motorised joints. The text does not split the seven joints of a leg; here hip 3,
+knee 1, ankle 3. Hip 3, knee 2 (flexion, then rotation about the shank), ankle 2 is the same kinematic chain: the
+rotation about the shank only changes sides of the shank's mass.
 
-Segments: D. A. Winter, Biomechanics and Motor Control of Human Movement, 4th ed. 2009, Table 4.1 (mass fractions, centres of
-mass, radii of gyration about a transverse axis) and Fig. 4.1 (lengths as fractions of height, after Drillis and Contini).
-Longitudinal radii of thigh and shank: P. de Leva, Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters,
-J. Biomechanics 29(9), 1996, Table 4, males.
+Segments: D. A. Winter, Biomechanics and Motor Control of Human Movement, 4th ed. 2009, Table 4.1 (mass fractions,
+    centres of
+mass, radii of gyration about a transverse axis) and Fig. 4.1 (lengths as fractions of height, after Drillis and
+Contini). Longitudinal radii of thigh and shank: P. de Leva, Adjustments to Zatsiorsky-Seluyanov's segment inertia
+parameters, J. Biomechanics 29(9), 1996, Table 4, males.
 
-Where three joints cross in one point, the two links between them are drive housings: spheres with honest mass. Their mass and inertia
+Where three joints cross in one point, the two links between them are drive housings: spheres with honest mass. Their
+    mass and inertia
 are taken out of the segment they sit on, so that housing and segment together are exactly the tabulated segment.
 """
 
@@ -82,7 +85,7 @@ def trunk() -> Body:
 
 
 def limb(fraction: float, length: float, transverse: float, longitudinal: float) -> Body:
-    """Return a limb segment hanging from its proximal joint; thigh and shank both have their centre of mass at 0.433."""
+    """Return a limb segment hanging from its proximal joint; thigh and shank both have their CoM at 0.433."""
     mass = fraction * TOTAL_MASS
     across, along = mass * (transverse * length) ** 2, mass * (longitudinal * length) ** 2
     return Body(mass, np.array([0.0, 0.0, -0.433 * length]), np.diag([across, across, along]))
@@ -99,7 +102,7 @@ def shank() -> Body:
 
 
 def foot() -> Body:
-    """Return the foot in the ankle frame: a homogeneous box below the ankle, because the foot is a rectangular block."""
+    """Return the foot in the ankle frame: a homogeneous box below the ankle, as the foot is a rectangular block."""
     mass = FOOT_FRACTION * TOTAL_MASS
     x, y, z = FOOT_LENGTH, FOOT_WIDTH, ANKLE_HEIGHT
     inertia = np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) * mass / 12
@@ -128,7 +131,9 @@ def _link(name: str, body: Body, visual: str = "", at: tuple[float, float, float
     return "\n".join([*lines, "  </link>"])
 
 
-def _joint(name: str, parent: str, child: str, xyz: list[float], axis: str, limit: tuple[float, float, float, float]) -> str:
+def _joint(
+    name: str, parent: str, child: str, xyz: list[float], axis: str, limit: tuple[float, float, float, float]
+) -> str:
     lower, upper, effort, velocity = limit
     return (
         f'  <joint name="{name}" type="revolute">\n    <parent link="{parent}"/>\n    <child link="{child}"/>\n'
@@ -139,7 +144,8 @@ def _joint(name: str, parent: str, child: str, xyz: list[float], axis: str, limi
 
 def _fixed(name: str, parent: str, xyz: list[float]) -> str:
     return (
-        f'  <link name="{name}"/>\n  <joint name="{name}_fixed" type="fixed"><parent link="{parent}"/><child link="{name}"/>'
+        f'  <link name="{name}"/>\n'
+        f'  <joint name="{name}_fixed" type="fixed"><parent link="{parent}"/><child link="{name}"/>'
         f'<origin xyz="{_numbers(xyz)}" rpy="0 0 0"/></joint>'
     )
 
@@ -163,7 +169,14 @@ def _leg(side: str) -> list[str]:
     tilt = (-0.5, 0.5)
     return [
         _link(f"{s}_hip_yaw_link", hip, hip_ball),
-        _joint(f"{s}_hip_yaw", "base_link", f"{s}_hip_yaw_link", [0.0, sign * HIP_HALF_SPACING, 0.0], "0 0 1", (*yaw, 100.0, 3.87)),
+        _joint(
+            f"{s}_hip_yaw",
+            "base_link",
+            f"{s}_hip_yaw_link",
+            [0.0, sign * HIP_HALF_SPACING, 0.0],
+            "0 0 1",
+            (*yaw, 100.0, 3.87),
+        ),
         _link(f"{s}_hip_roll_link", hip),
         _joint(f"{s}_hip_roll", f"{s}_hip_yaw_link", f"{s}_hip_roll_link", [0.0] * 3, "1 0 0", (*roll, 160.0, 5.8)),
         _link(f"{s}_thigh", thigh_rest, thigh_rod, (0.0, 0.0, -THIGH_LENGTH / 2)),
@@ -171,9 +184,23 @@ def _leg(side: str) -> list[str]:
         _link(f"{s}_shank", shank_rest, shank_rod, (0.0, 0.0, -SHANK_LENGTH / 2)),
         _joint(f"{s}_knee", f"{s}_thigh", f"{s}_shank", [0.0, 0.0, -THIGH_LENGTH], "0 1 0", (0.0, 2.6, 300.0, 7.0)),
         _link(f"{s}_ankle_yaw_link", ankle, ankle_ball),
-        _joint(f"{s}_ankle_yaw", f"{s}_shank", f"{s}_ankle_yaw_link", [0.0, 0.0, -SHANK_LENGTH], "0 0 1", (*yaw, 100.0, 3.87)),
+        _joint(
+            f"{s}_ankle_yaw",
+            f"{s}_shank",
+            f"{s}_ankle_yaw_link",
+            [0.0, 0.0, -SHANK_LENGTH],
+            "0 0 1",
+            (*yaw, 100.0, 3.87),
+        ),
         _link(f"{s}_ankle_pitch_link", ankle),
-        _joint(f"{s}_ankle_pitch", f"{s}_ankle_yaw_link", f"{s}_ankle_pitch_link", [0.0] * 3, "0 1 0", (-1.3, 0.77, 160.0, 5.8)),
+        _joint(
+            f"{s}_ankle_pitch",
+            f"{s}_ankle_yaw_link",
+            f"{s}_ankle_pitch_link",
+            [0.0] * 3,
+            "0 1 0",
+            (-1.3, 0.77, 160.0, 5.8),
+        ),
         _link(f"{s}_foot", foot(), block, (x_foot, 0.0, -ANKLE_HEIGHT / 2)),
         _joint(f"{s}_ankle_roll", f"{s}_ankle_pitch_link", f"{s}_foot", [0.0] * 3, "1 0 0", (*tilt, 100.0, 4.8)),
         _fixed(f"{s}_ankle", f"{s}_foot", [0.0] * 3),
@@ -190,8 +217,8 @@ def make_urdf() -> str:
         '<?xml version="1.0"?>',
         "<!-- Generated, do not edit.",
         heading,
-        "  Effort and velocity limits: the legs of PAL Robotics' Talos (talos_reduced.urdf of example-robot-data), an adult-sized",
-        "  torque-controlled biped; the ankle yaw has those of the hip yaw.",
+        "  Effort and velocity limits: the legs of PAL Robotics' Talos (talos_reduced.urdf of example-robot-data), an",
+        "  adult-sized torque-controlled biped; the ankle yaw has those of the hip yaw.",
         "-->",
         '<robot name="biped14">',
         '  <material name="dark"><color rgba="0.25 0.3 0.4 1"/></material>',
