@@ -168,15 +168,22 @@ class Sensors:
         obs.joint_effort[:] = tau_joint
         # After RNEA, f of the ankle joint is what the foot needs from the leg and the ground together, and a_gf holds accelerations less gravity.
         pin.rnea(self._model, self._data, q, v, a)
+        # RNEA leaves the placements in the world alone.
+        pin.forwardKinematics(self._model, self._data, q)
         _imu(*self._imu_views, obs.imu_orientation, obs.imu_angular_velocity, obs.imu_linear_acceleration)
         _ankle_wrenches(
             self._joint_forces, contact.wrench, self._sole_to_ankle, self._joint_to_ankle, obs.foot_wrench
         )
         return obs
 
-    def force_plates(self, q: Array, contact: ContactResult) -> tuple[Array, Array]:
-        """Return the poses of the soles (K, 7) and the overall CoP (3,), NaN in the air, both in the world and new."""
+    def restore(self, q: Array, observation: Observation) -> Observation:
+        """Go back to an earlier observation, measured at configuration ``q`` (nq,), and return it."""
         pin.forwardKinematics(self._model, self._data, q)
+        self.observation = observation.copy()
+        return self.observation
+
+    def force_plates(self, contact: ContactResult) -> tuple[Array, Array]:
+        """Return the poses of the soles (K, 7) and the overall CoP (3,), NaN in the air, at the last measurement, both in the world."""
         poses = np.empty((len(self._joint_forces), 7))
         cop_world = np.empty(3)
         _force_plates(*self._sole_views, contact.impulse, contact.cop, poses, cop_world)

@@ -236,12 +236,11 @@ class Simulator:
         self._push = snapshot.push
         self._diverged = ""
         self._contact.set_state(snapshot.contact)
-        self._sensors.observation = snapshot.observation.copy()
-        return self._sensors.observation
+        return self._sensors.restore(self.q, snapshot.observation)
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses and the overall CoP, as no robot can measure them."""
-        poses, cop = self._sensors.force_plates(self.q, self.contact)
+        poses, cop = self._sensors.force_plates(self.contact)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
 
     def warm_up(self) -> None:

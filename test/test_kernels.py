@@ -110,7 +110,7 @@ def test_advance_reports_what_is_not_finite() -> None:
     assert np.isnan(dynamics.advance(v, impulse)[1])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(n=st.integers(1, 12), deficiency=st.integers(0, 3), seed=st.integers(0, 2**32 - 1))
 def test_dense_solve_of_consistent_systems(n: int, deficiency: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -180,7 +180,7 @@ def test_slow_lift_never_reclamps_and_never_pulls(box: Robot) -> None:
     assert set(modes[switch:]) == {0}
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     tilt=st.tuples(st.floats(-0.5, 0.5), st.floats(-0.5, 0.5)),
     spin=st.tuples(*[st.floats(-3.0, 3.0)] * 3),
@@ -211,7 +211,7 @@ def test_contact_of_a_tumbling_box_never_adds_energy_and_never_penetrates(
         np.testing.assert_allclose(sim.v, 0.0, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(yaw=st.floats(-3.0, 3.0), pitch=st.floats(-0.3, 0.3), roll=st.floats(-0.3, 0.3), direction=st.floats(-3.0, 3.0))
 def test_no_direction_is_special(box: Robot, yaw: float, pitch: float, roll: float, direction: float) -> None:
     """Turning the world, gravity included, turns the motion: friction is isotropic and the normal is not world z."""

@@ -74,7 +74,6 @@ def test_ties_go_to_the_present_mode() -> None:
     assert choose(5, speeds=speeds, cop=(0.0, 0.05)) == 5
 
 
-@settings(deadline=None)
 @given(n=st.integers(3, 9), x=st.floats(-0.3, 0.3), y=st.floats(-0.3, 0.3))
 def test_nearest_feature_by_brute_force(n: int, x: float, y: float) -> None:
     vertices = np.array(regular_polygon(n, 0.1))
@@ -101,7 +100,7 @@ def test_nearest_feature_by_brute_force(n: int, x: float, y: float) -> None:
         assert clamped <= {i, (i + 1) % n}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(n=st.integers(3, 12), radius=st.floats(0.0, 0.999), angle=st.floats(0.0, 6.3))
 def test_torsion_is_what_balanced_vertex_forces_can_carry(n: int, radius: float, angle: float) -> None:
     """c lies between the least and the greatest sum w_i |p_i - CoP| over all vertex forces that balance at the CoP."""
