@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from std_msgs.msg import Float64MultiArray
 
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
-from bipedsim_ros.conversions import read_command
+from bipedsim_ros.conversions import CommandReader
 from bipedsim_ros.sim_params import SimParams
 
 Array = NDArray[np.float64]
@@ -34,6 +33,7 @@ class Commands:
     def __init__(self, robot: Robot, params: SimParams, warn: Callable[[str], None]) -> None:
         self._robot = robot
         self._warn = warn
+        self._reader = CommandReader(robot.joint_names)
         self._tau = np.zeros(robot.nu)
         self._out = np.zeros(robot.nu)
         self._held = np.zeros(robot.nu)
@@ -60,9 +60,9 @@ class Commands:
         self._t_last = None
         self.timed_out = False
 
-    def accept(self, message: Float64MultiArray, t: float) -> bool:
-        """Take a message that arrived at simulated time ``t`` [s]; drop it, count it and say why if it is not sound."""
-        fault = read_command(message, self._tau, self._robot.joint_names)
+    def accept(self, data: bytes, t: float) -> bool:
+        """Take a serialised message that arrived at simulated time ``t`` [s]; drop it, count it and say why if it is not sound."""
+        fault = self._reader.read(data, self._tau)
         if fault:
             self.dropped += 1
             self._warn(fault)

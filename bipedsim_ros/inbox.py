@@ -47,7 +47,7 @@ class Inbox:
 
     def subscribe(self, msg_type: type, topic: str, qos: QoSProfile) -> Any:
         """Return a further subscription of the loop, to be read with :meth:`take_from`."""
-        return self._node.create_subscription(msg_type, topic, _taken_by_loop, qos, callback_group=self._group)
+        return self._node.create_subscription(msg_type, topic, _taken_by_loop, qos, callback_group=self._group, raw=True)
 
     @property
     def topic(self) -> str:
@@ -67,14 +67,14 @@ class Inbox:
         wait_set.wait(max(timeout_ns, 0))
         return bool(wait_set.get_ready_entities("subscription"))
 
-    def take(self) -> Any:
-        """Return the next message without blocking, or None."""
+    def take(self) -> bytes | None:
+        """Return the next message, serialised, without blocking, or None."""
         return self.take_from(self._subscription)
 
     @staticmethod
-    def take_from(subscription: Any) -> Any:
-        """Return the next message of a subscription made by :meth:`subscribe` without blocking, or None."""
-        taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+    def take_from(subscription: Any) -> bytes | None:
+        """Return the next message, serialised, of a subscription made by :meth:`subscribe` without blocking, or None."""
+        taken = subscription.handle.take_message(subscription.msg_type, True)
         return None if taken is None else taken[0]
 
     def wake(self) -> None:

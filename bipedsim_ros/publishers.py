@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from builtin_interfaces.msg import Time
+import time
+
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -10,6 +11,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import mode_name
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
@@ -25,19 +27,20 @@ from bipedsim_ros.frames import (
 )
 from bipedsim_ros.qos import CLOCK_QOS, LATCHED_QOS, STATE_QOS
 from bipedsim_ros.transforms import make_transforms
+from bipedsim_ros.wire import NS_PER_S
 
 class SensorPublishers:
     """What a robot measures: IMU, ankle wrenches, then joint states, which are what a controller waits for."""
 
-    def __init__(self, node: Node, robot: Robot, stamp: Time, ft_sign: float) -> None:
-        self._imu_writer = conversions.ImuWriter(stamp, robot.imu_frame)
-        self._joint_writer = conversions.JointStateWriter(robot.joint_names, stamp, BASE_FRAME)
+    def __init__(self, node: Node, robot: Robot, ft_sign: float) -> None:
+        self._imu_writer = conversions.ImuWriter(robot.imu_frame)
+        self._joint_writer = conversions.JointStateWriter(robot.joint_names, BASE_FRAME)
         self._imu = node.create_publisher(Imu, "/imu/data", STATE_QOS)
         self._joint_states = node.create_publisher(JointState, "/joint_states", STATE_QOS)
         self._ankles = [
             (
                 node.create_publisher(WrenchStamped, ankle_wrench_topic(sole.name), STATE_QOS),
-                conversions.WrenchWriter(stamp, ankle_frame(sole.name), ft_sign),
+                conversions.WrenchWriter(ankle_frame(sole.name), ft_sign),
             )
             for sole in robot.soles
         ]
@@ -46,25 +49,24 @@ class SensorPublishers:
         """Return how many subscriptions the joint states have."""
         return int(self._joint_states.get_subscription_count())
 
-    def publish(self, observation: Observation) -> None:
-        """Publish one observation."""
-        self._imu_writer.write(observation)
-        self._imu.publish(self._imu_writer.message)
+    def publish(self, observation: Observation, t_ns: int) -> int:
+        """Publish one observation; return the time on the monotonic clock [ns] at which the joint states left."""
+        self._imu.publish(self._imu_writer.write(observation, t_ns))
         for k, (publisher, writer) in enumerate(self._ankles):
-            writer.write(observation.foot_wrench[k])
-            publisher.publish(writer.message)
-        self._joint_writer.write(observation)
-        self._joint_states.publish(self._joint_writer.message)
+            publisher.publish(writer.write(observation.foot_wrench[k], t_ns))
+        out_ns = time.monotonic_ns()
+        self._joint_states.publish(self._joint_writer.write(observation, t_ns))
+        return out_ns
 
 
 class _FootPublishers:
     """What only the ground knows about one foot."""
 
-    def __init__(self, node: Node, name: str, n_vertices: int, stamp: Time) -> None:
+    def __init__(self, node: Node, name: str, n_vertices: int) -> None:
         frame = sole_frame(name)
         self._n_vertices = n_vertices
-        self._wrench_writer = conversions.WrenchWriter(stamp, frame)
-        self._cop_writer = conversions.PointWriter(stamp, frame)
+        self._wrench_writer = conversions.WrenchWriter(frame)
+        self._cop_writer = conversions.PointWriter(frame)
         self._contact_writer = conversions.ContactWriter()
         self._wrench = node.create_publisher(WrenchStamped, foot_topic(name, "wrench"), STATE_QOS)
         self._cop = node.create_publisher(PointStamped, foot_topic(name, "cop"), STATE_QOS)
@@ -72,17 +74,13 @@ class _FootPublishers:
         self._mode = node.create_publisher(String, foot_topic(name, "contact_mode"), LATCHED_QOS)
         self._last_mode: tuple[int, bool] | None = None
 
-    def publish(self, sim: Simulator, k: int, t: float) -> None:
-        contact = sim.contact
-        self._wrench_writer.write(contact.wrench[k])
-        self._wrench.publish(self._wrench_writer.message)
-        self._cop_writer.write(contact.cop[k].tolist())
-        self._cop.publish(self._cop_writer.message)
+    def publish(self, contact: ContactResult, k: int, t: float, t_ns: int) -> None:
+        """Publish foot ``k``."""
+        self._wrench.publish(self._wrench_writer.write(contact.wrench[k], t_ns))
+        self._cop.publish(self._cop_writer.write(contact.cop[k], t_ns))
         mode, sliding = int(contact.mode[k]), bool(contact.sliding[k])
-        self._contact_writer.write(
-            (t, mode, contact.clamped[k], sliding, contact.cop_margin[k], contact.friction_used[k])
-        )
-        self._contact.publish(self._contact_writer.message)
+        values = (t, mode, contact.clamped[k], sliding, contact.cop_margin[k], contact.friction_used[k])
+        self._contact.publish(self._contact_writer.write(values))
         if (mode, sliding) != self._last_mode:
             self._last_mode = (mode, sliding)
             self._mode.publish(String(data=mode_name(mode, sliding, self._n_vertices)))
@@ -91,63 +89,62 @@ class _FootPublishers:
 class GroundPublishers:
     """What no robot measures: sole wrenches, centres of pressure, contact, ground truth; and the clock at the end of the tick."""
 
-    def __init__(self, node: Node, robot: Robot, stamp: Time) -> None:
-        self._feet = [_FootPublishers(node, sole.name, len(sole.vertices), stamp) for sole in robot.soles]
-        self._cop_writer = conversions.PointWriter(stamp, WORLD_FRAME)
-        self._clock_writer = conversions.ClockWriter(stamp)
+    def __init__(self, node: Node, robot: Robot) -> None:
+        self._feet = [_FootPublishers(node, sole.name, len(sole.vertices)) for sole in robot.soles]
+        self._cop_writer = conversions.PointWriter(WORLD_FRAME)
+        self._clock_writer = conversions.ClockWriter()
         self._cop = node.create_publisher(PointStamped, "/cop", STATE_QOS)
         self._clock = node.create_publisher(Clock, "/clock", CLOCK_QOS)
         self._odometry = None
         if robot.free_flyer:
-            self._odometry_writer = conversions.OdometryWriter(stamp, WORLD_FRAME, BASE_FRAME)
+            self._odometry_writer = conversions.OdometryWriter(WORLD_FRAME, BASE_FRAME)
             self._odometry = node.create_publisher(Odometry, "/ground_truth/odom", STATE_QOS)
 
-    def publish(self, sim: Simulator) -> None:
+    def publish(self, sim: Simulator, t_ns: int) -> None:
         """Publish what the ground did over the last step."""
-        t = sim.t
+        contact, t = sim.contact, sim.t
         for k, foot in enumerate(self._feet):
-            foot.publish(sim, k, t)
+            foot.publish(contact, k, t, t_ns)
         truth = sim.ground_truth()
-        self._cop_writer.write(truth.cop_world.tolist())
-        self._cop.publish(self._cop_writer.message)
+        self._cop.publish(self._cop_writer.write(truth.cop_world, t_ns))
         if self._odometry is not None:
-            self._odometry_writer.write(truth.pose_world_base, truth.twist_base)
-            self._odometry.publish(self._odometry_writer.message)
-        self.publish_clock()
+            self._odometry.publish(self._odometry_writer.write(truth.pose_world_base, truth.twist_base, t_ns))
+        self.publish_clock(t_ns)
 
-    def publish_clock(self) -> None:
+    def publish_clock(self, t_ns: int) -> None:
         """Publish the time alone."""
-        self._clock.publish(self._clock_writer.message)
+        self._clock.publish(self._clock_writer.write(t_ns))
 
 
 class Publishers:
-    """All publishers of sim_node; messages share one stamp."""
+    """All publishers of sim_node."""
 
     def __init__(self, node: Node, sim: Simulator, ft_sign: float, tf_rate: float) -> None:
-        self.stamp = Time()
         self._sim = sim
-        self._sensors = SensorPublishers(node, sim.robot, self.stamp, ft_sign)
-        self._ground = GroundPublishers(node, sim.robot, self.stamp)
-        description = node.create_publisher(String, "/robot_description", LATCHED_QOS)
-        description.publish(String(data=sim.robot.urdf_xml))
-        self._description = description
-        self._transforms = make_transforms(node, sim.robot, self.stamp, tf_rate)
+        self._sensors = SensorPublishers(node, sim.robot, ft_sign)
+        self._ground = GroundPublishers(node, sim.robot)
+        self._description = node.create_publisher(String, "/robot_description", LATCHED_QOS)
+        self._description.publish(String(data=sim.robot.urdf_xml))
+        self._transforms = make_transforms(node, sim.robot, tf_rate)
+
+    def _t_ns(self) -> int:
+        return round(self._sim.t * NS_PER_S)
 
     def subscribers(self) -> int:
         """Return how many subscriptions the joint states have."""
         return self._sensors.subscribers()
 
-    def publish_sensors(self, observation: Observation) -> None:
-        """Publish what the robot measures, the controller's trigger last."""
-        conversions.set_stamp(self.stamp, round(self._sim.t * conversions.NS_PER_S))
-        self._sensors.publish(observation)
+    def publish_sensors(self, observation: Observation) -> int:
+        """Publish what the robot measures, the controller's trigger last; return when that left [ns], monotonic clock."""
+        return self._sensors.publish(observation, self._t_ns())
 
     def publish_ground(self) -> None:
         """Publish all the rest, /clock last."""
+        t_ns = self._t_ns()
         if self._transforms is not None:
-            self._transforms.publish(self._sim)
-        self._ground.publish(self._sim)
+            self._transforms.publish(self._sim, t_ns)
+        self._ground.publish(self._sim, t_ns)
 
     def publish_clock(self) -> None:
         """Publish /clock alone, as during a pause."""
-        self._ground.publish_clock()
+        self._ground.publish_clock(self._t_ns())

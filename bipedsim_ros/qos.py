@@ -17,3 +17,5 @@ LATCHED_QOS = QoSProfile(
 COMMAND_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
 # What a controller reads: the newest message, but not one lost, so that a lock-step simulator never waits in vain.
 LATEST_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+# Sensors that a robot may publish best effort (an IMU, say): a best-effort subscription takes both.
+SENSOR_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -243,11 +243,9 @@ class SimLoop:
                 return
 
     def _take_commands(self) -> bool:
-        """Take all commands that have arrived; return whether a sound one was among them."""
-        sound = False
-        while (message := self._inbox.take()) is not None:
-            sound |= self._commands.accept(message, self._sim.t)
-        return sound
+        """Take the newest command, if one has arrived; return whether it was sound."""
+        message = self._inbox.take()
+        return message is not None and self._commands.accept(message, self._sim.t)
 
     def _hold(self) -> None:
         """Wait for the first command with the physics at rest, and repeat the state for whoever comes late."""
@@ -278,9 +276,9 @@ class SimLoop:
             self._diverge(error)
             return False
         self._statistics.ticks += 1
+        out_ns = self._publishers.publish_sensors(self._observation)
         if self._answered:
-            self._out_ns = self._clock_ns()
-        self._publishers.publish_sensors(self._observation)
+            self._out_ns = out_ns
         return True
 
     def _diverge(self, error: DivergenceError) -> None:
@@ -319,7 +317,7 @@ class SimLoop:
 
     def _finish_real_time(self) -> None:
         rate = self._rate
-        reserve = 2 * self._ground_cost_ns
+        reserve = self._ground_cost_ns + self._ground_cost_ns // 4
         while not self._answered and (budget := rate.sleep_budget_ns() - reserve) > 0:
             if not self._inbox.wait(min(budget, _LONGEST_WAIT_NS)):
                 break

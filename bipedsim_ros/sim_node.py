@@ -21,7 +21,6 @@ from bipedsim.errors import ConfigError
 from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
-from bipedsim_ros.conversions import read_wrench
 from bipedsim_ros.frames import BASE_FRAME
 from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
@@ -128,8 +127,8 @@ class SimNode:
 
     def _on_push(self, message: WrenchStamped) -> None:
         frame = message.header.frame_id or BASE_FRAME
-        wrench = np.zeros(6)
-        read_wrench(message, wrench)
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
         if frame not in self._push_frames or not np.isfinite(wrench).all():
             fault = "it is not finite" if frame in self._push_frames else f"the robot has no frame {frame!r}"
             self._node.get_logger().warning(f"message on /push dropped: {fault}", throttle_duration_sec=_WARN_EVERY_S)

@@ -29,7 +29,7 @@ class Statistics:
         missed_commands: Ticks that began without a new sound command, once a first one had come.
         commands_received, commands_dropped, command_timeouts: As counted by the commands.
         state_changes, unresolved_steps: As counted by the contact model, over all resets.
-        round_trip: From the first message of a state to the command that answers it.
+        round_trip: From the publication of the joint states to the command that answers them, in hand.
         lateness: From a deadline to the start of its tick.
         error: Why the simulation stopped; empty if it did not.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pinocchio as pin
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 
@@ -11,9 +10,10 @@ from bipedsim.robot import Robot
 from bipedsim.simulator import Simulator
 from bipedsim_ros.frames import BASE_FRAME, WORLD_FRAME, ankle_frame, sole_frame
 from bipedsim_ros.qos import LATCHED_QOS, STATE_QOS
+from bipedsim_ros.wire import NS_PER_S
 
 
-def make_transforms(node: Node, robot: Robot, stamp: Time, rate: float) -> Transforms | None:
+def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
     """Return the publisher of odom -> base_link, or None where tf2_msgs is not installed, nothing floats, or ``rate`` is 0."""
     if rate <= 0.0 or not robot.free_flyer:
         return None
@@ -22,29 +22,29 @@ def make_transforms(node: Node, robot: Robot, stamp: Time, rate: float) -> Trans
     except ImportError:
         node.get_logger().info("tf2_msgs is not installed: no transforms on /tf (/ground_truth/odom holds the same pose)")
         return None
-    return Transforms(node, robot, stamp, rate, TFMessage)
+    return Transforms(node, robot, rate, TFMessage)
 
 
 class Transforms:
     """odom -> base_link on /tf, and the frames that messages use but the URDF may lack on /tf_static."""
 
-    def __init__(self, node: Node, robot: Robot, stamp: Time, rate: float, message_type: type) -> None:
+    def __init__(self, node: Node, robot: Robot, rate: float, message_type: type) -> None:
         self._period = 1.0 / rate
         self._next = 0.0
         self._moving = TransformStamped(child_frame_id=BASE_FRAME)
         self._moving.header.frame_id = WORLD_FRAME
-        self._moving.header.stamp = stamp
         self._message = message_type(transforms=[self._moving])
         self._publisher = node.create_publisher(message_type, "/tf", STATE_QOS)
         self._static = node.create_publisher(message_type, "/tf_static", LATCHED_QOS)
         self._static.publish(message_type(transforms=[_transform(*frame) for frame in missing_frames(robot)]))
 
-    def publish(self, sim: Simulator) -> None:
+    def publish(self, sim: Simulator, t_ns: int) -> None:
         """Publish the base pose if a period has passed; a time that ran backwards starts anew."""
         t = sim.t
         if self._next - self._period <= t < self._next:
             return
         self._next = t + self._period
+        self._moving.header.stamp.sec, self._moving.header.stamp.nanosec = divmod(t_ns, NS_PER_S)
         _fill(self._moving, sim.q[:7].tolist())
         self._publisher.publish(self._message)
 

@@ -1,0 +1,199 @@
+"""What a bring-up starts, as data: nodes, their parameters and their order, from one table of arguments.
+
+``launch/sim.launch.py`` and ``bipedsim up`` both read it, so that they cannot differ. Nothing here needs ROS; it only says what to start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.params import from_mapping, param
+from bipedsim.scenarios import SCENARIOS, get_scenario
+from bipedsim_ros.sim_params import CLOCKS, STARTS, TIMEOUT_MODES
+
+DEMO_NAME = "runs/demo"
+NO_CONTROLLER = "none"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Arguments of a bring-up. What is not given keeps the default of the node, or what ``params_file`` says."""
+
+    robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml")
+    contact_model: str = param("one_step", "contact model")
+    clock: str = param("real_time", "how time passes", choices=CLOCKS)
+    rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
+    physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
+    start: str = param("wait_for_command", "what the robot does before the first command", choices=STARTS)
+    command_timeout: float = param(0.2, "time without a command after which timeout_mode acts", unit="s", low=0.0)
+    timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES)
+    controller: str = param(
+        "posture", f"controller, package.module:Class of your own, or {NO_CONTROLLER} to start your own node yourself"
+    )
+    scenario: str = param("", f"what the controller is told and who pushes: {', '.join(SCENARIOS)}; none by default")
+    duration: float = param(0.0, "simulated time after which everything ends; 0 is never", unit="s", low=0.0)
+    record: str = param("", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing")
+    params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
+
+
+_SIM = ("robot", "contact_model", "clock", "rate", "physics_dt", "start", "command_timeout", "timeout_mode", "duration")
+_CONTROLLER = ("robot", "rate", "controller")
+
+
+@dataclass(frozen=True)
+class NodeProcess:
+    """One node of a bring-up.
+
+    Attributes:
+        executable: Name of the node's executable and module, such as ``"sim_node"``.
+        parameters: ROS parameters, which win over ``params_files``.
+        params_files: YAML files with ROS parameters.
+        ready: Beginning of the line of output that says that the node does its work; empty if nobody has to wait for it.
+    """
+
+    executable: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    params_files: tuple[Path, ...] = ()
+    ready: str = ""
+
+    @property
+    def module(self) -> str:
+        """The Python module of the node."""
+        return f"bipedsim_ros.{self.executable}"
+
+
+@dataclass(frozen=True)
+class BringUp:
+    """A bring-up: checked arguments and the nodes that follow from them, in the order in which they start.
+
+    Attributes:
+        arguments: All arguments, defaults included.
+        nodes: The nodes; the first ones must be ready before the next ones start.
+        run_folder: Where the run is recorded; None if it is not.
+    """
+
+    arguments: Arguments
+    nodes: tuple[NodeProcess, ...]
+    run_folder: Path | None
+
+
+def plan(
+    given: Mapping[str, Any],
+    controller_params: Mapping[str, Any] | None = None,
+    contact_params: Mapping[str, Any] | None = None,
+    stats_file: Path | None = None,
+) -> BringUp:
+    """Return what to start.
+
+    Args:
+        given: Arguments that were given; the rest keeps its default.
+        controller_params: Parameters of the controller by their own name.
+        contact_params: Parameters of the contact model by their own name.
+        stats_file: Where sim_node leaves its statistics.
+
+    Raises:
+        ConfigError: An argument is wrong, or the folder of the recording already holds a bag.
+    """
+    arguments = from_mapping(Arguments, given, "bring-up")
+    run_folder = Path(arguments.record) if arguments.record else None
+    if run_folder is not None and (run_folder / "bag").exists():
+        raise ConfigError(f"record = {arguments.record!r}: it already holds a bag; choose another folder")
+    files: tuple[Path, ...] = ()
+    if arguments.params_file:
+        files = (Path(arguments.params_file),)
+        if not files[0].is_file():
+            raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
+    nodes = []
+    if run_folder is not None:
+        recording = {"output": str(run_folder / "bag"), "robot": arguments.robot}
+        nodes.append(NodeProcess("recorder_node", recording, files, ready="recording"))
+    sim = {name: given[name] for name in _SIM if name in given}
+    sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
+    told: dict[str, Any] = {}
+    if arguments.scenario:
+        told |= _scenario(arguments, sim)
+    if stats_file is not None:
+        sim["stats_file"] = str(stats_file)
+    nodes.append(NodeProcess("sim_node", sim, files))
+    if arguments.controller != NO_CONTROLLER:
+        prefix = arguments.controller.rpartition(":")[2]
+        own = {f"{prefix}.{name}": value for name, value in {**told, **(controller_params or {})}.items()}
+        controller = {name: given[name] for name in _CONTROLLER if name in given}
+        nodes.append(NodeProcess("controller_node", {**controller, **own}, files))
+    elif controller_params:
+        raise ConfigError(f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none")
+    return BringUp(arguments, tuple(nodes), run_folder)
+
+
+def _scenario(arguments: Arguments, sim: dict[str, Any]) -> dict[str, Any]:
+    """Put the start and the push of the scenario into ``sim`` and return what the controller is told."""
+    scenario = get_scenario(arguments.scenario)
+    if scenario.drop_height:
+        sim["drop_height"] = scenario.drop_height
+    if scenario.push is not None:
+        from bipedsim.robot import load_robot
+
+        weight = load_robot(arguments.robot).weight
+        force = " ".join(f"{share * weight:.6g}" for share in scenario.push.force_over_weight)
+        sim["pushes"] = [f"{scenario.push.start:g} {scenario.push.duration:g} {force}"]
+    return dict(scenario.controller)
+
+
+def argument_help(name: str) -> str:
+    """Return the help text of one argument: meaning, unit, choices and default."""
+    info = {f.name: f for f in dataclasses.fields(Arguments)}[name]
+    meta = info.metadata
+    unit = f" [{meta['unit']}]" if meta["unit"] else ""
+    choices = f" ({', '.join(meta['choices'])})" if meta["choices"] else ""
+    default = f"; default {info.default!r}" if info.default not in ("", 0.0) else ""
+    return f"{meta['doc']}{unit}{choices}{default}"
+
+
+def argument_names() -> tuple[str, ...]:
+    """Return the names of all arguments."""
+    return tuple(info.name for info in dataclasses.fields(Arguments))
+
+
+def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return launch arguments, which are text, with the type of their field; empty text counts as not given.
+
+    Raises:
+        UnknownNameError: No such argument.
+        ConfigError: A number is none.
+    """
+    hints = get_type_hints(Arguments)
+    given: dict[str, Any] = {}
+    for name, text in texts.items():
+        if name not in hints:
+            raise UnknownNameError("argument", name, hints, "bring-up")
+        if text == "":
+            continue
+        try:
+            given[name] = hints[name](text)
+        except ValueError as error:
+            raise ConfigError(f"bring-up: {name} = {text!r} must be a number") from error
+    return given
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the arguments of a bring-up to the parser of ``bipedsim up``."""
+    for name in argument_names():
+        # argparse takes % for itself
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=name.upper(), help=argument_help(name).replace("%", "%%"))
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable")
+    parser.add_argument("--contact-set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the contact model; repeatable")
+    parser.add_argument("--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder")
+    parser.add_argument("--demo", action="store_true", help=f"stand for 3 s, then squat, recorded into {DEMO_NAME}")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run ``bipedsim up`` with parsed arguments and return its exit code."""
+    from bipedsim_ros.runner import run_arguments
+
+    return run_arguments(args)

@@ -1,0 +1,270 @@
+"""``controller_node``: runs any controller on the topics of a robot, and does not know whether the robot is simulated.
+
+It answers every message on /joint_states with one on /effort_controller/commands. What it needs of a robot is its description
+(robot.yaml), never its simulation: a test says that nothing of ``bipedsim.simulator`` or ``bipedsim.contact`` is imported here.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
+
+from bipedsim.controllers import CONTROLLERS
+from bipedsim.controllers.base import Controller
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.params import param
+from bipedsim.robot import Robot, load_robot
+from bipedsim.robot_io import Observation
+from bipedsim_ros.conversions import CommandWriter, ImuReader, JointStateReader, WrenchReader
+from bipedsim_ros.frames import ankle_wrench_topic
+from bipedsim_ros.inbox import Background, Inbox
+from bipedsim_ros.node_main import run_node
+from bipedsim_ros.parameters import Parameters
+from bipedsim_ros.qos import LATEST_QOS, SENSOR_QOS, STATE_QOS
+from bipedsim_ros.realtime import NS_PER_S, Histogram
+
+COMMAND_TOPIC = "/effort_controller/commands"
+_WARN_EVERY_S = 5.0
+_LONGEST_WAIT_NS = 100_000_000
+
+
+@dataclass(frozen=True)
+class ControllerNodeParams:
+    """Parameters of controller_node; those of the controller itself follow under its name."""
+
+    robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
+    controller: str = param("posture", "name of a controller, or package.module:Class of your own")
+    rate: float = param(1000.0, "messages per second on /joint_states, hence 1/dt of the controller", unit="Hz", low=1.0, high=20000.0)
+    joints: tuple[str, ...] = param((), "order of joints in the command; the robot's own by default")
+    ft_sign: float = param(1.0, "sign of the ankle wrenches: 1 is the ground on the foot, -1 the reverse", low=-1.0, high=1.0)
+    wait_for_sensors: bool = param(
+        True, "wait for a first message of IMU and ankle wrenches; if false, what never came is NaN for the controller"
+    )
+
+
+def controller_class(name: str) -> tuple[str, Any]:
+    """Return the parameter prefix and the class of a controller in the table or of the user's own.
+
+    Raises:
+        UnknownNameError: No such controller, module or class.
+    """
+    if ":" not in name:
+        if name not in CONTROLLERS:
+            raise UnknownNameError("controller", name, (*CONTROLLERS, "package.module:Class"))
+        return name, CONTROLLERS[name]
+    module_name, _, class_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConfigError(f"controller = {name!r}: cannot import {module_name!r} ({error})") from error
+    if not hasattr(module, class_name):
+        raise UnknownNameError("class", class_name, [n for n in vars(module) if isinstance(getattr(module, n), type)], name)
+    return class_name, getattr(module, class_name)
+
+
+def command_order(robot: Robot, joints: Sequence[str]) -> np.ndarray:
+    """Return the indices that bring torques in the robot's order into the order ``joints``.
+
+    Raises:
+        ConfigError: ``joints`` are not the robot's joints, each once.
+    """
+    if not joints:
+        return np.arange(robot.nu)
+    if sorted(joints) != sorted(robot.joint_names):
+        different = set(joints) ^ set(robot.joint_names)
+        raise ConfigError(
+            f"joints = {list(joints)} must hold every joint of {robot.name} once "
+            f"({', '.join(sorted(different)) or 'a name appears twice'}); they are {', '.join(robot.joint_names)}"
+        )
+    return np.array([robot.joint_names.index(joint) for joint in joints])
+
+
+class ControllerNode:
+    """Hosts one controller.
+
+    Raises:
+        ConfigError: A parameter is wrong.
+    """
+
+    def __init__(self) -> None:
+        self._node = node = Node("controller_node", automatically_declare_parameters_from_overrides=True)
+        parameters = Parameters(node, "parameters of controller_node")
+        params = parameters.declare(ControllerNodeParams)
+        robot = load_robot(params.robot)
+        prefix, cls = controller_class(params.controller)
+        own: Any = None
+        if hasattr(cls, "Params"):
+            own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot.controllers.get(prefix))
+        parameters.refuse_unknown()
+        if abs(params.ft_sign) != 1.0:
+            raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
+        self._params = params
+        self._controller: Controller = cls(robot, own, 1.0 / params.rate)
+        self._order = command_order(robot, params.joints)
+        self._reader = JointStateReader(robot.joint_names)
+        self._imu_reader = ImuReader()
+        self._wrench_readers = [WrenchReader(params.ft_sign) for _ in robot.soles]
+        self._writer = CommandWriter(robot.nu)
+        self._command = self._writer.write(np.zeros(robot.nu))
+        self._observation = Observation.zeros(robot.nu, len(robot.soles))
+        for values in (self._observation.foot_wrench, self._observation.imu_orientation):
+            values.fill(np.nan)
+        self._observation.imu_angular_velocity.fill(np.nan)
+        self._observation.imu_linear_acceleration.fill(np.nan)
+        self._inbox = Inbox(node, JointState, "/joint_states", LATEST_QOS)
+        self._imu = self._inbox.subscribe(Imu, "/imu/data", SENSOR_QOS)
+        self._ankles = [
+            self._inbox.subscribe(WrenchStamped, ankle_wrench_topic(sole.name), SENSOR_QOS) for sole in robot.soles
+        ]
+        self._missing = {self._imu.topic_name, *(ankle.topic_name for ankle in self._ankles)}
+        self._commands = node.create_publisher(Float64MultiArray, COMMAND_TOPIC, LATEST_QOS)
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
+        self._background = Background(node)
+        self._heard = False
+        self._stop = False
+        self._last_stamp: int | None = None
+        self._period_checked = False
+        self._update_time = Histogram()
+        self._updates = self._skipped = self._withheld = 0
+        node.get_logger().info(f"{params.controller} for {robot.name} ({robot.nu} joints) at {params.rate:g} Hz")
+
+    def run(self) -> int:
+        """Answer joint states until :meth:`stop`; return the exit code."""
+        self._background.start()
+        gc.collect()
+        gc.freeze()
+        next_report = time.monotonic_ns() + NS_PER_S
+        try:
+            while not self._stop:
+                if self._inbox.wait(_LONGEST_WAIT_NS):
+                    data = self._inbox.take()
+                    if data is not None:
+                        self._on_joint_state(data)
+                if time.monotonic_ns() >= next_report:
+                    next_report += NS_PER_S
+                    self._report()
+        finally:
+            self._background.stop()
+        spent = self._update_time.summary_us()
+        self._node.get_logger().info(
+            f"{self._updates} updates, {spent['p50']} us each (p99 {spent['p99']} us); "
+            f"{self._skipped} joint states skipped, {self._withheld} commands withheld"
+        )
+        return 0
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self._stop = True
+        self._inbox.wake()
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        self._node.destroy_node()
+
+    def _take_sensors(self) -> None:
+        # The queues hold one message each.
+        data = self._inbox.take_from(self._imu)
+        if data is not None:
+            self._imu_reader.read(data, self._observation)
+            self._missing.discard(self._imu.topic_name)
+        for k, subscription in enumerate(self._ankles):
+            data = self._inbox.take_from(subscription)
+            if data is not None:
+                self._wrench_readers[k].read(data, self._observation.foot_wrench[k])
+                self._missing.discard(subscription.topic_name)
+
+    def _ready(self, observation: Observation) -> bool:
+        """Whether the controller can be asked; warn if it cannot."""
+        if self._missing and self._params.wait_for_sensors:
+            self._warn(f"waiting for a first message on {', '.join(sorted(self._missing))}")
+            return False
+        if not (np.isfinite(observation.joint_position).all() and np.isfinite(observation.joint_velocity).all()):
+            self._skipped += 1
+            absent = self._reader.missing
+            what = f"lacks {', '.join(absent)}" if absent else "holds positions or velocities that are missing or not finite"
+            self._warn(f"no command: /joint_states {what}")
+            return False
+        # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for them.
+        self._heard = self._heard or self._commands.get_subscription_count() > 0
+        return self._heard
+
+    def _on_joint_state(self, data: bytes) -> None:
+        observation = self._observation
+        self._take_sensors()
+        self._reader.read(data, observation)
+        if not self._ready(observation):
+            return
+        now = self._reader.t_ns
+        last = self._last_stamp
+        if last is not None and now == last:
+            # The same measurement again: its command was lost, or came from another state of the simulation.
+            self._commands.publish(self._command)
+            return
+        if last is None or now < last:
+            self._controller.reset(observation)
+            self._period_checked = False
+        elif not self._period_checked:
+            self._check_period((now - last) / NS_PER_S)
+        self._last_stamp = now
+        begin = time.monotonic_ns()
+        tau_joint = self._controller.update(observation).tau_joint
+        self._update_time.record(time.monotonic_ns() - begin)
+        self._updates += 1
+        if not np.isfinite(tau_joint).all():
+            self._withheld += 1
+            self._warn(f"{self._params.controller} returned a torque that is not finite; it is not sent")
+            return
+        self._command = self._writer.write(tau_joint[self._order])
+        self._commands.publish(self._command)
+
+    def _check_period(self, period: float) -> None:
+        self._period_checked = True
+        if abs(period * self._params.rate - 1.0) > 0.1:
+            self._warn(
+                f"/joint_states came {period:.6f} s apart, but rate = {self._params.rate:g} Hz promises the controller "
+                f"{1.0 / self._params.rate:.6f} s"
+            )
+
+    def _warn(self, text: str) -> None:
+        self._node.get_logger().warning(text, throttle_duration_sec=_WARN_EVERY_S)
+
+    def _report(self) -> None:
+        level, message = DiagnosticStatus.OK, "running"
+        if self._withheld or self._skipped:
+            level, message = DiagnosticStatus.WARN, "some joint states were not answered"
+        if not self._updates:
+            level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
+        values = {
+            "updates": self._updates,
+            "skipped": self._skipped,
+            "withheld": self._withheld,
+            **{f"update_us.{key}": value for key, value in self._update_time.summary_us().items()},
+        }
+        pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        status = DiagnosticStatus(
+            name="bipedsim: controller", level=level, message=message, hardware_id=self._params.robot, values=pairs
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self._node.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run controller_node; return 0, 1 after a failure, or 2 after bad parameters."""
+    return run_node(ControllerNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
