@@ -232,8 +232,13 @@ class RobotReader:
                 )
         if not has_free_flyer(model) or not soles:
             return q
+        placed = place_base(model, soles, q)
+        if pin.centerOfMass(model, model.createData(), placed)[2] < 0.0:
+            raise ConfigError(
+                f"{self.source}: feet: the robot hangs below its soles; z of a sole points up into the foot"
+            )
         if not joints or max(s.n_vertices for s in soles) < 3:
-            return place_base(model, soles, q)
+            return placed
         standing = stand(model, soles, q)
         if standing is None:
             raise ConfigError(
