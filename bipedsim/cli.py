@@ -42,19 +42,33 @@ def _add_run(commands: Any) -> None:
     run = commands.add_parser(
         "run",
         help="simulate without ROS, as fast as it goes",
-        description="Simulate a robot under a controller in this process, without ROS, and report the ground reaction forces.",
+        description="Simulate a robot under a controller, without ROS, and report the ground reaction forces.",
         epilog="scenarios: " + "; ".join(f"{name}: {s.description}" for name, s in SCENARIOS.items()),
     )
-    run.add_argument("--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)")
+    run.add_argument(
+        "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
+    )
     run.add_argument("--controller", default="posture", help="controller (default: %(default)s)")
     run.add_argument("--scenario", default="stand", help=f"{', '.join(SCENARIOS)} (default: %(default)s)")
-    run.add_argument("--duration", type=float, default=10.0, metavar="S", help="simulated seconds (default: %(default)s)")
+    run.add_argument(
+        "--duration", type=float, default=10.0, metavar="S", help="simulated seconds (default: %(default)s)"
+    )
     run.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
     run.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
     run.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")
-    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable")
-    run.add_argument("--contact-set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the contact model; repeatable")
-    run.add_argument("--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`")
+    run.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
+    )
+    run.add_argument(
+        "--contact-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameter of the contact model; repeatable",
+    )
+    run.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
+    )
     run.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
     run.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     run.set_defaults(function=_run)
@@ -98,8 +112,8 @@ def _add_up(commands: Any) -> None:
     up = commands.add_parser(
         "up",
         help="start simulator, controller and recorder as ROS 2 nodes",
-        description="Start the nodes of a bring-up as processes of their own, as `ros2 launch bipedsim sim.launch.py` does, where the launch "
-        "package is not installed.",
+        description="Start the nodes of a bring-up as processes of their own: what `ros2 launch bipedsim` does, "
+        "where the launch package is not installed.",
     )
     bringup.add_arguments(up)
     up.set_defaults(function=bringup.main)
@@ -108,7 +122,9 @@ def _add_up(commands: Any) -> None:
 def _add_plot(commands: Any) -> None:
     plot = commands.add_parser("plot", help="draw a bag or a run: forces, CoP, contact modes, torques")
     plot.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
-    plot.add_argument("-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the recording)")
+    plot.add_argument(
+        "-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the recording)"
+    )
     plot.add_argument("--panels", nargs="+", metavar="PANEL", help="which panels to draw (default: all)")
     plot.set_defaults(function=_plot)
 
@@ -130,7 +146,9 @@ def _plot(args: argparse.Namespace) -> int:
 def _add_export(commands: Any) -> None:
     export = commands.add_parser("export", help="write a bag or a run as CSV, one row per tick")
     export.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
-    export.add_argument("-o", "--output", type=Path, metavar="CSV", help="table to write (default: beside the recording)")
+    export.add_argument(
+        "-o", "--output", type=Path, metavar="CSV", help="table to write (default: beside the recording)"
+    )
     export.set_defaults(function=_export)
 
 
@@ -201,7 +219,8 @@ def _warmup(args: argparse.Namespace) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="bipedsim", description="Simulate two-legged robots with feet that stick, with your controller in the loop."
+        prog="bipedsim",
+        description="Simulate two-legged robots with feet that stick, with your controller in the loop.",
     )
     parser.add_argument("--version", action="version", version=f"bipedsim {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -72,17 +72,27 @@ class Dynamics:
             physics_dt,
         )
         p = self.projection
-        self._outputs = (self._L, self._Y, self._z, np.zeros((6 * feet, nv)), p.G, p.w_free, p.rotation, p.offsets, p.position)
+        self._outputs = (
+            self._L,
+            self._Y,
+            self._z,
+            np.zeros((6 * feet, nv)),
+            p.G,
+            p.w_free,
+            p.rotation,
+            p.offsets,
+            p.position,
+        )
 
     def project(self, q: Array, v: Array, tau: Array) -> Projection:
-        """Return the projection of the step that starts at (q, v) under the generalised force ``tau`` (nv,); it is overwritten by the next call."""
+        """Return the projection of the step from (q, v) under the force ``tau`` (nv,); the next call overwrites it."""
         pin.crba(self._model, self._data, q, pin.Convention.WORLD)
         pin.nonLinearEffects(self._model, self._data, q, v)
         kernels.project(self._M_rows, self._nle, self._J_rows, *self._constant, v, tau, *self._outputs)
         return self.projection
 
     def advance(self, v: Array, impulse: Array) -> tuple[Array, float]:
-        """Return v+ (nv,) after the contact ``impulse`` (K, 6) [N.s], and its largest magnitude (NaN if any entry is not finite).
+        """Return v+ (nv,) after the contact ``impulse`` (K, 6) [N.s], and its largest magnitude (NaN if not finite).
 
         The velocity is overwritten by the next call.
         """

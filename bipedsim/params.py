@@ -1,7 +1,7 @@
 """Parameters as frozen dataclasses: declared once, read from YAML, exposed as ROS parameters.
 
-A parameter is a dataclass field made by :func:`param`, with its unit, range and meaning as metadata. YAML, command line and ROS read the
-same fields; an unknown key or a value out of range is a :class:`ConfigError`.
+A parameter is a dataclass field made by :func:`param`, with its unit, range and meaning as metadata. YAML, command
+line and ROS read the same fields; an unknown key or a value out of range is a :class:`ConfigError`.
 """
 
 from __future__ import annotations

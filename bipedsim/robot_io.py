@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,8 @@ class Observation:
         joint_effort: (nu,) [N.m], torque applied over the step that led here.
         imu_orientation: (4,) quaternion x y z w of the IMU frame in the world.
         imu_angular_velocity: (3,) [rad/s], in the IMU frame.
-        imu_linear_acceleration: (3,) [m/s^2], specific force in the IMU frame: +g along the upward axis at rest (REP-145).
+        imu_linear_acceleration: (3,) [m/s^2], specific force in the IMU frame: +g along the upward axis at rest
+            (REP-145).
         foot_wrench: (n_feet, 6) force [N] then torque [N.m] of the ground on the foot as the ankle sensor feels it,
             in the ankle frame: standing gives sum f_z = weight above the ankles.
     """
@@ -53,8 +55,7 @@ class Observation:
 
     def copy(self) -> Observation:
         """Return an independent copy."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Observation(**{k: v if isinstance(v, float) else v.copy() for k, v in values.items()})
+        return deepcopy(self)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""What happens in a headless run besides the controller: where the robot starts, what the controller is told, who pushes."""
+"""What a headless run is besides its controller: where the robot starts, what the controller is told, who pushes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ SCENARIOS: dict[str, Scenario] = {
     "stand": Scenario("stand still", {"mode": "stand"}, standing=True),
     "squat": Scenario("squat, 1 s each", {"mode": "squat"}),
     "drop": Scenario("fall from 5 cm and stand", {"mode": "stand"}, drop_height=0.05),
-    "push": Scenario(
-        "stand, pushed sideways at t = 2 s", {"mode": "stand"}, push=Push(2.0, 0.1, (0.0, 0.1, 0.0))
-    ),
+    "push": Scenario("stand, pushed sideways at t = 2 s", {"mode": "stand"}, push=Push(2.0, 0.1, (0.0, 0.1, 0.0))),
 }
 
 

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 @njit(cache=True)
-def _quaternion(R, out):  # type: ignore[no-untyped-def]
+def _quaternion(R, out):
     """Fill ``out`` (4,) with the unit quaternion x y z w, w >= 0, of the rotation matrix R (3, 3)."""
     trace = R[0, 0] + R[1, 1] + R[2, 2]
     if trace > 0.0:
@@ -42,12 +42,13 @@ def _quaternion(R, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _imu(rotation, v, a, imu_R, imu_p, quaternion, gyro, accelerometer):  # type: ignore[no-untyped-def]
+def _imu(rotation, v, a, imu_R, imu_p, quaternion, gyro, accelerometer):
     """Fill what an IMU fixed to a joint measures.
 
     Args:
         rotation: (3, 3) transposed rotation of the joint in the world.
-        v, a: (6,) spatial velocity and gravity-compensated spatial acceleration of the joint, linear first, in its own frame.
+        v, a: (6,) spatial velocity and gravity-compensated spatial acceleration of the joint, linear first, in its
+            own frame.
         imu_R, imu_p: IMU frame in the joint.
         quaternion, gyro, accelerometer: out.
     """
@@ -72,8 +73,8 @@ def _imu(rotation, v, a, imu_R, imu_p, quaternion, gyro, accelerometer):  # type
 
 
 @njit(cache=True)
-def _ankle_wrenches(joint_forces, sole_wrench, sole_to_ankle, joint_to_ankle, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` (K, 6): the ground's wrench less what the foot itself needs to hang and move, in the ankle frames."""
+def _ankle_wrenches(joint_forces, sole_wrench, sole_to_ankle, joint_to_ankle, out):
+    """Fill ``out`` (K, 6), in the ankle frames: the ground's wrench less what the foot needs to hang and move."""
     for k in range(out.shape[0]):
         for r in range(6):
             total = 0.0
@@ -83,7 +84,7 @@ def _ankle_wrenches(joint_forces, sole_wrench, sole_to_ankle, joint_to_ankle, ou
 
 
 @njit(cache=True)
-def _force_plates(rotations, translations, placement_R, placement_p, impulse, cop, poses, cop_world):  # type: ignore[no-untyped-def]
+def _force_plates(rotations, translations, placement_R, placement_p, impulse, cop, poses, cop_world):
     """Fill the pose of every sole and the centre of pressure of all feet, in the world.
 
     Args:
@@ -166,14 +167,13 @@ class Sensors:
         q.take(self._idx_q, out=obs.joint_position)
         v.take(self._idx_v, out=obs.joint_velocity)
         obs.joint_effort[:] = tau_joint
-        # After RNEA, f of the ankle joint is what the foot needs from the leg and the ground together, and a_gf holds accelerations less gravity.
+        # After RNEA, f of the ankle joint is what the foot needs from the leg and the ground together, and a_gf holds
+        # accelerations less gravity.
         pin.rnea(self._model, self._data, q, v, a)
         # RNEA leaves the placements in the world alone.
         pin.forwardKinematics(self._model, self._data, q)
         _imu(*self._imu_views, obs.imu_orientation, obs.imu_angular_velocity, obs.imu_linear_acceleration)
-        _ankle_wrenches(
-            self._joint_forces, contact.wrench, self._sole_to_ankle, self._joint_to_ankle, obs.foot_wrench
-        )
+        _ankle_wrenches(self._joint_forces, contact.wrench, self._sole_to_ankle, self._joint_to_ankle, obs.foot_wrench)
         return obs
 
     def restore(self, q: Array, observation: Observation) -> Observation:
@@ -183,7 +183,7 @@ class Sensors:
         return self.observation
 
     def force_plates(self, contact: ContactResult) -> tuple[Array, Array]:
-        """Return the poses of the soles (K, 7) and the overall CoP (3,), NaN in the air, at the last measurement, both in the world."""
+        """Return sole poses (K, 7) and overall CoP (3,), NaN in the air, in the world, at the last measurement."""
         poses = np.empty((len(self._joint_forces), 7))
         cop_world = np.empty(3)
         _force_plates(*self._sole_views, contact.impulse, contact.cop, poses, cop_world)

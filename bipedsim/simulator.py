@@ -75,15 +75,16 @@ def whole_ratio(control_dt: float, physics_dt: float) -> int:
 class Simulator:
     """Steps one robot on the ground under joint torques.
 
-    One step is semi-implicit on the Lie group: v+ from the projected dynamics and the contact impulses, then q+ = q integrated by h v+.
-    Same inputs give the same bits.
+    One step is semi-implicit on the Lie group: v+ from the projected dynamics and the contact impulses, then q+ = q
+    integrated by h v+. Same inputs give the same bits.
 
     Args:
         robot: What is simulated.
         ground: What it stands on; flat at z = 0 by default.
         contact: Name in ``CONTACT_MODELS``.
         physics_dt: Step h [s].
-        control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by default.
+        control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by
+            default.
         contact_params: Parameters of the contact model that differ from its defaults.
 
     Attributes:
@@ -165,8 +166,8 @@ class Simulator:
 
         Raises:
             ConfigError: Wrong size, or a torque is not finite; the state is untouched.
-            DivergenceError: The state would leave the finite numbers or any sane speed; q, v and t stay at the last good state, and
-                every further step raises until :meth:`reset` or :meth:`restore`.
+            DivergenceError: The state would leave the finite numbers or any sane speed; q, v and t stay at the last
+                good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
@@ -193,7 +194,7 @@ class Simulator:
         self._steps += 1
 
     def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf) -> None:
-        """Apply an external wrench at the origin of a body's frame, in world axes, from the next step on; it replaces the last push.
+        """Apply an external wrench at the origin of a body's frame from the next step on; it replaces the last push.
 
         Args:
             wrench_world: (6,) force [N], torque [N.m].

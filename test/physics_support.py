@@ -76,7 +76,9 @@ def standing_torque(robot: Robot) -> np.ndarray:
     probe = pin.Model(model)
     rows = []
     for sole in robot.soles:
-        frame = probe.addFrame(pin.Frame(f"probe_{sole.name}", sole.joint_id, 0, sole.placement_joint_sole, pin.FrameType.OP_FRAME), False)
+        frame = probe.addFrame(
+            pin.Frame(f"probe_{sole.name}", sole.joint_id, 0, sole.placement_joint_sole, pin.FrameType.OP_FRAME), False
+        )
         rows.append(
             pin.computeFrameJacobian(
                 probe, probe.createData(), robot.q_nominal, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

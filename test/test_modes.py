@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from physics_support import regular_polygon
 
 from bipedsim.contact.modes import clamped_range, constraints, face_mode, mode_masks, mode_name, n_modes
-from physics_support import regular_polygon
 
 
 @given(n=st.integers(3, 64))
@@ -51,12 +51,10 @@ def test_constraints_hold_the_clamped_vertices_and_nothing_else(
 ) -> None:
     """The motions that T leaves free are those that move no clamped vertex (normal direction only while sliding)."""
     n = 4
-    offsets = np.column_stack([regular_polygon(n, 0.1), np.zeros(n)]) + [0.03, -0.02, -0.05]
+    offsets = np.column_stack([regular_polygon(n, 0.1), np.zeros(n)]) + np.array([0.03, -0.02, -0.05])
     T, F, b, r = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(3)
     slip = np.array([0.6, 0.0, 0.8])
-    m = constraints(
-        mode, sliding, n, offsets, np.zeros(n), np.zeros((n, 2)), 0.5, 0.07, slip, 1e-3, 0.2, T, F, b, r
-    )
+    m = constraints(mode, sliding, n, offsets, np.zeros(n), np.zeros((n, 2)), 0.5, 0.07, slip, 1e-3, 0.2, T, F, b, r)
     assert m == (slide_rows if sliding else stick_rows)
     np.testing.assert_array_equal(b[:m], 0.0)
     rows = []
@@ -78,9 +76,7 @@ def test_targets_close_gaps_and_let_penetration_decay(heights: list[float]) -> N
     z = np.array(heights)
     offsets = np.column_stack([regular_polygon(n, 0.1), np.zeros(n)])
     T, F, b, r = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(3)
-    m = constraints(
-        face_mode(n), True, n, offsets, z, np.zeros((n, 2)), 0.5, 0.0, np.zeros(3), h, gamma, T, F, b, r
-    )
+    m = constraints(face_mode(n), True, n, offsets, z, np.zeros((n, 2)), 0.5, 0.0, np.zeros(3), h, gamma, T, F, b, r)
     motion = np.linalg.lstsq(T[:m], b[:m], rcond=None)[0]
     speeds = motion[2] + motion[3] * offsets[:, 1] - motion[4] * offsets[:, 0]
     np.testing.assert_allclose(z + h * speeds, np.where(z < 0.0, (1.0 - gamma) * z, 0.0), atol=1e-15)

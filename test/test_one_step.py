@@ -9,11 +9,11 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope
 
 from bipedsim.ground import Ground
 from bipedsim.robot import Robot
 from bipedsim.simulator import Simulator
-from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope
 
 NOTHING = np.zeros(0)
 H = 1e-3
@@ -50,11 +50,13 @@ def test_any_convex_sole_carries_its_load(folder: Path, n: int) -> None:
     sim = Simulator(box_robot(folder, vertices, height=0.0))
     run(sim, 100)
     assert sim.contact.wrench[0, 2] == pytest.approx(2.0 * G)
-    assert sim.contact.clamped[0] == 2**min(n, 63) - 1
+    assert sim.contact.clamped[0] == 2 ** min(n, 63) - 1
     np.testing.assert_allclose(sim.v, 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("force", "torque", "expected"), [((0, 0), (0, 1.0), (0.05, 0)), ((0, 0), (1.0, 0), (0, -0.05))])
+@pytest.mark.parametrize(
+    ("force", "torque", "expected"), [((0, 0), (0, 1.0), (0.05, 0)), ((0, 0), (1.0, 0), (0, -0.05))]
+)
 def test_cop_moves_to_the_side_that_is_pressed_down(
     box: Robot, force: tuple[float, float], torque: tuple[float, float], expected: tuple[float, float]
 ) -> None:

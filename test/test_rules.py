@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from physics_support import rectangle, regular_polygon
 from scipy.optimize import linprog
 
 from bipedsim.contact.friction import torsion_radius, update_slip
 from bipedsim.contact.modes import face_mode, mode_masks
 from bipedsim.contact.rules import choose_mode, nearest_feature
-from physics_support import rectangle, regular_polygon
 
 H, BAND = 1e-3, 1e-3
 FACE = face_mode(4)
@@ -22,7 +22,11 @@ WEIGHTS = np.array([1.0, 0.25, 0.25**2, 0.25**3])
 
 
 def choose(
-    mode: int, heights: np.ndarray = FLAT, speeds: np.ndarray = FLAT, fz: float = 1.0, cop: tuple[float, float] = (0.0, 0.0)
+    mode: int,
+    heights: np.ndarray = FLAT,
+    speeds: np.ndarray = FLAT,
+    fz: float = 1.0,
+    cop: tuple[float, float] = (0.0, 0.0),
 ) -> int:
     work = np.zeros(4, dtype=np.int64), np.zeros(4)
     return int(choose_mode(mode, 4, mode_masks(4), SOLE, heights, speeds, fz, *cop, H, BAND, WEIGHTS, *work))

@@ -7,11 +7,11 @@ import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from physics_support import G, standing_torque
 
 from bipedsim.robot import Robot, load_robot
 from bipedsim.sensors import _quaternion
 from bipedsim.simulator import Simulator
-from physics_support import G, standing_torque
 
 
 @pytest.fixture(scope="module", params=["biped14", "talos"])
@@ -82,7 +82,7 @@ def test_imu_of_a_tumbling_robot_is_the_second_derivative_of_its_position(robot:
         np.testing.assert_allclose(pin.Quaternion(observation.imu_orientation).matrix(), pose.rotation, atol=1e-9)
     for i in range(5, 35):
         acceleration = (positions[i + 1] - 2.0 * positions[i] + positions[i - 1]) / h**2
-        expected = rotations[i].T @ (acceleration + [0.0, 0.0, G])
+        expected = rotations[i].T @ (acceleration + np.array([0.0, 0.0, G]))
         np.testing.assert_allclose(measured[i], expected, atol=0.05 * max(1.0, float(np.linalg.norm(expected))))
         spin = pin.log3(rotations[i - 1].T @ rotations[i + 1]) / (2.0 * h)
         np.testing.assert_allclose(gyros[i], spin, atol=0.02)
@@ -107,7 +107,7 @@ def test_ankle_wrench_is_what_moves_the_foot_less_the_ground(robot: Robot) -> No
         forces.append(axes @ observation.foot_wrench[0, :3])
     for i in range(5, 15):
         acceleration = (centres[i + 1] - 2.0 * centres[i] + centres[i - 1]) / h**2
-        expected = -mass * (acceleration + [0.0, 0.0, G])
+        expected = -mass * (acceleration + np.array([0.0, 0.0, G]))
         np.testing.assert_allclose(forces[i], expected, atol=0.03 * max(1.0, float(np.linalg.norm(expected))))
 
 

@@ -18,7 +18,8 @@ Integers = NDArray[np.int64]
 class Projection:
     """One step of the dynamics as the feet see it; arrays are reused from step to step.
 
-    K feet, N vertices at most; ground axes (t1, t2, n); (u, w) is the velocity of the sole origin [m/s] and its angular velocity [rad/s].
+    K feet, N vertices at most; ground axes (t1, t2, n); (u, w) is the velocity of the sole origin [m/s] and its
+    angular velocity [rad/s].
 
     Attributes:
         G: (6K, 6K) Delassus matrix J M^-1 J^T.
@@ -40,10 +41,13 @@ class ContactResult:
     """What the ground did to the feet over one step; arrays are reused from step to step.
 
     Attributes:
-        impulse: (K, 6) impulse of the ground on each foot at the sole origin, ground axes: linear [N.s], angular [N.m.s].
-        wrench: (K, 6) the same over the step, in the sole frame: force [N], torque [N.m]. An impact counts as force over the step.
+        impulse: (K, 6) impulse of the ground on each foot at the sole origin, ground axes: linear [N.s], angular
+            [N.m.s].
+        wrench: (K, 6) the same over the step, in the sole frame: force [N], torque [N.m]. An impact counts as force
+            over the step.
         cop: (K, 2) centre of pressure in the sole frame [m], NaN without normal force.
-        cop_margin: (K,) distance of the CoP to the nearest edge of the sole [m], positive inside, NaN without normal force.
+        cop_margin: (K,) distance of the CoP to the nearest edge of the sole [m], positive inside, NaN without normal
+            force.
         friction_used: (K,) |f_t| / (mu f_z), NaN without normal force.
         mode: (K,) contact mode (contact/modes.py).
         clamped: (K,) the same as bits, bit i for vertex i (the first 63).
@@ -81,8 +85,8 @@ class ContactResult:
 class ContactModel(Protocol):
     """A contact model: from the projection of one step to impulses.
 
-    The table entry is a class whose constructor takes ``(soles: tuple[Sole, ...], params: Params, physics_dt: float)``, with the dataclass
-    of its parameters as the class attribute ``Params``.
+    The table entry is a class whose constructor takes ``(soles: tuple[Sole, ...], params: Params, physics_dt:
+    float)``, with the dataclass of its parameters as the class attribute ``Params``.
     """
 
     result: ContactResult

@@ -1,8 +1,9 @@
 """Coulomb friction of a polygonal foot: cone, torsion, and the direction of the slip.
 
-Table I of moraud2008 gives a sticking edge or face unlimited torque about the normal. A real sole carries what its vertices can: with
-normal forces w_i f_z at the vertices (w_i >= 0, sum 1, balanced at the CoP), a pure spin about the CoP meets mu f_z c, c = sum w_i |p_i - CoP|.
-Force and torsion share that budget by the ellipsoid (|f_t| / mu f_z)^2 + (tau / mu c f_z)^2 <= 1 (limit surface of Howe and Cutkosky, 1996).
+Table I of moraud2008 gives a sticking edge or face unlimited torque about the normal. A real sole carries what its
+vertices can: with normal forces w_i f_z at the vertices (w_i >= 0, sum 1, balanced at the CoP), a pure spin about the
+CoP meets mu f_z c, c = sum w_i |p_i - CoP|. Force and torsion share that budget by the ellipsoid
+(|f_t| / mu f_z)^2 + (tau / mu c f_z)^2 <= 1 (limit surface of Howe and Cutkosky, 1996).
 With (f_t, tau / c) as one vector it is a cone again, and everything below treats it as such.
 """
 
@@ -13,10 +14,11 @@ from numba import njit
 
 
 @njit(cache=True)
-def torsion_radius(first: int, count: int, n: int, vertices, cop_x: float, cop_y: float) -> float:  # type: ignore[no-untyped-def]
+def torsion_radius(first: int, count: int, n: int, vertices, cop_x: float, cop_y: float) -> float:
     """Return c = sum w_i |p_i - CoP| [m] of the clamped vertices.
 
-    The weights are the linear ones on an edge and Wachspress' on a polygon: positive, smooth, balanced at the CoP, linear on the edges.
+    The weights are the linear ones on an edge and Wachspress' on a polygon: positive, smooth, balanced at the CoP,
+    linear on the edges.
 
     Args:
         first, count: Clamped vertices, ``count`` of them from ``first`` on.
@@ -57,7 +59,7 @@ def torsion_radius(first: int, count: int, n: int, vertices, cop_x: float, cop_y
 
 
 @njit(cache=True)
-def update_slip(fz: float, mu: float, radius: float, ux: float, uy: float, wz: float, rho: float, slip) -> float:  # type: ignore[no-untyped-def]
+def update_slip(fz: float, mu: float, radius: float, ux: float, uy: float, wz: float, rho: float, slip) -> float:
     """Turn ``slip`` (3,) towards the velocity of the CoP in place and return how far it moved.
 
     s <- normalize(mu f_z s + rho (u_x, u_y, c w_z)): the projection on the cone's rim, regular at zero velocity.

@@ -1,10 +1,11 @@
-"""The compiled inner loops: projection of the dynamics on the feet, small dense solves, and the step back to joint space.
+"""The compiled inner loops: projection of the dynamics on the feet, dense solves, the step back to joint space.
 
-The mass matrix is factored as M = L^T L along the kinematic tree (Featherstone, "Efficient factorization of the joint-space inertia matrix for
-branched kinematic trees", IJRR 2005): row i of L has entries only at the ancestors of i, so that L^-T J^T of a foot touches its own leg and
-the base alone.
+The mass matrix is factored as M = L^T L along the kinematic tree (Featherstone, "Efficient factorization of the
+joint-space inertia matrix for branched kinematic trees", IJRR 2005): row i of L has entries only at the ancestors of
+i, so that L^-T J^T of a foot touches its own leg and the base alone.
 
-pinocchio's matrices are column-major: ``M_rows`` is data.M.T, so that M_rows[k, i] with i an ancestor of k is the triangle that crba fills.
+pinocchio's matrices are column-major: ``M_rows`` is data.M.T, so that M_rows[k, i] with i an ancestor of k is the
+triangle that crba fills.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from numba import njit
 
 
 @njit(cache=True)
-def factor(M_rows, damping, h, parent, L):  # type: ignore[no-untyped-def]
-    """Factor M + h diag(damping) = L^T L in place into ``L`` (nv, nv); entries outside the tree's pattern are not touched."""
+def factor(M_rows, damping, h, parent, L):
+    """Factor M + h diag(damping) = L^T L into ``L`` (nv, nv); entries outside the tree's pattern are not touched."""
     nv = L.shape[0]
     for k in range(nv):
         i = k
@@ -42,7 +43,7 @@ def factor(M_rows, damping, h, parent, L):  # type: ignore[no-untyped-def]
 def project(
     M_rows, nle, J_rows, rotations, translations, placement_R, placement_p, leaf, vertices, n_vertices,
     ground_R, ground_p, parent, damping, h, v, tau, L, Y, z, J, G, w_free, R, offsets, position,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Project one step of the dynamics on the feet.
 
     Args:
@@ -57,9 +58,11 @@ def project(
         v, tau: (nv,) velocity and generalised force.
 
     Fills:
-        L: factor. Y: (6K, nv) rows L^-T J^T. z: (nv,) L^-T h (tau - nle - D v). J: (6K, nv) velocities (u, w) at the sole origins in ground axes.
+        L: factor. Y: (6K, nv) rows L^-T J^T. z: (nv,) L^-T h (tau - nle - D v). J: (6K, nv) velocities (u, w) at the
+            sole origins in ground axes.
         G: (6K, 6K) Delassus matrix. w_free: (6K,) velocities without contact. R: (K, 3, 3) sole axes in ground axes.
-        offsets: (K, N, 3) vertices relative to the sole origin, ground axes. position: (K, 3) sole origins in ground axes [m].
+        offsets: (K, N, 3) vertices relative to the sole origin, ground axes. position: (K, 3) sole origins in ground
+            axes [m].
     """
     nv = v.shape[0]
     feet = leaf.shape[0]
@@ -86,7 +89,9 @@ def project(
             c2 += Rj[a, 2] * placement_p[k, a]
         for a in range(3):
             position[k, a] = (
-                ground_R[0, a] * (c0 - ground_p[0]) + ground_R[1, a] * (c1 - ground_p[1]) + ground_R[2, a] * (c2 - ground_p[2])
+                ground_R[0, a] * (c0 - ground_p[0])
+                + ground_R[1, a] * (c1 - ground_p[1])
+                + ground_R[2, a] * (c2 - ground_p[2])
             )
             for b in range(3):
                 total = 0.0
@@ -134,7 +139,7 @@ def project(
                 i = parent[i]
             w_free[r] = total
 
-    # Entries of Y outside a foot's chain are zero from the start and never written: the common chain is all that contributes.
+    # Entries of Y outside a foot's chain are zero from the start: the common chain is all that contributes.
     for k in range(feet):
         for r in range(6 * k, 6 * k + 6):
             for s in range(r + 1):
@@ -148,8 +153,8 @@ def project(
 
 
 @njit(cache=True)
-def advance(L, Y, z, parent, leaf, v, impulse, x, v_next):  # type: ignore[no-untyped-def]
-    """Fill ``v_next`` (nv,) = v + L^-1 (z + Y^T impulse) and return its largest magnitude, or NaN if any entry is not finite.
+def advance(L, Y, z, parent, leaf, v, impulse, x, v_next):
+    """Fill ``v_next`` (nv,) = v + L^-1 (z + Y^T impulse); return its largest magnitude, NaN if any entry is not finite.
 
     Args:
         impulse: (6K,) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
@@ -181,7 +186,7 @@ def advance(L, Y, z, parent, leaf, v, impulse, x, v_next):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def solve_dense(A, b, n, x, rows, columns):  # type: ignore[no-untyped-def]
+def solve_dense(A, b, n, x, rows, columns):
     """Solve A x = b of size ``n`` by elimination with complete pivoting; A and b are overwritten.
 
     Rows that depend on the others (a straight knee, a foot that a short chain cannot move) get no multiplier.

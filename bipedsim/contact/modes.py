@@ -1,7 +1,7 @@
 """Contact modes of a polygonal foot: which vertices are clamped, and the constraints that this means.
 
-A foot of N vertices is in one of the sets of Table I of moraud2008: none, one vertex, one edge, or the face. A mode is an integer:
-0 none, 1..N vertex, N+1.. edge (i, i+1), 2N+1 face; N = 1 has no edge, N = 2 one edge and no face.
+A foot of N vertices is in one of the sets of Table I of moraud2008: none, one vertex, one edge, or the face. A mode
+is an integer: 0 none, 1..N vertex, N+1.. edge (i, i+1), 2N+1 face; N = 1 has no edge, N = 2 one edge and no face.
 
 The compiled functions work on one foot at a time, in ground axes (t1, t2, n) about the sole origin.
 """
@@ -68,13 +68,14 @@ def clamped_range(mode: int, n: int) -> tuple[int, int]:
 def target_height_velocity(z: float, h: float, gamma: float) -> float:
     """Return the normal velocity wanted of a clamped vertex at height ``z``.
 
-    Below the ground the penetration decays by ``gamma`` a step; above it the gap is closed within the step, so that landings end at z = 0.
+    Below the ground the penetration decays by ``gamma`` a step; above it the gap is closed within the step, so that
+    landings end at z = 0.
     """
     return -gamma * z / h if z < 0.0 else -z / h
 
 
 @njit(cache=True)
-def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h, gamma, T, F, b, r_vj):  # type: ignore[no-untyped-def]
+def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h, gamma, T, F, b, r_vj):
     """Fill the selection matrices of one foot and return the number of constrained rows m (Table I of moraud2008).
 
     Args:
@@ -86,13 +87,14 @@ def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h,
         mu, radius: Friction coefficient and torsional radius c [m] while sliding.
         slip: (3,) unit direction (u_x, u_y, c w_z) of the slip, zero where friction carries nothing.
         h, gamma: Step [s] and share of an error that is removed in one step.
-        T: (6, 6) out, first m rows: picks the constrained velocities at the virtual joint from (u, w) at the sole origin.
+        T: (6, 6) out, first m rows: picks the constrained velocities at the virtual joint from (u, w) at the sole
+            origin.
         F: (6, 6) out, first m columns: spreads the multipliers into (f, torque) at the sole origin.
         b: (6,) out, first m: wanted velocities.
         r_vj: (3,) out: the virtual joint, mean of the clamped vertices, relative to the sole origin.
 
-    While sliding, f_t = -mu f_z (s_x, s_y), and the torque about the normal is that of this force acting at the CoP, plus -mu c f_z s_3:
-    all linear in the multipliers, so the coupling of friction and normal force is exact.
+    While sliding, f_t = -mu f_z (s_x, s_y), and the torque about the normal is that of this force acting at the CoP,
+    plus -mu c f_z s_3: all linear in the multipliers, so the coupling of friction and normal force is exact.
     """
     first, count = clamped_range(mode, n)
     r_vj[:] = 0.0

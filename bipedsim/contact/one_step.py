@@ -1,8 +1,9 @@
-"""One-step constraint selection (moraud2008 section IV): a bounded number of solves a step, and one in nearly all steps.
+"""One-step constraint selection (moraud2008 section IV): a bounded number of solves, and one in nearly all steps.
 
-The present contact modes are solved for, every vertex is judged on its own, and the admissible set nearest to that perfect vector becomes
-the mode of the step, which is solved for in turn. A touch-down can swing further vertices into the ground within the same step: up to
-``resolves`` such corrections are made. With one of them a tumbling box penetrates 0.8 mm at impacts, with three 0.01 mm.
+The present contact modes are solved for, every vertex is judged on its own, and the admissible set nearest to that
+perfect vector becomes the mode of the step, which is solved for in turn. A touch-down can swing further vertices into
+the ground within the same step: up to ``resolves`` such corrections are made. With one of them a tumbling box
+penetrates 0.8 mm at impacts, with three 0.01 mm.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from bipedsim.sole import Sole
 class OneStepParams:
     """Parameters of one-step constraint selection."""
 
-    threshold: float = param(1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=0.0, high=0.05)
+    threshold: float = param(
+        1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=0.0, high=0.05
+    )
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
     resolves: int = param(3, "solves at most after the first one, in steps in which a mode changes", low=0, high=20)
 
 
 @njit(cache=True)
-def _begin(position, offsets, n_vertices, masks, mode, sliding, anchors, anchored, heights, errors):  # type: ignore[no-untyped-def]
+def _begin(position, offsets, n_vertices, masks, mode, sliding, anchors, anchored, heights, errors):
     """Fill heights and drift of all vertices; a vertex that came to rest in the last step is anchored where it is."""
     for k in range(mode.shape[0]):
         for i in range(n_vertices[k]):
@@ -48,7 +51,7 @@ def _begin(position, offsets, n_vertices, masks, mode, sliding, anchors, anchore
 
 
 @njit(cache=True)
-def _choose(modes, n_vertices, n_modes_of, masks, vertices, heights, offsets, w_next, impulse, cops, h, band, chosen):  # type: ignore[no-untyped-def]
+def _choose(modes, n_vertices, n_modes_of, masks, vertices, heights, offsets, w_next, impulse, cops, h, band, chosen):
     """Fill the chosen mode of each foot and return whether any differs from the one that was solved for."""
     widest = vertices.shape[1]
     speeds = np.zeros(widest)
@@ -66,16 +69,18 @@ def _choose(modes, n_vertices, n_modes_of, masks, vertices, heights, offsets, w_
         for i in range(n):
             speeds[i] = w[2] + w[3] * offsets[k, i, 1] - w[4] * offsets[k, i, 0]
         chosen[k] = choose_mode(
-            modes[k], n, masks[k, : n_modes_of[k]], vertices[k], heights[k], speeds, impulse[6 * k + 2], cops[k, 0], cops[k, 1], h, band,
-            weights, perfect, cost,
+            modes[k], n, masks[k, : n_modes_of[k]], vertices[k], heights[k], speeds, impulse[6 * k + 2],
+            cops[k, 0], cops[k, 1], h, band, weights, perfect, cost,
         )  # fmt: skip
         changed = changed or chosen[k] != modes[k]
     return changed
 
 
 @njit(cache=True)
-def _finish(h, R, vertices, n_vertices, mu_static, mu_dynamic, masks, mode, sliding, new_mode, new_sliding, impulse, cops,
-            anchored, out_impulse, wrench, cop, margin, used, clamped):  # type: ignore[no-untyped-def]  # fmt: skip
+def _finish(
+    h, R, vertices, n_vertices, mu_static, mu_dynamic, masks, mode, sliding, new_mode, new_sliding, impulse, cops,
+    anchored, out_impulse, wrench, cop, margin, used, clamped,
+):  # fmt: skip
     """Publish the step and return (state changes, whether a rule is still violated)."""
     changes = 0
     violated = False
@@ -118,8 +123,10 @@ def _finish(h, R, vertices, n_vertices, mu_static, mu_dynamic, masks, mode, slid
 
 
 @njit(cache=True)
-def _one_step(G, w_free, R, offsets, position, vertices, n_vertices, n_modes_of, masks, mu_static, mu_dynamic, h, gamma, band, resolves,
-              mode, sliding, slip, anchors, anchored, out_impulse, wrench, cop, margin, used, clamped):  # type: ignore[no-untyped-def]  # fmt: skip
+def _one_step(
+    G, w_free, R, offsets, position, vertices, n_vertices, n_modes_of, masks, mu_static, mu_dynamic, h, gamma, band,
+    resolves, mode, sliding, slip, anchors, anchored, out_impulse, wrench, cop, margin, used, clamped,
+):  # fmt: skip
     feet = mode.shape[0]
     widest = vertices.shape[1]
     heights = np.zeros((feet, widest))
@@ -134,16 +141,20 @@ def _one_step(G, w_free, R, offsets, position, vertices, n_vertices, n_modes_of,
     _begin(position, offsets, n_vertices, masks, mode, sliding, anchors, anchored, heights, errors)
     for attempt in range(resolves + 1):
         solve_impulses(
-            G, w_free, R, offsets, heights, errors, vertices, n_vertices, trial, sliding, mu_static, mu_dynamic, h, gamma,
-            new_sliding, slip, radius, impulse, w_next, cops,
+            G, w_free, R, offsets, heights, errors, vertices, n_vertices, trial, sliding, mu_static, mu_dynamic,
+            h, gamma, new_sliding, slip, radius, impulse, w_next, cops,
         )  # fmt: skip
         if attempt == resolves:
             break
-        if not _choose(trial, n_vertices, n_modes_of, masks, vertices, heights, offsets, w_next, impulse, cops, h, band, chosen):
+        if not _choose(
+            trial, n_vertices, n_modes_of, masks, vertices, heights, offsets, w_next, impulse, cops, h, band, chosen
+        ):
             break
         trial[:] = chosen
-    return _finish(h, R, vertices, n_vertices, mu_static, mu_dynamic, masks, mode, sliding, trial, new_sliding, impulse, cops,
-                   anchored, out_impulse, wrench, cop, margin, used, clamped)  # fmt: skip
+    return _finish(
+        h, R, vertices, n_vertices, mu_static, mu_dynamic, masks, mode, sliding, trial, new_sliding, impulse, cops,
+        anchored, out_impulse, wrench, cop, margin, used, clamped,
+    )  # fmt: skip
 
 
 class OneStep:
@@ -193,9 +204,11 @@ class OneStep:
         # A robot that starts on the ground has no present modes to begin from: touching down takes the first solve.
         resolves = self.params.resolves + (1 if self._first_step else 0)
         changes, violated = _one_step(
-            p.G, p.w_free, p.rotation, p.offsets, p.position, self._vertices, self._n_vertices, self._n_modes, self._masks,
+            p.G, p.w_free, p.rotation, p.offsets, p.position,
+            self._vertices, self._n_vertices, self._n_modes, self._masks,
             self._mu_static, self._mu_dynamic, self._h, self.params.gamma, self.params.threshold, resolves,
-            r.mode, r.sliding, self._slip, self._anchors, self._anchored, r.impulse, r.wrench, r.cop, r.cop_margin, r.friction_used, r.clamped,
+            r.mode, r.sliding, self._slip, self._anchors, self._anchored,
+            r.impulse, r.wrench, r.cop, r.cop_margin, r.friction_used, r.clamped,
         )  # fmt: skip
         # The contacts that a robot starts with are no change of state.
         r.state_changes += 0 if self._first_step else changes
@@ -208,8 +221,10 @@ class OneStep:
         own = {"slip": self._slip, "anchors": self._anchors, "anchored": self._anchored}
         arrays = own | {name: getattr(self.result, name) for name in _RESULT_ARRAYS}
         counters = {
-            "first_step": self._first_step, "state_changes": self.result.state_changes, "unresolved": self.result.unresolved,
-        }  # fmt: skip
+            "first_step": self._first_step,
+            "state_changes": self.result.state_changes,
+            "unresolved": self.result.unresolved,
+        }
         return {name: value.copy() for name, value in arrays.items()} | counters
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """What makes a set of clamped vertices valid, with priorities: CoP > geometric > negative force > kinematic.
 
-moraud2008 sections II, III and IV. Two departures, for reasons measured on humanoids (docs/contact_models.md): a face is judged by its CoP,
-not by vertex forces that a face does not determine; and a vertex at rest within the geometric threshold is clamped only if it is about to
-penetrate, or face and edge alternate for ever.
+moraud2008 sections II, III and IV. Two departures, for reasons measured on humanoids (docs/contact_models.md): a face
+is judged by its CoP, not by vertex forces that a face does not determine; and a vertex at rest within the geometric
+threshold is clamped only if it is about to penetrate, or face and edge alternate for ever.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from numba import njit
 
 from bipedsim.contact.modes import clamped_range
 
-# A CoP this far outside still counts as on the edge, and a vertex this far below the ground as on it: rounding, not physics.
+# Rounding, not physics: a CoP this far outside [m] is on the edge, a vertex this far below the ground [m] is on it.
 COP_TOLERANCE = 1e-9
 HEIGHT_TOLERANCE = 1e-10
 
 
 @njit(cache=True)
-def nearest_feature(vertices, n: int, first: int, count: int, x: float, y: float) -> tuple[int, int, float]:  # type: ignore[no-untyped-def]
-    """Return (first, count) of the clamped vertices that the CoP tips over, and how far it is outside [m].
+def nearest_feature(vertices, n: int, first: int, count: int, x: float, y: float) -> tuple[int, int, float]:
+    """Return (first, count) of the clamped vertices that the CoP tips over, and how far outside it is [m].
 
     Args:
         vertices: (N, 2) counter-clockwise in the sole frame [m].
@@ -28,7 +28,8 @@ def nearest_feature(vertices, n: int, first: int, count: int, x: float, y: float
         x, y: CoP in the sole frame [m].
 
     Returns:
-        The present range and a distance <= 0 while the CoP is inside, else the edge or vertex nearest to it and the distance.
+        The present range and a distance <= 0 while the CoP is inside, else the edge or vertex nearest to it and the
+        distance.
     """
     if count < 2:
         return first, count, 0.0
@@ -77,7 +78,7 @@ def nearest_feature(vertices, n: int, first: int, count: int, x: float, y: float
 
 
 @njit(cache=True)
-def choose_mode(mode, n, masks, vertices, heights, speeds, fz, cop_x, cop_y, h, band, weights, perfect, cost):  # type: ignore[no-untyped-def]
+def choose_mode(mode, n, masks, vertices, heights, speeds, fz, cop_x, cop_y, h, band, weights, perfect, cost):
     """Return the admissible mode nearest to the perfect vector of one foot (moraud2008 section IV).
 
     Args:
@@ -138,7 +139,7 @@ def choose_mode(mode, n, masks, vertices, heights, speeds, fz, cop_x, cop_y, h, 
 
 
 @njit(cache=True)
-def _distance(masks, mode, n, perfect, cost):  # type: ignore[no-untyped-def]
+def _distance(masks, mode, n, perfect, cost):
     total = 0.0
     for i in range(n):
         if masks[mode, i] != perfect[i]:

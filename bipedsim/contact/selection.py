@@ -1,8 +1,8 @@
-"""The solve that every candidate of constraint selection shares: impulses of all feet for given modes, friction included.
+"""The solve that the candidates of constraint selection share: impulses of all feet for given modes, with friction.
 
-Velocity level (see docs/contact_models.md): T (w_free + G F lam) = b, then v+ follows from the impulse F lam. Sticking is tried first, so
-that a sliding foot comes to rest without a velocity threshold; a foot outside its cone slides, with the direction of the slip iterated to
-the velocity of its CoP.
+Velocity level (see docs/contact_models.md): T (w_free + G F lam) = b, then v+ follows from the impulse F lam.
+Sticking is tried first, so that a sliding foot comes to rest without a velocity threshold; a foot outside its cone
+slides, with the direction of the slip iterated to the velocity of its CoP.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SLIP_TOLERANCE = 1e-10
 
 
 @njit(cache=True)
-def centre_of_pressure(impulse, R, cop, cop_ground):  # type: ignore[no-untyped-def]
+def centre_of_pressure(impulse, R, cop, cop_ground):
     """Find the point of the sole plane about which the wrench has no torque along the ground.
 
     Args:
@@ -41,8 +41,8 @@ def centre_of_pressure(impulse, R, cop, cop_ground):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def _foot_pressure(k, n, mode, impulse, R, offsets, vertices, cop, cop_ground):  # type: ignore[no-untyped-def]
-    """Fill CoP of foot ``k`` (mean of the clamped vertices where nothing presses) and return the torsional radius c [m]."""
+def _foot_pressure(k, n, mode, impulse, R, offsets, vertices, cop, cop_ground):
+    """Fill the CoP of foot ``k``, the mean of its clamped vertices where nothing presses; return its radius c."""
     first, count = clamped_range(mode, n)
     if impulse[6 * k + 2] > 0.0:
         centre_of_pressure(impulse[6 * k : 6 * k + 6], R[k], cop, cop_ground)
@@ -62,7 +62,7 @@ def _foot_pressure(k, n, mode, impulse, R, offsets, vertices, cop, cop_ground): 
 def solve_impulses(
     G, w_free, R, offsets, heights, errors, vertices, n_vertices, modes, was_sliding, mu_static, mu_dynamic, h, gamma,
     sliding, slip, radius, impulse, w_next, cops,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Solve for the impulses of all feet in the given modes.
 
     Args:
@@ -70,10 +70,13 @@ def solve_impulses(
         heights, errors: (K, N) heights of the vertices [m], (K, N, 2) drift from their anchors [m].
         vertices, n_vertices: (K, N, 2) sole polygons in the sole frame [m], (K,).
         modes, was_sliding: (K,) modes to solve for, friction states of the last step.
-        mu_static, mu_dynamic: (K,) friction coefficients: a foot that was sliding comes to rest inside the dynamic cone.
+        mu_static, mu_dynamic: (K,) friction coefficients: a foot that was sliding comes to rest inside the dynamic
+            cone.
         h, gamma: Step [s], share of an error removed in one step.
-        sliding: (K,) out. slip: (K, 3) in and out, unit directions (u_x, u_y, c w_z). radius: (K,) out, torsional radius [m].
-        impulse, w_next: (6K,) out, impulses at the sole origins and velocities after the step. cops: (K, 2) out, sole frame [m].
+        sliding: (K,) out. slip: (K, 3) in and out, unit directions (u_x, u_y, c w_z). radius: (K,) out, torsional
+            radius [m].
+        impulse, w_next: (6K,) out, impulses at the sole origins and velocities after the step. cops: (K, 2) out, sole
+            frame [m].
     """
     feet = modes.shape[0]
     size = 6 * feet
@@ -101,8 +104,8 @@ def solve_impulses(
             total = 0
             for k in range(feet):
                 m[k] = constraints(
-                    modes[k], sliding[k], n_vertices[k], offsets[k], heights[k], errors[k], mu_dynamic[k], radius[k], slip[k], h, gamma,
-                    T[k], F[k], b[k], r_vj,
+                    modes[k], sliding[k], n_vertices[k], offsets[k], heights[k], errors[k], mu_dynamic[k], radius[k],
+                    slip[k], h, gamma, T[k], F[k], b[k], r_vj,
                 )  # fmt: skip
                 total += m[k]
             _assemble(G, w_free, T, F, b, m, GF, A, rhs)
@@ -149,7 +152,7 @@ def solve_impulses(
 
 
 @njit(cache=True)
-def _assemble(G, w_free, T, F, b, m, GF, A, rhs):  # type: ignore[no-untyped-def]
+def _assemble(G, w_free, T, F, b, m, GF, A, rhs):
     """Fill A = T G F and rhs = b - T w_free of the stacked constraints."""
     feet = m.shape[0]
     column = 0
@@ -177,7 +180,7 @@ def _assemble(G, w_free, T, F, b, m, GF, A, rhs):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def _spread(G, w_free, F, lam, m, impulse, w_next):  # type: ignore[no-untyped-def]
+def _spread(G, w_free, F, lam, m, impulse, w_next):
     """Fill impulse = F lam and w_next = w_free + G impulse."""
     feet = m.shape[0]
     row = 0
