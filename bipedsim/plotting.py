@@ -191,6 +191,7 @@ def _draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None)
     ax.set_xlabel("x, forward [m]")
     ax.set_ylabel("y, to the left [m]")
     ax.set_aspect("equal", adjustable="datalim")
+    ax.locator_params(nbins=6)
     ax.legend(ncols=len(recording.feet) + 1, loc="upper right", bbox_to_anchor=(1.0, -0.1), borderaxespad=0.1)
 
 

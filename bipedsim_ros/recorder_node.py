@@ -19,25 +19,24 @@ from __future__ import annotations
 import importlib
 import os
 import queue
-import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 
 from bipedsim.bag import BagWriter, Qos, Topic
-from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.mcap import PendingChunk
 from bipedsim.params import param
 from bipedsim_ros.message_definitions import definition_of, type_hash_of
+from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
 
 GRAPH_PERIOD = 0.5
@@ -55,7 +54,7 @@ class RecorderParams:
     topics: list[str] = param(
         [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and the commands"
     )
-    feet: list[str] = param(["left", "right"], "names of the feet, for the default topics")
+    feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
     robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
     storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
@@ -64,6 +63,14 @@ class RecorderParams:
     max_buffer: int = param(
         256, "messages waiting for the disk; beyond it they are dropped and counted", unit="MiB", low=1
     )
+
+
+def _feet_of(robot: str) -> list[str]:
+    if not robot:
+        return ["left", "right"]
+    from bipedsim.robot import load_robot
+
+    return [sole.name for sole in load_robot(robot).soles]
 
 
 def default_topics(feet: list[str]) -> dict[str, tuple[str, str]]:
@@ -113,7 +120,8 @@ class Counts:
     received: int = 0
     written: int = 0
     dropped: int = 0  # no room in the buffer: the disk is too slow
-    lost: int = 0  # gaps in a publisher's numbers: never arrived
+    lost: int = 0  # gaps in a publisher's numbers: never arrived, on a reliable topic
+    lost_best_effort: int = 0  # the same on a best-effort topic, where the publisher accepts it
     missed: int = 0  # published before this subscription was matched
 
     def __str__(self) -> str:
@@ -171,7 +179,8 @@ class Recorder:
         self._node = node
         self._waiting_for_type: set[str] = set()
         wanted: dict[str, tuple[str, str]] = {}
-        known = default_topics(params.feet)
+        feet = params.feet or _feet_of(params.robot)
+        known = default_topics(feet)
         for entry in params.topics:
             name, *given = entry.split()
             if not name.startswith("/") or len(given) > 1:
@@ -186,7 +195,7 @@ class Recorder:
         for name, (msgtype, kind) in wanted.items():
             self._subscribe(name, msgtype, kind or self._offered_kind(name) or "reliable")
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
-        custom = {"robot": params.robot, "feet": ",".join(params.feet)}
+        custom = {"robot": params.robot, "feet": ",".join(feet)}
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)
         self._disk.start()
@@ -261,6 +270,8 @@ class Recorder:
             return
         if source.sequence == 0 or sequence <= source.sequence:
             self.counts.missed += max(0, sequence - 1) if source.kind != "latched" else 0
+        elif source.kind == "best_effort":
+            self.counts.lost_best_effort += sequence - source.sequence - 1
         else:
             self.counts.lost += sequence - source.sequence - 1
 
@@ -294,7 +305,7 @@ class Recorder:
         """Do one pass; return False when the recording is over.
 
         Raises:
-            ConfigError: The disk refused to take more.
+            RecordingError: The disk refused to take more.
         """
         started, now = time.time_ns(), time.monotonic()
         for source in self._subscriptions.values():
@@ -310,7 +321,7 @@ class Recorder:
             self._diagnostics_due = now + DIAGNOSTICS_PERIOD
             self._publish_diagnostics()
         if self._disk.error is not None:
-            raise ConfigError(f"{self.path}: the bag cannot be written further ({self._disk.error.strerror})")
+            raise RecordingError(f"{self.path}: the bag cannot be written further ({self._disk.error.strerror})")
         if not self._first_at and self.counts.received:
             self._first_at = now
         limit = self.params.max_duration
@@ -336,7 +347,7 @@ class Recorder:
         """Take what has arrived, finish the bag and leave the counts in its metadata.
 
         Raises:
-            ConfigError: The disk refused to take it.
+            RecordingError: The disk refused to take it.
         """
         for source in self._subscriptions.values():
             self._take(source)
@@ -354,43 +365,50 @@ class Recorder:
             self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
             self.bag.close()
         except OSError as error:
-            raise ConfigError(f"{self.path}: the bag cannot be finished ({error.strerror})") from error
+            raise RecordingError(f"{self.path}: the bag cannot be finished ({error.strerror})") from error
 
 
-def main(args: list[str] | None = None) -> int:
-    """Record until SIGINT, SIGTERM or ``max_duration``; return the exit code."""
-    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # Kept until the end: a second SIGINT (process group and launch both send one) must not cut the finishing short.
-        signal.signal(number, lambda _number, _frame: stop.set())
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    # Nothing spins this node, so that it must not offer services that would never answer.
-    node = rclpy.create_node(
-        "recorder_node",
-        start_parameter_services=False,
-        enable_rosout=False,
-        automatically_declare_parameters_from_overrides=True,
-    )
-    try:
-        parameters = Parameters(node, "parameters of recorder_node")
+class RecorderNode(Node):
+    """Recorder with the parameters and the life of a node.
+
+    Nothing spins it, so that it must not offer services, which would never answer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "recorder_node",
+            start_parameter_services=False,
+            enable_rosout=False,
+            automatically_declare_parameters_from_overrides=True,
+        )
+        parameters = Parameters(self, "parameters of recorder_node")
         params = parameters.declare(RecorderParams)
         parameters.refuse_unknown()
-        recorder = Recorder(node, params)
+        self._recorder = Recorder(self, params)
+        self._stop = threading.Event()
+
+    def run(self) -> int:
+        """Record until :meth:`stop` or ``max_duration``; return the exit code."""
+        recorder = self._recorder
+        # Who starts a recorder waits for this line before starting what is to be recorded.
         print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
         try:
-            while not stop.is_set() and recorder.step():
-                stop.wait(recorder.params.poll_period)
+            while not self._stop.is_set() and recorder.step():
+                self._stop.wait(recorder.params.poll_period)
         finally:
             recorder.close()
         print(f"recorded into {recorder.path}: {recorder.counts}", flush=True)
         return 0
-    except BipedSimError as error:
-        print(f"recorder_node: {error}", file=sys.stderr, flush=True)
-        return 1
-    finally:
-        node.destroy_node()
-        rclpy.shutdown()
+
+    def stop(self) -> None:
+        """End :meth:`run`."""
+        self._stop.set()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Entry point of ``recorder_node``."""
+    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    return run_node(RecorderNode, args)
 
 
 if __name__ == "__main__":

@@ -180,20 +180,21 @@ def margin(points: Array, vertices: Array) -> Array:
     return np.asarray((edges[:, 0] * offset[..., 1] - edges[:, 1] * offset[..., 0]).min(axis=-1))
 
 
-def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.05) -> NDArray[np.bool_]:
+def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02) -> NDArray[np.bool_]:
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
-    That is: ``settle`` seconds after the start, with every foot loaded, and every joint slower than ``speed`` [rad/s]
-    during the 0.1 s before as well.
+    That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
+    is unloaded or a joint moves faster than ``speed`` [rad/s].
     """
     if len(recording) == 0:
         return np.zeros(0, dtype=np.bool_)
+    t = recording.t
     slow = (np.abs(np.nan_to_num(recording.joint_velocity, nan=np.inf)) < speed).all(axis=1)
     loaded = (np.nan_to_num(recording.wrench[:, :, 2]) > 0.0).all(axis=1)
-    still = slow & loaded
-    moved = np.where(~still, recording.t, -np.inf)
-    since = recording.t - np.maximum.accumulate(moved)
-    return np.asarray(still & (since >= 0.1) & (recording.t - recording.t[0] >= settle))
+    moving = ~(slow & loaded)
+    before = np.maximum.accumulate(np.where(moving, t, -np.inf))
+    after = np.minimum.accumulate(np.where(moving, t, np.inf)[::-1])[::-1]
+    return np.asarray((t - before >= 0.1) & (after - t >= 0.1) & (t - t[0] >= settle))
 
 
 def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int | None]:
