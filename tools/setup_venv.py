@@ -5,6 +5,7 @@ Runs on the system's Python before anything is installed, hence with the standar
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import importlib.util
 import json
@@ -56,13 +57,19 @@ def check_machine() -> None:
     """Raise SetupError unless this machine and this Python can carry the pinned packages."""
     if platform.system() != "Linux" or sys.maxsize < 2**32:
         raise SetupError(f"this set-up is for 64-bit Linux, not for {platform.platform()}")
+    missing = []
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         is_default = os.path.realpath("/usr/bin/python3") == os.path.realpath(sys.executable)
-        package = "python3-venv" if is_default else f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+        missing.append("python3-venv" if is_default else f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
+    try:
+        ctypes.CDLL("libgomp.so.1")  # pinocchio's wheel uses the system's OpenMP
+    except OSError:
+        missing.append("libgomp1")
+    if missing:
         sudo = "" if os.geteuid() == 0 else "sudo "
         raise SetupError(
-            f"{sys.executable} cannot make virtual environments, its module ensurepip is missing. Mend it with\n"
-            f"    {sudo}apt update && {sudo}apt install {package}\nand run make again"
+            f"{' and '.join(missing)} must be installed first (by these names on Debian and Ubuntu):\n"
+            f"    {sudo}apt update && {sudo}apt install -y {' '.join(missing)}\nThen run make again."
         )
 
 
