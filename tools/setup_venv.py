@@ -60,7 +60,8 @@ def check_machine() -> None:
     missing = []
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         is_default = os.path.realpath("/usr/bin/python3") == os.path.realpath(sys.executable)
-        missing.append("python3-venv" if is_default else f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
+        version = "3" if is_default else f"3.{sys.version_info.minor}"
+        missing.append(f"python{version}-venv")
     try:
         ctypes.CDLL("libgomp.so.1")  # pinocchio's wheel uses the system's OpenMP
     except OSError:
