@@ -1,0 +1,146 @@
+"""The command line: what it prints, writes, refuses, and returns."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bipedsim.cli import main
+from bipedsim.recording import Recording
+from bipedsim.robot import robot_names
+
+SUMMARY_KEYS = {
+    "robot",
+    "duration_s",
+    "rate_hz",
+    "real_time_factor",
+    "overruns",
+    "missed_commands",
+    "commands_dropped",
+    "fz_mean_over_mg",
+    "fz_max_error_N",
+    "cop_inside_fraction",
+    "state_changes",
+    "round_trip_us",
+}
+
+
+def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
+    assert main(["run", "--json", *args]) == 0
+    result: dict[str, object] = json.loads(capsys.readouterr().out)
+    return result
+
+
+@pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
+def test_standing_carries_the_weight_and_nothing_moves(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--robot", robot, "--duration", "10")
+    assert set(summary) >= SUMMARY_KEYS
+    assert summary["robot"] == robot
+    assert summary["duration_s"] == 10.0
+    assert summary["fz_max_error_N"] < 0.1
+    assert summary["state_changes"] == 0
+    assert summary["unresolved"] == 0
+    assert summary["foot_drift_m"] < 1e-6
+    assert summary["cop_inside_fraction"] == 1.0
+
+
+@pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
+def test_squats_keep_the_feet_on_the_ground(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--robot", robot, "--scenario", "squat", "--set", "squat_period=1", "--duration", "5")
+    assert summary["state_changes"] <= 12
+    assert summary["penetration_m"] < 1e-4
+    assert summary["foot_drift_m"] < 1e-5
+
+
+@pytest.mark.parametrize("robot", ["biped14", "talos"])
+def test_drop_lands_without_penetration_and_stands(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--robot", robot, "--scenario", "drop", "--duration", "4")
+    assert summary["penetration_m"] < 1e-4
+    assert summary["fz_max_error_N"] < 1.0
+
+
+def test_push_is_felt_and_survived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "push.npz"
+    summary_of(capsys, "--scenario", "push", "--duration", "4", "--output", str(run))
+    recording = Recording.load(run)
+    sideways = recording.wrench[:, :, 1].sum(axis=1)
+    during = (recording.t > 2.0) & (recording.t < 2.1)
+    assert np.abs(sideways[during]).max() > 0.02 * recording.weight
+    assert np.abs(sideways[recording.t < 2.0]).max() < 1e-3
+    assert recording.base_pose[-1, 2] > 0.7
+
+
+def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "squat.npz"
+    assert main(["run", "--scenario", "squat", "--duration", "0.5", "--output", str(run)]) == 0
+    assert "real_time_factor" in capsys.readouterr().out
+    assert main(["export", str(run)]) == 0
+    assert main(["plot", str(run)]) == 0
+    rows = list(csv.reader((tmp_path / "squat.csv").open()))
+    recording = Recording.load(run)
+    assert len(rows) == 1 + len(recording) == 501
+    assert rows[0][0] == "t[s]"
+    assert float(rows[-1][0]) == pytest.approx(0.5)
+    assert (tmp_path / "squat.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_same_run_same_bits(tmp_path: Path) -> None:
+    runs = []
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.npz"
+        command = [sys.executable, "-m", "bipedsim.cli", "run", "--scenario", "squat", "--duration", "0.4"]
+        subprocess.run([*command, "--output", str(path)], check=True, capture_output=True)
+        runs.append(Recording.load(path))
+    np.testing.assert_array_equal(runs[0].joint_position, runs[1].joint_position)
+    np.testing.assert_array_equal(runs[0].wrench, runs[1].wrench)
+
+
+def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["robots", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert tuple(row["name"] for row in rows) == robot_names()
+    biped = next(row for row in rows if row["name"] == "biped14")
+    assert (biped["joints"], biped["mass_kg"]) == (14, 70.0)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["run", "--robot", "biped41"], ["biped41", "did you mean 'biped14'"]),
+        (["run", "--robot", "no/such/robot.yaml"], ["no/such/robot.yaml"]),
+        (["run", "--controller", "postur"], ["postur", "posture"]),
+        (["run", "--scenario", "dance"], ["dance", "stand, squat, drop, push"]),
+        (["run", "--contact-model", "penalty"], ["penalty", "one_step"]),
+        (["run", "--duration", "-1"], ["duration = -1"]),
+        (["run", "--rate", "nan"], ["rate = nan"]),
+        (["run", "--physics-dt", "3e-4"], ["0.001", "0.0003"]),
+        (["run", "--set", "squat_depth"], ["NAME=VALUE"]),
+        (["run", "--set", "squat_dept=0.1"], ["squat_dept", "squat_depth"]),
+        (["run", "--contact-set", "gamma=5"], ["gamma = 5", "maximum 1.0"]),
+        (["plot", "no/such/bag"], ["no/such/bag"]),
+        (["export", "no/such/run.npz"], ["no/such/run.npz"]),
+    ],
+)
+def test_wrong_input_is_named_without_a_traceback(
+    args: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"bipedsim {args[0]}: error: ")
+    assert message.count("\n") == 1
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["up"], ["plot"], ["export"], ["robots"], ["warmup"]])
+def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    assert "usage: bipedsim" in capsys.readouterr().out
