@@ -10,10 +10,10 @@ from setuptools import find_packages, setup
 NAME = "bipedsim"
 NODES = ("sim_node", "controller_node", "recorder_node")
 
-# A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/; this one goes there and calls the other.
+# A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
 RUN_SCRIPT = '#!/bin/sh\nexec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"\n'
 
-ROS = [  # one release of ROS 2 Jazzy as wheels, which exist for this platform only; elsewhere ROS comes from its own packages
+ROS = [  # ROS 2 Jazzy as wheels, which exist for this platform only
     f'{requirement}; platform_system == "Linux" and platform_machine == "x86_64"'
     for requirement in (
         "ros-rclpy[fastrtps]~=7.1.6",
@@ -27,7 +27,7 @@ ROS = [  # one release of ROS 2 Jazzy as wheels, which exist for this platform o
     )
 ]
 ROBOTS = ["example-robot-data>=4.4"]
-TEST = ["hypothesis>=6.100", "pytest>=7.4"]
+TEST = ["hypothesis>=6.100", "mcap-ros2-support>=0.5", "pytest>=7.4", "rosbags>=0.10"]
 DEV = [*TEST, "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
 
 
@@ -82,13 +82,12 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "setuptools",  # ament_python's convention
+        'backports.zstd>=1.0; python_version < "3.14"',
         "matplotlib>=3.5",
-        "mcap-ros2-support>=0.5",
         "numba>=0.56",
         "numpy>=1.21",
         "pin>=4.1",
         "pyyaml>=5.4",
-        "rosbags>=0.10",
         "scipy>=1.8",
         "tqdm>=4.57",
     ],
