@@ -103,17 +103,22 @@ def robot_names() -> tuple[str, ...]:
     return ROBOTS
 
 
+def inverse_inertia(robot: Robot) -> Array:
+    """Return the actuated part (nu, nu) of M^-1 [1/(kg.m^2)] at the nominal posture, the base free."""
+    data = robot.model.createData()
+    pin.crba(robot.model, data, robot.q_nominal)
+    mass_matrix = np.triu(data.M) + np.triu(data.M, 1).T
+    inverse: Array = np.linalg.inv(mass_matrix)[np.ix_(robot.idx_v, robot.idx_v)]
+    return inverse
+
+
 def stability_ratio(robot: Robot, kd: ArrayLike, h: float) -> Array:
     """Return kd h / I_eff (nu,) of an explicit damping gain ``kd`` [N.m.s/rad] held over ``h`` [s].
 
     I_eff = 1 / (M^-1)_ii at the nominal posture with the base free, which is the least inertia the joint can show.
     Above 1 the joint overshoots within a step, above 2 it diverges.
     """
-    data = robot.model.createData()
-    pin.crba(robot.model, data, robot.q_nominal)
-    mass_matrix = np.triu(data.M) + np.triu(data.M, 1).T
-    inverse = np.linalg.inv(mass_matrix)
-    return np.asarray(kd, dtype=np.float64) * h * np.diag(inverse)[robot.idx_v]
+    return np.asarray(kd, dtype=np.float64) * h * np.diag(inverse_inertia(robot))
 
 
 def load_robot(name_or_path: str | Path) -> Robot:

@@ -18,7 +18,7 @@ from bipedsim.controllers.posture import PostureController, PostureParams
 from bipedsim.controllers.static_support import StaticSupport
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import from_mapping
-from bipedsim.robot import Robot, load_robot, robot_names, stability_ratio
+from bipedsim.robot import Robot, inverse_inertia, load_robot, robot_names, stability_ratio
 from bipedsim.robot_io import Observation
 from bipedsim.simulator import Simulator
 
@@ -83,7 +83,7 @@ def test_squats_without_jolt_over_the_support(robot: Robot) -> None:
     com = np.array(run.com)
     settled = com[3000:]
     assert run.sim.contact.state_changes == 0
-    assert np.ptp(settled[:, 2]) == pytest.approx(depth, rel=0.01)
+    assert np.ptp(settled[:, 2]) == pytest.approx(depth, rel=0.03)
     assert np.abs(settled[:, :2]).max() < 0.01
     # The vertical force is that of the mass accelerating, at every step, the first included.
     assert np.abs(np.array(run.force) - robot.weight).max() < 1.1 * robot.mass * depth / 2 * (2 * np.pi) ** 2
@@ -155,7 +155,7 @@ def test_balance_damps_sway() -> None:
         run.sim.push(np.array([100.0, 0.0, 0.0, 0.0, 0.0, 0.0]), duration=0.1)
         return float(np.ptp(np.array(run.go(4.0).com)[-1000:, 0]))
 
-    assert residue(0.3) < 0.05 * residue(0.0)
+    assert residue(0.2) < 0.05 * residue(0.0)
 
 
 def test_lands_and_stands_after_a_drop(robot: Robot) -> None:
@@ -198,9 +198,26 @@ def test_targets_are_smooth_and_their_velocity_is_their_derivative() -> None:
 
 
 def test_default_gains_are_stable_at_their_rate(robot: Robot) -> None:
+    """dt M^-1 Kd, all joints at once, has the largest eigenvalue that was asked for."""
     for dt in (1e-3, 2e-3):
         controller = PostureController(robot, PostureParams(), dt)
-        assert stability_ratio(robot, controller._kd, dt) == pytest.approx(np.full(robot.nu, 0.3))
+        modes = np.linalg.eigvals(dt * inverse_inertia(robot) * controller._kd)
+        assert np.abs(modes).max() == pytest.approx(0.25)
+        assert (stability_ratio(robot, controller._kd, dt) < 0.25).all()
+
+
+@pytest.mark.parametrize("delay", [1, 2, 3])
+def test_stands_with_torques_that_arrive_late(robot: Robot, delay: int) -> None:
+    """A real-time loop over a network costs one to three ticks; a push in between asks for all of the margin."""
+    run = Run(robot)
+    late = [run.controller.update(run.observation).tau_joint.copy()] * (delay + 1)
+    run.sim.push(np.array([0.3 * robot.weight, 0.0, 0.0, 0.0, 0.0, 0.0]), duration=0.03)
+    for _ in range(4000):
+        late.append(run.controller.update(run.observation).tau_joint.copy())
+        run.observation = run.sim.step(late.pop(0))
+    assert abs(run.sim.contact.wrench[:, 2].sum() - robot.weight) < 0.5
+    assert np.abs(run.sim.v).max() < 5e-3
+    assert np.abs(run.sim.q[robot.idx_q] - robot.posture).max() < 5e-3
 
 
 def test_gains_that_would_diverge_are_warned_of(robot: Robot) -> None:

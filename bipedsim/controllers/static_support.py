@@ -21,12 +21,11 @@ LOADED = 0.2
 
 
 @njit(cache=True)
-def _balance(up_imu, imu, com, v_com, rotations, positions, twists, wrenches, const, forces, gravity):  # type: ignore[no-untyped-def]
+def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twists, wrenches, const, forces, gravity):  # type: ignore[no-untyped-def]
     """Fill gravity (3,) and the ground's wrench on each foot (6,), in the frame of its joint, for static equilibrium.
 
-    Everything is in the axes of the base, whose own motion is not measured: ``up`` comes from the IMU, velocities from
-        the feet that
-    carry the weight and do not move. See :class:`StaticSupport` for the distribution.
+    Everything is in the axes of the base: up and rotation come from the IMU, velocities from the ankles that carry the
+    weight and do not move. See :class:`StaticSupport` for the distribution.
     """
     imu_placement, centres, ankle_rotations, edges, numbers = const
     weight, g, balance, a_up, least_load = numbers
@@ -70,22 +69,29 @@ def _balance(up_imu, imu, com, v_com, rotations, positions, twists, wrenches, co
             length += d * d
         share[1] = min(max(along / max(length, 1e-12), 0.0), 1.0)
         share[0] = 1.0 - share[1]
+    # Angular velocity of the base: the gyro's, less what the joints between base and IMU add.
+    w = np.zeros(3)
+    for i in range(3):
+        for k in range(3):
+            component = -twist_imu[3 + k]
+            for j in range(3):
+                component += imu_placement[k, j] * gyro[j]
+            w[i] += imu[k, i] * component
     shift = np.zeros(3)
     for f in range(feet):
         R = rotations[f]
         v = np.zeros(3)
-        w = np.zeros(3)
         for i in range(3):
             for j in range(3):
                 v[i] += R[j, i] * twists[f][j]
-                w[i] += R[j, i] * twists[f][3 + j]
         x = com[0] - positions[f][0]
         y = com[1] - positions[f][1]
         z = com[2] - positions[f][2]
-        # Velocity of the CoM as the standing foot sees it.
-        shift[0] += share[f] * (v_com[0] - v[0] - (w[1] * z - w[2] * y))
-        shift[1] += share[f] * (v_com[1] - v[1] - (w[2] * x - w[0] * z))
-        shift[2] += share[f] * (v_com[2] - v[2] - (w[0] * y - w[1] * x))
+        # Velocity of the CoM if the ankle rests. The foot's own rotation stays out of it: fed back on a foot's small
+        # inertia it would be unstable with the least delay.
+        shift[0] += share[f] * (v_com[0] - v[0] + w[1] * z - w[2] * y)
+        shift[1] += share[f] * (v_com[1] - v[1] + w[2] * x - w[0] * z)
+        shift[2] += share[f] * (v_com[2] - v[2] + w[0] * y - w[1] * x)
     vertical = 0.0
     for i in range(3):
         shift[i] = com[i] + balance * shift[i]
@@ -157,6 +163,7 @@ class StaticSupport:
         joints = robot.ankle_joint_ids
         self._views = (
             np.asarray(data.oMi[robot.imu_joint_id].rotation).T,
+            data.v[robot.imu_joint_id].vector,
             data.com[0],
             data.vcom[0],
             tuple(np.asarray(data.oMi[j].rotation).T for j in joints),
@@ -195,7 +202,13 @@ class StaticSupport:
         self._up[:] = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
         numbers = (self._weight, self._g, self._balance, a_up, self._least_load)
         _balance(
-            self._up, *self._views, observation.foot_wrench, (*self._const, numbers), self._feet_views, self._gravity
+            self._up,
+            observation.imu_angular_velocity,
+            *self._views,
+            observation.foot_wrench,
+            (*self._const, numbers),
+            self._feet_views,
+            self._gravity,
         )
         self._least_load = 0.0
         torque: Array = pin.computeStaticTorque(self._model, self._data, self._q, self._forces)
