@@ -28,6 +28,7 @@ PANELS = ("forces", "cop", "modes", "torques")
 FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 TOTAL_COLOUR = "#222222"
 LIMIT_COLOUR = "#B00020"
+FACE_COLOUR = "#59B88E"
 MAX_OUTLINES = 30
 
 _STYLE: Any = {
@@ -246,7 +247,7 @@ def _mode_look(mode: int, n_vertices: int) -> tuple[str, str]:
     if n_vertices == 2 or mode <= 2 * n_vertices:
         share = (mode - n_vertices - 0.5) / max(n_vertices, 1)
         return to_hex(colormaps["cool"](share)), "edge"
-    return "#59B88E", "face"
+    return FACE_COLOUR, "face"
 
 
 def _draw_modes(ax: Axes, recording: Recording) -> None:

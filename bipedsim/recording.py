@@ -283,7 +283,8 @@ class Recording:
 
 def _load_npz(path: Path) -> Recording:
     try:
-        with np.load(path, allow_pickle=False) as data:
+        # Opened here, because np.load leaves a file that it does not understand open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             if "header" not in data:
                 raise RecordingError(f"{path}: no run of bipedsim: it holds {', '.join(data.files) or 'nothing'}")
             header = json.loads(str(data["header"]))

@@ -39,7 +39,7 @@ def _message(msgtype: str, values: dict[str, Any]) -> Any:
         if nested:
             value = _message(nested, value or {})
         elif value is None:
-            value = np.zeros(36 if "covariance" in name and "Imu" not in msgtype else 9)
+            value = 0.0 if len(name) == 1 else np.zeros(9 if "Imu" in msgtype else 36)
         filled[name] = value
     return cls(**filled)
 
@@ -52,7 +52,7 @@ def header(stamp_ns: int, frame: str = "odom") -> dict[str, Any]:
 def joint_state(stamp_ns: int, names: list[str], position: Any, velocity: Any, effort: Any) -> bytes:
     """Serialise a JointState."""
     arrays = {"position": position, "velocity": velocity, "effort": effort}
-    arrays = {key: np.asarray(value, dtype=np.float64) for key, value in arrays.items()}
+    arrays = {key: np.array(value, dtype=np.float64) for key, value in arrays.items()}
     return serialise("sensor_msgs/msg/JointState", header=header(stamp_ns, "base_link"), name=names, **arrays)
 
 
