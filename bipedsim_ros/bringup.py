@@ -1,6 +1,7 @@
 """What a bring-up starts, as data: nodes, their parameters and their order, from one table of arguments.
 
-``launch/sim.launch.py`` and ``bipedsim up`` both read it, so that they cannot differ. Nothing here needs ROS; it only says what to start.
+``launch/sim.launch.py`` and ``bipedsim up`` both read it, so that they cannot differ. Nothing here needs ROS; it only
+says what to start.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from bipedsim.params import from_mapping, param
 from bipedsim.scenarios import SCENARIOS, get_scenario
 from bipedsim_ros.sim_params import CLOCKS, STARTS, TIMEOUT_MODES
 
-DEMO_NAME = "runs/demo"
 NO_CONTROLLER = "none"
 
 
@@ -38,9 +38,21 @@ class Arguments:
     )
     scenario: str = param("", f"what the controller is told and who pushes: {', '.join(SCENARIOS)}; none by default")
     duration: float = param(0.0, "simulated time after which everything ends; 0 is never", unit="s", low=0.0)
-    record: str = param("", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing")
+    record: str = param(
+        "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
+    )
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
 
+
+@dataclass(frozen=True)
+class Demo:
+    """Arguments and controller parameters of ``bipedsim up --demo``."""
+
+    arguments: Mapping[str, Any]
+    controller_params: Mapping[str, Any]
+
+
+DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat"})
 
 _SIM = ("robot", "contact_model", "clock", "rate", "physics_dt", "start", "command_timeout", "timeout_mode", "duration")
 _CONTROLLER = ("robot", "rate", "controller")
@@ -54,7 +66,8 @@ class NodeProcess:
         executable: Name of the node's executable and module, such as ``"sim_node"``.
         parameters: ROS parameters, which win over ``params_files``.
         params_files: YAML files with ROS parameters.
-        ready: Beginning of the line of output that says that the node does its work; empty if nobody has to wait for it.
+        ready: Beginning of the line of output that says that the node does its work; empty if nobody has to wait for
+        it.
     """
 
     executable: str
@@ -127,7 +140,9 @@ def plan(
         controller = {name: given[name] for name in _CONTROLLER if name in given}
         nodes.append(NodeProcess("controller_node", {**controller, **own}, files))
     elif controller_params:
-        raise ConfigError(f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none")
+        raise ConfigError(
+            f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"
+        )
     return BringUp(arguments, tuple(nodes), run_folder)
 
 
@@ -185,11 +200,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the arguments of a bring-up to the parser of ``bipedsim up``."""
     for name in argument_names():
         # argparse takes % for itself
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar=name.upper(), help=argument_help(name).replace("%", "%%"))
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable")
-    parser.add_argument("--contact-set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the contact model; repeatable")
-    parser.add_argument("--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder")
-    parser.add_argument("--demo", action="store_true", help=f"stand for 3 s, then squat, recorded into {DEMO_NAME}")
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar=name.upper(), help=argument_help(name).replace("%", "%%")
+        )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
+    )
+    parser.add_argument(
+        "--contact-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameter of the contact model; repeatable",
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
+    )
+    parser.add_argument(
+        "--demo", action="store_true", help=f"stand, then squat, recorded into {DEMO.arguments['record']}"
+    )
 
 
 def main(args: argparse.Namespace) -> int:

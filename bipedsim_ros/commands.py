@@ -21,8 +21,8 @@ class Commands:
     * ``hold``: the last command, for ever; * ``zero``: no torque; * ``damping``: torque against the joint velocity;
     * ``stiff``: a spring and a damper to where the joints were when the timeout began.
 
-    Gains are shares of each joint's effort limit, so that they fit a robot of any size: damping reaches the limit at the velocity
-    limit, stiffness at 1 / ``timeout_stiffness`` radian.
+    Gains are shares of each joint's effort limit, so that they fit a robot of any size: damping reaches the limit at
+    the velocity limit, stiffness at 1 / ``timeout_stiffness`` radian.
 
     Attributes:
         received, dropped: Messages so far, sound and not.
@@ -61,7 +61,7 @@ class Commands:
         self.timed_out = False
 
     def accept(self, data: bytes, t: float) -> bool:
-        """Take a serialised message that arrived at simulated time ``t`` [s]; drop it, count it and say why if it is not sound."""
+        """Take a serialised message that came at simulated time ``t`` [s], or drop it, count it and say why."""
         fault = self._reader.read(data, self._tau)
         if fault:
             self.dropped += 1
@@ -76,7 +76,8 @@ class Commands:
 
         The array is overwritten by the next call.
         """
-        # Time is a sum of rounded steps: without the slack a timeout of n ticks would begin at n or n + 1 as rounding has it.
+        # Time is a sum of rounded steps: without the slack a timeout of n ticks would begin at n or n + 1 as rounding
+        # has it.
         late = self._t_last is not None and t - self._t_last > self._timeout + 1e-9
         if late and not self.timed_out:
             self.timeouts += 1

@@ -1,7 +1,8 @@
 """``controller_node``: runs any controller on the topics of a robot, and does not know whether the robot is simulated.
 
-It answers every message on /joint_states with one on /effort_controller/commands. What it needs of a robot is its description
-(robot.yaml), never its simulation: a test says that nothing of ``bipedsim.simulator`` or ``bipedsim.contact`` is imported here.
+It answers every message on /joint_states with one on /effort_controller/commands. What it needs of a robot is its
+description (robot.yaml), never its simulation: a test says that nothing of ``bipedsim.simulator`` or
+``bipedsim.contact`` is imported here.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from bipedsim_ros.realtime import NS_PER_S, Histogram
 COMMAND_TOPIC = "/effort_controller/commands"
 _WARN_EVERY_S = 5.0
 _LONGEST_WAIT_NS = 100_000_000
+# Topics of one node may connect this long after each other, which is nothing to warn of.
+_DISCOVERY_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,13 @@ class ControllerNodeParams:
 
     robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
     controller: str = param("posture", "name of a controller, or package.module:Class of your own")
-    rate: float = param(1000.0, "messages per second on /joint_states, hence 1/dt of the controller", unit="Hz", low=1.0, high=20000.0)
+    rate: float = param(
+        1000.0, "messages per second on /joint_states, hence 1/dt of the controller", unit="Hz", low=1.0, high=20000.0
+    )
     joints: tuple[str, ...] = param((), "order of joints in the command; the robot's own by default")
-    ft_sign: float = param(1.0, "sign of the ankle wrenches: 1 is the ground on the foot, -1 the reverse", low=-1.0, high=1.0)
+    ft_sign: float = param(
+        1.0, "sign of the ankle wrenches: 1 is the ground on the foot, -1 the reverse", low=-1.0, high=1.0
+    )
     wait_for_sensors: bool = param(
         True, "wait for a first message of IMU and ankle wrenches; if false, what never came is NaN for the controller"
     )
@@ -70,7 +77,9 @@ def controller_class(name: str) -> tuple[str, Any]:
     except ImportError as error:
         raise ConfigError(f"controller = {name!r}: cannot import {module_name!r} ({error})") from error
     if not hasattr(module, class_name):
-        raise UnknownNameError("class", class_name, [n for n in vars(module) if isinstance(getattr(module, n), type)], name)
+        raise UnknownNameError(
+            "class", class_name, [n for n in vars(module) if isinstance(getattr(module, n), type)], name
+        )
     return class_name, getattr(module, class_name)
 
 
@@ -134,6 +143,7 @@ class ControllerNode:
         self._background = Background(node)
         self._heard = False
         self._stop = False
+        self._waiting_since = 0.0
         self._last_stamp: int | None = None
         self._period_checked = False
         self._update_time = Histogram()
@@ -188,15 +198,22 @@ class ControllerNode:
     def _ready(self, observation: Observation) -> bool:
         """Whether the controller can be asked; warn if it cannot."""
         if self._missing and self._params.wait_for_sensors:
-            self._warn(f"waiting for a first message on {', '.join(sorted(self._missing))}")
+            self._waiting_since = self._waiting_since or time.monotonic()
+            if time.monotonic() - self._waiting_since > _DISCOVERY_S:
+                self._warn(f"waiting for a first message on {', '.join(sorted(self._missing))}")
             return False
         if not (np.isfinite(observation.joint_position).all() and np.isfinite(observation.joint_velocity).all()):
             self._skipped += 1
             absent = self._reader.missing
-            what = f"lacks {', '.join(absent)}" if absent else "holds positions or velocities that are missing or not finite"
+            what = (
+                f"lacks {', '.join(absent)}"
+                if absent
+                else "holds positions or velocities that are missing or not finite"
+            )
             self._warn(f"no command: /joint_states {what}")
             return False
-        # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for them.
+        # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for
+        # them.
         self._heard = self._heard or self._commands.get_subscription_count() > 0
         return self._heard
 

@@ -110,7 +110,7 @@ class JointStateReader:
 
 
 class WrenchWriter:
-    """WrenchStamped messages; ``sign`` = -1 turns the wrench of the ground on the foot into the foot's on the ground."""
+    """WrenchStamped messages; ``sign`` = -1 turns the ground's wrench on the foot into the foot's on the ground."""
 
     def __init__(self, frame_id: str, sign: float = 1.0) -> None:
         message = WrenchStamped()
@@ -198,8 +198,8 @@ class OdometryWriter:
         self._wire = WireWriter(message, groups, message.header.stamp)
 
     def write(self, pose: Array, twist: Array, t_ns: int) -> bytes:
-        """Return the message for a pose (7,), position [m] then quaternion x y z w, and a twist (6,), linear [m/s] then angular in
-        the child frame.
+        """Return the message for a pose (7,), position [m] then quaternion x y z w, and a twist (6,), linear [m/s] then
+        angular in the child frame.
         """
         self._wire.groups[0][:] = pose
         self._wire.groups[1][:] = twist

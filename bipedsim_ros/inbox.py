@@ -47,7 +47,9 @@ class Inbox:
 
     def subscribe(self, msg_type: type, topic: str, qos: QoSProfile) -> Any:
         """Return a further subscription of the loop, to be read with :meth:`take_from`."""
-        return self._node.create_subscription(msg_type, topic, _taken_by_loop, qos, callback_group=self._group, raw=True)
+        return self._node.create_subscription(
+            msg_type, topic, _taken_by_loop, qos, callback_group=self._group, raw=True
+        )
 
     @property
     def topic(self) -> str:
@@ -59,7 +61,7 @@ class Inbox:
         return int(self._subscription.get_publisher_count())
 
     def wait(self, timeout_ns: int) -> bool:
-        """Block until a message is there, :meth:`wake` is called or the time is over; return whether a message is there."""
+        """Block until a message comes, :meth:`wake` is called or the time is over; return whether one is there."""
         wait_set = self._wait_set
         wait_set.clear_entities()
         wait_set.add_subscription(self._subscription.handle)
@@ -73,7 +75,7 @@ class Inbox:
 
     @staticmethod
     def take_from(subscription: Any) -> bytes | None:
-        """Return the next message, serialised, of a subscription made by :meth:`subscribe` without blocking, or None."""
+        """Return the next message of a subscription made by :meth:`subscribe`, serialised, or None; never block."""
         taken = subscription.handle.take_message(subscription.msg_type, True)
         return None if taken is None else taken[0]
 

@@ -33,7 +33,8 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     """Make a node and run it until it ends, or SIGINT or SIGTERM comes.
 
     Returns:
-        What the node's ``run`` returned; 2 if a parameter or argument was wrong; 1 after any other error that bipedsim knows.
+        What the node's ``run`` returned; 2 if a parameter or argument was wrong; 1 after any other error that bipedsim
+        knows.
     """
     name = getattr(make, "__name__", "node")
     argv = sys.argv if args is None else ["", *args]

@@ -1,7 +1,7 @@
 """ROS parameters declared from dataclass fields: name, default, unit, range, choices and meaning are written once.
 
-A node reads its parameters through :class:`Parameters`, which checks them with the rules that hold for YAML files and the command line
-and refuses what nobody declared: a misspelt parameter is an error and not a default.
+A node reads its parameters through :class:`Parameters`, which checks them with the rules that hold for YAML files and
+the command line and refuses what nobody declared: a misspelt parameter is an error and not a default.
 """
 
 from __future__ import annotations
@@ -64,14 +64,17 @@ def _to_ros(value: Any) -> Any:
 
 
 def _to_python(value: Any) -> Any:
-    return list(value) if not isinstance(value, (bool, int, float, str, bytes)) and hasattr(value, "__iter__") else value
+    return (
+        list(value) if not isinstance(value, (bool, int, float, str, bytes)) and hasattr(value, "__iter__") else value
+    )
 
 
 class Parameters:
     """The parameters of one node.
 
     Args:
-        node: A node made with ``allow_undeclared_parameters=False`` and ``automatically_declare_parameters_from_overrides=True``;
+        node: A node made with ``allow_undeclared_parameters=False`` and
+        ``automatically_declare_parameters_from_overrides=True``;
             the latter is the public way to see every parameter that was given, known or not.
         where: What messages call the source of the values, such as ``"parameters of sim_node"``.
     """
@@ -103,8 +106,8 @@ class Parameters:
         """Declare every field of the dataclass ``cls`` and return it filled.
 
         Args:
-            cls: Fields are made by :func:`bipedsim.params.param`. A field that is a mapping becomes one parameter per key.
-            prefix: Goes before every name, such as ``"posture."``.
+            cls: Fields are made by :func:`bipedsim.params.param`. A field that is a mapping becomes one parameter per
+            key. prefix: Goes before every name, such as ``"posture."``.
             defaults: Values that replace the defaults of ``cls``, such as those of a robot.
             live: Fields that may change while the node runs; the others are read-only.
             listener: Is handed the new dataclass after a change.
@@ -153,7 +156,7 @@ class Parameters:
             raise UnknownNameError("parameter", name, sorted(known), self._where)
 
     def _on_set(self, changes: list[Parameter]) -> SetParametersResult:
-        """Check changes that ROS asks for, by the rules of the dataclass; nothing is applied unless all of it is sound."""
+        """Check changes by the rules of the dataclass; nothing is applied unless all of it is sound."""
         updated: list[tuple[_Group[Any], Any]] = []
         for group in self._groups:
             mine = {}

@@ -29,6 +29,7 @@ from bipedsim_ros.qos import CLOCK_QOS, LATCHED_QOS, STATE_QOS
 from bipedsim_ros.transforms import make_transforms
 from bipedsim_ros.wire import NS_PER_S
 
+
 class SensorPublishers:
     """What a robot measures: IMU, ankle wrenches, then joint states, which are what a controller waits for."""
 
@@ -87,7 +88,7 @@ class _FootPublishers:
 
 
 class GroundPublishers:
-    """What no robot measures: sole wrenches, centres of pressure, contact, ground truth; and the clock at the end of the tick."""
+    """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
 
     def __init__(self, node: Node, robot: Robot) -> None:
         self._feet = [_FootPublishers(node, sole.name, len(sole.vertices)) for sole in robot.soles]
@@ -135,7 +136,7 @@ class Publishers:
         return self._sensors.subscribers()
 
     def publish_sensors(self, observation: Observation) -> int:
-        """Publish what the robot measures, the controller's trigger last; return when that left [ns], monotonic clock."""
+        """Publish what the robot measures, the controller's trigger last; return when that left [ns]."""
         return self._sensors.publish(observation, self._t_ns())
 
     def publish_ground(self) -> None:

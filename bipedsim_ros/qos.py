@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-# Deep enough that a reader which pauses for 100 ms at 1 kHz loses nothing.
-STATE_QOS = QoSProfile(depth=100, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+# Deep enough that a recorder which gets no processor for a second at 1 kHz loses nothing.
+STATE_QOS = QoSProfile(depth=1000, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
 CLOCK_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED_QOS = QoSProfile(
     depth=1,
@@ -13,7 +13,8 @@ LATCHED_QOS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
-# Commands: only the last one counts. A best-effort subscription takes them from reliable and best-effort publishers alike.
+# Commands: only the last one counts. A best-effort subscription takes them from reliable and best-effort publishers
+# alike.
 COMMAND_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
 # What a controller reads: the newest message, but not one lost, so that a lock-step simulator never waits in vain.
 LATEST_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)

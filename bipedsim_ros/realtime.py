@@ -19,8 +19,8 @@ _OCTAVES = 48  # up to 2**48 ns, about three days
 class Histogram:
     """Histogram of durations in nanoseconds, with a relative resolution of 6 % and constant memory.
 
-    Buckets are exact below 16 ns and then 16 to the octave; recording costs well under a microsecond, so that it can stay in a loop
-    at 1 kHz for days.
+    Buckets are exact below 16 ns and then 16 to the octave; recording costs well under a microsecond, so that it can
+    stay in a loop at 1 kHz for days.
     """
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ class RateKeeper:
     """Keeps a loop at a fixed rate on absolute deadlines of a monotonic clock.
 
     Deadlines are ``start + k * period`` with k an integer, so that errors never add up. A late tick is followed by
-    ticks without pause until the loop has caught up; only a backlog longer than ``max_backlog_s`` (a suspended machine, a debugger)
-    is dropped, because replaying it would run the robot faster than its controller can follow.
+    ticks without pause until the loop has caught up; only a backlog longer than ``max_backlog_s`` (a suspended machine,
+    a debugger) is dropped, because replaying it would run the robot faster than its controller can follow.
 
     A sleep ends tens of microseconds late on a stock kernel: the last ``spin_s`` before a deadline are spent spinning.
 

@@ -25,14 +25,16 @@ class SimParams:
     contact_model: str = param("one_step", "contact model", choices=tuple(CONTACT_MODELS))
     clock: str = param(
         "real_time",
-        "real_time keeps `rate` on the wall clock; as_fast_as_possible never waits; lock_step waits for one command per published state",
+        "real_time keeps `rate` on the wall clock; as_fast_as_possible never waits; "
+        "lock_step waits for one command per published state",
         choices=CLOCKS,
     )
     rate: float = param(1000.0, "published states per second of simulated time", unit="Hz", low=1.0, high=20000.0)
     physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
     start: str = param(
         "wait_for_command",
-        "before the first command: wait_for_command holds the physics at t = 0, immediately lets the robot go with zero torque",
+        "before the first command: wait_for_command holds the physics at t = 0; "
+        "immediately lets the robot go with zero torque",
         choices=STARTS,
     )
     command_timeout: float = param(
@@ -43,20 +45,34 @@ class SimParams:
         1.0, "damping and stiff: share of the effort limit at the velocity limit of the joint", low=0.0, high=100.0
     )
     timeout_stiffness: float = param(
-        10.0, "stiff: share of the effort limit per radian of distance to where the timeout began", unit="1/rad", low=0.0, high=1e4
+        10.0,
+        "stiff: share of the effort limit per radian of distance to where the timeout began",
+        unit="1/rad",
+        low=0.0,
+        high=1e4,
     )
     lock_step_timeout: float = param(
-        1.0, "lock_step: wall time to wait for a command before a miss is counted and the step taken", unit="s", low=1e-3, high=1e6
+        1.0,
+        "lock_step: wall time to wait for a command before a miss is counted and the step taken",
+        unit="s",
+        low=1e-3,
+        high=1e6,
     )
     push_timeout: float = param(0.5, "how long a message on /push acts", unit="s", low=0.0, high=1e9)
     pushes: tuple[str, ...] = param(
-        (), "scheduled pushes 'start duration fx fy fz [body]' in s, s and N, odom axes; body is the root link by default"
+        (),
+        "scheduled pushes 'start duration fx fy fz [body]' in s, s and N, odom axes; body is the root link by default",
     )
     drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     ft_sign: float = param(
-        1.0, "sign of the ankle wrenches: 1 is the ground on the foot (standing gives f_z > 0), -1 the reverse", low=-1.0, high=1.0
+        1.0,
+        "sign of the ankle wrenches: 1 is the ground on the foot (standing gives f_z > 0), -1 the reverse",
+        low=-1.0,
+        high=1.0,
     )
-    tf_rate: float = param(100.0, "transforms odom -> base_link per second, where tf2_msgs is installed", unit="Hz", low=0.0, high=1000.0)
+    tf_rate: float = param(
+        100.0, "transforms odom -> base_link per second, where tf2_msgs is installed", unit="Hz", low=0.0, high=1000.0
+    )
     duration: float = param(0.0, "simulated time after which the node ends; 0 is never", unit="s", low=0.0, high=1e9)
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
 
@@ -86,7 +102,7 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Scheduled
     result = []
     for text in texts:
         words = text.split()
-        form = f"pushes: {text!r} must be 'start duration fx fy fz [body]', in s, s and N, with start and duration not negative"
+        form = f"pushes: {text!r} must be 'start duration fx fy fz [body]' in s, s and N, the times not negative"
         if len(words) not in (5, 6):
             raise ConfigError(form)
         try:

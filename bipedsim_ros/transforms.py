@@ -14,13 +14,15 @@ from bipedsim_ros.wire import NS_PER_S
 
 
 def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
-    """Return the publisher of odom -> base_link, or None where tf2_msgs is not installed, nothing floats, or ``rate`` is 0."""
+    """Return the publisher of odom -> base_link; None without tf2_msgs, without a floating base, or at rate 0."""
     if rate <= 0.0 or not robot.free_flyer:
         return None
     try:
         from tf2_msgs.msg import TFMessage
     except ImportError:
-        node.get_logger().info("tf2_msgs is not installed: no transforms on /tf (/ground_truth/odom holds the same pose)")
+        node.get_logger().info(
+            "tf2_msgs is not installed: no transforms on /tf (/ground_truth/odom holds the same pose)"
+        )
         return None
     return Transforms(node, robot, rate, TFMessage)
 

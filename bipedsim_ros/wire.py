@@ -1,10 +1,12 @@
 """Serialised messages whose numbers are read and written in place.
 
-Converting a JointState of 14 joints between Python and DDS costs 40 to 50 us a time, nearly all of it spent on names that never
-change; moving its bytes costs 5 to 9 us (docs/ros_interface.md). So a message is serialised once, the places of its numbers are
-found, and from then on numpy writes and reads them there. rclpy publishes bytes and hands out raw messages by its public interface.
+Converting a JointState of 14 joints between Python and DDS costs 40 to 50 us a time, nearly all of it spent on names
+that never change; moving its bytes costs 5 to 9 us (docs/ros_interface.md). So a message is serialised once, the places
+of its numbers are found, and from then on numpy writes and reads them there. rclpy publishes bytes and hands out raw
+messages by its public interface.
 
-The places are found by experiment, not from the rules of CDR: distinct numbers are put into the fields and looked up in the bytes.
+The places are found by experiment, not from the rules of CDR: distinct numbers are put into the fields and looked up in
+the bytes.
 """
 
 from __future__ import annotations
@@ -120,7 +122,9 @@ class WireWriter:
         layout = Layout(message, groups, stamp)
         self._stamp = layout.stamp
         self._buffer = bytearray(layout.data)
-        self.groups = [np.frombuffer(self._buffer, np.float64, count, offset) for offset, count in layout.groups if count]
+        self.groups = [
+            np.frombuffer(self._buffer, np.float64, count, offset) for offset, count in layout.groups if count
+        ]
 
     def data(self, t_ns: int) -> bytes:
         """Return the serialised message with the stamp ``t_ns`` [ns]."""
@@ -167,12 +171,13 @@ class WireReader:
 
     def stamp_ns(self, data: bytes) -> int:
         """Return the stamp [ns] of the message that was read last."""
-        assert self._layout is not None and self._layout.stamp is not None
+        assert self._layout is not None
+        assert self._layout.stamp is not None
         sec, nanosec = _STAMP.unpack_from(data, self._layout.stamp)
         return int(sec) * NS_PER_S + int(nanosec)
 
     def _learn(self, data: bytes) -> bytes:
-        """Take the layout of ``data`` as known; return the bytes to read, which are others if the sender encodes otherwise."""
+        """Learn the layout of ``data``; return the bytes to read, which are others if the sender encodes otherwise."""
         self.message = message = deserialize_message(data, self._type)
         stamp = None if self._stamp_of is None else self._stamp_of(message)
         self._layout = layout = Layout(message, self._groups_of(message), stamp)

@@ -102,7 +102,10 @@ def test_empty_histogram_says_nan() -> None:
     assert all(math.isnan(value) for value in Histogram().summary_us().values())
 
 
-@given(st.lists(st.integers(min_value=0, max_value=2**47), min_size=1, max_size=200), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
+@given(
+    st.lists(st.integers(min_value=0, max_value=2**47), min_size=1, max_size=200),
+    st.sampled_from([0.5, 0.9, 0.99, 1.0]),
+)
 def test_quantiles_are_right_to_one_bucket(durations: list[int], fraction: float) -> None:
     histogram = Histogram()
     for duration in durations:

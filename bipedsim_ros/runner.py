@@ -1,0 +1,260 @@
+"""``bipedsim up``: a bring-up without the launch package, from the same plan as ``launch/sim.launch.py``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tqdm import tqdm
+
+from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim_ros.bringup import DEMO, BringUp, argument_names, from_text, plan
+from bipedsim_ros.processes import Child, describe_exit, environment
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+READY_TIMEOUT_S = 60.0
+OUTPUTS = ("bag", "summary.json", "forces.png")
+_POLL_S = 0.1
+# Kernels may be compiled before the first tick; from then on the clock of the simulation must move.
+_STALL_S = 60.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a bring-up ended.
+
+    Attributes:
+        exit_code: 0, 1 if a node failed, 130 if it was interrupted before its duration.
+        statistics: What sim_node counted; empty if it left nothing.
+    """
+
+    exit_code: int
+    statistics: dict[str, Any]
+
+
+class _Output:
+    """Lines and a progress bar that leave each other alone."""
+
+    def __init__(self, duration: float) -> None:
+        self._bar: Any = None
+        self._duration = duration
+        self._next_share = 0.25
+        if duration > 0.0 and sys.stderr.isatty():
+            self._bar = tqdm(total=duration, unit="s", bar_format="{l_bar}{bar}| {n:.1f}/{total:.1f} s simulated")
+
+    def show(self, line: str) -> None:
+        tqdm.write(line, file=sys.stdout)
+        sys.stdout.flush()
+
+    def progress(self, t: float) -> None:
+        if self._bar is not None:
+            self._bar.n = min(t, self._duration)
+            self._bar.refresh()
+        elif self._duration > 0.0 and t / self._duration >= self._next_share:
+            self._next_share = t / self._duration + 0.25
+            self.show(f"{t:.1f} of {self._duration:.1f} s simulated")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Interrupt:
+    """Counts SIGINT and SIGTERM while a bring-up runs: the first ends it, the second one at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Interrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, _number: int, _frame: Any) -> None:
+        self.count += 1
+
+
+def _read_statistics(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
+    """Start the nodes, wait for the end, and end them in order: simulator, controller, recorder.
+
+    Args:
+        bringup: What to start.
+        scratch: Folder for parameter files; holds ``sim.json``, the statistics, if the plan says so.
+    """
+    output = _Output(bringup.arguments.duration)
+    children: list[Child] = []
+    env = environment()
+    failed = ""
+    statistics_file = scratch / "sim.json"
+    with _Interrupt() as interrupt:
+        try:
+            for node in bringup.nodes:
+                params_file = scratch / f"{node.executable}.yaml"
+                parameters = {"/**": {"ros__parameters": node.parameters}}
+                params_file.write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+                child = Child(node, params_file, output.show, env)
+                children.append(child)
+                if not child.wait_ready(READY_TIMEOUT_S) or interrupt.count:
+                    break
+            failed = _watch(children, interrupt, statistics_file, output, bringup)
+        finally:
+            # The simulator first, so that nobody sees a controller vanish; the recorder, which began, last.
+            order = sorted(children, key=lambda child: {"sim_node": 0, "recorder_node": 2}.get(child.name, 1))
+            for child in order:
+                running = child.poll() is None
+                code = child.stop(lambda: interrupt.count > 1)
+                if running and code != 0 and not failed:
+                    failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
+            output.close()
+    statistics = _read_statistics(statistics_file)
+    if failed:
+        print(f"bipedsim up: {failed}", file=sys.stderr)
+        return Outcome(EXIT_FAILED, statistics)
+    # Without a duration an interrupt is the way to end a bring-up and no failure.
+    cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
+    return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
+
+
+def _watch(
+    children: Sequence[Child], interrupt: _Interrupt, statistics_file: Path, output: _Output, bringup: BringUp
+) -> str:
+    """Wait until a node ends or the user interrupts; return what failed, or an empty string."""
+    duration = bringup.arguments.duration
+    last_t, last_moved = -1.0, time.monotonic()
+    while not interrupt.count:
+        for child in children:
+            code = child.poll()
+            if code is None:
+                continue
+            if child.name == "sim_node" and code == 0 and duration > 0.0:
+                output.progress(duration)
+                return ""
+            return f"{child.name} ended ({describe_exit(code)})"
+        if len(children) < len(bringup.nodes):
+            return f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s"
+        statistics = _read_statistics(statistics_file)
+        t = float(statistics.get("duration_s", 0.0))
+        if t != last_t:
+            last_t, last_moved = t, time.monotonic()
+        output.progress(t)
+        if duration > 0.0 and time.monotonic() - last_moved > _STALL_S:
+            state = statistics.get("state", "not there yet")
+            return f"simulated time has stood at {max(last_t, 0.0):.3f} s for {_STALL_S:g} s (sim_node is {state})"
+        time.sleep(_POLL_S)
+    return ""
+
+
+def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary of a run, from the simulator's statistics and, if it was recorded, from the bag.
+
+    Writes ``forces.png`` into the run's folder.
+
+    Raises:
+        RecordingError: The bag cannot be read.
+    """
+    keys = ("robot", "duration_s", "rate_hz", "real_time_factor", "overruns", "missed_commands", "commands_dropped")
+    result: dict[str, Any] = {key: statistics.get(key) for key in keys}
+    if bringup.run_folder is not None:
+        from bipedsim.analysis.force_plate import summary
+        from bipedsim.plotting import plot
+        from bipedsim.recording import Recording
+
+        recording = Recording.load(bringup.run_folder)
+        figures = summary(recording)
+        result |= {key: value for key, value in figures.items() if key not in result}
+        plot(recording, bringup.run_folder / "forces.png")
+    # Counted on every physics step, where the bag sees control ticks only.
+    for key in ("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"):
+        result[key] = statistics.get(key, result.get(key))
+    return result
+
+
+def run_arguments(args: argparse.Namespace) -> int:
+    """Run ``bipedsim up`` with its parsed arguments: bring up, then summary and picture.
+
+    Raises:
+        BipedSimError: An argument is wrong, or the recording cannot be read.
+    """
+    from bipedsim.cli import key_values
+
+    if importlib.util.find_spec("rclpy") is None:
+        raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")
+    given = from_text({name: getattr(args, name) or "" for name in argument_names()})
+    controller_params = key_values(args.set, "--set")
+    if args.demo:
+        given = {**DEMO.arguments, **given}
+        controller_params = {**DEMO.controller_params, **controller_params}
+    if given.get("record") and (args.overwrite or args.demo):
+        _remove_outputs(Path(given["record"]))
+    with tempfile.TemporaryDirectory(prefix="bipedsim-") as folder:
+        scratch = Path(folder)
+        contact_params = key_values(args.contact_set, "--contact-set")
+        bringup = plan(given, controller_params, contact_params, stats_file=scratch / "sim.json")
+        if bringup.run_folder is not None:
+            # Absolute, because nodes may be started elsewhere one day; and made now, to fail before anything runs.
+            try:
+                bringup.run_folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(f"record = {bringup.run_folder}: cannot be made ({error.strerror})") from error
+            bringup = replace(bringup, run_folder=bringup.run_folder.resolve())
+        outcome = run_bringup(bringup, scratch)
+    if not outcome.statistics:
+        return outcome.exit_code or EXIT_FAILED
+    try:
+        result = summarise(bringup, outcome.statistics)
+    except BipedSimError as error:
+        if outcome.exit_code == 0:
+            raise
+        print(f"bipedsim up: no summary: {error}", file=sys.stderr)
+        return outcome.exit_code
+    _report(result, bringup.run_folder)
+    return outcome.exit_code
+
+
+def _remove_outputs(folder: Path) -> None:
+    """Remove what an earlier run left in ``folder``, and nothing else."""
+    for name in OUTPUTS:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _report(result: dict[str, Any], folder: Path | None) -> None:
+    for key, value in result.items():
+        if isinstance(value, dict):
+            value = "  ".join(f"{name} {entry}" for name, entry in value.items())
+        print(f"{key:20} {value:.6g}" if isinstance(value, float) else f"{key:20} {'-' if value is None else value}")
+    if folder is None:
+        return
+    from bipedsim_ros.sim_statistics import write_json
+
+    write_json(folder / "summary.json", result)
+    for name in OUTPUTS:
+        print(f"wrote {folder / name}")
