@@ -20,7 +20,9 @@ CLOSED = 1e-12
 """Largest residual [m or rad] of a solved posture."""
 TILT_WEIGHT = 100.0
 """Tilting the trunk by an angle costs as much as ten times that angle in a joint: people bend the ankles first."""
-MAX_ITERATIONS = 60
+NEAREST = 1e-7
+"""Last step [rad] of the search for the nearest of the solved postures; it closes in linearly."""
+MAX_ITERATIONS = 100
 
 
 def _sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> list[pin.SE3]:
@@ -139,7 +141,7 @@ def _nearest(model: pin.Model, wanted: Array, start: Array, residual: Residual) 
             step = np.linalg.lstsq(kkt, -np.concatenate([weight @ away, value]), rcond=1e-13)[0][:nv]
             longest = float(np.abs(step).max())
             q = pin.integrate(model, q, step * min(1.0, 0.3 / max(longest, 1e-12)))
-            if longest < 1e-9 and np.abs(value).max() < CLOSED:
+            if longest < NEAREST and np.abs(value).max() < CLOSED:
                 break
         else:
             return None
