@@ -32,7 +32,7 @@ class UnknownNameError(ConfigError):
         self.name = name
         self.choices = tuple(choices)
         close = difflib.get_close_matches(str(name), self.choices, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         listed = ", ".join(self.choices) or "(none)"
         prefix = f"{where}: " if where else ""
         super().__init__(f"{prefix}unknown {kind} {name!r}{hint} Choices: {listed}")

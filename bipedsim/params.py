@@ -86,16 +86,31 @@ def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str) -> 
     return cls(**given)
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """A loader that refuses a key given twice, where plain YAML would keep the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, (str, int, float)) and key in seen:
+                raise yaml.MarkedYAMLError(problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark)
+            seen.add(str(key) if isinstance(key, (dict, list)) else key)
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping from ``path``.
 
     Raises:
-        ConfigError: The file is missing, is no YAML, or holds no mapping.
+        ConfigError: The file is missing, is no YAML in UTF-8, gives a key twice, or holds no mapping.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):
