@@ -320,8 +320,7 @@ class Recorder:
         if now >= self._diagnostics_due:
             self._diagnostics_due = now + DIAGNOSTICS_PERIOD
             self._publish_diagnostics()
-        if self._disk.error is not None:
-            raise RecordingError(f"{self.path}: the bag cannot be written further ({self._disk.error.strerror})")
+        self._raise_disk_error()
         if not self._first_at and self.counts.received:
             self._first_at = now
         limit = self.params.max_duration
@@ -359,13 +358,19 @@ class Recorder:
             self._disk.chunks.put(chunk)
         self._disk.chunks.put(None)
         self._disk.join()
+        self._raise_disk_error()
+        self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
         try:
-            if self._disk.error is not None:
-                raise self._disk.error
-            self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
             self.bag.close()
         except OSError as error:
             raise RecordingError(f"{self.path}: the bag cannot be finished ({error.strerror})") from error
+
+    def _raise_disk_error(self) -> None:
+        if self._disk.error is not None:
+            reason = self._disk.error.strerror
+            raise RecordingError(
+                f"{self.path}: the bag cannot be written further ({reason}); what is there is readable"
+            )
 
 
 class RecorderNode(Node):
