@@ -10,8 +10,8 @@ from bipedsim.robot_io import Command, Observation
 class Controller(Protocol):
     """Anything with these two methods drives the simulator and a robot alike.
 
-    The table entry is a class whose constructor takes ``(robot: Robot, params: Params, dt: float)``, with the dataclass of its
-    parameters as the class attribute ``Params``.
+    The table entry is a class whose constructor takes ``(robot: Robot, params: Params, dt: float)``, with the dataclass
+    of its parameters as the class attribute ``Params``.
     """
 
     def reset(self, observation: Observation) -> None:
