@@ -126,7 +126,7 @@ class ControllerNode:
         self._imu_reader = ImuReader()
         self._wrench_readers = [WrenchReader(params.ft_sign) for _ in robot.soles]
         self._writer = CommandWriter(robot.nu)
-        self._command = self._writer.write(np.zeros(robot.nu))
+        self._command: bytes | None = None
         self._observation = Observation.zeros(robot.nu, len(robot.soles))
         for values in (self._observation.foot_wrench, self._observation.imu_orientation):
             values.fill(np.nan)
@@ -227,7 +227,8 @@ class ControllerNode:
         last = self._last_stamp
         if last is not None and now == last:
             # The same measurement again: its command was lost, or came from another state of the simulation.
-            self._commands.publish(self._command)
+            if self._command is not None:
+                self._commands.publish(self._command)
             return
         if last is None or now < last:
             self._controller.reset(observation)
@@ -241,6 +242,7 @@ class ControllerNode:
         self._updates += 1
         if not np.isfinite(tau_joint).all():
             self._withheld += 1
+            self._command = None
             self._warn(f"{self._params.controller} returned a torque that is not finite; it is not sent")
             return
         self._command = self._writer.write(tau_joint[self._order])

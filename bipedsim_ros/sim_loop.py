@@ -118,6 +118,7 @@ class SimLoop:
 
     def reset(self) -> str:
         """Go back to t = 0 and to the start policy."""
+        self._drain()
         self._reset()
         return "back at t = 0" + (", waiting for a command" if self._state == "waiting" else "")
 
@@ -220,7 +221,6 @@ class SimLoop:
         contact = self._sim.contact
         self._counted_changes += contact.state_changes
         self._counted_unresolved += contact.unresolved
-        self._drain()
         q = self._sim.robot.q_nominal.copy()
         if self._sim.robot.free_flyer:
             q[2] += self._params.drop_height

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 # Kernels load at first use and the machine is shared: no example has a deadline. The same examples run every time.
 settings.register_profile("bipedsim", deadline=None, derandomize=True)
 settings.load_profile("bipedsim")
+
+
+@pytest.fixture
+def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A DDS domain of the test's own, with a node in it: a ``ros_support.RosWorld``."""
+    from ros_support import new_world
+
+    world = new_world(tmp_path, monkeypatch)
+    yield world
+    world.close()

@@ -1,0 +1,76 @@
+"""Controllers as a user would write them, for tests of controller_node and of the bring-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.params import param
+from bipedsim.robot import Robot
+from bipedsim.robot_io import Command, Observation
+
+
+@dataclass(frozen=True)
+class EchoParams:
+    """Parameters of :class:`Echo`."""
+
+    gain: float = param(1.0, "what the torques are multiplied by", low=-10.0, high=10.0)
+
+
+class Echo:
+    """Returns what it saw, as torques: joint positions, number of resets, vertical forces of IMU and left ankle."""
+
+    Params = EchoParams
+
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
+        self._gain = params.gain
+        self._resets = 0
+        self._command = Command(np.zeros(robot.nu))
+
+    def reset(self, observation: Observation) -> None:
+        """Count."""
+        self._resets += 1
+
+    def update(self, observation: Observation) -> Command:
+        """Echo."""
+        tau = self._command.tau_joint
+        tau[:] = observation.joint_position
+        tau[0] = self._resets
+        tau[1] = observation.imu_linear_acceleration[2]
+        tau[2] = observation.foot_wrench[0, 2]
+        tau *= self._gain
+        return self._command
+
+
+class Feedback(Echo):
+    """Torques that depend on every measurement: what is not bit-identical anywhere shows everywhere."""
+
+    def update(self, observation: Observation) -> Command:
+        """Mix all measurements."""
+        tau = self._command.tau_joint
+        tau[:] = -50.0 * observation.joint_position - 2.0 * observation.joint_velocity
+        tau += 0.01 * observation.joint_effort
+        tau += 0.1 * observation.imu_linear_acceleration.sum() + observation.imu_angular_velocity.sum()
+        tau += 1e-3 * observation.foot_wrench.sum() + observation.imu_orientation[0]
+        return self._command
+
+
+class NotFinite(Echo):
+    """A controller with a bug."""
+
+    def update(self, observation: Observation) -> Command:
+        """Divide zero by zero."""
+        self._command.tau_joint.fill(np.nan)
+        return self._command
+
+
+class Crash(Echo):
+    """A controller with a worse bug, a few ticks into the run."""
+
+    def update(self, observation: Observation) -> Command:
+        """Raise."""
+        if observation.t > 0.05:
+            raise RuntimeError("this controller crashes")
+        self._command.tau_joint.fill(0.0)
+        return self._command
