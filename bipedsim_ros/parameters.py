@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Generic, TypeVar, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
@@ -121,7 +121,8 @@ class Parameters:
         given: dict[str, Any] = {}
         for name, value in self.given(prefix).items():
             head, _, key = name.partition(".")
-            if head in fields and not key:
+            if head in fields and not key and not _is_mapping(hints[head]):
+                self._check_list(prefix + name, value, hints[head])
                 given[head] = value
             elif head in fields and _is_mapping(hints[head]):
                 given.setdefault(head, dict((defaults or {}).get(head) or {}))[key] = value
@@ -134,6 +135,13 @@ class Parameters:
             self._declare_field(fields[name], hints[name], prefix, value, name not in group.live)
         self._groups.append(group)
         return result
+
+    def _check_list(self, name: str, value: Any, kind: Any) -> None:
+        if get_origin(kind) not in (list, tuple):
+            return
+        entry = get_args(kind)[0]
+        if not isinstance(value, list) or any(type(item) is not entry for item in value):
+            raise ConfigError(f"{self._where}: {name} = {value!r} must be a list of {entry.__name__}")
 
     def _declare_field(
         self, field: dataclasses.Field[Any], kind: Any, prefix: str, value: Any, read_only: bool
