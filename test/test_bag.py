@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -203,13 +204,49 @@ def test_a_write_torn_over_the_old_summary_keeps_all_older_messages(tmp_path: Pa
         assert len(got.get("/late", [])) in (0, 100)
 
 
-def test_a_flipped_bit_is_noticed(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Uncompressed, so that nothing but our checksum can notice.
+    monkeypatch.setattr(mcap_format, "_zstd", lambda: None)
     write_bag(tmp_path / "bag", some_messages(100)).close()
     file = tmp_path / "bag" / "bag_0.mcap"
     raw = bytearray(file.read_bytes())
-    raw[len(raw) // 4] ^= 1
+    raw[raw.index(wrench(50_000_000, [50, 0, 0, 0, 0, 0])) + 40] ^= 1
     file.write_bytes(raw)
-    assert "damaged" in Bag(tmp_path / "bag").recovered
+    read = Bag(tmp_path / "bag")
+    assert "its checksum does not match" in read.recovered
+    assert not read.messages
+
+
+def test_a_shrinking_summary_leaves_no_rest_behind_the_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = pytest.importorskip("mcap.stream_reader", reason="mcap is not installed")
+    bag = BagWriter(tmp_path / "bag")
+    channel = bag.add_topic(topic("/wrench", WRENCH))
+    for i in range(50):
+        bag.add_message(channel, T0 + i, T0 + i, b"")
+        bag.flush()
+    monkeypatch.setattr(mcap_format, "MAX_PROVISIONAL_INDEX", 0)
+    bag.add_message(channel, T0 + 50, T0 + 50, b"")
+    bag.flush()
+    with (tmp_path / "bag" / "bag_0.mcap").open("rb") as handle:
+        records = list(stream.StreamReader(handle, validate_crcs=True).records)
+        assert handle.read() == b""
+    assert sum(type(record).__name__ == "Message" for record in records) == 51
+
+
+def test_chunk_indexes_point_at_their_message_indexes(tmp_path: Path) -> None:
+    make_reader = pytest.importorskip("mcap.reader", reason="mcap is not installed").make_reader
+    write_bag(tmp_path / "bag", some_messages(20)).close()
+    raw = (tmp_path / "bag" / "bag_0.mcap").read_bytes()
+    with (tmp_path / "bag" / "bag_0.mcap").open("rb") as handle:
+        (chunk,) = make_reader(handle).get_summary().chunk_indexes
+    assert raw[chunk.chunk_start_offset] == mcap_format.CHUNK
+    assert len(chunk.message_index_offsets) == 2
+    for channel, at in chunk.message_index_offsets.items():
+        opcode, length, number = struct.unpack_from("<BQH", raw, at)
+        assert (opcode, number) == (mcap_format.MESSAGE_INDEX, channel)
+        assert length == 6 + 16 * 20
+    first = min(chunk.message_index_offsets.values())
+    assert first == chunk.chunk_start_offset + chunk.chunk_length
 
 
 def test_a_bag_is_never_overwritten(tmp_path: Path) -> None:

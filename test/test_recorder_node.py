@@ -254,6 +254,16 @@ def test_what_was_published_too_early_is_counted(node: Any, tmp_path: Path) -> N
     assert (counts["missed"], counts["received"], counts["lost"]) == (7, 3, 0)
 
 
+def test_what_arrived_just_before_the_end_is_kept(node: Any, tmp_path: Path) -> None:
+    slow = ("poll_period:=0.1", "flush_period:=10.0")
+    with RecorderProcess(tmp_path / "bag", "topics:=['/left_foot/cop']", *slow) as recorder:
+        publishers = publishers_of(node, {"/left_foot/cop": PointStamped})
+        publish(publishers, range(100), period=0.0)
+        assert publishers["/left_foot/cop"].wait_for_all_acked()
+        assert recorder.finish(signal.SIGTERM)[0] == 0
+    assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(100))
+
+
 def test_max_duration_ends_the_recording(node: Any, tmp_path: Path) -> None:
     wanted = "topics:=['/left_foot/cop']"
     with RecorderProcess(tmp_path / "bag", wanted, "max_duration:=0.3") as recorder:

@@ -76,6 +76,16 @@ def test_messages_of_different_layout_keep_their_places(rows: list[tuple[str, fl
     np.testing.assert_array_equal(table.stamp, [t * NS + t % NS for _, _, t in rows])
 
 
+def test_equal_sizes_do_not_hide_different_layouts() -> None:
+    # One value each, but the second is of another field.
+    rows = [joint_state(i * MS, ["a"], [i + 1.0], [], []) for i in range(3)]
+    rows[1] = joint_state(MS, ["a"], [], [], [2.0])
+    assert len({len(row) for row in rows}) == 1
+    table = columns(rows, JOINTS)
+    np.testing.assert_array_equal(table.values["position"][:, 0], [1, np.nan, 3])
+    np.testing.assert_array_equal(table.stamp, [0, MS, 2 * MS])
+
+
 def test_odometry_and_imu_decode_as_rosbags_wrote_them() -> None:
     position = {"x": 1.0, "y": 2.0, "z": 3.0}
     turn = {"x": 0.1, "y": 0.2, "z": 0.3, "w": 0.9}
