@@ -66,8 +66,7 @@ class NodeProcess:
         executable: Name of the node's executable and module, such as ``"sim_node"``.
         parameters: ROS parameters, which win over ``params_files``.
         params_files: YAML files with ROS parameters.
-        ready: Beginning of the line of output that says that the node does its work; empty if nobody has to wait for
-        it.
+        ready: Beginning of the line of output that says that the node does its work; empty if nobody waits for it.
     """
 
     executable: str

@@ -106,8 +106,8 @@ class Parameters:
         """Declare every field of the dataclass ``cls`` and return it filled.
 
         Args:
-            cls: Fields are made by :func:`bipedsim.params.param`. A field that is a mapping becomes one parameter per
-            key. prefix: Goes before every name, such as ``"posture."``.
+            cls: Fields are made by :func:`bipedsim.params.param`. A mapping becomes one parameter per key.
+            prefix: Goes before every name, such as ``"posture."``.
             defaults: Values that replace the defaults of ``cls``, such as those of a robot.
             live: Fields that may change while the node runs; the others are read-only.
             listener: Is handed the new dataclass after a change.
@@ -124,7 +124,7 @@ class Parameters:
             if head in fields and not key and not _is_mapping(hints[head]):
                 self._check_list(prefix + name, value, hints[head])
                 given[head] = value
-            elif head in fields and _is_mapping(hints[head]):
+            elif head in fields and key and _is_mapping(hints[head]):
                 given.setdefault(head, dict((defaults or {}).get(head) or {}))[key] = value
             else:
                 continue

@@ -1,0 +1,238 @@
+"""The plan of a bring-up, and `bipedsim up` with real nodes: it works, it fails, it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bipedsim.cli import make_parser
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.robot import load_robot
+from bipedsim_ros.bringup import DEMO, Arguments, argument_help, argument_names, from_text, plan
+
+SUMMARY_KEYS = {
+    "robot",
+    "duration_s",
+    "rate_hz",
+    "real_time_factor",
+    "overruns",
+    "missed_commands",
+    "commands_dropped",
+    "fz_mean_over_mg",
+    "fz_max_error_N",
+    "cop_inside_fraction",
+    "state_changes",
+    "round_trip_us",
+}
+PATIENCE_S = 120.0
+
+
+def names(bringup: Any) -> list[str]:
+    return [node.executable for node in bringup.nodes]
+
+
+def test_simulator_and_controller_by_default() -> None:
+    bringup = plan({})
+    assert names(bringup) == ["sim_node", "controller_node"]
+    assert all(node.parameters == {} for node in bringup.nodes), "what is not given is left to the nodes"
+    assert bringup.run_folder is None
+
+
+def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
+    bringup = plan({"record": str(tmp_path / "run"), "robot": "talos_legs"})
+    assert names(bringup) == ["recorder_node", "sim_node", "controller_node"]
+    recorder, sim, controller = bringup.nodes
+    assert recorder.ready
+    assert not sim.ready
+    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs"}
+    assert sim.parameters == controller.parameters == {"robot": "talos_legs"}
+
+
+def test_every_argument_reaches_a_node() -> None:
+    given = {"clock": "lock_step", "rate": 500.0, "physics_dt": 0.002, "timeout_mode": "zero", "duration": 2.0}
+    sim, controller = plan(given).nodes
+    assert sim.parameters == given
+    assert controller.parameters == {"rate": 500.0}
+
+
+def test_your_own_controller_is_started_by_you() -> None:
+    assert names(plan({"controller": "none"})) == ["sim_node"]
+    with pytest.raises(ConfigError, match="controller = none"):
+        plan({"controller": "none"}, {"kp": 1.0})
+
+
+def test_parameters_of_controller_and_contact_go_under_their_names(tmp_path: Path) -> None:
+    sim, controller = plan(
+        {"controller": "my.package:Walk"}, {"height": 0.8}, {"gamma": 0.1}, stats_file=tmp_path / "s.json"
+    ).nodes
+    assert sim.parameters == {"one_step.gamma": 0.1, "stats_file": str(tmp_path / "s.json")}
+    assert controller.parameters == {"controller": "my.package:Walk", "Walk.height": 0.8}
+
+
+def test_scenario_tells_the_controller_and_pushes() -> None:
+    sim, controller = plan({"scenario": "push"}, {"squat_depth": 0.02}).nodes
+    assert controller.parameters == {"posture.mode": "stand", "posture.squat_depth": 0.02}
+    (push,) = sim.parameters["pushes"]
+    assert float(push.split()[3]) == pytest.approx(0.1 * load_robot("biped14").weight, rel=1e-5)
+    assert plan({"scenario": "drop"}).nodes[0].parameters == {"drop_height": 0.05}
+    with pytest.raises(UnknownNameError, match="scenario"):
+        plan({"scenario": "fly"})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"clock": "slow"}, "unknown clock 'slow'"),
+        ({"rte": 1.0}, "did you mean 'rate'"),
+        ({"rate": -1.0}, "below its minimum"),
+        ({"duration": -1.0}, "below its minimum"),
+        ({"params_file": "/nowhere.yaml"}, "there is no such file"),
+    ],
+)
+def test_bad_arguments_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        plan(given)
+
+
+def test_a_folder_with_a_bag_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "bag").mkdir()
+    with pytest.raises(ConfigError, match="already holds a bag"):
+        plan({"record": str(tmp_path)})
+
+
+def test_launch_arguments_are_text() -> None:
+    assert from_text({"rate": "500", "robot": "g1", "clock": ""}) == {"rate": 500.0, "robot": "g1"}
+    with pytest.raises(ConfigError, match="rate = 'fast' must be a number"):
+        from_text({"rate": "fast"})
+    with pytest.raises(UnknownNameError):
+        from_text({"rte": "500"})
+
+
+@pytest.mark.parametrize("name", argument_names())
+def test_every_argument_is_explained_and_an_option(name: str) -> None:
+    assert len(argument_help(name)) > 5
+    option = f"--{name.replace('_', '-')}"
+    args = make_parser().parse_args(["up", option, "1"])
+    assert isinstance(args, argparse.Namespace)
+    assert getattr(args, name) == "1"
+
+
+def test_the_demo_is_a_plan() -> None:
+    arguments = plan(DEMO.arguments | {"record": ""}, DEMO.controller_params).arguments
+    assert arguments == Arguments(controller="posture", duration=12.0)
+
+
+class Up:
+    """`bipedsim up` as a user starts it."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        from ros_support import new_environment
+
+        command = [sys.executable, "-m", "bipedsim.cli", "up", *arguments]
+        self._log = folder / "up.txt"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=new_environment(), stdout=log, stderr=subprocess.STDOUT
+            )
+
+    @property
+    def output(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def wait(self) -> int:
+        return self.process.wait(PATIENCE_S)
+
+    def children(self) -> list[int]:
+        """Return the processes that were started and still run."""
+        task = Path(f"/proc/{self.process.pid}/task")
+        listed = [(entry / "children").read_text().split() for entry in task.iterdir()]
+        return [int(pid) for pids in listed for pid in pids]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.ros
+def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    arguments = ("--clock", "lock_step", "--duration", "2.0", "--record", "runs/one")
+    up = Up(tmp_path, *arguments)
+    assert up.wait() == 0, up.output
+    folder = tmp_path / "runs" / "one"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary.keys() >= SUMMARY_KEYS
+    assert summary["robot"] == "biped14"
+    assert summary["duration_s"] == 2.0
+    assert summary["state_changes"] == 0
+    assert summary["fz_mean_over_mg"] == pytest.approx(1.0, abs=1e-3)
+    assert summary["cop_inside_fraction"] == 1.0
+    assert summary["missed_commands"] == 0
+    assert summary["round_trip_us"]["p50"] > 0.0
+    assert (folder / "forces.png").stat().st_size > 10_000
+    assert (folder / "bag" / "metadata.yaml").is_file()
+    for name in ("recorder_node", "sim_node", "controller_node"):
+        assert f"[{name}]" in up.output
+    again = Up(tmp_path, *arguments)
+    assert again.wait() == 2
+    assert "already holds a bag" in again.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--controller", "user_controllers:Crash"), 1, "controller_node ended (exit code 1)"),
+        (("--robot", "biped15"), 1, "ended (exit code 2)"),
+        (("--clock", "slow"), 2, "unknown clock 'slow'"),
+        (("--set", "squat_deep=1"), 1, "unknown parameter 'posture.squat_deep'"),
+        (("--params-file", "nowhere.yaml"), 2, "there is no such file"),
+    ],
+)
+def test_failures_end_the_bringup_and_are_named(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    up = Up(tmp_path, "--duration", "30", *arguments)
+    assert up.wait() == code, up.output
+    assert said in up.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(("duration", "code"), [("0", 0), ("100", 130)])
+def test_an_interrupt_ends_all_nodes(tmp_path: Path, duration: str, code: int) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    up = Up(tmp_path, "--duration", duration, "--record", "run")
+    end = time.monotonic() + PATIENCE_S
+    while "1000 Hz real_time" not in up.output and time.monotonic() < end and up.process.poll() is None:
+        time.sleep(0.05)
+    children = up.children()
+    assert len(children) == 3
+    up.process.send_signal(signal.SIGINT)
+    assert up.wait() == code, up.output
+    assert not any(alive(pid) for pid in children)
+    assert "Traceback" not in up.output
+    assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file()
+
+
+@pytest.mark.ros
+def test_what_is_given_wins_over_the_file(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    text = "sim_node:\n  ros__parameters:\n    rate: 200.0\n    start: immediately\n    clock: as_fast_as_possible\n"
+    (tmp_path / "my.yaml").write_text(text)
+    up = Up(tmp_path, "--duration", "0.5", "--params-file", "my.yaml", "--rate", "500", "--controller", "none")
+    assert up.wait() == 0, up.output
+    assert "500 Hz as_fast_as_possible" in up.output
