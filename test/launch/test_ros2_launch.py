@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("launch_ros", reason="launch_ros is not installed; it comes with a ROS 2 installation")
-ROS2 = shutil.which("ros2")
-if ROS2 is None:
-    pytest.skip("the command ros2 is not installed; it comes with a ROS 2 installation", allow_module_level=True)
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from ros_support import new_environment
@@ -19,6 +16,9 @@ from ros_support import new_environment
 from bipedsim.recording import Recording
 from bipedsim_ros.bringup import argument_names
 
+ROS2 = shutil.which("ros2")
+if ROS2 is None:
+    pytest.skip("the command ros2 is not installed; it comes with a ROS 2 installation", allow_module_level=True)
 try:
     get_package_share_directory("bipedsim")
 except PackageNotFoundError:
