@@ -16,7 +16,6 @@ the recording with an error and leaves what was written readable.
 
 from __future__ import annotations
 
-import importlib
 import os
 import queue
 import sys
@@ -29,19 +28,19 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from bipedsim.bag import BagWriter, Qos, Topic
+from bipedsim.bag import BagWriter
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.mcap import PendingChunk
 from bipedsim.params import param
-from bipedsim_ros.message_definitions import definition_of, type_hash_of
+from bipedsim_ros.message_definitions import definition_of
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
+from bipedsim_ros.recorder_topics import OPTIONAL, default_topics, described, message_class, offered_kind, qos_of
 
 GRAPH_PERIOD = 0.5
 DIAGNOSTICS_PERIOD = 1.0
-QUEUE_DEPTH = 5000
+MATCH_PERIOD = 0.02
 # A message that DDS has stamped but not yet queued when a pass ends must still come before its successors.
 HOLD_BACK_NS = 10_000_000
 
@@ -58,7 +57,7 @@ class RecorderParams:
     robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
     storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
-    flush_period: float = param(0.1, "what a SIGKILL can lose at most, about", unit="s", low=0.01, high=10.0)
+    flush_period: float = param(0.1, "how often the bag is completed on disk: about what a SIGKILL costs", unit="s", low=0.01, high=10.0)
     poll_period: float = param(0.005, "pause between passes over the queues", unit="s", low=0.0005, high=0.1)
     max_buffer: int = param(
         256, "messages waiting for the disk; beyond it they are dropped and counted", unit="MiB", low=1
@@ -71,46 +70,6 @@ def _feet_of(robot: str) -> list[str]:
     from bipedsim.robot import load_robot
 
     return [sole.name for sole in load_robot(robot).soles]
-
-
-def default_topics(feet: list[str]) -> dict[str, tuple[str, str]]:
-    """Return topic -> (type, kind of QoS) for all that ``sim_node`` publishes and receives."""
-    wrench, multi = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64MultiArray"
-    point, text = "geometry_msgs/msg/PointStamped", "std_msgs/msg/String"
-    topics = {
-        "/clock": ("rosgraph_msgs/msg/Clock", "best_effort"),
-        "/joint_states": ("sensor_msgs/msg/JointState", "reliable"),
-        "/imu/data": ("sensor_msgs/msg/Imu", "reliable"),
-        "/cop": (point, "reliable"),
-        "/ground_truth/odom": ("nav_msgs/msg/Odometry", "reliable"),
-        "/robot_description": (text, "latched"),
-        "/effort_controller/commands": (multi, "best_effort"),
-        "/push": (wrench, "reliable"),
-        "/diagnostics": ("diagnostic_msgs/msg/DiagnosticArray", "reliable"),
-    }
-    for foot in feet:
-        topics[f"/{foot}_foot_ft/wrench"] = (wrench, "reliable")
-        topics[f"/{foot}_foot/wrench"] = (wrench, "reliable")
-        topics[f"/{foot}_foot/cop"] = (point, "reliable")
-        topics[f"/{foot}_foot/contact"] = (multi, "reliable")
-        topics[f"/{foot}_foot/contact_mode"] = (text, "latched")
-    return topics
-
-
-def _qos(kind: str) -> QoSProfile:
-    return QoSProfile(
-        depth=QUEUE_DEPTH,
-        reliability=ReliabilityPolicy.BEST_EFFORT if kind == "best_effort" else ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if kind == "latched" else DurabilityPolicy.VOLATILE,
-    )
-
-
-def _message_class(msgtype: str) -> Any:
-    package, kind, name = msgtype.split("/")
-    try:
-        return getattr(importlib.import_module(f"{package}.{kind}"), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"message type {msgtype} cannot be imported: install {package} ({error})") from error
 
 
 @dataclass
@@ -193,7 +152,7 @@ class Recorder:
         wanted = wanted if params.topics else known
         self._subscriptions: dict[str, _Subscription] = {}
         for name, (msgtype, kind) in wanted.items():
-            self._subscribe(name, msgtype, kind or self._offered_kind(name) or "reliable")
+            self._subscribe(name, msgtype, kind or offered_kind(self._node, name) or "reliable")
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
         custom = {"robot": params.robot, "feet": ",".join(feet)}
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
@@ -211,19 +170,16 @@ class Recorder:
         """Number of topics asked for."""
         return len(self._subscriptions) + len(self._waiting_for_type)
 
-    def _offered_kind(self, name: str) -> str:
-        """Return the strongest QoS that every present publisher grants; empty without publishers."""
-        profiles = [info.qos_profile for info in self._node.get_publishers_info_by_topic(name)]
-        if not profiles:
-            return ""
-        if any(p.reliability == ReliabilityPolicy.BEST_EFFORT for p in profiles):
-            return "best_effort"
-        return "latched" if all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles) else "reliable"
+    @property
+    def matched(self) -> bool:
+        """Whether every topic has a publisher, apart from :data:`OPTIONAL`."""
+        waited_for = [s for name, s in self._subscriptions.items() if name not in OPTIONAL]
+        return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in waited_for)
 
     def _subscribe(self, name: str, msgtype: str, kind: str) -> None:
         definition_of(msgtype)  # raises now, not at the first message
-        cls = _message_class(msgtype)
-        subscription = self._node.create_subscription(cls, name, lambda _raw: None, _qos(kind), raw=True)
+        cls = message_class(msgtype)
+        subscription = self._node.create_subscription(cls, name, lambda _raw: None, qos_of(kind), raw=True)
         handle = subscription.handle
         self._subscriptions[name] = _Subscription(name, msgtype, kind, cls, handle, subscription)
 
@@ -233,24 +189,14 @@ class Recorder:
             for name, types in self._node.get_topic_names_and_types():
                 if name in self._waiting_for_type:
                     self._waiting_for_type.discard(name)
-                    self._subscribe(name, types[0], self._offered_kind(name) or "reliable")
+                    self._subscribe(name, types[0], offered_kind(self._node, name) or "reliable")
         for source in list(self._subscriptions.values()):
             if source.channel or source.kind == "best_effort":
                 continue
-            offered = self._offered_kind(source.name)
+            offered = offered_kind(self._node, source.name)
             if offered and offered != source.kind and (source.kind, offered) != ("reliable", "latched"):
                 self._node.destroy_subscription(source.subscription)
                 self._subscribe(source.name, source.msgtype, offered)
-
-    def _topic(self, source: _Subscription) -> Topic:
-        profiles = []
-        for info in self._node.get_publishers_info_by_topic(source.name):
-            qos = info.qos_profile
-            names = (qos.reliability.name, qos.durability.name, qos.history.name)
-            reliability, durability, history = (n.lower() for n in names)
-            profiles.append(Qos(reliability, durability, history, qos.depth, qos.liveliness.name.lower()))
-        definition = definition_of(source.msgtype)
-        return Topic(source.name, source.msgtype, definition, type_hash_of(source.msgtype), tuple(profiles))
 
     def _take(self, source: _Subscription) -> None:
         take, cls, held = source.handle.take_message, source.message_class, self._held
@@ -289,7 +235,7 @@ class Recorder:
                 self.counts.dropped += 1
                 continue
             if not source.channel:
-                source.channel = self.bag.add_topic(self._topic(source))
+                source.channel = self.bag.add_topic(described(self._node, source.name, source.msgtype))
             self._last_log_time = max(self._last_log_time, log_time)
             self.bag.add_message(source.channel, self._last_log_time, publish_time, data, sequence & 0xFFFFFFFF)
         del held[:done]
@@ -352,7 +298,7 @@ class Recorder:
             self._take(source)
         self._move_to_bag(2**63)
         for source in self._subscriptions.values():
-            source.channel = source.channel or self.bag.add_topic(self._topic(source))
+            source.channel = source.channel or self.bag.add_topic(described(self._node, source.name, source.msgtype))
         chunk = self.bag.detach()
         if chunk is not None:
             self._disk.chunks.put(chunk)
@@ -395,10 +341,17 @@ class RecorderNode(Node):
     def run(self) -> int:
         """Record until :meth:`stop` or ``max_duration``; return the exit code."""
         recorder = self._recorder
-        # Who starts a recorder waits for this line before starting what is to be recorded.
+        # Who starts a recorder waits for this line before starting what is to be recorded, ...
         print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
+        match_due = 0.0
         try:
             while not self._stop.is_set() and recorder.step():
+                if time.monotonic() >= match_due:
+                    match_due = time.monotonic() + MATCH_PERIOD
+                    if recorder.matched:
+                        # ... and for this one before anything moves: discovery takes from milliseconds to seconds.
+                        print("matched all publishers", flush=True)
+                        match_due = float("inf")
                 self._stop.wait(recorder.params.poll_period)
         finally:
             recorder.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import struct
@@ -252,6 +253,18 @@ def test_what_was_published_too_early_is_counted(node: Any, tmp_path: Path) -> N
         _code, out, _err = recorder.finish(signal.SIGINT)
     counts = counts_of(out)
     assert (counts["missed"], counts["received"], counts["lost"]) == (7, 3, 0)
+
+
+def test_it_says_when_it_has_found_every_publisher(node: Any, tmp_path: Path) -> None:
+    wanted = "topics:=['/left_foot/cop', '/imu/data', '/push']"
+    with RecorderProcess(tmp_path / "bag", wanted) as recorder:
+        publishers_of(node, {"/left_foot/cop": PointStamped})
+        time.sleep(0.1)  # time enough to say it too early
+        pipe = recorder.process.stdout
+        assert pipe is not None
+        assert select.select([pipe], [], [], 0.0)[0] == []
+        publishers_of(node, {"/imu/data": Imu})
+        assert pipe.readline() == "matched all publishers\n"
 
 
 def test_what_arrived_just_before_the_end_is_kept(node: Any, tmp_path: Path) -> None:
