@@ -57,7 +57,9 @@ class RecorderParams:
     robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
     storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
-    flush_period: float = param(0.1, "how often the bag is completed on disk: about what a SIGKILL costs", unit="s", low=0.01, high=10.0)
+    flush_period: float = param(
+        0.1, "how often the bag is completed on disk: about what a SIGKILL costs", unit="s", low=0.01, high=10.0
+    )
     poll_period: float = param(0.005, "pause between passes over the queues", unit="s", low=0.0005, high=0.1)
     max_buffer: int = param(
         256, "messages waiting for the disk; beyond it they are dropped and counted", unit="MiB", low=1
