@@ -130,6 +130,9 @@ def plan(
     told: dict[str, Any] = {}
     if arguments.scenario:
         told |= _scenario(arguments, sim)
+    if run_folder is not None:
+        # Nodes find each other in a second or so: without this the bag could begin after the run has.
+        sim["wait_for_recorder"] = True
     if stats_file is not None:
         sim["stats_file"] = str(stats_file)
     nodes.append(NodeProcess("sim_node", sim, files))

@@ -51,15 +51,17 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         rclpy.try_shutdown()
         return 2
     node: RunnableNode | None = None
+
+    def on_signal(_number: int, _frame: Any) -> None:
+        if node is None:
+            # Compiling kernels may take a while yet; nobody who wants the node gone should wait for it.
+            raise KeyboardInterrupt
+        node.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
     try:
         node = make()
-        stop = node.stop
-
-        def on_signal(_number: int, _frame: Any) -> None:
-            stop()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, on_signal)
         return node.run()
     except ConfigError as error:
         print(f"{name}: {error}", file=sys.stderr)
@@ -68,10 +70,11 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 130
+        return 0
     finally:
         # A group and a launch file may both send SIGINT: the second one must not cut the clean-up short.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

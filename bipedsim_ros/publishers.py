@@ -122,10 +122,12 @@ class Publishers:
 
     def __init__(self, node: Node, sim: Simulator, ft_sign: float, tf_rate: float) -> None:
         self._sim = sim
+        others = set(node.publishers)
         self._sensors = SensorPublishers(node, sim.robot, ft_sign)
         self._ground = GroundPublishers(node, sim.robot)
         self._description = node.create_publisher(String, "/robot_description", LATCHED_QOS)
         self._description.publish(String(data=sim.robot.urdf_xml))
+        self._recordable = [publisher for publisher in node.publishers if publisher not in others]
         self._transforms = make_transforms(node, sim.robot, tf_rate)
 
     def _t_ns(self) -> int:
@@ -134,6 +136,10 @@ class Publishers:
     def subscribers(self) -> int:
         """Return how many subscriptions the joint states have."""
         return self._sensors.subscribers()
+
+    def unheard(self) -> list[str]:
+        """Return the topics without any subscription, those of tf aside."""
+        return [publisher.topic_name for publisher in self._recordable if not publisher.get_subscription_count()]
 
     def publish_sensors(self, observation: Observation) -> int:
         """Publish what the robot measures, the controller's trigger last; return when that left [ns]."""

@@ -31,6 +31,7 @@ _REPEAT_NS = 500_000_000
 # A command on its way when the state changed under it (reset, repeated state) arrives within this.
 _QUIET_NS = 50_000_000
 _REQUEST_TIMEOUT_S = 10.0
+_RECORDER_PATIENCE_NS = 10 * NS_PER_S
 
 
 @dataclass
@@ -89,6 +90,7 @@ class SimLoop:
         self._ground_cost_ns = 0
         self._repeat_at = 0
         self._repeats = 0
+        self._recorder_until = 0
         self._counted_changes = 0
         self._counted_unresolved = 0
         self.exit_code = 0
@@ -257,13 +259,26 @@ class SimLoop:
             self._repeat_at = now + _REPEAT_NS
             self._repeats = self._repeats + 1 if connected else 0
         self._inbox.wait(min(_LONGEST_WAIT_NS // 5, self._repeat_at - now))
-        if not self._take_commands():
+        self._take_commands()
+        if not self._commands.started or self._recorder_missing():
             return
         # A controller that needed long for its first answer has every repeated state to answer still; these
         # answers are all for t = 0 and must not be taken for answers to the states that follow.
         while self._repeats > 1 and self._inbox.wait(_QUIET_NS):
             self._take_commands()
         self._go("running")
+
+    def _recorder_missing(self) -> bool:
+        """Whether the start has to wait until a recorder listens to every topic."""
+        if not self._params.wait_for_recorder:
+            return False
+        now = self._clock_ns()
+        self._recorder_until = self._recorder_until or now + _RECORDER_PATIENCE_NS
+        unheard = self._publishers.unheard()
+        if unheard and now >= self._recorder_until:
+            self._log(f"nobody listens to {', '.join(unheard)}; starting without")
+            return False
+        return bool(unheard)
 
     def _step(self) -> bool:
         """Step once and publish what the robot measures; return False if the simulation has diverged."""

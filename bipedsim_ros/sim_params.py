@@ -37,6 +37,9 @@ class SimParams:
         "immediately lets the robot go with zero torque",
         choices=STARTS,
     )
+    wait_for_recorder: bool = param(
+        False, "hold the physics at t = 0 until somebody listens to every topic too, for 10 s at most"
+    )
     command_timeout: float = param(
         0.2, "simulated time without a sound command after which timeout_mode acts", unit="s", low=0.0, high=1e9
     )

@@ -16,6 +16,7 @@ import pytest
 
 from bipedsim.cli import make_parser
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
 from bipedsim_ros.bringup import DEMO, Arguments, argument_help, argument_names, from_text, plan
 
@@ -54,7 +55,8 @@ def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
     assert recorder.ready
     assert not sim.ready
     assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs"}
-    assert sim.parameters == controller.parameters == {"robot": "talos_legs"}
+    assert sim.parameters == {"robot": "talos_legs", "wait_for_recorder": True}
+    assert controller.parameters == {"robot": "talos_legs"}
 
 
 def test_every_argument_reaches_a_node() -> None:
@@ -184,6 +186,8 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
     assert summary["round_trip_us"]["p50"] > 0.0
     assert (folder / "forces.png").stat().st_size > 10_000
     assert (folder / "bag" / "metadata.yaml").is_file()
+    recording = Recording.load(folder)
+    assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
     for name in ("recorder_node", "sim_node", "controller_node"):
         assert f"[{name}]" in up.output
     again = Up(tmp_path, *arguments)

@@ -241,9 +241,17 @@ def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -
     assert counted["missed_commands"] == 0, "nobody had promised any"
 
 
+def test_physics_waits_for_a_recorder_if_so_asked(ros: RosWorld) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    commander = Commander(ros)
+    sim = ros.start("sim_node", wait_for_recorder=True)
+    commander.send([0.0] * 14, lambda: "starting without" in sim.output)
+    assert "nobody listens to /imu/data, /left_foot_ft/wrench" in sim.output
+    ros.until(moving(states), "the start after the wait")
+
+
 def test_pause_step_resume_reset(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
-    truth = ros.collect(Odometry, "/ground_truth/odom")
     sim = ros.start("sim_node", start="immediately", rate=500.0)
     ros.until(lambda: states, "a state")
     refused = ros.call(Trigger, "/sim_node/step")
@@ -259,12 +267,11 @@ def test_pause_step_resume_reset(ros: RosWorld) -> None:
     assert ros.call(SetBool, "/sim_node/pause", data=False).success
     ros.until(lambda: time_of(states[-1]) > t[1] + 0.01, "time moving again")
     assert ros.call(SetBool, "/sim_node/pause", data=True).success
-    first = states[0]
-    assert time_of(first) == 0.0
     assert ros.call(Trigger, "/sim_node/reset").success
-    ros.until(lambda: truth and time_of(truth[-1]) < t[0], "time going back")
-    zero = [state for state in states[5:] if time_of(state) == 0.0]
-    assert zero[0].position == first.position
+    ros.until(lambda: time_of(states[-1]) < t[0], "time going back")
+    count = next(i for i in range(len(states) - 1, 0, -1) if time_of(states[i]) < time_of(states[i - 1]))
+    zero = [state for state in states[count:] if time_of(state) == 0.0]
+    np.testing.assert_array_equal(zero[-1].position, load_robot("biped14").posture)
     assert sim.stop(signal.SIGTERM) == 0
 
 
@@ -392,9 +399,17 @@ def test_two_interrupts_end_the_node_cleanly(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     stats = ros.folder / "stats.json"
     sim = ros.start("sim_node", start="immediately", stats_file=str(stats))
-    ros.until(lambda: states, "a state")
+    ros.until(moving(states), "time moving")
     sim.process.send_signal(signal.SIGINT)
     sim.process.send_signal(signal.SIGINT)
     assert sim.wait() == 0
     assert statistics(stats)["ticks"] > 0
+    assert "Traceback" not in sim.output
+
+
+def test_an_interrupt_while_starting_ends_the_node_too(ros: RosWorld) -> None:
+    sim = ros.start("sim_node")
+    ros.until(lambda: sim.output, "a first line of output, before or after which the node may be ready")
+    sim.process.send_signal(signal.SIGINT)
+    assert sim.wait() == 0
     assert "Traceback" not in sim.output
