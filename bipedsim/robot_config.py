@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import from_mapping, param, read_yaml
@@ -103,7 +104,7 @@ def placement(values: Any, where: str) -> pin.SE3:
         return pin.SE3.Identity()
     if not isinstance(values, Mapping):
         raise ConfigError(f"{where} = {values!r} must be a mapping with xyz and rpy")
-    parts = {"xyz": np.zeros(3), "rpy": np.zeros(3)}
+    parts: dict[str, NDArray[np.float64]] = {"xyz": np.zeros(3), "rpy": np.zeros(3)}
     for key, value in values.items():
         if key not in parts:
             raise UnknownNameError("key", str(key), parts, where)

@@ -140,6 +140,8 @@ def plan(
         prefix = arguments.controller.rpartition(":")[2]
         own = {f"{prefix}.{name}": value for name, value in {**told, **(controller_params or {})}.items()}
         controller = {name: given[name] for name in _CONTROLLER if name in given}
+        if run_folder is not None:
+            controller["wait_for_listeners"] = 2
         nodes.append(NodeProcess("controller_node", {**controller, **own}, files))
     elif controller_params:
         raise ConfigError(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
@@ -41,6 +42,7 @@ _WARN_EVERY_S = 5.0
 _LONGEST_WAIT_NS = 100_000_000
 # Topics of one node may connect this long after each other, which is nothing to warn of.
 _DISCOVERY_S = 2.0
+_LISTENERS_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ class ControllerNodeParams:
     )
     wait_for_sensors: bool = param(
         True, "wait for a first message of IMU and ankle wrenches; if false, what never came is NaN for the controller"
+    )
+    wait_for_listeners: int = param(
+        1, "subscriptions to wait for on the command topic before the first command, for 10 s at most", low=1, high=100
     )
 
 
@@ -83,7 +88,7 @@ def controller_class(name: str) -> tuple[str, Any]:
     return class_name, getattr(module, class_name)
 
 
-def command_order(robot: Robot, joints: Sequence[str]) -> np.ndarray:
+def command_order(robot: Robot, joints: Sequence[str]) -> NDArray[np.intp]:
     """Return the indices that bring torques in the robot's order into the order ``joints``.
 
     Raises:
@@ -144,6 +149,7 @@ class ControllerNode:
         self._heard = False
         self._stop = False
         self._waiting_since = 0.0
+        self._silent_since = 0.0
         self._last_stamp: int | None = None
         self._period_checked = False
         self._update_time = Histogram()
@@ -214,8 +220,21 @@ class ControllerNode:
             return False
         # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for
         # them.
-        self._heard = self._heard or self._commands.get_subscription_count() > 0
+        self._heard = self._heard or self._listened()
         return self._heard
+
+    def _listened(self) -> bool:
+        """Whether enough subscriptions take commands; one will do once patience is over."""
+        count = self._commands.get_subscription_count()
+        self._silent_since = self._silent_since or time.monotonic()
+        if count >= self._params.wait_for_listeners:
+            return True
+        if count == 0 or time.monotonic() - self._silent_since < _LISTENERS_S:
+            return False
+        self._warn(
+            f"{count} of {self._params.wait_for_listeners} listeners on {COMMAND_TOPIC}; starting without the rest"
+        )
+        return True
 
     def _on_joint_state(self, data: bytes) -> None:
         observation = self._observation

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import rclpy
@@ -38,6 +41,7 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     """
     name = getattr(make, "__name__", "node")
     argv = sys.argv if args is None else ["", *args]
+    _ensure_log_folder()
     try:
         rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
         left = rclpy.utilities.remove_ros_args(list(argv))[1:]
@@ -78,6 +82,16 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _ensure_log_folder() -> None:
+    """Send ROS's log files to the temporary folder where the home cannot hold them: rclpy does not start without."""
+    if "ROS_LOG_DIR" in os.environ or "ROS_HOME" in os.environ:
+        return
+    try:
+        Path("~/.ros/log").expanduser().mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros-log-")
 
 
 def _first_line(error: BaseException) -> str:

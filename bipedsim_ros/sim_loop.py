@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.simulator import Simulator
@@ -150,7 +151,7 @@ class SimLoop:
             raise BipedSimError(self._statistics.error)
         return f"t = {self._sim.t:.6f} s"
 
-    def push(self, wrench: np.ndarray, body: str, duration: float) -> str:
+    def push(self, wrench: NDArray[np.float64], body: str, duration: float) -> str:
         """Apply an external wrench; see :meth:`Simulator.push`."""
         self._sim.push(wrench, body or None, duration)
         return f"pushed at t = {self._sim.t:.6f} s"

@@ -56,7 +56,7 @@ def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
     assert not sim.ready
     assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs"}
     assert sim.parameters == {"robot": "talos_legs", "wait_for_recorder": True}
-    assert controller.parameters == {"robot": "talos_legs"}
+    assert controller.parameters == {"robot": "talos_legs", "wait_for_listeners": 2}
 
 
 def test_every_argument_reaches_a_node() -> None:
@@ -188,6 +188,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
     assert (folder / "bag" / "metadata.yaml").is_file()
     recording = Recording.load(folder)
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
+    assert " missed=0" in up.output, "every message, the first commands included"
     for name in ("recorder_node", "sim_node", "controller_node"):
         assert f"[{name}]" in up.output
     again = Up(tmp_path, *arguments)

@@ -191,7 +191,7 @@ def _squat_table(robot: Robot, goal: Array, depth: float) -> tuple[Array, Array]
         coefficients = np.zeros((4, 1, robot.nu))
         coefficients[3, 0] = goal
         return np.array([0.0, 1.0]), coefficients
-    depths = np.linspace(0.0, depth, KNOTS)
+    depths: Array = np.linspace(0.0, depth, KNOTS, dtype=np.float64)
     postures = crouch(robot.model, robot.soles, robot.settle(goal), depths)
     if len(postures) < KNOTS:
         deepest = depths[len(postures) - 1] if postures else 0.0
