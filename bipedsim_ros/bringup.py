@@ -52,7 +52,7 @@ class Demo:
     controller_params: Mapping[str, Any]
 
 
-DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat"})
+DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat", "squat_delay": 3.0})
 
 _SIM = ("robot", "contact_model", "clock", "rate", "physics_dt", "start", "command_timeout", "timeout_mode", "duration")
 _CONTROLLER = ("robot", "rate", "controller")

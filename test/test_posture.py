@@ -178,9 +178,10 @@ def test_comes_from_another_posture_without_a_step_in_torque() -> None:
     assert run.sim.contact.state_changes == 0
 
 
-def test_targets_are_smooth_and_their_velocity_is_their_derivative() -> None:
+@pytest.mark.parametrize("delay", [0.0, 1.25])
+def test_targets_are_smooth_and_their_velocity_is_their_derivative(delay: float) -> None:
     robot = loaded("biped14")
-    controller = PostureController(robot, PostureParams(mode="squat", squat_depth=0.08), 1e-3)
+    controller = PostureController(robot, PostureParams(mode="squat", squat_depth=0.08, squat_delay=delay), 1e-3)
     observation = measured(robot, robot.settle(robot.posture + 0.01))
     controller.reset(observation)
     goals, rates = [], []
@@ -195,6 +196,8 @@ def test_targets_are_smooth_and_their_velocity_is_their_derivative() -> None:
     central = (q[2:] - q[:-2]) / 2e-3
     assert central == pytest.approx(v[1:-1], abs=1e-3)
     assert np.abs(np.diff(v, axis=0)).max() < 0.06
+    assert (np.ptp(q[1000:1250], axis=0).max() == 0.0) == (delay == 1.25)
+    assert np.ptp(q[2000:], axis=0).max() > 0.1
 
 
 def test_default_gains_are_stable_at_their_rate(robot: Robot) -> None:

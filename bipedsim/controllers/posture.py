@@ -34,6 +34,7 @@ class PostureParams:
         0.05, "lowering of the centre of mass at the bottom of a squat", unit="m", low=0.0, high=1.0
     )
     squat_period: float = param(1.0, "time of one squat, down and up", unit="s", low=0.1, high=100.0)
+    squat_delay: float = param(0.0, "time to stand before the first squat", unit="s", low=0.0, high=1e6)
     ramp: float = param(
         1.0, "time to reach the posture from where the robot is, and the full depth", unit="s", low=1e-3, high=100.0
     )
@@ -54,20 +55,28 @@ class PostureParams:
 
 
 @njit(cache=True)
+def _quintic(t: float, duration: float) -> tuple[float, float, float]:
+    """Return a rest-to-rest step from 0 to 1 over ``duration`` [s], with its first and second derivatives."""
+    x = min(max(t / duration, 0.0), 1.0)
+    value = x * x * x * (10.0 + x * (-15.0 + 6.0 * x))
+    rate = 30.0 * x * x * (1.0 - x) ** 2 / duration
+    return value, rate, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / (duration * duration)
+
+
+@njit(cache=True)
 def _targets(t, params, offset, knots, coefficients, q_goal, v_goal):  # type: ignore[no-untyped-def]
     """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2]."""
-    depth, period, ramp = params
-    x = min(t / ramp, 1.0)
-    blend = x * x * x * (10.0 + x * (-15.0 + 6.0 * x))
-    rate = 30.0 * x * x * (1.0 - x) ** 2 / ramp
-    curve = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / (ramp * ramp)
+    depth, period, delay, ramp = params
+    blend, rate, _ = _quintic(t, ramp)
+    squat_t = t - delay
+    grown, growth, bend = _quintic(squat_t, ramp)
     w = 2.0 * math.pi / period
-    wave = 0.5 * depth * (1.0 - math.cos(w * t))
-    d_wave = 0.5 * depth * w * math.sin(w * t)
-    dd_wave = 0.5 * depth * w * w * math.cos(w * t)
-    s = blend * wave
-    ds = rate * wave + blend * d_wave
-    dds = curve * wave + 2.0 * rate * d_wave + blend * dd_wave
+    wave = 0.5 * depth * (1.0 - math.cos(w * squat_t))
+    d_wave = 0.5 * depth * w * math.sin(w * squat_t)
+    dd_wave = 0.5 * depth * w * w * math.cos(w * squat_t)
+    s = grown * wave
+    ds = growth * wave + grown * d_wave
+    dds = bend * wave + 2.0 * growth * d_wave + grown * dd_wave
     step = knots[1] - knots[0]
     k = min(max(int(s / step), 0), len(knots) - 2)
     h = s - knots[k]
@@ -119,7 +128,7 @@ class PostureController:
         goal = _goal(robot, params)
         depth = params.squat_depth if params.mode == "squat" else 0.0
         self._knots, self._coefficients = _squat_table(robot, goal, depth)
-        self._timing = (depth, params.squat_period, params.ramp)
+        self._timing = (depth, params.squat_period, params.squat_delay, params.ramp)
         self._t0 = 0.0
         self._offset = np.zeros(robot.nu)
         self._q_goal, self._v_goal = np.zeros(robot.nu), np.zeros(robot.nu)
