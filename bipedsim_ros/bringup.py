@@ -41,6 +41,12 @@ class Arguments:
     record: str = param(
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )
+    priority: int = param(
+        0,
+        "real-time priority (SCHED_FIFO) of simulator and controller; 0 is none, others need the right to it",
+        low=0,
+        high=98,
+    )
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
 
 
@@ -54,6 +60,9 @@ class Demo:
 
 DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat", "squat_delay": 3.0})
 
+# A recorder may be late, the loop may not: where cores are few, it must not push the controller aside. SCHED_IDLE would
+# help the loop more, but loses messages as soon as anything else runs (docs/ros_interface.md).
+_POLITE = ("nice", "-n", "10")
 _SIM = ("robot", "contact_model", "clock", "rate", "physics_dt", "start", "command_timeout", "timeout_mode", "duration")
 _CONTROLLER = ("robot", "rate", "controller")
 
@@ -67,12 +76,14 @@ class NodeProcess:
         parameters: ROS parameters, which win over ``params_files``.
         params_files: YAML files with ROS parameters.
         ready: Beginning of the line of output that says that the node does its work; empty if nobody waits for it.
+        prefix: Command in front of the node's own.
     """
 
     executable: str
     parameters: dict[str, Any] = field(default_factory=dict)
     params_files: tuple[Path, ...] = ()
     ready: str = ""
+    prefix: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -121,10 +132,11 @@ def plan(
         files = (Path(arguments.params_file),)
         if not files[0].is_file():
             raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
+    loop = ("chrt", "-f", str(arguments.priority)) if arguments.priority else ()
     nodes = []
     if run_folder is not None:
         recording = {"output": str(run_folder / "bag"), "robot": arguments.robot}
-        nodes.append(NodeProcess("recorder_node", recording, files, ready="recording"))
+        nodes.append(NodeProcess("recorder_node", recording, files, ready="recording", prefix=_POLITE))
     sim = {name: given[name] for name in _SIM if name in given}
     sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
     told: dict[str, Any] = {}
@@ -135,14 +147,14 @@ def plan(
         sim["wait_for_recorder"] = True
     if stats_file is not None:
         sim["stats_file"] = str(stats_file)
-    nodes.append(NodeProcess("sim_node", sim, files))
+    nodes.append(NodeProcess("sim_node", sim, files, prefix=loop))
     if arguments.controller != NO_CONTROLLER:
         prefix = arguments.controller.rpartition(":")[2]
         own = {f"{prefix}.{name}": value for name, value in {**told, **(controller_params or {})}.items()}
         controller = {name: given[name] for name in _CONTROLLER if name in given}
         if run_folder is not None:
             controller["wait_for_listeners"] = 2
-        nodes.append(NodeProcess("controller_node", {**controller, **own}, files))
+        nodes.append(NodeProcess("controller_node", {**controller, **own}, files, prefix=loop))
     elif controller_params:
         raise ConfigError(
             f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"

@@ -44,8 +44,7 @@ class Child:
         self.ready = threading.Event()
         self._ready_line = node.ready
         self._show = show
-        command = ["nice", "-n", "10"] if node.executable == "recorder_node" else []
-        command += [sys.executable, "-m", node.module, "--ros-args"]
+        command = [*node.prefix, sys.executable, "-m", node.module, "--ros-args"]
         for path in (*node.params_files, params_file):
             command += ["--params-file", str(path)]
         # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.
