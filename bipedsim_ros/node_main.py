@@ -56,17 +56,23 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         return 2
     node: RunnableNode | None = None
 
+    interrupted = False
+
     def on_signal(_number: int, _frame: Any) -> None:
-        if node is None:
+        nonlocal interrupted
+        first, interrupted = not interrupted, True
+        if node is not None:
+            node.stop()
+        elif first:
             # Compiling kernels may take a while yet; nobody who wants the node gone should wait for it.
             raise KeyboardInterrupt
-        node.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
     try:
         node = make()
-        return node.run()
+        # Library code that the signal came upon may have swallowed the exception.
+        return 0 if interrupted else node.run()
     except ConfigError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
@@ -75,6 +81,11 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         return 1
     except KeyboardInterrupt:
         return 0
+    except Exception:
+        # ... or have turned it into another one.
+        if interrupted and node is None:
+            return 0
+        raise
     finally:
         # A group and a launch file may both send SIGINT: the second one must not cut the clean-up short.
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -23,6 +23,8 @@ def _action(node: NodeProcess) -> Node:
         name=node.executable,
         parameters=[*parameters, node.parameters] if node.parameters else parameters,
         output="screen",
+        # Output is labelled with the first word of the command otherwise.
+        exec_name=node.executable,
         prefix=" ".join(node.prefix),
         # Nothing of a bring-up makes sense without the rest, and the end of sim_node ends a run with a duration.
         on_exit=Shutdown(reason=f"{node.executable} has ended"),
