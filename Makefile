@@ -24,8 +24,8 @@ setup: ## install everything, pinned, into .venv (again only when requirements c
 	    echo "    make PYTHON=python3.12 setup" >&2; exit 1; }
 	@'$(PYTHON)' tools/setup_venv.py
 
-demo: setup ## a robot stands for 15 s; the forces under its feet land in runs/demo
-	@$(BIN)/bipedsim up --duration 15 --controller posture --record runs/demo
+demo: setup ## a robot stands and squats for 12 s; the forces under its feet land in runs/demo
+	@$(BIN)/bipedsim up --demo
 
 test: setup ## run the tests; PYTEST_ARGS="-k name" picks some
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -134,6 +134,8 @@ class PostureController:
         self._q_goal, self._v_goal = np.zeros(robot.nu), np.zeros(robot.nu)
         self._command = Command(np.zeros(robot.nu))
         self._support = StaticSupport(robot, params.balance)
+        # Kernels load now and not within the first tick; `reset` starts anew.
+        self.update(Observation.zeros(robot.nu, len(robot.soles)))
 
     def reset(self, observation: Observation) -> None:
         """Start from the measured joint positions; the posture is reached after ``ramp``."""
