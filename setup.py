@@ -27,7 +27,7 @@ ROS = [  # ROS 2 Jazzy as wheels, which exist for this platform only
     )
 ]
 ROBOTS = ["example-robot-data>=4.4"]
-TEST = ["hypothesis>=6.100", "mcap-ros2-support>=0.5", "pytest>=7.4", "rosbags>=0.10"]
+TEST = ["hypothesis>=6.100", "mcap-ros2-support>=0.5", "pytest>=7.4"]
 DEV = [*TEST, "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
 
 
@@ -82,12 +82,13 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "setuptools",  # ament_python's convention
-        'backports.zstd>=1.0; python_version < "3.14"',
         "matplotlib>=3.5",
+        "mcap>=1.6",
         "numba>=0.56",
         "numpy>=1.21",
         "pin>=4.1",
         "pyyaml>=5.4",
+        "rosbags>=0.11",
         "scipy>=1.8",
         "tqdm>=4.57",
     ],

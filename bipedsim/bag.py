@@ -1,8 +1,9 @@
 """rosbag2 directories (version 9, MCAP storage) without ROS: a writer that survives SIGKILL and a reader that recovers.
 
+The ``mcap`` package writes and reads the files; rosbag2's side of it, the folder and its metadata, is here.
 ``metadata.yaml`` exists from the first moment and is replaced (atomically) about once a second, because without it
-``ros2 bag`` opens nothing; the MCAP file keeps itself complete (:mod:`bipedsim.mcap`). After a SIGKILL the counts and
-the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
+``ros2 bag`` opens nothing; the MCAP file is whole after every flush (:mod:`bipedsim.mcap_file`). After a SIGKILL the
+counts and the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
 
 Times as ``ros2 bag record`` has them by default: log time is when the recorder received a message, publish time when
 it was sent, both on the wall clock. Simulated time is not used for either: it stands still while the simulator is
@@ -14,17 +15,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from mcap.records import Message
+from mcap.writer import Writer
 
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.mcap import ChannelInfo, McapFile, McapWriter, Message, PendingChunk
+from bipedsim.mcap_file import LIBRARY, LiveFile, read_mcap
 
 METADATA_PERIOD = 1.0
+# What a waiting message costs beyond its data, about: a tuple, its numbers and the head of the bytes.
+MESSAGE_OVERHEAD = 200
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
@@ -73,6 +79,21 @@ class Topic:
     qos: tuple[Qos, ...] = ()
 
 
+@dataclass
+class Pending:
+    """What waits to be written.
+
+    Attributes:
+        topics: Topics that are new, with their numbers.
+        messages: (number of the topic, log time, publish time, sequence, data) each.
+        size: About the memory that it takes [bytes].
+    """
+
+    topics: dict[int, Topic] = field(default_factory=dict)
+    messages: list[tuple[int, int, int, int, bytes]] = field(default_factory=list)
+    size: int = 0
+
+
 class BagWriter:
     """Write one rosbag2 directory.
 
@@ -100,64 +121,91 @@ class BagWriter:
         self.path = path
         self.custom_data = dict(custom_data or {})
         self.ros_distro = ros_distro
-        self._mcap = McapWriter(path / f"{path.resolve().name}_0.mcap")
-        self._schemas: dict[str, int] = {}
+        self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
+        self._mcap: Any = Writer(self._file)  # half of its methods are untyped
+        self._mcap.start(profile="ros2", library=LIBRARY)
+        self._file.save()
+        self._n_topics = 0
+        self._pending = Pending()
+        # All below belongs to the thread that writes.
         self._topics: dict[int, Topic] = {}
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[int, int] = {}
+        self._counts: Counter[int] = Counter()
+        self._start, self._end = 2**63 - 1, 0
         self._metadata_due = 0.0
         self._write_metadata(final=False)
 
     def add_topic(self, topic: Topic) -> int:
-        """Declare a topic; return the number to give to :meth:`add_message`."""
-        schema = self._schemas.get(topic.msgtype)
-        if schema is None:
-            schema = self._mcap.add_schema(topic.msgtype, "ros2msg", topic.definition)
-            self._schemas[topic.msgtype] = schema
-        qos = yaml.dump([q.as_dict() for q in topic.qos], Dumper=_Dumper, sort_keys=False) if topic.qos else ""
-        metadata = {"offered_qos_profiles": qos, "topic_type_hash": topic.type_hash}
-        channel = self._mcap.add_channel(topic.name, schema, metadata)
-        # Copied, not changed: the writing thread may be going through the old one.
-        self._topics = {**self._topics, channel: topic}
-        return channel
+        """Declare a topic; return the number to give to :meth:`add_message`, which is never 0."""
+        self._n_topics += 1
+        self._pending.topics[self._n_topics] = topic
+        return self._n_topics
 
     def add_message(self, channel: int, log_time: int, publish_time: int, data: bytes, sequence: int = 0) -> None:
         """Append a serialised message; times in ns since the epoch, log times never falling."""
-        self._mcap.add_message(channel, log_time, publish_time, data, sequence)
+        pending = self._pending
+        pending.messages.append((channel, log_time, publish_time, sequence, data))
+        pending.size += len(data) + MESSAGE_OVERHEAD
 
     @property
     def pending_bytes(self) -> int:
         """Size of what :meth:`detach` would hand over."""
-        return self._mcap.pending_bytes
+        return self._pending.size
 
-    def detach(self) -> PendingChunk | None:
+    def detach(self) -> Pending | None:
         """Take what was added since the last call, for :meth:`write`; None when there is nothing."""
-        return self._mcap.detach()
+        pending = self._pending
+        if not (pending.topics or pending.messages):
+            return None
+        self._pending = Pending()
+        return pending
 
-    def write(self, chunk: PendingChunk) -> None:
-        """Write a chunk, and the metadata when they are due: at once for a new topic, which readers know from there."""
-        self._mcap.write(chunk)
-        if chunk.n_channels != self._topics_described or time.monotonic() >= self._metadata_due:
+    def write(self, pending: Pending) -> None:
+        """Write what waited, and the metadata when due: at once for new topics, which readers look for there."""
+        for number, topic in pending.topics.items():
+            self._register(number, topic)
+        channels, add = self._channels, self._mcap.add_message
+        for number, log_time, publish_time, sequence, data in pending.messages:
+            add(channels[number], log_time, data, publish_time, sequence)
+        self._mcap.flush()
+        self._file.save()
+        self._counts.update(message[0] for message in pending.messages)
+        times = [message[1] for message in pending.messages]
+        self._start, self._end = min([self._start, *times]), max([self._end, *times])
+        if pending.topics or time.monotonic() >= self._metadata_due:
             self._write_metadata(final=False)
+
+    def _register(self, number: int, topic: Topic) -> None:
+        schema = self._schemas.get(topic.msgtype)
+        if schema is None:
+            schema = self._mcap.register_schema(topic.msgtype, "ros2msg", topic.definition.encode())
+            self._schemas[topic.msgtype] = schema
+        qos = yaml.dump([q.as_dict() for q in topic.qos], Dumper=_Dumper, sort_keys=False) if topic.qos else ""
+        metadata = {"offered_qos_profiles": qos, "topic_type_hash": topic.type_hash}
+        self._channels[number] = self._mcap.register_channel(topic.name, "cdr", schema, metadata)
+        self._topics[number] = topic
 
     def flush(self) -> None:
         """Write all that was added: what a SIGKILL after this call leaves on the disk."""
-        chunk = self.detach()
-        if chunk is not None:
-            self.write(chunk)
+        pending = self.detach()
+        if pending is not None:
+            self.write(pending)
 
     def close(self) -> None:
         """Finish the bag."""
         self.flush()
-        self._mcap.finish({"rosbag2": {"serialized_metadata": self._metadata_text(inner=True)}})
+        self._mcap.add_metadata("rosbag2", {"serialized_metadata": self._metadata_text(inner=True)})
+        self._mcap.finish()
+        self._file.finish()
         self._write_metadata(final=True)
 
     def _metadata_text(self, inner: bool) -> str:
-        mcap = self._mcap
-        counts = dict(mcap.counts)
-        total = sum(counts.values())
-        start = mcap.start if total else 0
+        total = sum(self._counts.values())
+        start = self._start if total else 0
         span = {
             "starting_time": {"nanoseconds_since_epoch": start},
-            "duration": {"nanoseconds": mcap.end - start if total else 0},
+            "duration": {"nanoseconds": self._end - start if total else 0},
             "message_count": total,
         }
         name = f"{self.path.resolve().name}_0.mcap"
@@ -175,9 +223,9 @@ class BagWriter:
                         "offered_qos_profiles": [q.as_dict() for q in topic.qos],
                         "type_description_hash": topic.type_hash,
                     },
-                    "message_count": counts.get(channel, 0),
+                    "message_count": self._counts[number],
                 }
-                for channel, topic in self._topics.items()
+                for number, topic in self._topics.items()
             ],
             "compression_format": "",
             "compression_mode": "",
@@ -193,7 +241,6 @@ class BagWriter:
         temporary = path.with_suffix(".yaml.tmp")
         temporary.write_text(self._metadata_text(inner=False), encoding="utf-8")
         os.replace(temporary, path)
-        self._topics_described = len(self._topics)
         self._metadata_due = float("inf") if final else time.monotonic() + METADATA_PERIOD
 
 
@@ -225,7 +272,7 @@ class Bag:
         self.custom_data: dict[str, str] = {}
         notes = []
         for file in self._files(path):
-            note = self._read(McapFile(file))
+            note = self._read(file)
             if note:
                 notes.append(note)
         self.recovered = "; ".join(notes)
@@ -255,21 +302,15 @@ class Bag:
             return []
         return [file for file in files if file.suffix == ".mcap" and file.exists()]
 
-    def _read(self, file: McapFile) -> str:
-        by_channel: dict[int, list[Message]] = {}
-        count, first, last = 0, 2**63 - 1, 0
-        for message in file.messages():
-            by_channel.setdefault(message.channel, []).append(message)
-            first, last = min(first, message.log_time), max(last, message.log_time)
-            count += 1
+    def _read(self, path: Path) -> str:
+        file = read_mcap(path)
         for number, channel in file.channels.items():
-            self._add(channel, by_channel.get(number, []))
+            schema = file.schemas.get(channel.schema_id)
+            self.types.setdefault(channel.topic, schema.name if schema else "")
+            self.messages.setdefault(channel.topic, []).extend(file.messages[number])
         if file.finished:
             return ""
         why = file.damage or "its recorder was stopped before it could finish"
-        span = f"{(last - first) * 1e-9:.3f} s" if count else "nothing"
-        return f"{file.path.name}: {why}; recovered {count} whole messages over {span}"
-
-    def _add(self, channel: ChannelInfo, messages: list[Message]) -> None:
-        self.types.setdefault(channel.topic, channel.msgtype)
-        self.messages.setdefault(channel.topic, []).extend(messages)
+        times = [message.log_time for messages in file.messages.values() for message in messages]
+        span = f"{(max(times) - min(times)) * 1e-9:.3f} s" if times else "nothing"
+        return f"{path.name}: {why}; recovered {len(times)} whole messages over {span}"

@@ -11,10 +11,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.bag import Bag
-from bipedsim.cdr import Columns, columns, text
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
+from bipedsim.ros_messages import Columns, columns, text
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -60,9 +60,10 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
         if joints.values[name].shape[1] == len(joints.labels):
             getattr(out, f"joint_{name}")[:] = joints.values[name]
     rows = _Rows(joints.stamp)
-    rows.put(out.imu_orientation, reader.read("/imu/data"), "orientation")
-    rows.put(out.imu_angular_velocity, reader.read("/imu/data"), "angular_velocity")
-    rows.put(out.imu_linear_acceleration, reader.read("/imu/data"), "linear_acceleration")
+    imu = reader.read("/imu/data")
+    rows.put(out.imu_orientation, imu, "orientation")
+    rows.put(out.imu_angular_velocity, imu, "angular_velocity")
+    rows.put(out.imu_linear_acceleration, imu, "linear_acceleration")
     rows.put(out.base_pose, reader.read("/ground_truth/odom"), "pose")
     rows.put(out.cop_world, reader.read("/cop"), "point")
     for k, foot in enumerate(feet):

@@ -2,9 +2,8 @@
 
 Three decisions, each measured (docs/recording.md):
 
-* The bag is written by :mod:`bipedsim.bag`. The writer of ``rosbags`` flushes by size only (slow topics would lose many
-  seconds at a SIGKILL) and ``mcap``'s leaves a killed file without its summary; ours costs 1 us a message and is a
-  complete file after every flush.
+* The bag is written by the ``mcap`` package, flushed by the clock: the writer of ``rosbags`` flushes by size only, and
+  slow topics would lose many seconds at a SIGKILL. :mod:`bipedsim.mcap_file` keeps the file whole after every flush.
 * Messages are polled every few ms, not waited for. A recorder may be late, since DDS stamps each message when it
   arrives; one pass over deep queues costs less than an executor's wake-up and callback per message.
 * What was lost is known, not guessed: DDS numbers the messages of a publisher, so a gap is a loss, and the first number
@@ -29,9 +28,8 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from bipedsim.bag import BagWriter
+from bipedsim.bag import BagWriter, Pending
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.mcap import PendingChunk
 from bipedsim.params import param
 from bipedsim_ros.message_definitions import definition_of
 from bipedsim_ros.node_main import run_node
@@ -106,7 +104,7 @@ class _DiskThread(threading.Thread):
 
     def __init__(self, bag: BagWriter, counts: Counts) -> None:
         super().__init__(name="bag-writer", daemon=True)
-        self.chunks: queue.Queue[PendingChunk | None] = queue.Queue(maxsize=8)
+        self.chunks: queue.Queue[Pending | None] = queue.Queue(maxsize=8)
         self.error: OSError | None = None
         self._bag = bag
         self._counts = counts
@@ -120,7 +118,7 @@ class _DiskThread(threading.Thread):
             except OSError as error:
                 self.error = error
             else:
-                self._counts.written += sum(len(index) // 2 for index in chunk.index.values())
+                self._counts.written += len(chunk.messages)
 
 
 # log time, number in order of taking (unique, so that sorting looks no further), source, publish time, sequence, data

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.bag import BagWriter, Qos, Topic
 from bipedsim.recording import Recording
 
-rosbags = pytest.importorskip("rosbags.typesys", reason="rosbags is not installed: pip install rosbags")
-STORE = rosbags.get_typestore(rosbags.Stores.ROS2_JAZZY)
+STORE = get_typestore(Stores.ROS2_JAZZY)
 
 NS = 1_000_000_000
 T0 = 1_700_000_000 * NS
@@ -20,7 +19,7 @@ SOLE = np.array([[0.12, -0.065], [0.12, 0.065], [-0.12, 0.065], [-0.12, -0.065]]
 
 
 def topic(name: str, msgtype: str, qos: tuple[Qos, ...] = (Qos(),)) -> Topic:
-    """Return a topic whose definition and hash come from rosbags, not from us."""
+    """Return a topic described by rosbags."""
     definition, _ = STORE.generate_msgdef(msgtype, ros_version=2)
     return Topic(name, msgtype, definition, STORE.hash_rihs01(msgtype), qos)
 

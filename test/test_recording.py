@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recording_support import NS, STORE, T0, contact, header, joint_state, point, serialise, standing, wrench, write_bag
 
-from bipedsim.cdr import columns
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.plotting import FACE_COLOUR, FOOT_COLOURS, LIMIT_COLOUR, PANELS, TOTAL_COLOUR, plot
 from bipedsim.recording import COLUMNS, Recording, export_csv
 from bipedsim.robot import load_robot
+from bipedsim.ros_messages import columns
 from bipedsim.simulator import Simulator
 
 WRENCH, JOINTS = "geometry_msgs/msg/WrenchStamped", "sensor_msgs/msg/JointState"
@@ -110,12 +110,24 @@ def test_odometry_and_imu_decode_as_rosbags_wrote_them() -> None:
     np.testing.assert_array_equal(imu.values["linear_acceleration"], [[0, 0, 9.81]])
 
 
+def test_big_endian_messages_decode_too() -> None:
+    raw = wrench(5 * NS + 7, [1, 2, 3, 4, 5, 6])
+    message = STORE.deserialize_cdr(raw, WRENCH)
+    turned = bytes(STORE.serialize_cdr(message, WRENCH, little_endian=False))
+    assert turned != raw
+    table = columns([raw, turned], WRENCH)
+    np.testing.assert_array_equal(table.values["wrench"], [[1, 2, 3, 4, 5, 6]] * 2)
+    np.testing.assert_array_equal(table.stamp, [5 * NS + 7] * 2)
+
+
 def test_undecodable_messages_are_named() -> None:
     with pytest.raises(RecordingError, match=r"std_msgs/msg/Header are not decoded; known: geometry_msgs"):
         columns([b""], "std_msgs/msg/Header")
     raw = wrench(0, [1, 2, 3, 4, 5, 6])
-    with pytest.raises(RecordingError, match="little-endian"):
-        columns([b"\x00\x00" + raw[2:]], WRENCH)
+    with pytest.raises(RecordingError, match="encapsulation"):
+        columns([b"\x00\x03" + raw[2:]], WRENCH)
+    with pytest.raises(RecordingError, match="damaged"):
+        columns([raw + bytes(8)], WRENCH)
     for size in range(4, len(raw), 5):
         with pytest.raises(RecordingError, match=r"short|damaged"):
             columns([raw[:size]], WRENCH)
