@@ -31,6 +31,7 @@ from rclpy.node import Node
 from bipedsim.bag import BagWriter, Pending
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.params import param
+from bipedsim_ros.inbox import Background, HandledByLoop
 from bipedsim_ros.message_definitions import definition_of
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
@@ -136,6 +137,7 @@ class Recorder:
         self.params = params
         self.counts = Counts()
         self._node = node
+        self._group = HandledByLoop()
         self._waiting_for_type: set[str] = set()
         wanted: dict[str, tuple[str, str]] = {}
         feet = params.feet or _feet_of(params.robot)
@@ -179,7 +181,9 @@ class Recorder:
     def _subscribe(self, name: str, msgtype: str, kind: str) -> None:
         definition_of(msgtype)  # raises now, not at the first message
         cls = message_class(msgtype)
-        subscription = self._node.create_subscription(cls, name, lambda _raw: None, qos_of(kind), raw=True)
+        subscription = self._node.create_subscription(
+            cls, name, lambda _raw: None, qos_of(kind), callback_group=self._group, raw=True
+        )
         handle = subscription.handle
         self._subscriptions[name] = _Subscription(name, msgtype, kind, cls, handle, subscription)
 
@@ -320,15 +324,11 @@ class Recorder:
 
 
 class RecorderNode(Node):
-    """Recorder with the parameters and the life of a node.
-
-    Nothing spins it, so that it must not offer services, which would never answer.
-    """
+    """Recorder with the parameters and the life of a node; its services answer from a thread beside the recording."""
 
     def __init__(self) -> None:
         super().__init__(
             "recorder_node",
-            start_parameter_services=False,
             enable_rosout=False,
             automatically_declare_parameters_from_overrides=True,
         )
@@ -336,11 +336,13 @@ class RecorderNode(Node):
         params = parameters.declare(RecorderParams)
         parameters.refuse_unknown()
         self._recorder = Recorder(self, params)
+        self._background = Background(self)
         self._stop = threading.Event()
 
     def run(self) -> int:
         """Record until :meth:`stop` or ``max_duration``; return the exit code."""
         recorder = self._recorder
+        self._background.start()
         # Who starts a recorder waits for this line before starting what is to be recorded, ...
         print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
         match_due = 0.0
@@ -354,6 +356,7 @@ class RecorderNode(Node):
                         match_due = float("inf")
                 self._stop.wait(recorder.params.poll_period)
         finally:
+            self._background.stop()
             recorder.close()
         print(f"recorded into {recorder.path}: {recorder.counts}", flush=True)
         return 0

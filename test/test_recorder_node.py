@@ -29,7 +29,9 @@ rclpy = pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from geometry_msgs.msg import PointStamped, WrenchStamped  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
+from rcl_interfaces.srv import GetParameters  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
+from ros_support import RosWorld  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
@@ -412,3 +414,12 @@ def test_own_messages_are_described_with_all_that_is_nested_in_them(
         definition_of("their_robot/msg/Wide")
     with pytest.raises(ConfigError, match="'chatter' is no ROS message type"):
         definition_of("chatter")
+
+
+def test_parameters_can_be_read_while_it_records(ros: RosWorld, tmp_path: Path) -> None:
+    """The services of the node answer although the node takes its messages by itself."""
+    recorder = ros.start("recorder_node", output=str(tmp_path / "bag"))
+    ros.until(lambda: "recording" in recorder.output, "the recorder")
+    answer = ros.call(GetParameters, "/recorder_node/get_parameters", names=["output", "flush_period"])
+    assert answer.values[0].string_value == str(tmp_path / "bag")
+    assert answer.values[1].double_value > 0.0
