@@ -145,6 +145,11 @@ def _foot_colour(k: int) -> str:
     return FOOT_COLOURS[k % len(FOOT_COLOURS)]
 
 
+def _dash(k: int) -> str | tuple[int, tuple[int, int]]:
+    """Return the line style of foot ``k``: in a symmetric motion the second curve would hide the first."""
+    return "-" if k % 2 == 0 else (0, (5, 3))
+
+
 def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
     # Without sole poses the axes are those of the soles, and the totals hold for level feet.
     force = plate.force if plate is not None else recording.wrench[:, :, :3]
@@ -153,7 +158,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
     ):
         for k, foot in enumerate(recording.feet):
-            ax.plot(recording.t, force[:, k, i], color=_foot_colour(k), label=f"{foot} foot")
+            ax.plot(recording.t, force[:, k, i], color=_foot_colour(k), linestyle=_dash(k), label=f"{foot} foot")
         ax.set_title(name, pad=3)
         if np.isfinite(recording.weight):
             _at_least(ax, 0.05 * recording.weight)
@@ -315,7 +320,8 @@ def _draw_torques(figure: SubFigure, recording: Recording) -> None:
     for ax, (title, joints) in zip(axes.flat, groups.items(), strict=False):
         for position, i in enumerate(joints):
             colour, label = _joint_colour(recording.joint_names[i], position)
-            (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour)
+            dash = _dash(1 if label == "right" else 0)
+            (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour, linestyle=dash)
             if label:
                 labels.setdefault(label, line)
         limit = _draw_limit(ax, recording, joints)
