@@ -81,7 +81,7 @@ class McapContents:
         channels: Channel id to channel.
         messages: Channel id to its messages, in the order of the file.
         metadata: Named metadata records.
-        library: Who wrote the file.
+        writer: Library that wrote the file.
         damage: Why reading stopped before the end of the data; empty when it did not.
     """
 
@@ -89,13 +89,13 @@ class McapContents:
     channels: dict[int, Channel] = field(default_factory=dict)
     messages: dict[int, list[Message]] = field(default_factory=dict)
     metadata: dict[str, dict[str, str]] = field(default_factory=dict)
-    library: str = ""
+    writer: str = ""
     damage: str = ""
 
     @property
     def finished(self) -> bool:
         """Whether the writer closed the file: only then does one of ours hold the metadata of rosbag2."""
-        return not self.damage and (self.library != LIBRARY or "rosbag2" in self.metadata)
+        return not self.damage and (self.writer != LIBRARY or "rosbag2" in self.metadata)
 
 
 def read_mcap(path: Path) -> McapContents:
@@ -128,7 +128,7 @@ def read_mcap(path: Path) -> McapContents:
                 elif isinstance(record, Metadata):
                     out.metadata[record.name] = record.metadata
                 elif isinstance(record, Header):
-                    out.library = record.library
+                    out.writer = record.library
                 elif isinstance(record, DataEnd):
                     whole = True
         except Exception as error:

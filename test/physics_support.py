@@ -1,4 +1,4 @@
-"""Small robots and helpers for the physics tests."""
+"""Small robots, and what several tests know of the physics."""
 
 from __future__ import annotations
 
@@ -12,6 +12,22 @@ from bipedsim.ground import Ground
 from bipedsim.robot import Robot, load_robot
 
 G = 9.81
+
+# What every summary holds, of a headless run as of a recorded one.
+SUMMARY_KEYS = {
+    "robot",
+    "duration_s",
+    "rate_hz",
+    "real_time_factor",
+    "overruns",
+    "missed_commands",
+    "commands_dropped",
+    "fz_mean_over_mg",
+    "fz_max_error_N",
+    "cop_inside_fraction",
+    "state_changes",
+    "round_trip_us",
+}
 
 BOX_URDF = """<robot name="box"><link name="body"><inertial><origin xyz="0 0 {height}"/><mass value="{mass}"/>
 <inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/></inertial></link></robot>"""

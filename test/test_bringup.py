@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from physics_support import SUMMARY_KEYS
 
 from bipedsim.cli import make_parser
 from bipedsim.errors import ConfigError, UnknownNameError
@@ -20,20 +21,6 @@ from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
 from bipedsim_ros.bringup import DEMO, Arguments, argument_help, argument_names, from_text, plan
 
-SUMMARY_KEYS = {
-    "robot",
-    "duration_s",
-    "rate_hz",
-    "real_time_factor",
-    "overruns",
-    "missed_commands",
-    "commands_dropped",
-    "fz_mean_over_mg",
-    "fz_max_error_N",
-    "cop_inside_fraction",
-    "state_changes",
-    "round_trip_us",
-}
 PATIENCE_S = 120.0
 
 

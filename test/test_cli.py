@@ -10,25 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from physics_support import SUMMARY_KEYS
 
 from bipedsim.cli import main
 from bipedsim.recording import Recording
 from bipedsim.robot import robot_names
-
-SUMMARY_KEYS = {
-    "robot",
-    "duration_s",
-    "rate_hz",
-    "real_time_factor",
-    "overruns",
-    "missed_commands",
-    "commands_dropped",
-    "fz_mean_over_mg",
-    "fz_max_error_N",
-    "cop_inside_fraction",
-    "state_changes",
-    "round_trip_us",
-}
 
 
 def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
