@@ -48,7 +48,9 @@ def _add_run(commands: Any) -> None:
     run.add_argument(
         "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
     )
-    run.add_argument("--controller", default="posture", help="controller (default: %(default)s)")
+    run.add_argument(
+        "--controller", default="posture", help="controller, or package.module:Class of your own (default: %(default)s)"
+    )
     run.add_argument("--scenario", default="stand", help=f"{', '.join(SCENARIOS)} (default: %(default)s)")
     run.add_argument(
         "--duration", type=float, default=10.0, metavar="S", help="simulated seconds (default: %(default)s)"
@@ -129,15 +131,24 @@ def _add_plot(commands: Any) -> None:
     plot.set_defaults(function=_plot)
 
 
-def _beside(recording: Path, suffix: str) -> Path:
-    return recording.with_name(recording.stem + suffix)
+def _output(args: argparse.Namespace, suffix: str) -> Path:
+    """Return where to write, which is beside the recording by default and never the recording itself.
+
+    Raises:
+        ConfigError: The output has the name of a recording.
+    """
+    recording: Path = args.recording
+    output: Path = args.output or recording.with_name(recording.stem + suffix)
+    if output.suffix in (".npz", ".mcap", ".yaml") or output.resolve() == recording.resolve():
+        raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
+    return output
 
 
 def _plot(args: argparse.Namespace) -> int:
     from bipedsim.plotting import plot
     from bipedsim.recording import Recording
 
-    output = args.output or _beside(args.recording, ".png")
+    output = _output(args, ".png")
     plot(Recording.load(args.recording), output, **({"panels": args.panels} if args.panels else {}))
     print(f"wrote {output}")
     return 0
@@ -155,7 +166,7 @@ def _add_export(commands: Any) -> None:
 def _export(args: argparse.Namespace) -> int:
     from bipedsim.recording import Recording, export_csv
 
-    output = args.output or _beside(args.recording, ".csv")
+    output = _output(args, ".csv")
     export_csv(Recording.load(args.recording), output)
     print(f"wrote {output}")
     return 0

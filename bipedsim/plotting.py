@@ -160,12 +160,12 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         for k, foot in enumerate(recording.feet):
             ax.plot(recording.t, force[:, k, i], color=_foot_colour(k), linestyle=_dash(k), label=f"{foot} foot")
         ax.set_title(name, pad=3)
-        if np.isfinite(recording.weight):
-            _at_least(ax, 0.05 * recording.weight)
     total = force[:, :, 2].sum(axis=1)
     axes[0].plot(recording.t, total, color=TOTAL_COLOUR, label="all feet")
     if np.isfinite(recording.weight):
         axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
+        for ax in axes:
+            _at_least(ax, 0.05 * recording.weight)
         # An impact lasts a tick and would flatten all the rest; its height is written beside it.
         ceiling = 3.0 * recording.weight
         if np.nanmax(total) > ceiling:

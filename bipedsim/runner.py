@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ import numpy as np
 from tqdm import tqdm
 
 from bipedsim.analysis.force_plate import summary
-from bipedsim.controllers import make_controller
+from bipedsim.controllers import find_controller, make_controller
+from bipedsim.controllers.base import checked_torque
 from bipedsim.errors import ConfigError
 from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
@@ -71,7 +73,11 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
         control_dt=control_dt,
         contact_params=settings.contact_params,
     )
-    overrides = {**scenario.controller, **settings.controller_params}
+    # A scenario speaks to the controllers that know its words; one of the user's own need not.
+    known = getattr(find_controller(settings.controller)[1], "Params", None)
+    fields = {f.name for f in dataclasses.fields(known)} if known is not None else set()
+    told = {key: value for key, value in scenario.controller.items() if key in fields}
+    overrides = {**told, **settings.controller_params}
     controller = make_controller(settings.controller, robot, overrides, control_dt)
     sim.warm_up()
     ticks = max(1, round(settings.duration * settings.rate))
@@ -92,7 +98,7 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
         if push is not None and tick == push_tick:
             force = robot.weight * np.array(push.force_over_weight)
             sim.push(np.concatenate([force, np.zeros(3)]), duration=push.duration)
-        np.clip(controller.update(observation).tau_joint, -limit, limit, out=tau)
+        np.clip(checked_torque(controller.update(observation), observation), -limit, limit, out=tau)
         observation = sim.step(tau)
         truth = sim.ground_truth()
         builder.append(observation.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)

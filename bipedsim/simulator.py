@@ -67,7 +67,7 @@ def whole_ratio(control_dt: float, physics_dt: float) -> int:
     if ratio < 1 or abs(ratio * physics_dt - control_dt) > 1e-9 * control_dt:
         raise ConfigError(
             f"control_dt = {control_dt} s must be a whole multiple of physics_dt = {physics_dt} s (the ratio is "
-            f"{control_dt / physics_dt:.6g}); choose for example physics_dt = {control_dt / max(ratio, 1):.6g}"
+            f"{control_dt / physics_dt:.6g}); choose for example physics_dt = {control_dt / max(ratio, 1):.12g}"
         )
     return ratio
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from bipedsim.controllers import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import from_mapping, param
 from bipedsim.scenarios import SCENARIOS, get_scenario
@@ -124,9 +125,14 @@ def plan(
         ConfigError: An argument is wrong, or the folder of the recording already holds a bag.
     """
     arguments = from_mapping(Arguments, given, "bring-up")
+    if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
+        find_controller(arguments.controller)
     run_folder = Path(arguments.record) if arguments.record else None
     if run_folder is not None and (run_folder / "bag").exists():
-        raise ConfigError(f"record = {arguments.record!r}: it already holds a bag; choose another folder")
+        raise ConfigError(
+            f"record = {arguments.record!r}: it already holds a bag; choose another folder, or replace it "
+            "with `bipedsim up --overwrite`"
+        )
     files: tuple[Path, ...] = ()
     if arguments.params_file:
         files = (Path(arguments.params_file),)

@@ -8,7 +8,6 @@ description (robot.yaml), never its simulation: a test says that nothing of ``bi
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
 import time
 from collections.abc import Sequence
@@ -23,9 +22,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.controllers import CONTROLLERS
-from bipedsim.controllers.base import Controller
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.controllers import find_controller
+from bipedsim.controllers.base import Controller, checked_torque
+from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.robot import Robot, load_robot
 from bipedsim.robot_io import Observation
@@ -66,28 +65,6 @@ class ControllerNodeParams:
     )
 
 
-def controller_class(name: str) -> tuple[str, Any]:
-    """Return the parameter prefix and the class of a controller in the table or of the user's own.
-
-    Raises:
-        UnknownNameError: No such controller, module or class.
-    """
-    if ":" not in name:
-        if name not in CONTROLLERS:
-            raise UnknownNameError("controller", name, (*CONTROLLERS, "package.module:Class"))
-        return name, CONTROLLERS[name]
-    module_name, _, class_name = name.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ConfigError(f"controller = {name!r}: cannot import {module_name!r} ({error})") from error
-    if not hasattr(module, class_name):
-        raise UnknownNameError(
-            "class", class_name, [n for n in vars(module) if isinstance(getattr(module, n), type)], name
-        )
-    return class_name, getattr(module, class_name)
-
-
 def command_order(robot: Robot, joints: Sequence[str]) -> NDArray[np.intp]:
     """Return the indices that bring torques in the robot's order into the order ``joints``.
 
@@ -117,7 +94,7 @@ class ControllerNode:
         parameters = Parameters(node, "parameters of controller_node")
         params = parameters.declare(ControllerNodeParams)
         robot = load_robot(params.robot)
-        prefix, cls = controller_class(params.controller)
+        prefix, cls = find_controller(params.controller)
         own: Any = None
         if hasattr(cls, "Params"):
             own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot.controllers.get(prefix))
@@ -256,7 +233,7 @@ class ControllerNode:
             self._check_period((now - last) / NS_PER_S)
         self._last_stamp = now
         begin = time.monotonic_ns()
-        tau_joint = self._controller.update(observation).tau_joint
+        tau_joint = checked_torque(self._controller.update(observation), observation)
         self._update_time.record(time.monotonic_ns() - begin)
         self._updates += 1
         if not np.isfinite(tau_joint).all():

@@ -25,6 +25,8 @@ from bipedsim_ros.processes import Child, describe_exit, environment
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 READY_TIMEOUT_S = 60.0
+# Beyond this share of ticks without a new command the user should know.
+LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
 _POLL_S = 0.1
 # Kernels may be compiled before the first tick; from then on the clock of the simulation must move.
@@ -253,6 +255,14 @@ def _report(result: dict[str, Any], folder: Path | None) -> None:
         if isinstance(value, dict):
             value = "  ".join(f"{name} {entry}" for name, entry in value.items())
         print(f"{key:20} {value:.6g}" if isinstance(value, float) else f"{key:20} {'-' if value is None else value}")
+    ticks = (result["duration_s"] or 0.0) * (result["rate_hz"] or 0.0)
+    if ticks and result["missed_commands"] > LATE_SHARE * ticks:
+        share = result["missed_commands"] / ticks
+        print(
+            f"{share:.1%} of the ticks got no new command in time: the machine is too busy, or the controller too slow; "
+            "--clock lock_step waits for every command",
+            file=sys.stderr,
+        )
     if folder is None:
         return
     from bipedsim_ros.sim_statistics import write_json

@@ -30,7 +30,9 @@ _LONGEST_WAIT_NS = 100_000_000
 # While the physics is held, the state is repeated in case that nobody got it.
 _REPEAT_NS = 500_000_000
 # A command on its way when the state changed under it (reset, repeated state) arrives within this.
-_QUIET_NS = 50_000_000
+_QUIET_NS = 200_000_000
+# A controller that sends without being asked never falls quiet.
+_DRAIN_NS = NS_PER_S
 _REQUEST_TIMEOUT_S = 10.0
 _RECORDER_PATIENCE_NS = 10 * NS_PER_S
 
@@ -263,9 +265,10 @@ class SimLoop:
         self._take_commands()
         if not self._commands.started or self._recorder_missing():
             return
-        # A controller that needed long for its first answer has every repeated state to answer still; these
-        # answers are all for t = 0 and must not be taken for answers to the states that follow.
-        while self._repeats > 1 and self._inbox.wait(_QUIET_NS):
+        # The state at t = 0 has been published more than once, and each may bring an answer: none of them must be taken
+        # for an answer to the states that follow.
+        until = self._clock_ns() + _DRAIN_NS
+        while self._clock_ns() < until and self._inbox.wait(_QUIET_NS):
             self._take_commands()
         self._go("running")
 

@@ -76,6 +76,11 @@ def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.Cap
     assert (tmp_path / "squat.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_controller_of_the_users_own_runs_without_ros(capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--controller", "user_controllers:Feedback", "--duration", "0.2")
+    assert summary["duration_s"] == 0.2
+
+
 def test_same_run_same_bits(tmp_path: Path) -> None:
     runs = []
     for name in ("a", "b"):
@@ -109,7 +114,12 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--set", "squat_depth"], ["NAME=VALUE"]),
         (["run", "--set", "squat_dept=0.1"], ["squat_dept", "squat_depth"]),
         (["run", "--contact-set", "gamma=5"], ["gamma = 5", "maximum 1.0"]),
+        (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot import"]),
+        (["run", "--controller", "user_controllers:Mine"], ["'Mine'", "Feedback"]),
+        (["run", "--controller", "user_controllers:WrongShape"], ["shape (3,)", "Command(tau_joint), shape (14,)"]),
+        (["run", "--controller", "user_controllers:NoCommand"], ["returned ndarray"]),
         (["plot", "no/such/bag"], ["no/such/bag"]),
+        (["export", "run.npz", "-o", "other.npz"], ["overwrite a recording", ".csv"]),
         (["export", "no/such/run.npz"], ["no/such/run.npz"]),
     ],
 )

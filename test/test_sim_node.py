@@ -152,6 +152,23 @@ def test_lock_step_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert runs[0] == runs[1]
 
 
+def test_lock_step_takes_every_answer_to_the_first_state_before_time_begins(ros: RosWorld) -> None:
+    """The state at t = 0 is repeated; a second answer to it must not count for the state that follows."""
+    states = ros.collect(JointState, "/joint_states")
+    commander = Commander(ros)
+    ros.start("sim_node", clock="lock_step", lock_step_timeout=30.0)
+    ros.until(lambda: states, "the state at t = 0")
+    commander.send([1.0] * 14, lambda: commander.publisher.get_subscription_count() > 0)
+    for tau in (1.0, 2.0):
+        commander.publisher.publish(Float64MultiArray(data=[tau] * 14))
+        ros.spin(lambda: False, 0.03)
+    ros.until(moving(states), "the first step")
+    ros.spin(lambda: False, 0.5)
+    stepped = [state for state in states if time_of(state) > 0.0]
+    assert [time_of(state) for state in stepped] == [pytest.approx(1e-3)]
+    np.testing.assert_array_equal(stepped[0].effort, np.full(14, 2.0))
+
+
 def test_lock_step_counts_commands_that_never_come(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     commander = Commander(ros)

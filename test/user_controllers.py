@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -74,3 +75,19 @@ class Crash(Echo):
             raise RuntimeError("this controller crashes")
         self._command.tau_joint.fill(0.0)
         return self._command
+
+
+class WrongShape(Feedback):
+    """Returns three torques, whatever the robot."""
+
+    def update(self, observation: Observation) -> Command:
+        """Return too few."""
+        return Command(np.zeros(3))
+
+
+class NoCommand(Feedback):
+    """Returns the torques without a Command around them."""
+
+    def update(self, observation: Observation) -> Any:
+        """Return an array."""
+        return super().update(observation).tau_joint

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError
 from bipedsim.robot_io import Command, Observation
 
 
@@ -21,3 +25,17 @@ class Controller(Protocol):
     def update(self, observation: Observation) -> Command:
         """Return the command for one tick. The controller owns and may reuse the returned arrays."""
         ...
+
+
+def checked_torque(command: Any, observation: Observation) -> NDArray[np.float64]:
+    """Return the torques (nu,) [N.m] of what a controller's ``update`` has returned.
+
+    Raises:
+        ConfigError: It is no :class:`Command`, or holds another number of torques than the robot has joints.
+    """
+    tau_joint = getattr(command, "tau_joint", None)
+    shape = observation.joint_position.shape
+    if not isinstance(tau_joint, np.ndarray) or tau_joint.shape != shape:
+        found = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
+        raise ConfigError(f"the controller's update returned {found}; it must return Command(tau_joint), shape {shape}")
+    return tau_joint
