@@ -259,7 +259,7 @@ def _report(result: dict[str, Any], folder: Path | None) -> None:
     if ticks and result["missed_commands"] > LATE_SHARE * ticks:
         share = result["missed_commands"] / ticks
         print(
-            f"{share:.1%} of the ticks got no new command in time: the machine is too busy, or the controller too slow; "
+            f"{share:.1%} of the ticks got no new command in time: machine too busy, or controller too slow; "
             "--clock lock_step waits for every command",
             file=sys.stderr,
         )
