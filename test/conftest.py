@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Kernels load at first use and the machine is shared: no example has a deadline. The same examples run every time.
-settings.register_profile("bipedsim", deadline=None, derandomize=True)
+# Kernels load at first use and the machine is shared: nothing is judged by its speed. The same examples run every time.
+settings.register_profile("bipedsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bipedsim")
 
 
