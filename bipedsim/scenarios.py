@@ -47,6 +47,13 @@ SCENARIOS: dict[str, Scenario] = {
     "squat": Scenario("squat, 1 s each", {"mode": "squat"}),
     "drop": Scenario("fall from 5 cm and stand", {"mode": "stand"}, drop_height=0.05),
     "push": Scenario("stand, pushed sideways at t = 2 s", {"mode": "stand"}, push=Push(2.0, 0.1, (0.0, 0.1, 0.0))),
+    "sway": Scenario("sway the hips from side to side, 5 s each time, feet flat", {"mode": "sway"}),
+    "shift": Scenario(
+        "shift the weight to the left foot, until the right one rests on its inner edge",
+        {"mode": "shift", "sway_amplitude": 0.94},
+    ),
+    "toe_fall": Scenario("lean forwards and fall over the toes, for about 3 s", {"mode": "toe_fall"}),
+    "jump": Scenario("bend, jump, land on both feet and stand", {"mode": "jump", "squat_delay": 0.5}),
 }
 
 

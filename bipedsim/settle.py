@@ -25,7 +25,8 @@ NEAREST = 1e-7
 MAX_ITERATIONS = 100
 
 
-def _sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> list[pin.SE3]:
+def sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> list[pin.SE3]:
+    """Return the pose of each sole frame in the world."""
     pin.forwardKinematics(model, data, q)
     return [data.oMi[s.joint_id] * s.placement_joint_sole for s in soles]
 
@@ -40,7 +41,7 @@ def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     data = model.createData()
     q = q.copy()
     q[:7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-    placements = _sole_placements(model, data, soles, q)
+    placements = sole_placements(model, data, soles, q)
     points = np.vstack(
         [s.vertices_joint @ data.oMi[s.joint_id].rotation.T + data.oMi[s.joint_id].translation for s in soles]
     )
@@ -67,7 +68,7 @@ def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
 
 def support_centre(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     """Return the mean (3,) of the sole centres in the world [m]."""
-    placements = _sole_placements(model, model.createData(), soles, q)
+    placements = sole_placements(model, model.createData(), soles, q)
     return np.mean([m.act(np.append(s.centre, 0.0)) for m, s in zip(placements, soles, strict=True)], axis=0)
 
 
@@ -165,24 +166,50 @@ def stand(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array | None:
     return None if standing is None else place_base(model, soles, standing)
 
 
-def crouch(model: pin.Model, soles: Sequence[Sole], q: Array, depths: Array) -> list[Array]:
-    """Return postures with the CoM lowered by each of ``depths`` from the standing posture ``q``, the feet in place.
+def _without_pitching(
+    model: pin.Model, data: pin.Data, before: Array, residual: Residual, q: Array
+) -> tuple[Array, Array]:
+    """Add to ``residual`` the angular momentum about the y axis through the CoM of going from ``before`` to ``q``.
+
+    Over the moment of inertia of the whole robot, so that it is the angle [rad] that the robot would turn.
+    """
+    value, jacobian = residual(q)
+    halfway = pin.interpolate(model, before, q, 0.5)
+    momentum = pin.computeCentroidalMap(model, data, halfway)[4]
+    pin.ccrba(model, data, halfway, np.zeros(model.nv))
+    momentum = momentum / data.Ig.inertia[1, 1]
+    # The derivative of the difference is the identity but for the square of the step.
+    turned = momentum @ pin.difference(model, before, q)
+    return np.append(value, turned), np.vstack([jacobian, momentum])
+
+
+def reach(
+    model: pin.Model,
+    soles: Sequence[Sole],
+    q: Array,
+    com: Array,
+    feet: Sequence[Sequence[pin.SE3]],
+    no_pitching: bool = False,
+) -> list[Array]:
+    """Return postures with the CoM and the soles where they are wanted, one after the other along a path.
 
     Args:
         model, soles: The robot.
-        q: (nq,) where every posture starts from; the postures stay near it.
-        depths: (n,) lowering of the CoM [m], rising from 0.
+        q: (nq,) where the first posture starts from; all postures stay near it.
+        com: (n, 3) CoM in the world [m], beginning near that of ``q``.
+        feet: n times the pose of every sole in the world.
+        no_pitching: Whether the path has no angular momentum about the y axis, so that a robot in flight moves along
+            it without turning.
 
     Returns:
-        The configurations (nq,); fewer than n where the robot cannot go deeper.
+        The configurations (nq,); fewer than n where the robot cannot follow further.
     """
     data = model.createData()
-    targets = _sole_placements(model, data, soles, q)
-    com = pin.centerOfMass(model, data, q).copy()
     found: list[Array] = []
-    for depth in depths:
-        lowered = com - np.array([0.0, 0.0, depth])
-        residual = partial(_fixed, model, data, soles, targets, lowered)
+    for wanted, placements in zip(com, feet, strict=True):
+        residual: Residual = partial(_fixed, model, data, soles, placements, wanted)
+        if no_pitching:
+            residual = partial(_without_pitching, model, model.createData(), found[-1] if found else q, residual)
         posture = _nearest(model, q, found[-1] if found else q, residual)
         if posture is None:
             break

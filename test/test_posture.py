@@ -254,7 +254,7 @@ def test_torque_stays_within_the_limits(robot: Robot) -> None:
 @pytest.mark.parametrize(
     ("params", "part"),
     [
-        ({"mode": "jump"}, "unknown mode 'jump'"),
+        ({"mode": "jmp"}, "unknown mode 'jmp'"),
         ({"kp": {"elbow": 1.0}}, "posture: kp: unknown joint 'elbow'"),
         ({"kd": {"l_knee": -1.0}}, "posture: kd.l_knee = -1.0 is below its minimum"),
         ({"posture": {"l_knee": -1.0}}, "posture.l_knee = -1 rad is outside the limits"),

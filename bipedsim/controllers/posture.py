@@ -1,40 +1,55 @@
-"""Stand or squat: joint PD around a posture, with the gravity and ground forces of static equilibrium fed forward."""
+"""Joint PD around a posture or a motion, with the gravity and ground forces of static equilibrium fed forward."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
+from bipedsim.controllers.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
 from bipedsim.controllers.static_support import StaticSupport
 from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.robot import Robot, inverse_inertia
 from bipedsim.robot_config import numbers_per_joint
 from bipedsim.robot_io import Command, Observation
-from bipedsim.settle import crouch
 
 Array = NDArray[np.float64]
-
-KNOTS = 17
-"""Postures solved between standing and the deepest squat."""
 
 
 @dataclass(frozen=True)
 class PostureParams:
     """Parameters of :class:`PostureController`."""
 
-    mode: str = param("stand", "stand still, or squat without end", choices=("stand", "squat"))
-    squat_depth: float = param(
-        0.05, "lowering of the centre of mass at the bottom of a squat", unit="m", low=0.0, high=1.0
+    mode: str = param(
+        "stand",
+        "stand still, squat without end, sway from side to side without end, shift the weight to the left foot, fall "
+        "over the toes, or jump once",
+        choices=MODES,
     )
-    squat_period: float = param(1.0, "time of one squat, down and up", unit="s", low=0.1, high=100.0)
-    squat_delay: float = param(0.0, "time to stand before the first squat", unit="s", low=0.0, high=1e6)
+    squat_depth: float = param(
+        0.05, "lowering of the centre of mass at the bottom of a squat, and before a jump", unit="m", low=0.0, high=1.0
+    )
+    squat_period: float = param(
+        1.0, "time of one squat, down and up; around a jump, half of it each", unit="s", low=0.1, high=100.0
+    )
+    squat_delay: float = param(
+        0.0, "time to stand before the first squat, or any other motion", unit="s", low=0.0, high=1e6
+    )
+    sway_amplitude: float = param(
+        0.7, "largest shift of the centre of mass, as a share of the way to the middle of a foot", low=0.0, high=2.0
+    )
+    sway_period: float = param(5.0, "time of one sway to both sides; a shift takes half", unit="s", low=0.1, high=100.0)
+    shift_roll: float = param(
+        0.05, "roll of the unloaded foot about its inner edge at the end of a shift", unit="rad", low=0.0, high=0.5
+    )
+    lean_time: float = param(
+        3.0, "time to lead the centre of mass from mid-foot beyond the toes", unit="s", low=0.1, high=100.0
+    )
+    jump_height: float = param(0.03, "rise of the centre of mass in flight", unit="m", low=1e-3, high=1.0)
     ramp: float = param(
         1.0, "time to reach the posture from where the robot is, and the full depth", unit="s", low=1e-3, high=100.0
     )
@@ -51,42 +66,10 @@ class PostureParams:
     balance: float = param(
         0.2, "shift of the centre of pressure per velocity of the centre of mass", unit="s", low=0.0, high=2.0
     )
+    support: bool = param(
+        True, "feed the forces of static equilibrium forward; false: the PD alone, as position-controlled drives do"
+    )
     posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
-
-
-@njit(cache=True)
-def _quintic(t: float, duration: float) -> tuple[float, float, float]:
-    """Return a rest-to-rest step from 0 to 1 over ``duration`` [s], with its first and second derivatives."""
-    x = min(max(t / duration, 0.0), 1.0)
-    value = x * x * x * (10.0 + x * (-15.0 + 6.0 * x))
-    rate = 30.0 * x * x * (1.0 - x) ** 2 / duration
-    return value, rate, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / (duration * duration)
-
-
-@njit(cache=True)
-def _targets(t, params, offset, knots, coefficients, q_goal, v_goal):  # type: ignore[no-untyped-def]
-    """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2]."""
-    depth, period, delay, ramp = params
-    blend, rate, _ = _quintic(t, ramp)
-    squat_t = t - delay
-    grown, growth, bend = _quintic(squat_t, ramp)
-    w = 2.0 * math.pi / period
-    wave = 0.5 * depth * (1.0 - math.cos(w * squat_t))
-    d_wave = 0.5 * depth * w * math.sin(w * squat_t)
-    dd_wave = 0.5 * depth * w * w * math.cos(w * squat_t)
-    s = grown * wave
-    ds = growth * wave + grown * d_wave
-    dds = bend * wave + 2.0 * growth * d_wave + grown * dd_wave
-    step = knots[1] - knots[0]
-    k = min(max(int(s / step), 0), len(knots) - 2)
-    h = s - knots[k]
-    for i in range(len(q_goal)):
-        a = coefficients[0, k, i]
-        b = coefficients[1, k, i]
-        c = coefficients[2, k, i]
-        q_goal[i] = ((a * h + b) * h + c) * h + coefficients[3, k, i] + (1.0 - blend) * offset[i]
-        v_goal[i] = ((3.0 * a * h + 2.0 * b) * h + c) * ds - rate * offset[i]
-    return -dds
 
 
 @njit(cache=True)
@@ -98,12 +81,13 @@ def _torque(q, v, q_goal, v_goal, kp, kd, static, idx_v, limit, tau):  # type: i
 
 
 class PostureController:
-    """Holds a posture, or squats, from joint states, IMU and ankle wrenches.
+    """Holds a posture, or moves along one path of postures, from joint states, IMU and ankle wrenches.
 
-    tau = static + kp (q_goal - q) + kd (v_goal - v), within the effort limits, with :class:`StaticSupport` fed forward.
-    A squat lowers the CoM by depth (1 - cos) / 2 over the support, feet in place; its vertical acceleration is added
-    to gravity. Postures are solved once, at construction. Both modes start from where the robot is and blend with a
-    quintic over ``ramp``.
+    tau = static + kp (q_goal - q) + kd (v_goal - v), within the effort limits, with :class:`StaticSupport` fed forward
+    unless ``support`` is false. A squat lowers the CoM by depth (1 - cos) / 2 over the support, feet in place; its
+    vertical acceleration, as that of a jump, is added to gravity. Postures are solved once, at construction
+    (:mod:`bipedsim.controllers.motions`). All modes start from where the robot is and blend with a quintic over
+    ``ramp``.
 
     Args:
         robot: The robot; free-flying with at least one foot.
@@ -111,8 +95,8 @@ class PostureController:
         dt: Control period [s].
 
     Raises:
-        ConfigError: No free-flyer or no feet, a gain below 0, a posture outside the joint limits, or a squat deeper
-            than the robot can.
+        ConfigError: No free-flyer or no feet, a gain below 0, a posture outside the joint limits, or a motion
+            beyond what the robot can.
         UnknownNameError: A gain or angle is given for a joint that the robot has not.
     """
 
@@ -126,29 +110,31 @@ class PostureController:
         self._kp, self._kd = _gains(robot, params, dt)
         self._robot = robot
         goal = _goal(robot, params)
-        depth = params.squat_depth if params.mode == "squat" else 0.0
-        self._knots, self._coefficients = _squat_table(robot, goal, depth)
-        self._timing = (depth, params.squat_period, params.squat_delay, params.ramp)
+        self._motion = _motion(robot, goal, params)
+        self._law = (self._motion.law, self._motion.numbers, params.ramp, robot.weight / robot.mass)
         self._t0 = 0.0
         self._offset = np.zeros(robot.nu)
         self._q_goal, self._v_goal = np.zeros(robot.nu), np.zeros(robot.nu)
         self._command = Command(np.zeros(robot.nu))
-        self._support = StaticSupport(robot, params.balance)
+        self._support = StaticSupport(robot, params.balance) if params.support else None
+        self._no_support = np.zeros(robot.model.nv)
         # Kernels load now and not within the first tick; `reset` starts anew.
         self.update(Observation.zeros(robot.nu, len(robot.soles)))
 
     def reset(self, observation: Observation) -> None:
         """Start from the measured joint positions; the posture is reached after ``ramp``."""
         self._t0 = observation.t
-        self._offset[:] = observation.joint_position - self._coefficients[3, 0]
-        self._support.reset()
+        self._offset[:] = observation.joint_position - self._motion.start
+        if self._support is not None:
+            self._support.reset()
 
     def update(self, observation: Observation) -> Command:
         """Return the torques of one tick; the arrays are reused by the next one."""
         robot = self._robot
         t = observation.t - self._t0
-        a_up = _targets(t, self._timing, self._offset, self._knots, self._coefficients, self._q_goal, self._v_goal)
-        static = self._support.torque(observation, a_up)
+        table = (self._motion.knots, self._motion.coefficients)
+        a_up = targets(t, *self._law, self._offset, *table, self._q_goal, self._v_goal)
+        static = self._no_support if self._support is None else self._support.torque(observation, a_up)
         _torque(
             observation.joint_position,
             observation.joint_velocity,
@@ -196,19 +182,20 @@ def _goal(robot: Robot, params: PostureParams) -> Array:
     return goal
 
 
-def _squat_table(robot: Robot, goal: Array, depth: float) -> tuple[Array, Array]:
-    """Return depths (n,) [m] and the cubics (4, n - 1, nu), highest power first, of the joints over depth."""
-    if depth == 0.0:
-        coefficients = np.zeros((4, 1, robot.nu))
-        coefficients[3, 0] = goal
-        return np.array([0.0, 1.0]), coefficients
-    depths: Array = np.linspace(0.0, depth, KNOTS, dtype=np.float64)
-    postures = crouch(robot.model, robot.soles, robot.settle(goal), depths)
-    if len(postures) < KNOTS:
-        deepest = depths[len(postures) - 1] if postures else 0.0
-        raise ConfigError(
-            f"posture: squat_depth = {depth:g} m is more than {robot.name} can with flat feet and joints in their "
-            f"limits; {deepest:.3f} m is possible"
-        )
-    spline = CubicSpline(depths, np.array(postures)[:, robot.idx_q], bc_type="natural")
-    return depths, np.ascontiguousarray(spline.c)
+def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
+    """Return the motion of ``params.mode`` around the posture ``goal`` (nu,)."""
+    if params.mode == "stand" or (params.mode == "squat" and params.squat_depth == 0.0):
+        return still(goal, params.ramp)
+    postures = Postures(robot, goal)
+    depth, height, amplitude = params.squat_depth, params.jump_height, params.sway_amplitude
+    if params.mode == "squat":
+        law, time, table = SQUAT, params.squat_period, postures.squat(depth)
+    elif params.mode == "jump":
+        law, time, table = JUMP, params.squat_period, postures.jump(depth, height)
+    elif params.mode == "sway":
+        law, time, table = SWAY, params.sway_period, postures.sway(amplitude)
+    elif params.mode == "shift":
+        law, time, table = ONCE, 0.5 * params.sway_period, postures.shift(amplitude, params.shift_roll)
+    else:
+        law, time, table = ONCE, params.lean_time, postures.toe_fall()
+    return motion(law, (float(table[0][-1]), time, params.squat_delay, params.ramp, height), table)
