@@ -40,10 +40,11 @@ def version() -> str:
     return found.group(1)
 
 
-def robot_files() -> "list[str]":
-    """Everything below robots/ but Python, as paths relative to the package. Old setuptools know no ``**``."""
+def package_files() -> "list[str]":
+    """Everything below robots/ and grounds/ but Python, relative to the package. Old setuptools know no ``**``."""
     root = Path(NAME)
-    files = (path for path in (root / "robots").rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"})
+    found = [path for folder in ("robots", "grounds") for path in (root / folder).rglob("*")]
+    files = (path for path in found if path.is_file() and path.suffix not in {".py", ".pyc"})
     return sorted(path.relative_to(root).as_posix() for path in files)
 
 
@@ -77,7 +78,7 @@ setup(
     maintainer_email="maintainers@bipedsim.invalid",
     license="Apache-2.0",
     packages=find_packages(include=["bipedsim", "bipedsim.*", "bipedsim_ros", "bipedsim_ros.*"]),
-    package_data={"bipedsim": ["py.typed", *robot_files()], "bipedsim_ros": ["py.typed"]},
+    package_data={"bipedsim": ["py.typed", *package_files()], "bipedsim_ros": ["py.typed"]},
     data_files=data_files(),
     python_requires=">=3.10",
     install_requires=[
@@ -93,7 +94,7 @@ setup(
         "tqdm>=4.57",
     ],
     extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "dev": DEV},
-    zip_safe=False,  # robots/ is read as files
+    zip_safe=False,  # robots/ and grounds/ are read as files
     entry_points={
         "console_scripts": [
             "bipedsim = bipedsim.cli:main",

@@ -37,6 +37,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 
 
 def _add_run(commands: Any) -> None:
+    from bipedsim.ground import ground_names
     from bipedsim.scenarios import SCENARIOS
 
     run = commands.add_parser(
@@ -56,6 +57,11 @@ def _add_run(commands: Any) -> None:
         "--duration", type=float, default=10.0, metavar="S", help="simulated seconds (default: %(default)s)"
     )
     run.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
+    run.add_argument(
+        "--ground",
+        default="flat",
+        help=f"{', '.join(ground_names())} or path of a ground YAML (docs/ground.md) (default: %(default)s)",
+    )
     run.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
     run.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")
     run.add_argument(
@@ -85,6 +91,7 @@ def _run(args: argparse.Namespace) -> int:
         scenario=args.scenario,
         duration=args.duration,
         contact_model=args.contact_model,
+        ground=args.ground,
         rate=args.rate,
         physics_dt=args.physics_dt,
         controller_params=key_values(args.set, "--set"),

@@ -12,9 +12,11 @@ import numpy as np
 from tqdm import tqdm
 
 from bipedsim.analysis.force_plate import summary
+from bipedsim.contact.footing import UNDERSIDE
 from bipedsim.controllers import find_controller, make_controller
 from bipedsim.controllers.base import checked_torque
 from bipedsim.errors import ConfigError
+from bipedsim.ground import Ground, get_ground
 from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
 from bipedsim.scenarios import get_scenario
@@ -34,6 +36,7 @@ class RunSettings:
         scenario: Name in ``SCENARIOS``.
         duration: Simulated time [s].
         contact_model: Name in ``CONTACT_MODELS``.
+        ground: Name of a ground, or path of a ground YAML.
         rate: Control rate [Hz].
         physics_dt: Physics step [s]; one per control tick if None.
         controller_params, contact_params: What differs from the defaults.
@@ -44,6 +47,7 @@ class RunSettings:
     scenario: str = "stand"
     duration: float = 10.0
     contact_model: str = "one_step"
+    ground: str = "flat"
     rate: float = 1000.0
     physics_dt: float | None = None
     controller_params: Mapping[str, Any] = field(default_factory=dict)
@@ -64,10 +68,12 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
         if not (np.isfinite(value) and value > 0.0):
             raise ConfigError(f"{name} = {value} must be positive and finite")
     robot = load_robot(settings.robot)
+    ground = get_ground(settings.ground)
     scenario = get_scenario(settings.scenario)
     control_dt = 1.0 / settings.rate
     sim = Simulator(
         robot,
+        ground,
         contact=settings.contact_model,
         physics_dt=settings.physics_dt or control_dt,
         control_dt=control_dt,
@@ -81,7 +87,7 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
     controller = make_controller(settings.controller, robot, overrides, control_dt)
     sim.warm_up()
     ticks = max(1, round(settings.duration * settings.rate))
-    q = robot.q_nominal.copy()
+    q = ground.place(robot.q_nominal) if robot.free_flyer else robot.q_nominal.copy()
     q[2] += scenario.drop_height
     observation = sim.reset(q)
     controller.reset(observation)
@@ -117,18 +123,25 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
     }
     # Counted on every physics step and across the whole run, where the recording only sees control ticks.
     exact = {"state_changes": sim.contact.state_changes, "unresolved": sim.contact.unresolved}
-    return recording, {"robot": robot.name, **figures, **counted, **exact, **_foot_motion(recording)}
+    return recording, {"robot": robot.name, **figures, **counted, **exact, **_foot_motion(recording, ground)}
 
 
-def _foot_motion(recording: Recording) -> dict[str, float]:
-    """Return how far the soles moved after settling, and how deep a vertex went below z = 0, in metres."""
+def _foot_motion(recording: Recording, ground: Ground) -> dict[str, float]:
+    """Return how far the soles moved after settling, and how deep a vertex went into the ground, in metres."""
     settled = recording.t - recording.t[0] >= min(SETTLE, 0.5 * recording.duration)
     positions = recording.sole_poses[settled, :, :3]
     drift = float(np.linalg.norm(positions - positions[0], axis=2).max())
     depth = 0.0
     for k, vertices in enumerate(recording.sole_vertices):
         x, y, z, w = recording.sole_poses[:, k, 3:].T
-        row = np.stack([2.0 * (x * z - w * y), 2.0 * (y * z + w * x)])
-        heights = recording.sole_poses[:, k, 2] + vertices @ row
-        depth = max(depth, float(-heights.min()))
+        # The first two columns of the rotation of the sole, (3, 2, n).
+        axes = np.array(
+            [
+                [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z)],
+                [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z)],
+                [2.0 * (x * z - w * y), 2.0 * (y * z + w * x)],
+            ]
+        )
+        points = recording.sole_poses[:, None, k, :3] + np.einsum("abt,vb->tva", axes, vertices)
+        depth = max(depth, float(ground.depth(points, UNDERSIDE).max()))
     return {"foot_drift_m": drift, "penetration_m": depth}

@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 
 from bipedsim.controllers import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.ground import ground_names
 from bipedsim.params import from_mapping, param
 from bipedsim.scenarios import SCENARIOS, get_scenario
 from bipedsim_ros.sim_params import CLOCKS, STARTS, TIMEOUT_MODES
@@ -28,6 +29,7 @@ class Arguments:
 
     robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml")
     contact_model: str = param("one_step", "contact model")
+    ground: str = param("flat", f"{', '.join(ground_names())} or path of a ground YAML")
     clock: str = param("real_time", "how time passes", choices=CLOCKS)
     rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
     physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
@@ -64,7 +66,18 @@ DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, 
 # A recorder may be late, the loop may not: where cores are few, it must not push the controller aside. SCHED_IDLE would
 # help the loop more, but loses messages as soon as anything else runs (docs/ros_interface.md).
 _POLITE = ("nice", "-n", "10")
-_SIM = ("robot", "contact_model", "clock", "rate", "physics_dt", "start", "command_timeout", "timeout_mode", "duration")
+_SIM = (
+    "robot",
+    "contact_model",
+    "ground",
+    "clock",
+    "rate",
+    "physics_dt",
+    "start",
+    "command_timeout",
+    "timeout_mode",
+    "duration",
+)
 _CONTROLLER = ("robot", "rate", "controller")
 
 

@@ -228,6 +228,7 @@ class SimLoop:
         self._counted_unresolved += contact.unresolved
         q = self._sim.robot.q_nominal.copy()
         if self._sim.robot.free_flyer:
+            q = self._sim.ground.place(q)
             q[2] += self._params.drop_height
         self._observation = self._sim.reset(q)
         self._commands.clear()

@@ -18,6 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError
+from bipedsim.ground import get_ground
 from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
@@ -54,11 +55,13 @@ class SimNode:
         if abs(params.ft_sign) != 1.0:
             raise ConfigError(f"parameters of sim_node: ft_sign = {params.ft_sign} must be 1 or -1")
         robot = load_robot(params.robot)
+        ground = get_ground(params.ground)
         for warning in robot.warnings:
             node.get_logger().warning(warning)
         pushes = parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames}))
         sim = Simulator(
             robot,
+            ground,
             contact=params.contact_model,
             physics_dt=params.physics_dt,
             control_dt=1.0 / params.rate,

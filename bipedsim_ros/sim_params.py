@@ -23,6 +23,7 @@ class SimParams:
 
     robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
     contact_model: str = param("one_step", "contact model", choices=tuple(CONTACT_MODELS))
+    ground: str = param("flat", "name of a ground, or path of a ground YAML")
     clock: str = param(
         "real_time",
         "real_time keeps `rate` on the wall clock; as_fast_as_possible never waits; "

@@ -77,12 +77,13 @@ def regular_polygon(n: int, radius: float) -> list[list[float]]:
 
 def slope(angle: float) -> Ground:
     """Return a plane through the origin that falls towards +x by ``angle`` [rad]."""
-    return Ground(rotation_world_ground=pin.utils.rotate("y", angle))
+    return Ground.slope(-angle)
 
 
 def pose_on(ground: Ground) -> np.ndarray:
-    """Return q (7,) of a free body lying on the ground at its point."""
-    return pin.SE3ToXYZQUAT(pin.SE3(ground.rotation_world_ground, ground.point_world))
+    """Return q (7,) of a free body lying on the first patch of the ground at its point, with its axes."""
+    patch = ground.patches[0]
+    return pin.SE3ToXYZQUAT(pin.SE3(patch.rotation_world_patch, patch.point_world))
 
 
 def standing_torque(robot: Robot) -> np.ndarray:

@@ -68,7 +68,7 @@ def test_projection_and_advance_agree_with_dense_algebra(seed: int, with_base: b
     rng, model = robot.rng, robot.model
     axes = pin.exp3(rng.normal(size=3))
     point = rng.normal(size=3)
-    dynamics = Dynamics(robot, Ground(point_world=point, rotation_world_ground=axes), H)
+    dynamics = Dynamics(robot, Ground.plane(point, axes), H)
     q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
     v, tau = rng.normal(size=model.nv), 10.0 * rng.normal(size=model.nv)
     projection = dynamics.project(q, v, tau)

@@ -221,7 +221,7 @@ def test_no_direction_is_special(box: Robot, yaw: float, pitch: float, roll: flo
     slide = np.array([np.cos(direction), np.sin(direction), 0.0, 0.1, -0.2, 0.7])
     plain = Simulator(box)
     plain.reset(v=slide)
-    turned = Simulator(box, Ground(point_world=np.array([0.3, -0.2, 0.5]), rotation_world_ground=turn))
+    turned = Simulator(box, Ground.plane(np.array([0.3, -0.2, 0.5]), turn))
     gravity = box.model.gravity.linear.copy()
     try:
         run(plain, 200)

@@ -1,0 +1,137 @@
+"""Patch: a piece of a plane, its contact axes (t1, t2, n) with the normal last, and its friction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.errors import ConfigError
+from bipedsim.sole import checked_polygon
+
+Array = NDArray[np.float64]
+
+ORTHONORMAL = 1e-9
+"""Largest entry of R^T R - 1 that still counts as rounding."""
+FRICTION_MAX = 10.0
+"""Coefficients above this are a mistake, as in robot.yaml."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """A piece of a plane in the world.
+
+    Attributes:
+        point_world: (3,) origin of the patch axes, a point of the plane [m].
+        rotation_world_patch: (3, 3), columns t1, t2, n of the patch in world axes; n points out of the ground.
+        region: (P, 2) strictly convex polygon in (t1, t2) [m], counter-clockwise; None is the whole plane.
+        friction_static: Coulomb coefficient of sticking feet on this patch, instead of the sole's; None leaves the
+            sole's.
+        friction_dynamic: The same of sliding feet, at most ``friction_static``, and equal to it where only that is
+            given.
+        name: For messages and plots.
+
+    Raises:
+        ConfigError: Something above does not hold.
+    """
+
+    point_world: Array = field(default_factory=lambda: np.zeros(3))
+    rotation_world_patch: Array = field(default_factory=lambda: np.eye(3))
+    region: Array | None = None
+    friction_static: float | None = None
+    friction_dynamic: float | None = None
+    name: str = "ground"
+
+    def __post_init__(self) -> None:
+        where = f"patch {self.name!r}"
+        point = _numbers(self.point_world, (3,), f"{where}: point_world")
+        rotation = _numbers(self.rotation_world_patch, (3, 3), f"{where}: rotation_world_patch")
+        if np.abs(rotation.T @ rotation - np.eye(3)).max() > ORTHONORMAL or np.linalg.det(rotation) < 0.0:
+            raise ConfigError(
+                f"{where}: rotation_world_patch = {rotation.tolist()} must be a rotation: columns t1, t2, n of "
+                "length 1, at right angles, with n = t1 x t2"
+            )
+        region = None
+        if self.region is not None:
+            region = checked_polygon(self.region, f"{where}: region")
+            if len(region) < 3:
+                raise ConfigError(
+                    f"{where}: region = {region.tolist()} must have three vertices at least; "
+                    "leave it out for the whole plane"
+                )
+        static, dynamic = _friction(self.friction_static, self.friction_dynamic, where)
+        values = {
+            "point_world": point,
+            "rotation_world_patch": rotation,
+            "region": region,
+            "friction_static": static,
+            "friction_dynamic": dynamic,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def normal_world(self) -> Array:
+        """(3,) outward normal in world axes."""
+        return self.rotation_world_patch[:, 2]
+
+    def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
+        """Whether points (..., 2) of the patch axes [m] lie in the region, its border included."""
+        p = np.asarray(xy, dtype=np.float64)
+        if self.region is None:
+            return np.asarray(np.isfinite(p).all(axis=-1))
+        edge = np.roll(self.region, -1, axis=0) - self.region
+        offset = p[..., None, :] - self.region
+        return np.asarray((edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0] >= 0.0).all(axis=-1))
+
+
+def _numbers(values: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
+    """Return a copy of ``values`` as finite numbers of this shape."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where} = {values!r} must be numbers of shape {shape}") from error
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ConfigError(f"{where} = {array.tolist()} must be finite numbers of shape {shape}")
+    return array
+
+
+def _friction(static: float | None, dynamic: float | None, where: str) -> tuple[float | None, float | None]:
+    """Return both coefficients or neither: half of the sole's pair and half of the patch's belong to no surface."""
+    for key, value in (("friction_static", static), ("friction_dynamic", dynamic)):
+        if value is not None and not (math.isfinite(value) and 0.0 <= value <= FRICTION_MAX):
+            raise ConfigError(f"{where}: {key} = {value} must be in [0, {FRICTION_MAX:g}]")
+    if static is None:
+        if dynamic is not None:
+            raise ConfigError(f"{where}: friction_dynamic = {dynamic} without friction_static; give both")
+        return None, None
+    if dynamic is None:
+        dynamic = static
+    if dynamic > static:
+        raise ConfigError(
+            f"{where}: friction_dynamic = {dynamic} is above friction_static = {static}; "
+            "sliding friction cannot exceed sticking friction"
+        )
+    return float(static), float(dynamic)
+
+
+def axes_of_normal(normal: ArrayLike) -> Array:
+    """Return the (3, 3) axes t1, t2, n of a plane whose t1 looks along world x, or along y where n does along x.
+
+    Args:
+        normal: (3,) in world axes, of any length but zero.
+
+    Raises:
+        ConfigError: The normal is zero or not finite.
+    """
+    n = _numbers(normal, (3,), "normal")
+    length = float(np.linalg.norm(n))
+    if length < 1e-12:
+        raise ConfigError(f"normal = {n.tolist()} has no direction; give for example [0, 0, 1]")
+    n = n / length
+    along = np.array([1.0, 0.0, 0.0]) if abs(n[0]) < 0.99 else np.array([0.0, 1.0, 0.0])
+    t1 = along - n * (n @ along)
+    t1 /= np.linalg.norm(t1)
+    return np.column_stack([t1, np.cross(n, t1), n])
