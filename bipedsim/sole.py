@@ -73,10 +73,10 @@ def checked_polygon(vertices: Any, where: str) -> Array:
         corner = (int(np.flatnonzero(sines < 0.0)[0]) + 1) % n
         raise ConfigError(
             f"{where}: not convex at vertex {corner} {points[corner].tolist()}; "
-            "give the convex hull, in order around the sole"
+            "give the convex hull, in order around it"
         )
     if turning > 3.0 * np.pi:
-        raise ConfigError(f"{where}: the polygon intersects itself; give the vertices in order around the sole")
+        raise ConfigError(f"{where}: the polygon intersects itself; give the vertices in order around it")
     return points
 
 

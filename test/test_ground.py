@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bipedsim.cli import main
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import Ground, Patch, get_ground, ground_names
 from bipedsim.robot import load_robot
@@ -228,6 +231,13 @@ patches:
         np.testing.assert_allclose(ours, theirs, atol=1e-15)
 
 
+def test_the_example_of_the_documentation_is_a_ground(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[1] / "docs" / "ground.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    patches = Ground.from_yaml(write(tmp_path, example)).patches
+    assert [patch.name for patch in patches] == ["flat", "slope", "floor", *(f"step {i}" for i in range(1, 6)), "ice"]
+
+
 def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
     ground = Ground.from_yaml(write(tmp_path, "patches: [{normal: [0.3, 0.2, 2]}, {normal: [1, 0, 0]}]\n"))
     level, wall = (patch.rotation_world_patch for patch in ground.patches)
@@ -268,3 +278,19 @@ def test_faults_of_a_file_are_named(tmp_path: Path, text: str, said: str) -> Non
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert text == "{}" or text.split(":")[0] in str(caught.value)
+
+
+# --- the command line ---
+
+
+def test_a_robot_stands_on_a_slope(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--json", "--ground", "slope", "--duration", "3"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["fz_mean_over_mg"] == pytest.approx(1.0, abs=1e-6), "vertical in the world, whatever the normal is"
+    assert summary["foot_drift_m"] < 1e-6
+    assert summary["penetration_m"] < 1e-6
+
+
+def test_an_unknown_ground_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--ground", "stiars"]) == 2
+    assert "did you mean 'stairs'" in capsys.readouterr().err
