@@ -17,6 +17,7 @@ from bipedsim.contact import footing, polygons
 from bipedsim.contact.footing import (
     BORDER,
     CARRY,
+    SUNK,
     TIE,
     UNDERSIDE,
     carry_mode,
@@ -301,6 +302,16 @@ def test_under_a_table_and_on_it() -> None:
         1,
         1,
     ]
+
+
+def test_a_foot_may_sink_into_what_it_stands_on() -> None:
+    foot = Foot(STAIRS)
+    assert [foot.patch([0.65, 0.0, 0.15 - depth], 1) for depth in (1.1 * UNDERSIDE, 0.9 * SUNK, 1.1 * SUNK)] == [
+        1,
+        1,
+        0,
+    ]
+    assert foot.patch([0.65, 0.0, 0.15 - 1.1 * UNDERSIDE], 0) == 0
 
 
 def test_a_plane_without_end_has_no_underside() -> None:

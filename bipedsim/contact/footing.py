@@ -38,6 +38,8 @@ BORDER = 1e-3
 """A foot changes from patch to patch of one plane when its centre is this far [m] over the border."""
 UNDERSIDE = 0.01
 """A foot deeper than this [m] below a patch with a region is under it or beside it: the patch does not lift it."""
+SUNK = 0.03
+"""The same for the patch that a foot stands on: soft ground gives way, and must not be lost."""
 CARRY = 1e-4
 """Vertices and edges nearer than this [m] in two support polygons are the same one."""
 
@@ -94,7 +96,7 @@ def choose_patch(R, p, vertices, n, present, ground, work):
         if count == 0:
             continue
         clearance = _lowest(work.part, count, work.affine)
-        if ground.counts[i] > 0 and clearance < -UNDERSIDE:
+        if ground.counts[i] > 0 and clearance < -(SUNK if stays else UNDERSIDE):
             continue
         if clearance - bonus < best:
             best = clearance - bonus
