@@ -36,10 +36,10 @@ TIE = 1e-5
 """A foot stays on the plane that it is on while no other is met earlier by more than this [m]."""
 BORDER = 1e-3
 """A foot changes from patch to patch of one plane when its centre is this far [m] over the border."""
-UNDERSIDE = 0.01
+UNDERSIDE = 0.005
 """A foot deeper than this [m] below a patch with a region is under it or beside it: the patch does not lift it."""
 SUNK = 0.03
-"""The same for the patch that a foot stands on: soft ground gives way, and must not be lost."""
+"""The same for the patch of the last step, which the foot came to from above: soft ground gives way and is not lost."""
 CARRY = 1e-4
 """Vertices and edges nearer than this [m] in two support polygons are the same one."""
 
@@ -79,7 +79,7 @@ def choose_patch(R, p, vertices, n, present, ground, work):
     patches in that plane, the one under the centre of the sole gives its friction; the later lies on top.
 
     Args:
-        present: Patch that the foot was on, -1 for a foot that comes from the air.
+        present: The answer of the last step, in the air too, and -1 at the start.
     """
     patches = ground.counts.shape[0]
     if patches == 1 and ground.counts[0] == 0:
