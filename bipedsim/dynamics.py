@@ -1,18 +1,64 @@
-"""One projection of the dynamics per step: M, nle, J and the Delassus matrix of the feet."""
+"""One projection of the dynamics per step, the contact model on it, and the way back to joint space."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.contact import kernels
-from bipedsim.contact.base import Projection, padded_vertices
+from bipedsim.contact.base import ContactModel, Projection
+from bipedsim.contact.compiled import box, entry
+from bipedsim.contact.exact import exact
+from bipedsim.contact.kernels import Tree
+from bipedsim.contact.one_step import one_step
+from bipedsim.contact.selection import Selection
+from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.robot import Robot
 
 Array = NDArray[np.float64]
+
+_WORLD = pin.Convention.WORLD
+
+
+class _Projected(NamedTuple):
+    tree: Tree
+    projection: Projection
+
+
+class _Selected(NamedTuple):
+    tree: Tree
+    projection: Projection
+    selection: Selection
+
+
+@entry
+def _project(step, v, tau_joint):
+    return kernels.project(step.arrays.tree, step.arrays.projection, v, tau_joint)
+
+
+@entry
+def _advance(step, v, impulse):
+    return kernels.advance(step.arrays.tree, impulse, v)
+
+
+@entry
+def _selected_step(step, v, tau_joint):
+    """Take a whole step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    s = step.arrays.selection
+    if not kernels.project(t, p, v, tau_joint):
+        return -1.0
+    if s.candidates > 0:
+        exact(p, s)
+    else:
+        one_step(p, s)
+    return kernels.advance(t, s.impulse, v)
 
 
 class Dynamics:
@@ -24,79 +70,131 @@ class Dynamics:
         robot: The robot; its model carries the reflected inertia.
         ground: The plane that the feet meet.
         physics_dt: Step h [s].
+
+    Attributes:
+        projection: What the contact model sees; refilled by every step.
+        push: (nv,) generalised force besides the joint torques; written by whoever pushes.
+        v_before: (nv,) velocity before the last step.
+        displacement: (nv,) h v+ of the last step.
+
+    Raises:
+        ConfigError: The robot has no feet.
     """
 
     def __init__(self, robot: Robot, ground: Ground, physics_dt: float) -> None:
         self._model = robot.model
         self._data = robot.model.createData()
-        self._h = physics_dt
-        nv = robot.model.nv
         soles = robot.soles
         if not soles:
             raise ConfigError(f"{robot.source}: the robot has no feet; give at least one under `feet`")
-        feet = len(soles)
-        vertices, counts = padded_vertices(soles)
         pin.crba(self._model, self._data, pin.neutral(self._model), pin.Convention.WORLD)
-        data = self._data
-        chains = [self._model.joints[sole.joint_id] for sole in soles]
-        leaf = np.array([joint.idx_v + joint.nv - 1 for joint in chains], dtype=np.int64)
-        self._parent = np.array(list(data.parents_fromRow), dtype=np.int64)
-        self._L = np.zeros((nv, nv))
-        self._Y = np.zeros((6 * feet, nv))
-        self._z = np.zeros(nv)
-        self._x = np.zeros(nv)
-        self._leaf = leaf
-        self._v_next = np.zeros(nv)
-        self.projection = Projection(
-            G=np.zeros((6 * feet, 6 * feet)),
-            w_free=np.zeros(6 * feet),
-            rotation=np.zeros((feet, 3, 3)),
-            offsets=np.zeros((feet, vertices.shape[1], 3)),
-            position=np.zeros((feet, 3)),
-        )
-        self._M_rows = np.asarray(data.M).T
-        self._nle = np.asarray(data.nle)
-        self._J_rows = np.asarray(data.J).T
-        self._constant = (
-            tuple(np.asarray(data.oMi[sole.joint_id].rotation).T for sole in soles),
-            tuple(np.asarray(data.oMi[sole.joint_id].translation) for sole in soles),
-            np.array([sole.placement_joint_sole.rotation for sole in soles]),
-            np.array([sole.placement_joint_sole.translation for sole in soles]),
-            leaf,
-            vertices,
-            counts,
-            np.ascontiguousarray(ground.rotation_world_ground),
-            np.ascontiguousarray(ground.point_world),
-            self._parent,
-            np.ascontiguousarray(robot.joint_damping),
-            physics_dt,
-        )
-        p = self.projection
-        self._outputs = (
-            self._L,
-            self._Y,
-            self._z,
-            np.zeros((6 * feet, nv)),
-            p.G,
-            p.w_free,
-            p.rotation,
-            p.offsets,
-            p.position,
-        )
+        self.projection = Projection.of_soles(soles)
+        self._tree = _tree(robot, self._data, ground, physics_dt)
+        self.push = self._tree.push
+        self.v_before = self._tree.v_before
+        self.displacement = self._tree.step
+        self._projected = box(_Projected(self._tree, self.projection))
+        self._selected = None
+        self._selection: Selection | None = None
 
-    def project(self, q: Array, v: Array, tau: Array) -> Projection:
-        """Return the projection of the step from (q, v) under the force ``tau`` (nv,); the next call overwrites it."""
-        pin.crba(self._model, self._data, q, pin.Convention.WORLD)
-        pin.nonLinearEffects(self._model, self._data, q, v)
-        kernels.project(self._M_rows, self._nle, self._J_rows, *self._constant, v, tau, *self._outputs)
+    def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
+        """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next."""
+        self._fill(q, v)
+        _project(self._projected, v, tau_joint)
         return self.projection
 
-    def advance(self, v: Array, impulse: Array) -> tuple[Array, float]:
-        """Return v+ (nv,) after the contact ``impulse`` (K, 6) [N.s], and its largest magnitude (NaN if not finite).
+    def advance(self, v: Array, impulse: Array) -> float:
+        """Move ``v`` (nv,) in place to v+ under the contact ``impulse`` (K, 6) [N.s], and return the largest magnitude.
 
-        The velocity is overwritten by the next call.
+        Where an entry would not be finite (NaN is returned) or reaches ``SPEED_LIMIT``, ``v`` stays as it is.
         """
-        largest = kernels.advance(
-            self._L, self._Y, self._z, self._parent, self._leaf, v, impulse.reshape(-1), self._x, self._v_next
-        )
-        return self._v_next, largest
+        return float(_advance(self._projected, v, impulse))
+
+    def step(self, q: Array, v: Array, tau_joint: Array, contact: ContactModel) -> float:
+        """Project, let the contact model act, and :meth:`advance`; selection models run in one compiled call.
+
+        Returns:
+            As :meth:`advance`, and -1 for torques that are not finite; ``v`` then stays as it is, too.
+        """
+        if not isinstance(contact, SelectionModel):
+            self._fill(q, v)
+            if not _project(self._projected, v, tau_joint):
+                return -1.0
+            return self.advance(v, contact.solve(self.projection).impulse)
+        if contact.selection is not self._selection:
+            self._selection = contact.selection
+            self._selected = box(_Selected(self._tree, self.projection, contact.selection))
+        pin.crba(self._model, self._data, q, _WORLD)
+        pin.nonLinearEffects(self._model, self._data, q, v)
+        return _selected_step(self._selected, v, tau_joint)  # type: ignore[no-any-return]
+
+    def _fill(self, q: Array, v: Array) -> None:
+        pin.crba(self._model, self._data, q, _WORLD)
+        pin.nonLinearEffects(self._model, self._data, q, v)
+
+
+def _tree(robot: Robot, data: pin.Data, ground: Ground, physics_dt: float) -> Tree:
+    """Return the joint side of a step, with live views of ``data``."""
+    model, soles = robot.model, robot.soles
+    nv, feet = model.nv, len(soles)
+    ancestors, depth = _ancestors(list(data.parents_fromRow))
+    joints = [model.joints[sole.joint_id] for sole in soles]
+    leaf = np.array([joint.idx_v + joint.nv - 1 for joint in joints], dtype=np.int64)
+    chains = [set(ancestors[i, : depth[i]].tolist()) for i in leaf]
+    common = np.array([[len(a & b) for b in chains] for a in chains], dtype=np.int64)
+    longest = ancestors.shape[1]
+    return Tree(
+        M_rows=np.asarray(data.M).T,
+        nle=np.asarray(data.nle),
+        J_rows=np.asarray(data.J).T,
+        poses=_live_poses(data, model.njoints),
+        ancestors=ancestors,
+        depth=depth,
+        damping=np.ascontiguousarray(robot.joint_damping),
+        actuated=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
+        h=physics_dt,
+        foot_joint=np.array([sole.joint_id for sole in soles], dtype=np.int64),
+        leaf=leaf,
+        common=common,
+        sole_axes=np.array([sole.placement_joint_sole.rotation for sole in soles]),
+        sole_origin=np.array([sole.placement_joint_sole.translation for sole in soles]),
+        ground_axes=np.tile(ground.patches[0].rotation_world_patch, (feet, 1, 1)),
+        ground_origin=np.tile(ground.patches[0].point_world, (feet, 1)),
+        push=np.zeros(nv),
+        L=np.zeros((nv, longest)),
+        inverse=np.zeros(nv),
+        z=np.zeros(nv),
+        x=np.zeros(nv),
+        Y=np.zeros((feet, longest, 6)),
+        v_before=np.zeros(nv),
+        step=np.zeros(nv),
+    )
+
+
+def _ancestors(parents: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each velocity its ancestors from the root to itself, (nv, D) padded with 0, and how many, (nv,)."""
+    chains: list[list[int]] = []
+    for i, parent in enumerate(parents):
+        chains.append([*(chains[parent] if parent >= 0 else []), i])
+    depth = np.array([len(chain) for chain in chains], dtype=np.int64)
+    ancestors = np.zeros((len(chains), int(depth.max(initial=1))), dtype=np.int64)
+    for i, chain in enumerate(chains):
+        ancestors[i, : depth[i]] = chain
+    return ancestors, depth
+
+
+def _live_poses(data: pin.Data, count: int) -> Array:
+    """Return data.oMi as a live array (count, 12): rotation column after column, then translation.
+
+    Raises:
+        RuntimeError: This pinocchio lays its placements out in another way.
+    """
+    first = np.asarray(data.oMi[0].rotation)
+    stride = 12 * first.itemsize
+    poses: Array = np.lib.stride_tricks.as_strided(first.T.reshape(-1), (count, 12), (stride, first.itemsize))
+    for i in range(count):
+        placement = data.oMi[i]
+        addresses = (np.asarray(placement.rotation).ctypes.data, np.asarray(placement.translation).ctypes.data)
+        if addresses != (poses[i].ctypes.data, poses[i, 9:].ctypes.data):
+            raise RuntimeError(f"pinocchio {pin.__version__} does not store data.oMi as an array of 12 numbers each")
+    return poses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.contact import make_contact_model
 from bipedsim.contact.base import ContactModel, ContactResult
+from bipedsim.contact.kernels import SPEED_LIMIT
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
@@ -20,9 +21,6 @@ from bipedsim.robot_io import Observation
 from bipedsim.sensors import Sensors
 
 Array = NDArray[np.float64]
-
-# No joint or base of a biped moves this fast; beyond it the step has left the physics.
-SPEED_LIMIT = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +112,15 @@ class Simulator:
         self._substeps = whole_ratio(self.control_dt, self.physics_dt)
         self._model = robot.model
         self._dynamics = Dynamics(robot, self.ground, self.physics_dt)
-        self._contact: ContactModel = make_contact_model(contact, robot.soles, self.physics_dt, contact_params)
+        self._contact: ContactModel = make_contact_model(
+            contact, self._dynamics.projection, self.physics_dt, contact_params
+        )
         self._sensors = Sensors(robot)
         nv = self._model.nv
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(nv)
-        self._tau = np.zeros(nv)
         self._tau_joint = np.zeros(robot.nu)
-        self._v_before = np.zeros(nv)
+        self._acceleration = np.zeros(nv)
         self._steps = 0
         self._push: tuple[int, Array, int] | None = None
         self._diverged = ""
@@ -150,6 +149,7 @@ class Simulator:
         self.v = v.copy()
         self._steps = 0
         self._push = None
+        self._dynamics.push[:] = 0.0
         self._diverged = ""
         self._contact.reset()
         self._tau_joint[:] = 0.0
@@ -169,29 +169,40 @@ class Simulator:
             DivergenceError: The state would leave the finite numbers or any sane speed; q, v and t stay at the last
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
+        self.advance(tau_joint)
+        np.subtract(self.v, self._dynamics.v_before, out=self._acceleration)
+        self._acceleration /= self.physics_dt
+        return self._sensors.measure(self.t, self.q, self.v, self._acceleration, self._tau_joint, self.contact)
+
+    def advance(self, tau_joint: Array) -> ContactResult:
+        """Advance as :meth:`step` does, but measure nothing: for those who look at q, v and the contact alone.
+
+        Returns:
+            What the ground did over the last physics step; it is overwritten by the next one.
+        """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
-        self._tau_joint[:] = self._checked("tau_joint", tau_joint, self.robot.nu)
-        self._tau[:] = 0.0
-        self._tau[self.robot.idx_v] = self._tau_joint
+        tau = np.asarray(tau_joint, dtype=np.float64)
+        if tau.shape != self._tau_joint.shape:
+            self._checked("tau_joint", tau, self.robot.nu)
+        self._tau_joint[:] = tau
+        dynamics = self._dynamics
         for _ in range(self._substeps):
-            self._physics_step()
-        self._v_before -= self.v
-        self._v_before /= -self.physics_dt
-        return self._sensors.measure(self.t, self.q, self.v, self._v_before, self._tau_joint, self.contact)
+            if self._push is not None:
+                dynamics.push[:] = self._push_torque()
+            fastest = dynamics.step(self.q, self.v, self._tau_joint, self._contact)
+            if not 0.0 <= fastest < SPEED_LIMIT:
+                self._refuse(fastest)
+            self.q = pin.integrate(self._model, self.q, dynamics.displacement)
+            self._steps += 1
+        return self._contact.result
 
-    def _physics_step(self) -> None:
-        tau = self._tau if self._push is None else self._tau + self._push_torque()
-        projection = self._dynamics.project(self.q, self.v, tau)
-        result = self._contact.solve(projection)
-        v_next, fastest = self._dynamics.advance(self.v, result.impulse)
-        if not fastest < SPEED_LIMIT:
-            self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
-            raise DivergenceError(self._diverged, self.t, self.q, self.v)
-        self._v_before[:] = self.v
-        self.v[:] = v_next
-        self.q = pin.integrate(self._model, self.q, v_next * self.physics_dt)
-        self._steps += 1
+    def _refuse(self, fastest: float) -> NoReturn:
+        """Raise what the dynamics found wrong with a step that it did not take."""
+        if fastest < 0.0:
+            self._checked("tau_joint", self._tau_joint, self.robot.nu)
+        self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
+        raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
     def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf) -> None:
         """Apply an external wrench at the origin of a body's frame from the next step on; it replaces the last push.
@@ -235,6 +246,7 @@ class Simulator:
         self.q = snapshot.q.copy()
         self.v = snapshot.v.copy()
         self._push = snapshot.push
+        self._dynamics.push[:] = 0.0
         self._diverged = ""
         self._contact.set_state(snapshot.contact)
         return self._sensors.restore(self.q, snapshot.observation)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +14,58 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@dataclass(slots=True, eq=False)
-class Projection:
+class Projection(NamedTuple):
     """One step of the dynamics as the feet see it; arrays are reused from step to step.
 
-    K feet, N vertices at most; ground axes (t1, t2, n); (u, w) is the velocity of the sole origin [m/s] and its
-    angular velocity [rad/s].
+    K feet, N vertices at most; each foot has the axes (t1, t2, n) of the ground under it; (u, w) is the velocity of
+    the sole origin [m/s] and its angular velocity [rad/s].
 
     Attributes:
         G: (6K, 6K) Delassus matrix J M^-1 J^T.
         w_free: (6K,) velocities (u, w) after the step if no contact acts.
+        w_before: (6K,) velocities before the step.
         rotation: (K, 3, 3) sole axes as columns, in ground axes.
-        offsets: (K, N, 3) vertices relative to the sole origin [m].
         position: (K, 3) sole origins, ground axes [m].
+        offsets: (K, N, 3) vertices relative to the sole origin, ground axes [m].
+        vertices: (K, N, 2) polygon that can carry load, in the sole frame [m], counter-clockwise.
+        n_vertices: (K,) how many of the N each foot has.
+        edges: (K, N, 3) edge i as a line: outward unit normal and its offset, a x + b y - c = distance outside [m].
+        mu_static, mu_dynamic: (K,) friction of each foot on the ground under it.
     """
 
     G: Array
     w_free: Array
+    w_before: Array
     rotation: Array
-    offsets: Array
     position: Array
+    offsets: Array
+    vertices: Array
+    n_vertices: Integers
+    edges: Array
+    mu_static: Array
+    mu_dynamic: Array
+
+    @classmethod
+    def of_soles(cls, soles: tuple[Sole, ...]) -> Projection:
+        """Return a projection with the soles filled in and the rest zero."""
+        vertices, counts = padded_vertices(soles)
+        feet, widest = vertices.shape[:2]
+        edges = np.zeros((feet, widest, 3))
+        for k, sole in enumerate(soles):
+            edges[k, : counts[k]] = edge_lines(sole.vertices)
+        return cls(
+            G=np.zeros((6 * feet, 6 * feet)),
+            w_free=np.zeros(6 * feet),
+            w_before=np.zeros(6 * feet),
+            rotation=np.tile(np.eye(3), (feet, 1, 1)),
+            position=np.zeros((feet, 3)),
+            offsets=np.zeros((feet, widest, 3)),
+            vertices=vertices,
+            n_vertices=counts,
+            edges=edges,
+            mu_static=np.array([sole.friction_static for sole in soles]),
+            mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -43,8 +75,10 @@ class ContactResult:
     Attributes:
         impulse: (K, 6) impulse of the ground on each foot at the sole origin, ground axes: linear [N.s], angular
             [N.m.s].
-        wrench: (K, 6) the same over the step, in the sole frame: force [N], torque [N.m]. An impact counts as force
-            over the step.
+        impact: (K, 6) the part of it that changed velocities at once, because a vertex touched down in this step; the
+            rest, over h, is the finite force.
+        wrench: (K, 6) the whole impulse over the step, in the sole frame: force [N], torque [N.m]. An impact counts
+            as force over the step.
         cop: (K, 2) centre of pressure in the sole frame [m], NaN without normal force.
         cop_margin: (K,) distance of the CoP to the nearest edge of the sole [m], positive inside, NaN without normal
             force.
@@ -52,11 +86,11 @@ class ContactResult:
         mode: (K,) contact mode (contact/modes.py).
         clamped: (K,) the same as bits, bit i for vertex i (the first 63).
         sliding: (K,) whether friction is dynamic.
-        state_changes: Changes of mode or of friction state since reset, over all feet.
-        unresolved: Steps since reset that ended without a violation-free state.
+        counters: (4,) see the properties.
     """
 
     impulse: Array
+    impact: Array
     wrench: Array
     cop: Array
     cop_margin: Array
@@ -64,14 +98,34 @@ class ContactResult:
     mode: Integers
     clamped: Integers
     sliding: NDArray[np.bool_]
-    state_changes: int = 0
-    unresolved: int = 0
+    counters: Integers = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
+
+    @property
+    def state_changes(self) -> int:
+        """Changes of mode or of friction state since reset, over all feet."""
+        return int(self.counters[0])
+
+    @property
+    def unresolved(self) -> int:
+        """Steps since reset that ended without a violation-free state."""
+        return int(self.counters[1])
+
+    @property
+    def candidates(self) -> int:
+        """Sets of modes that were solved for since reset, one or more a step."""
+        return int(self.counters[2])
+
+    @property
+    def steps(self) -> int:
+        """Physics steps since reset."""
+        return int(self.counters[3])
 
     @classmethod
     def empty(cls, n_feet: int) -> ContactResult:
         """Return the result of a robot in the air."""
         return cls(
             impulse=np.zeros((n_feet, 6)),
+            impact=np.zeros((n_feet, 6)),
             wrench=np.zeros((n_feet, 6)),
             cop=np.full((n_feet, 2), np.nan),
             cop_margin=np.full(n_feet, np.nan),
@@ -85,8 +139,9 @@ class ContactResult:
 class ContactModel(Protocol):
     """A contact model: from the projection of one step to impulses.
 
-    The table entry is a class whose constructor takes ``(soles: tuple[Sole, ...], params: Params, physics_dt:
-    float)``, with the dataclass of its parameters as the class attribute ``Params``.
+    The table entry is a class whose constructor takes ``(projection: Projection, params: Params, physics_dt: float)``,
+    with the dataclass of its parameters as the class attribute ``Params``. The projection is the one that every
+    :meth:`solve` gets, refilled.
     """
 
     result: ContactResult
@@ -115,3 +170,11 @@ def padded_vertices(soles: tuple[Sole, ...]) -> tuple[Array, Integers]:
     for k, sole in enumerate(soles):
         vertices[k, : counts[k]] = sole.vertices
     return vertices, counts
+
+
+def edge_lines(vertices: Array) -> Array:
+    """Return the edges (N, 3) of a counter-clockwise polygon (N, 2) as outward unit normal and offset [m]."""
+    along = np.roll(vertices, -1, axis=0) - vertices
+    length = np.maximum(np.hypot(along[:, 0], along[:, 1]), np.finfo(float).tiny)
+    normal = np.column_stack([along[:, 1], -along[:, 0]]) / length[:, None]
+    return np.column_stack([normal, np.einsum("ij,ij->i", normal, vertices)])

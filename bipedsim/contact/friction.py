@@ -10,10 +10,11 @@ With (f_t, tau / c) as one vector it is a cone again, and everything below treat
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bipedsim.contact.compiled import kernel
 
 
-@njit(cache=True)
+@kernel
 def torsion_radius(first: int, count: int, n: int, vertices, cop_x: float, cop_y: float) -> float:
     """Return c = sum w_i |p_i - CoP| [m] of the clamped vertices.
 
@@ -58,7 +59,7 @@ def torsion_radius(first: int, count: int, n: int, vertices, cop_x: float, cop_y
     return moment / total
 
 
-@njit(cache=True)
+@kernel
 def update_slip(fz: float, mu: float, radius: float, ux: float, uy: float, wz: float, rho: float, slip) -> float:
     """Turn ``slip`` (3,) towards the velocity of the CoP in place and return how far it moved.
 

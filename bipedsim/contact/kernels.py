@@ -1,229 +1,254 @@
-"""The compiled inner loops: projection of the dynamics on the feet, dense solves, the step back to joint space.
+"""The compiled inner loops between joint space and the feet: one projection per step, and the way back.
 
 The mass matrix is factored as M = L^T L along the kinematic tree (Featherstone, "Efficient factorization of the
 joint-space inertia matrix for branched kinematic trees", IJRR 2005): row i of L has entries only at the ancestors of
 i, so that L^-T J^T of a foot touches its own leg and the base alone.
 
-pinocchio's matrices are column-major: ``M_rows`` is data.M.T, so that M_rows[k, i] with i an ancestor of k is the
-triangle that crba fills.
+Rows are packed by depth: entry p of row i belongs to its p-th ancestor from the root, itself last. The ancestors of
+an ancestor are a prefix of that list, so that every inner loop runs over neighbours in memory.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import Projection
+from bipedsim.contact.compiled import kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# No joint or base of a biped moves this fast [m/s, rad/s]; beyond it the step has left the physics.
+SPEED_LIMIT = 1e4
 
 
-@njit(cache=True)
-def factor(M_rows, damping, h, parent, L):
-    """Factor M + h diag(damping) = L^T L into ``L`` (nv, nv); entries outside the tree's pattern are not touched."""
-    nv = L.shape[0]
+class Tree(NamedTuple):
+    """The joint side of a step: what pinocchio fills, what the robot is, and work arrays.
+
+    nv velocities, D the longest chain of them, K feet, P patches of ground.
+
+    Attributes:
+        M_rows: (nv, nv) data.M.T: M_rows[k, i] with i an ancestor of k is the triangle that crba fills.
+        nle: (nv,) Coriolis, centrifugal and gravity terms [N.m].
+        J_rows: (nv, 6) data.J.T, joint Jacobian columns in the world, linear first.
+        poses: (joints, 12) data.oMi: rotation, column after column, then translation.
+        ancestors: (nv, D) velocity indices from the root to each one, itself last.
+        depth: (nv,) how many of the D are used.
+        damping: (nv,) viscous friction [N.m.s/rad].
+        actuated: (nu,) velocity index of each actuated joint.
+        h: Step [s].
+        foot_joint: (K,) joint that carries each foot. leaf: (K,) its last velocity index.
+        common: (K, K) number of ancestors that two feet share.
+        sole_axes, sole_origin: (K, 3, 3), (K, 3) sole frame in that joint.
+        ground_axes, ground_origin: (K, 3, 3) axes of the ground under each foot as columns and (K, 3) a point of it,
+            in the world.
+        push: (nv,) generalised force besides the joint torques.
+        L: (nv, D) factor. inverse: (nv,) 1 / diagonal of L. z: (nv,) L^-T h (tau - nle - D v). x: (nv,) work.
+        Y: (K, D, 6) L^-T J^T of each foot, along its chain.
+        v_before: (nv,) velocity before the step. step: (nv,) h v+, for the integration.
+    """
+
+    M_rows: Array
+    nle: Array
+    J_rows: Array
+    poses: Array
+    ancestors: Integers
+    depth: Integers
+    damping: Array
+    actuated: Integers
+    h: float
+    foot_joint: Integers
+    leaf: Integers
+    common: Integers
+    sole_axes: Array
+    sole_origin: Array
+    ground_axes: Array
+    ground_origin: Array
+    push: Array
+    L: Array
+    inverse: Array
+    z: Array
+    x: Array
+    Y: Array
+    v_before: Array
+    step: Array
+
+
+@kernel
+def factor(M_rows, damping, h, ancestors, depth, L, inverse):
+    """Factor M + h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
+    nv = depth.shape[0]
     for k in range(nv):
-        i = k
-        while i >= 0:
-            L[k, i] = M_rows[k, i]
-            i = parent[i]
-        L[k, k] += h * damping[k]
+        last = depth[k] - 1
+        for p in range(last + 1):
+            L[k, p] = M_rows[k, ancestors[k, p]]
+        L[k, last] += h * damping[k]
     for k in range(nv - 1, -1, -1):
-        L[k, k] = np.sqrt(L[k, k])
-        i = parent[k]
-        while i >= 0:
-            L[k, i] /= L[k, k]
-            i = parent[i]
-        i = parent[k]
-        while i >= 0:
-            j = i
-            while j >= 0:
-                L[i, j] -= L[k, i] * L[k, j]
-                j = parent[j]
-            i = parent[i]
+        last = depth[k] - 1
+        root = np.sqrt(L[k, last])
+        scale = 1.0 / root
+        L[k, last] = root
+        inverse[k] = scale
+        for p in range(last):
+            L[k, p] *= scale
+        for p in range(last - 1, -1, -1):
+            i = ancestors[k, p]
+            a = L[k, p]
+            for q in range(p + 1):
+                L[i, q] -= a * L[k, q]
 
 
-@njit(cache=True)
-def project(
-    M_rows, nle, J_rows, rotations, translations, placement_R, placement_p, leaf, vertices, n_vertices,
-    ground_R, ground_p, parent, damping, h, v, tau, L, Y, z, J, G, w_free, R, offsets, position,
-):  # fmt: skip
-    """Project one step of the dynamics on the feet.
+@kernel
+def place_foot(k, t: Tree, p: Projection):
+    """Fill rotation, position and offsets of foot ``k``; return its origin in the world [m]."""
+    pose = t.poses[t.foot_joint[k]]
+    c0 = pose[9]
+    c1 = pose[10]
+    c2 = pose[11]
+    for a in range(3):
+        c0 += pose[3 * a] * t.sole_origin[k, a]
+        c1 += pose[3 * a + 1] * t.sole_origin[k, a]
+        c2 += pose[3 * a + 2] * t.sole_origin[k, a]
+    Rg = t.ground_axes[k]
+    for b in range(3):
+        x = 0.0
+        y = 0.0
+        z = 0.0
+        for a in range(3):
+            x += pose[3 * a] * t.sole_axes[k, a, b]
+            y += pose[3 * a + 1] * t.sole_axes[k, a, b]
+            z += pose[3 * a + 2] * t.sole_axes[k, a, b]
+        for a in range(3):
+            p.rotation[k, a, b] = Rg[0, a] * x + Rg[1, a] * y + Rg[2, a] * z
+    d0 = c0 - t.ground_origin[k, 0]
+    d1 = c1 - t.ground_origin[k, 1]
+    d2 = c2 - t.ground_origin[k, 2]
+    R = p.rotation
+    for a in range(3):
+        p.position[k, a] = Rg[0, a] * d0 + Rg[1, a] * d1 + Rg[2, a] * d2
+        for i in range(p.n_vertices[k]):
+            p.offsets[k, i, a] = R[k, a, 0] * p.vertices[k, i, 0] + R[k, a, 1] * p.vertices[k, i, 1]
+    return c0, c1, c2
+
+
+@kernel
+def project(t: Tree, p: Projection, v, tau_joint) -> bool:
+    """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
+
+    Returns False, with nothing done, where a torque is not finite.
 
     Args:
-        M_rows: (nv, nv) data.M.T. nle: (nv,) Coriolis, centrifugal and gravity terms [N.m].
-        J_rows: (nv, 6) data.J.T, joint Jacobian columns in the world frame, linear first.
-        rotations, translations: Per foot, transposed rotation (3, 3) and translation (3,) of its joint in the world.
-        placement_R, placement_p: (K, 3, 3), (K, 3) sole frame in that joint.
-        leaf: (K,) last velocity index of each foot's chain.
-        vertices, n_vertices: (K, N, 2) sole polygons in the sole frame [m], and how many of the N each foot uses.
-        ground_R, ground_p: (3, 3) ground axes as columns and (3,) a point of the ground, in the world.
-        parent, damping, h: (nv,) parent velocity index, (nv,) viscous damping [N.m.s/rad], step [s].
-        v, tau: (nv,) velocity and generalised force.
-
-    Fills:
-        L: factor. Y: (6K, nv) rows L^-T J^T. z: (nv,) L^-T h (tau - nle - D v). J: (6K, nv) velocities (u, w) at the
-            sole origins in ground axes.
-        G: (6K, 6K) Delassus matrix. w_free: (6K,) velocities without contact. R: (K, 3, 3) sole axes in ground axes.
-        offsets: (K, N, 3) vertices relative to the sole origin, ground axes. position: (K, 3) sole origins in ground
-            axes [m].
+        t, p: See :class:`Tree` and :class:`Projection`.
+        v: (nv,) velocity. tau_joint: (nu,) torques of the actuated joints [N.m].
     """
+    for j in range(tau_joint.shape[0]):
+        if not np.isfinite(tau_joint[j]):
+            return False
     nv = v.shape[0]
-    feet = leaf.shape[0]
-    factor(M_rows, damping, h, parent, L)
+    feet = t.leaf.shape[0]
+    L = t.L
+    factor(t.M_rows, t.damping, t.h, t.ancestors, t.depth, L, t.inverse)
+    z = t.z
     for i in range(nv):
-        z[i] = h * (tau[i] - nle[i] - damping[i] * v[i])
+        z[i] = t.h * (t.push[i] - t.nle[i] - t.damping[i] * v[i])
+    for j in range(tau_joint.shape[0]):
+        z[t.actuated[j]] += t.h * tau_joint[j]
     for i in range(nv - 1, -1, -1):
-        z[i] /= L[i, i]
-        j = parent[i]
-        while j >= 0:
-            z[j] -= L[i, j] * z[i]
-            j = parent[j]
+        last = t.depth[i] - 1
+        a = z[i] * t.inverse[i]
+        z[i] = a
+        for d in range(last):
+            z[t.ancestors[i, d]] -= L[i, d] * a
 
     for k in range(feet):
-        Rj = rotations[k]
-        tj = translations[k]
-        c0 = tj[0]
-        c1 = tj[1]
-        c2 = tj[2]
-        for a in range(3):
-            # rotations hold transposed views: Rj[a, 0] is the world x of joint axis a.
-            c0 += Rj[a, 0] * placement_p[k, a]
-            c1 += Rj[a, 1] * placement_p[k, a]
-            c2 += Rj[a, 2] * placement_p[k, a]
-        for a in range(3):
-            position[k, a] = (
-                ground_R[0, a] * (c0 - ground_p[0])
-                + ground_R[1, a] * (c1 - ground_p[1])
-                + ground_R[2, a] * (c2 - ground_p[2])
-            )
-            for b in range(3):
-                total = 0.0
-                for x in range(3):
-                    world = 0.0
-                    for y in range(3):
-                        world += Rj[y, x] * placement_R[k, y, b]
-                    total += ground_R[x, a] * world
-                R[k, a, b] = total
-        for i in range(n_vertices[k]):
-            for a in range(3):
-                offsets[k, i, a] = R[k, a, 0] * vertices[k, i, 0] + R[k, a, 1] * vertices[k, i, 1]
-
+        c0, c1, c2 = place_foot(k, t, p)
+        Rg = t.ground_axes[k]
+        Y = t.Y[k]
+        chain = t.ancestors[t.leaf[k]]
+        length = t.depth[t.leaf[k]]
         row = 6 * k
-        i = leaf[k]
-        while i >= 0:
-            wx = J_rows[i, 3]
-            wy = J_rows[i, 4]
-            wz = J_rows[i, 5]
-            ux = J_rows[i, 0] + wy * c2 - wz * c1
-            uy = J_rows[i, 1] + wz * c0 - wx * c2
-            uz = J_rows[i, 2] + wx * c1 - wy * c0
-            for a in range(3):
-                J[row + a, i] = ground_R[0, a] * ux + ground_R[1, a] * uy + ground_R[2, a] * uz
-                J[row + 3 + a, i] = ground_R[0, a] * wx + ground_R[1, a] * wy + ground_R[2, a] * wz
-            i = parent[i]
         for r in range(row, row + 6):
-            i = leaf[k]
-            while i >= 0:
-                Y[r, i] = J[r, i]
-                i = parent[i]
-            i = leaf[k]
-            while i >= 0:
-                Y[r, i] /= L[i, i]
-                y = Y[r, i]
-                j = parent[i]
-                while j >= 0:
-                    Y[r, j] -= L[i, j] * y
-                    j = parent[j]
-                i = parent[i]
-            total = 0.0
-            i = leaf[k]
-            while i >= 0:
-                total += J[r, i] * v[i] + Y[r, i] * z[i]
-                i = parent[i]
-            w_free[r] = total
+            p.w_before[r] = 0.0
+        for d in range(length):
+            i = chain[d]
+            wx = t.J_rows[i, 3]
+            wy = t.J_rows[i, 4]
+            wz = t.J_rows[i, 5]
+            ux = t.J_rows[i, 0] + wy * c2 - wz * c1
+            uy = t.J_rows[i, 1] + wz * c0 - wx * c2
+            uz = t.J_rows[i, 2] + wx * c1 - wy * c0
+            for a in range(3):
+                u = Rg[0, a] * ux + Rg[1, a] * uy + Rg[2, a] * uz
+                w = Rg[0, a] * wx + Rg[1, a] * wy + Rg[2, a] * wz
+                Y[d, a] = u
+                Y[d, 3 + a] = w
+                p.w_before[row + a] += u * v[i]
+                p.w_before[row + 3 + a] += w * v[i]
+        for r in range(6):
+            p.w_free[row + r] = p.w_before[row + r]
+        for d in range(length - 1, -1, -1):
+            i = chain[d]
+            for r in range(6):
+                Y[d, r] *= t.inverse[i]
+                p.w_free[row + r] += Y[d, r] * z[i]
+            for e in range(d):
+                a = L[i, e]
+                for r in range(6):
+                    Y[e, r] -= a * Y[d, r]
 
-    # Entries of Y outside a foot's chain are zero from the start: the common chain is all that contributes.
     for k in range(feet):
-        for r in range(6 * k, 6 * k + 6):
-            for s in range(r + 1):
-                total = 0.0
-                i = leaf[k]
-                while i >= 0:
-                    total += Y[r, i] * Y[s, i]
-                    i = parent[i]
-                G[r, s] = total
-                G[s, r] = total
+        for m in range(k + 1):
+            for r in range(6):
+                for s in range(6):
+                    total = 0.0
+                    for d in range(t.common[k, m]):
+                        total += t.Y[k, d, r] * t.Y[m, d, s]
+                    p.G[6 * k + r, 6 * m + s] = total
+                    p.G[6 * m + s, 6 * k + r] = total
+    return True
 
 
-@njit(cache=True)
-def advance(L, Y, z, parent, leaf, v, impulse, x, v_next):
-    """Fill ``v_next`` (nv,) = v + L^-1 (z + Y^T impulse); return its largest magnitude, NaN if any entry is not finite.
+@kernel
+def advance(t: Tree, impulse, v) -> float:
+    """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
+
+    Where an entry would not be finite, v stays as it is and NaN is returned; so it does where one reaches
+    ``SPEED_LIMIT``. Fills ``v_before`` and ``step``.
 
     Args:
-        impulse: (6K,) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
-        x: (nv,) work array.
+        t: See :class:`Tree`.
+        impulse: (K, 6) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
+        v: (nv,).
     """
     nv = v.shape[0]
+    x = t.x
     for i in range(nv):
-        x[i] = z[i]
-    for k in range(leaf.shape[0]):
-        i = leaf[k]
-        while i >= 0:
-            for r in range(6 * k, 6 * k + 6):
-                x[i] += Y[r, i] * impulse[r]
-            i = parent[i]
+        x[i] = t.z[i]
+    for k in range(t.leaf.shape[0]):
+        leaf = t.leaf[k]
+        for d in range(t.depth[leaf]):
+            total = 0.0
+            for r in range(6):
+                total += t.Y[k, d, r] * impulse[k, r]
+            x[t.ancestors[leaf, d]] += total
     largest = 0.0
     for i in range(nv):
         total = x[i]
-        j = parent[i]
-        while j >= 0:
-            total -= L[i, j] * x[j]
-            j = parent[j]
-        x[i] = total / L[i, i]
-        v_next[i] = v[i] + x[i]
-        if not np.isfinite(v_next[i]):
-            largest = np.nan
-        elif abs(v_next[i]) > largest:
-            largest = abs(v_next[i])
+        for d in range(t.depth[i] - 1):
+            total -= t.L[i, d] * x[t.ancestors[i, d]]
+        x[i] = total * t.inverse[i]
+        speed = abs(v[i] + x[i])
+        if not np.isfinite(speed):
+            return np.nan
+        if speed > largest:
+            largest = speed
+    if largest >= SPEED_LIMIT:
+        return largest
+    for i in range(nv):
+        t.v_before[i] = v[i]
+        v[i] += x[i]
+        t.step[i] = t.h * v[i]
     return largest
-
-
-@njit(cache=True)
-def solve_dense(A, b, n, x, rows, columns):
-    """Solve A x = b of size ``n`` by elimination with complete pivoting; A and b are overwritten.
-
-    Rows that depend on the others (a straight knee, a foot that a short chain cannot move) get no multiplier.
-    """
-    largest = 0.0
-    for i in range(n):
-        columns[i] = i
-        rows[i] = i
-        x[i] = 0.0
-        for j in range(n):
-            largest = max(largest, abs(A[i, j]))
-    rank = n
-    for k in range(n):
-        pivot = 0.0
-        p = k
-        q = k
-        for i in range(k, n):
-            for j in range(k, n):
-                if abs(A[rows[i], columns[j]]) > pivot:
-                    pivot = abs(A[rows[i], columns[j]])
-                    p = i
-                    q = j
-        if pivot <= 1e-13 * largest:
-            rank = k
-            break
-        rows[k], rows[p] = rows[p], rows[k]
-        columns[k], columns[q] = columns[q], columns[k]
-        pivot = A[rows[k], columns[k]]
-        for i in range(k + 1, n):
-            f = A[rows[i], columns[k]] / pivot
-            if f != 0.0:
-                for j in range(k + 1, n):
-                    A[rows[i], columns[j]] -= f * A[rows[k], columns[j]]
-                b[rows[i]] -= f * b[rows[k]]
-    for k in range(rank - 1, -1, -1):
-        total = b[rows[k]]
-        for j in range(k + 1, rank):
-            total -= A[rows[k], columns[j]] * x[columns[j]]
-        x[columns[k]] = total / A[rows[k], columns[k]]
-    return rank

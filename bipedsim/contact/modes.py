@@ -9,8 +9,9 @@ The compiled functions work on one foot at a time, in ground axes (t1, t2, n) ab
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bipedsim.contact.compiled import kernel
 
 NONE = 0
 
@@ -52,7 +53,7 @@ def mode_name(mode: int, sliding: bool, n_vertices: int) -> str:
     return f"edge {i}-{(i + 1) % n_vertices} {friction}"
 
 
-@njit(cache=True)
+@kernel
 def clamped_range(mode: int, n: int) -> tuple[int, int]:
     """Return (first vertex, number of vertices) that ``mode`` clamps; vertices follow each other modulo ``n``."""
     if mode == 0:
@@ -64,7 +65,7 @@ def clamped_range(mode: int, n: int) -> tuple[int, int]:
     return mode - 1 - n, 2
 
 
-@njit(cache=True)
+@kernel
 def target_height_velocity(z: float, h: float, gamma: float) -> float:
     """Return the normal velocity wanted of a clamped vertex at height ``z``.
 
@@ -74,7 +75,7 @@ def target_height_velocity(z: float, h: float, gamma: float) -> float:
     return -gamma * z / h if z < 0.0 else -z / h
 
 
-@njit(cache=True)
+@kernel
 def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h, gamma, T, F, b, r_vj):
     """Fill the selection matrices of one foot and return the number of constrained rows m (Table I of moraud2008).
 
@@ -93,21 +94,26 @@ def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h,
         b: (6,) out, first m: wanted velocities.
         r_vj: (3,) out: the virtual joint, mean of the clamped vertices, relative to the sole origin.
 
+    A sticking face holds all six velocities: T and F are then the identity, at the sole origin, and are not written.
+
     While sliding, f_t = -mu f_z (s_x, s_y), and the torque about the normal is that of this force acting at the CoP,
     plus -mu c f_z s_3: all linear in the multipliers, so the coupling of friction and normal force is exact.
     """
     first, count = clamped_range(mode, n)
     r_vj[:] = 0.0
+    if count == 0:
+        return 0
     mean_b = 0.0
     err_x = 0.0
     err_y = 0.0
+    share = 1.0 / count
     for k in range(count):
         i = (first + k) % n
         for j in range(3):
-            r_vj[j] += offsets[i, j] / count
-        mean_b += target_height_velocity(heights[i], h, gamma) / count
-        err_x += errors[i, 0] / count
-        err_y += errors[i, 1] / count
+            r_vj[j] += offsets[i, j] * share
+        mean_b += target_height_velocity(heights[i], h, gamma) * share
+        err_x += errors[i, 0] * share
+        err_y += errors[i, 1] * share
 
     # Fits of the clamped vertices' wanted velocities by one rigid motion (least squares).
     sxx = 0.0
@@ -116,23 +122,39 @@ def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h,
     sxb = 0.0
     syb = 0.0
     turn = 0.0
-    for k in range(count):
-        i = (first + k) % n
-        x = offsets[i, 0] - r_vj[0]
-        y = offsets[i, 1] - r_vj[1]
-        db = target_height_velocity(heights[i], h, gamma) - mean_b
-        sxx += x * x
-        sxy += x * y
-        syy += y * y
-        sxb += x * db
-        syb += y * db
-        turn += x * (errors[i, 1] - err_y) - y * (errors[i, 0] - err_x)
+    if count > 1:
+        for k in range(count):
+            i = (first + k) % n
+            x = offsets[i, 0] - r_vj[0]
+            y = offsets[i, 1] - r_vj[1]
+            db = target_height_velocity(heights[i], h, gamma) - mean_b
+            sxx += x * x
+            sxy += x * y
+            syy += y * y
+            sxb += x * db
+            syb += y * db
+            turn += x * (errors[i, 1] - err_y) - y * (errors[i, 0] - err_x)
+
+    tilt_x = 0.0
+    tilt_y = 0.0
+    if count > 2:
+        # v_z = w_x y - w_y x
+        scale = 1.0 / (sxx * syy - sxy * sxy)
+        tilt_x = (sxx * syb - sxy * sxb) * scale
+        tilt_y = -(syy * sxb - sxy * syb) * scale
+        if not sliding:
+            wz = -gamma * turn / (sxx + syy) / h
+            b[0] = -gamma * err_x / h - tilt_y * r_vj[2] + wz * r_vj[1]
+            b[1] = -gamma * err_y / h - wz * r_vj[0] + tilt_x * r_vj[2]
+            b[2] = mean_b - tilt_x * r_vj[1] + tilt_y * r_vj[0]
+            b[3] = tilt_x
+            b[4] = tilt_y
+            b[5] = wz
+            return 6
 
     T[:, :] = 0.0
     F[:, :] = 0.0
     m = 0
-    if count == 0:
-        return m
     # Rows at the virtual joint: u + w x r for translations.
     if not sliding:
         T[0, 0] = 1.0
@@ -167,12 +189,10 @@ def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h,
         b[m] = -(b_j - b_i) / length
         m += 1
     elif count > 2:
-        det = sxx * syy - sxy * sxy
-        # v_z = w_x y - w_y x
         T[m, 3] = 1.0
-        b[m] = (sxx * syb - sxy * sxb) / det
+        b[m] = tilt_x
         T[m + 1, 4] = 1.0
-        b[m + 1] = -(syy * sxb - sxy * syb) / det
+        b[m + 1] = tilt_y
         m += 2
     if not sliding:
         if count > 1:

@@ -1,0 +1,92 @@
+"""Small dense solves, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bipedsim.contact.compiled import kernel
+
+# A pivot this small beside the largest diagonal entry is rounding: the row depends on the others.
+RANK_TOLERANCE = 1e-13
+
+
+@kernel
+def solve_cholesky(A, b, n, L, x) -> bool:
+    """Solve the symmetric positive definite A x = b of size ``n``; return False, x undefined, if A has not full rank.
+
+    Args:
+        A, b: (>= n, >= n), (>= n,), untouched; only the lower triangle of A is read.
+        L: (>= n, >= n) work array.
+        x: (>= n,) out.
+    """
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, A[i, i])
+    floor = RANK_TOLERANCE * largest
+    for i in range(n):
+        y = b[i]
+        for j in range(i):
+            total = A[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            total *= L[j, j]
+            L[i, j] = total
+            y -= total * x[j]
+        total = A[i, i]
+        for k in range(i):
+            total -= L[i, k] * L[i, k]
+        if not total > floor:
+            return False
+        # The diagonal holds the inverse: divisions are slow.
+        L[i, i] = 1.0 / np.sqrt(total)
+        x[i] = y * L[i, i]
+    for i in range(n - 1, -1, -1):
+        y = x[i] * L[i, i]
+        x[i] = y
+        for j in range(i):
+            x[j] -= L[i, j] * y
+    return True
+
+
+@kernel
+def solve_dense(A, b, n, x, rows, columns):
+    """Solve A x = b of size ``n`` by elimination with complete pivoting; return the rank. A and b are overwritten.
+
+    Rows that depend on the others (a straight knee, a foot that a short chain cannot move) get no multiplier.
+    """
+    largest = 0.0
+    for i in range(n):
+        columns[i] = i
+        rows[i] = i
+        x[i] = 0.0
+        for j in range(n):
+            largest = max(largest, abs(A[i, j]))
+    rank = n
+    for k in range(n):
+        pivot = 0.0
+        p = k
+        q = k
+        for i in range(k, n):
+            for j in range(k, n):
+                if abs(A[rows[i], columns[j]]) > pivot:
+                    pivot = abs(A[rows[i], columns[j]])
+                    p = i
+                    q = j
+        if pivot <= RANK_TOLERANCE * largest:
+            rank = k
+            break
+        rows[k], rows[p] = rows[p], rows[k]
+        columns[k], columns[q] = columns[q], columns[k]
+        pivot = A[rows[k], columns[k]]
+        for i in range(k + 1, n):
+            f = A[rows[i], columns[k]] / pivot
+            if f != 0.0:
+                for j in range(k + 1, n):
+                    A[rows[i], columns[j]] -= f * A[rows[k], columns[j]]
+                b[rows[i]] -= f * b[rows[k]]
+    for k in range(rank - 1, -1, -1):
+        total = b[rows[k]]
+        for j in range(k + 1, rank):
+            total -= A[rows[k], columns[j]] * x[columns[j]]
+        x[columns[k]] = total / A[rows[k], columns[k]]
+    return rank
