@@ -14,6 +14,7 @@ import yaml
 from bipedsim import __version__
 from bipedsim.errors import BipedSimError, ConfigError
 
+EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
@@ -217,6 +218,39 @@ def _robots(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_reproduce(commands: Any) -> None:
+    from bipedsim.reproduce import PAPERS
+
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="repeat the experiments of a paper: figures it must meet, and pictures",
+        description="Repeat the experiments of a paper and print what was measured beside what it must be. Returns 1 if "
+        "a figure is missed. docs/reproduce.md says what each case shows.",
+    )
+    reproduce.add_argument("paper", help=", ".join(PAPERS))
+    reproduce.add_argument("case", nargs="*", help="which cases, such as fig6 (default: all)")
+    reproduce.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="where pictures go (default: runs/reproduce/PAPER)"
+    )
+    reproduce.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    reproduce.set_defaults(function=_reproduce)
+
+
+def _reproduce(args: argparse.Namespace) -> int:
+    from bipedsim.reproduce import get_paper
+    from bipedsim.reproduce.common import reproduce
+
+    output = args.output or Path("runs", "reproduce", args.paper)
+    progress = not args.json and sys.stderr.isatty()
+    result = reproduce(get_paper(args.paper), args.case, output, progress, quiet=args.json)
+    if args.json:
+        print(json.dumps(result, indent=2))
+    elif not result["ok"]:
+        missed = ", ".join(name for name, case in result["cases"].items() if not case["ok"])
+        print(f"bipedsim reproduce: figures missed in {missed}", file=sys.stderr)
+    return 0 if result["ok"] else EXIT_FAILED
+
+
 def _add_warmup(commands: Any) -> None:
     warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
     warmup.set_defaults(function=_warmup)
@@ -242,13 +276,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"bipedsim {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run, _add_up, _add_plot, _add_export, _add_robots, _add_warmup):
+    for add in (_add_run, _add_up, _add_plot, _add_export, _add_robots, _add_reproduce, _add_warmup):
         add(commands)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 2 wrong input, 130 interrupted."""
+    """Run the command line and return its exit code: 0 done, 1 figures missed, 2 wrong input, 130 interrupted."""
     args = make_parser().parse_args(argv)
     try:
         return int(args.function(args))

@@ -31,7 +31,7 @@ LIMIT_COLOUR = "#B00020"
 FACE_COLOUR = "#59B88E"
 MAX_OUTLINES = 30
 
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
@@ -71,7 +71,7 @@ def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutof
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         height = _heights(recording, panels)
         figure = Figure(figsize=(12.5, sum(height.values()) + 0.7), layout="constrained")
         FigureCanvasAgg(figure)
