@@ -224,8 +224,8 @@ def _add_reproduce(commands: Any) -> None:
     reproduce = commands.add_parser(
         "reproduce",
         help="repeat the experiments of a paper: figures it must meet, and pictures",
-        description="Repeat the experiments of a paper and print what was measured beside what it must be. Returns 1 if "
-        "a figure is missed. docs/reproduce.md says what each case shows.",
+        description="Repeat the experiments of a paper and print what was measured beside what it must be. Returns 1 "
+        "if a figure is missed. docs/reproduce.md says what each case shows.",
     )
     reproduce.add_argument("paper", help=", ".join(PAPERS))
     reproduce.add_argument("case", nargs="*", help="which cases, such as fig6 (default: all)")
@@ -268,6 +268,18 @@ def _warmup(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_bench(commands: Any) -> None:
+    from bipedsim.bench import command
+
+    bench = commands.add_parser(
+        "bench",
+        help="compare step time, creep and rest forces with other engines",
+        description="Measure step time, stiction and accuracy of our contact models and of the other engines that are "
+        "installed, alternately, on one core.",
+    )
+    command.add_arguments(bench)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
@@ -276,7 +288,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"bipedsim {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run, _add_up, _add_plot, _add_export, _add_robots, _add_reproduce, _add_warmup):
+    for add in (_add_run, _add_up, _add_plot, _add_export, _add_robots, _add_reproduce, _add_bench, _add_warmup):
         add(commands)
     return parser
 

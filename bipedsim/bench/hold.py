@@ -1,0 +1,56 @@
+"""The controller that every engine runs under: it holds the nominal posture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.robot import Robot, inverse_inertia
+
+Array = NDArray[np.float64]
+
+DAMPING = 0.25
+"""Largest eigenvalue of dt M^-1 Kd; an explicit damper diverges at 2."""
+STIFFNESS = 50.0
+"""kp / kd [1/s]."""
+
+
+class Hold:
+    """Static torques of the nominal posture plus a PD around it, evaluated outside the engine.
+
+    Args:
+        robot: The robot.
+        dt: Period [s].
+    """
+
+    def __init__(self, robot: Robot, dt: float) -> None:
+        inverse = inverse_inertia(robot)
+        together = float(np.abs(np.linalg.eigvals(inverse / np.diag(inverse))).max())
+        self._kd = DAMPING / (np.diag(inverse) * dt * together)
+        self._kp = STIFFNESS * self._kd
+        self._robot = robot
+        self._static = standing_torque(robot)
+
+    def torque(self, q: Array, v: Array) -> Array:
+        """Return the joint torques (nu,) [N.m] at q (nq,), v (nv,)."""
+        robot = self._robot
+        error = robot.posture - q[robot.idx_q]
+        return np.asarray(self._static + self._kp * error - self._kd * v[robot.idx_v])
+
+
+def standing_torque(robot: Robot) -> Array:
+    """Return the joint torques (nu,) [N.m] that hold the nominal posture with the least contact wrenches."""
+    model = robot.model
+    data = model.createData()
+    gravity = pin.computeGeneralizedGravity(model, data, robot.q_nominal)
+    pin.computeJointJacobians(model, data, robot.q_nominal)
+    rows = []
+    for sole in robot.soles:
+        local = pin.getJointJacobian(model, data, sole.joint_id, pin.ReferenceFrame.LOCAL)
+        at_sole = sole.placement_joint_sole.inverse().action @ local
+        rotation = (data.oMi[sole.joint_id] * sole.placement_joint_sole).rotation
+        rows += [rotation @ at_sole[:3], rotation @ at_sole[3:]]
+    J = np.vstack(rows)
+    wrench = np.linalg.lstsq(J.T[:6], gravity[:6], rcond=None)[0]
+    return np.asarray((gravity - J.T @ wrench)[robot.idx_v])

@@ -1,0 +1,133 @@
+"""A report as table, file and picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
+    ("step us, min", lambda row: _number(row["step_us"]["min"], ".1f")),
+    ("median", lambda row: _number(row["step_us"]["median"], ".1f")),
+    ("/ MuJoCo", lambda row: _number(row.get("ratio_to_mujoco"), ".2f")),
+    ("creep um/s", lambda row: _number(row["creep_um_s"], ".2g") + ("" if row["inside_cone"] else " (slides)")),
+    ("creep um", lambda row: _number(row["creep_um"], ".2g")),
+    ("rest force error N", lambda row: _number(row["rest_force_error_N"], ".1e")),
+    ("penetration um", lambda row: _number(row["penetration_um"], ".2g")),
+)
+
+
+def _number(value: float | None, form: str) -> str:
+    if value is None:
+        return "-"
+    # Plain digits up to five of them: 3400 reads better than 3.4e+03.
+    text = format(value, form)
+    return format(float(text), ".0f") if "e+" in text and abs(value) < 1e6 else text
+
+
+def table(report: dict[str, Any]) -> str:
+    """Return the report as Markdown, one table per robot, readable in a terminal too."""
+    parameters = report["parameters"]
+    what = (
+        f"{parameters['blocks']} blocks of {parameters['steps']} standing steps of {1e3 * parameters['dt']:g} ms per "
+        f"engine, in alternation on one core; creep over {parameters['creep_seconds']:g} s under "
+        f"{parameters['push_force']:g} N sideways."
+    )
+    lines = [
+        what,
+        f"{report['machine']['cpu']}; " + ", ".join(f"{name} {text}" for name, text in report["versions"].items()),
+    ]
+    for robot, rows in report["robots"].items():
+        lines += ["", f"## {robot}", "", *_grid(["engine", *(name for name, _ in COLUMNS)], _cells(rows))]
+        notes = [f"- {row['label']}: {_status(row)}" for row in rows.values() if row["status"] != "ok" or row["note"]]
+        lines += ["", *notes] if notes else []
+    if report["scaling"]:
+        counts = list(next(iter(report["scaling"].values())))
+        cells = [
+            [f"bipedsim, {model}"]
+            + [f"{row['step_us']['min']:.1f}" for row in rows.values()]
+            + [f"{row['ratio_to_4']:.2f}" for row in list(rows.values())[1:]]
+            for model, rows in report["scaling"].items()
+        ]
+        head = ["step us, min", *(f"N = {n}" for n in counts), *(f"{n} / {counts[0]}" for n in counts[1:])]
+        lines += ["", "## Vertices per foot (biped14)", "", *_grid(head, cells)]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(rows: dict[str, Row]) -> list[list[str]]:
+    empty = [""] * (len(COLUMNS) - 1)
+    return [
+        [row["label"], *(column(row) for _, column in COLUMNS)]
+        if row["status"] == "ok"
+        else [row["label"], row["status"], *empty]
+        for row in rows.values()
+    ]
+
+
+def _status(row: Row) -> str:
+    return row["note"] if row["status"] == "ok" else f"{row['status']}: {row['note']}"
+
+
+def _grid(head: list[str], cells: list[list[str]]) -> list[str]:
+    widths = [max(len(line[i]) for line in [head, *cells]) for i in range(len(head))]
+
+    def line(texts: list[str]) -> str:
+        first, *others = texts
+        padded = [first.ljust(widths[0]), *(text.rjust(w) for text, w in zip(others, widths[1:], strict=True))]
+        return f"| {' | '.join(padded)} |"
+
+    rule = f"| {'-' * widths[0]} | {' | '.join('-' * (w - 1) + ':' for w in widths[1:])} |"
+    return [line(head), rule, *(line(row) for row in cells)]
+
+
+def write(report: dict[str, Any], folder: Path) -> list[Path]:
+    """Write report.json, table.md and plot.png into ``folder`` and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / "report.json", folder / "table.md", folder / "plot.png"]
+    paths[0].write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    paths[1].write_text(table(report), encoding="utf-8")
+    plot(report, paths[2])
+    return paths
+
+
+def plot(report: dict[str, Any], path: Path) -> None:
+    """Draw time per step and creep of every engine, one colour per robot."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    measured = {
+        robot: {name: row for name, row in rows.items() if row["status"] == "ok"}
+        for robot, rows in report["robots"].items()
+    }
+    labels = {name: row["label"] for rows in measured.values() for name, row in rows.items()}
+    names = list(labels)
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(12.0, 1.6 + 0.42 * max(len(names), 3)), sharey=True, layout="constrained"
+    )
+    height = 0.8 / max(len(measured), 1)
+    for k, (robot, rows) in enumerate(measured.items()):
+        where = [names.index(name) + (k - 0.5 * (len(measured) - 1)) * height for name in rows]
+        times = [row["step_us"]["min"] for row in rows.values()]
+        bars = left.barh(where, times, 0.9 * height, label=robot, color=f"C{k}")
+        left.bar_label(bars, fmt="%.1f", padding=2, fontsize=7)
+        # Bars have no place to start on a log axis: points.
+        creep = [max(row["creep_um_s"], 1e-7) for row in rows.values()]
+        right.scatter(creep, where, 28, color=f"C{k}", zorder=3)
+    left.set_xscale("log")
+    left.set_xlabel("time of a whole step [us], minimum over blocks")
+    left.set_yticks(range(len(names)), [labels[name] for name in names])
+    left.invert_yaxis()
+    left.legend(fontsize=8)
+    right.set_xscale("log")
+    right.set_xlabel(f"creep under {report['parameters']['push_force']:g} N sideways [um/s]")
+    for axes in (left, right):
+        axes.grid(axis="x", which="major", alpha=0.4)
+        axes.set_axisbelow(True)
+    figure.suptitle(f"Standing robots, h = {1e3 * report['parameters']['dt']:g} ms, one core", fontsize=11)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
