@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bipedsim.reproduce.common import Case, Paper
-from bipedsim.reproduce.moraud2008 import bend_and_jump, friction, hip_sway, squats, toe_fall
+from bipedsim.reproduce.moraud2008 import bend_and_jump, friction, hip_sway, priority, squats, toe_fall
 
 PAPER = Paper(
     "E. M. Moraud, J. G. Hale, G. Cheng: Constraint-based ground contact handling in humanoid robotics simulation. "
     "ICRA 2008 workshop on contact models for manipulation and locomotion",
     {
+        "fig4": Case("priority of the rules", priority.case),
         "fig6": Case("forward fall over the toes, with and without the CoP rule", toe_fall.case),
         "fig8": Case("time per step, exact against one-step, during bend-and-jump", bend_and_jump.case),
         "fig9": Case("hip sway of a full-size humanoid until one foot rests on its edge", hip_sway.case),

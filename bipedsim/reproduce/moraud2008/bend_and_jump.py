@@ -85,7 +85,7 @@ def measure(model: str, n: int, progress: bool = False) -> Cost:
     controller.reset(observation)
     dynamics.project(sim.q, sim.v, np.zeros(robot.nu))
     ticks = round(DURATION / sim.control_dt)
-    times = np.zeros((ticks, 2))
+    times: Array = np.zeros((ticks, 2))
     candidates = np.zeros(ticks, dtype=np.int64)
     air = np.zeros(ticks, dtype=np.bool_)
     before = sim.contact.candidates
@@ -103,7 +103,7 @@ def measure(model: str, n: int, progress: bool = False) -> Cost:
         times[tick] -= started
         before = sim.contact.candidates
         air[tick] = bool((sim.contact.mode == 0).all())
-    t = sim.control_dt * np.arange(1, ticks + 1)
+    t: Array = sim.control_dt * np.arange(1.0, ticks + 1.0)
     return Cost(t, times[:, 0], times[:, 1], candidates, air, sim.contact.unresolved)
 
 
