@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.contact import kernels
-from bipedsim.contact.base import ContactModel, Projection
+from bipedsim.contact.base import ContactModel, Projection, edge_lines
 from bipedsim.contact.compiled import box, entry
 from bipedsim.contact.exact import exact
+from bipedsim.contact.foothold import Foothold
 from bipedsim.contact.kernels import Tree
 from bipedsim.contact.one_step import one_step
 from bipedsim.contact.selection import Selection
@@ -27,18 +28,20 @@ _WORLD = pin.Convention.WORLD
 
 class _Projected(NamedTuple):
     tree: Tree
+    foothold: Foothold
     projection: Projection
 
 
 class _Selected(NamedTuple):
     tree: Tree
+    foothold: Foothold
     projection: Projection
     selection: Selection
 
 
 @entry
 def _project(step, v, tau_joint):
-    return kernels.project(step.arrays.tree, step.arrays.projection, v, tau_joint)
+    return kernels.project(step.arrays.tree, step.arrays.foothold, step.arrays.projection, v, tau_joint)
 
 
 @entry
@@ -52,7 +55,7 @@ def _selected_step(step, v, tau_joint):
     t = step.arrays.tree
     p = step.arrays.projection
     s = step.arrays.selection
-    if not kernels.project(t, p, v, tau_joint):
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
         return -1.0
     if s.candidates > 0:
         exact(p, s)
@@ -68,7 +71,7 @@ class Dynamics:
 
     Args:
         robot: The robot; its model carries the reflected inertia.
-        ground: The plane that the feet meet.
+        ground: What the feet meet.
         physics_dt: Step h [s].
 
     Attributes:
@@ -88,12 +91,13 @@ class Dynamics:
         if not soles:
             raise ConfigError(f"{robot.source}: the robot has no feet; give at least one under `feet`")
         pin.crba(self._model, self._data, pin.neutral(self._model), pin.Convention.WORLD)
-        self.projection = Projection.of_soles(soles)
-        self._tree = _tree(robot, self._data, ground, physics_dt)
+        self._foothold = Foothold.of_soles(soles, ground.arrays())
+        self.projection = Projection.of_soles(soles, len(self._foothold.spare))
+        self._tree = _tree(robot, self._data, physics_dt)
         self.push = self._tree.push
         self.v_before = self._tree.v_before
         self.displacement = self._tree.step
-        self._projected = box(_Projected(self._tree, self.projection))
+        self._projected = box(_Projected(self._tree, self._foothold, self.projection))
         self._selected = None
         self._selection: Selection | None = None
 
@@ -123,17 +127,50 @@ class Dynamics:
             return self.advance(v, contact.solve(self.projection).impulse)
         if contact.selection is not self._selection:
             self._selection = contact.selection
-            self._selected = box(_Selected(self._tree, self.projection, contact.selection))
+            self._selected = box(_Selected(self._tree, self._foothold, self.projection, contact.selection))
         pin.crba(self._model, self._data, q, _WORLD)
         pin.nonLinearEffects(self._model, self._data, q, v)
         return _selected_step(self._selected, v, tau_joint)  # type: ignore[no-any-return]
+
+    def reset(self) -> None:
+        """Forget what the feet stand on."""
+        feet = self._foothold
+        feet.patch[:] = -1
+        p = self.projection
+        p.n_vertices[:] = feet.n_soles
+        p.vertices[:, : feet.soles.shape[1]] = feet.soles
+        p.changed[:] = 0
+        for k, n in enumerate(feet.n_soles):
+            p.edges[k, :n] = edge_lines(feet.soles[k, :n])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of what the next step depends on besides q, v and the contact model."""
+        return {name: array.copy() for name, array in self._kept().items()}
+
+    def set_state(self, state: dict[str, NDArray[Any]]) -> None:
+        """Restore what :meth:`state` returned."""
+        for name, array in self._kept().items():
+            array[...] = state[name]
+
+    def _kept(self) -> dict[str, NDArray[Any]]:
+        f, p = self._foothold, self.projection
+        return {
+            "patch": f.patch,
+            "axes": f.axes,
+            "origin": f.origin,
+            "vertices": p.vertices,
+            "n_vertices": p.n_vertices,
+            "edges": p.edges,
+            "mu_static": p.mu_static,
+            "mu_dynamic": p.mu_dynamic,
+        }
 
     def _fill(self, q: Array, v: Array) -> None:
         pin.crba(self._model, self._data, q, _WORLD)
         pin.nonLinearEffects(self._model, self._data, q, v)
 
 
-def _tree(robot: Robot, data: pin.Data, ground: Ground, physics_dt: float) -> Tree:
+def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
     """Return the joint side of a step, with live views of ``data``."""
     model, soles = robot.model, robot.soles
     nv, feet = model.nv, len(soles)
@@ -156,10 +193,8 @@ def _tree(robot: Robot, data: pin.Data, ground: Ground, physics_dt: float) -> Tr
         foot_joint=np.array([sole.joint_id for sole in soles], dtype=np.int64),
         leaf=leaf,
         common=common,
-        sole_axes=np.array([sole.placement_joint_sole.rotation for sole in soles]),
-        sole_origin=np.array([sole.placement_joint_sole.translation for sole in soles]),
-        ground_axes=np.tile(ground.patches[0].rotation_world_patch, (feet, 1, 1)),
-        ground_origin=np.tile(ground.patches[0].point_world, (feet, 1)),
+        placement_R=np.array([sole.placement_joint_sole.rotation for sole in soles]),
+        placement_p=np.array([sole.placement_joint_sole.translation for sole in soles]),
         push=np.zeros(nv),
         L=np.zeros((nv, longest)),
         inverse=np.zeros(nv),

@@ -33,6 +33,7 @@ class Snapshot:
     observation: Observation
     push: tuple[int, Array, int] | None
     contact: dict[str, Any]
+    footing: dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,12 +139,15 @@ class Simulator:
         return self._contact.result
 
     def reset(self, q: Array | None = None, v: Array | None = None) -> Observation:
-        """Go back to t = 0, at the settled posture or at (q, v), and return the first observation.
+        """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
 
         Raises:
             ConfigError: ``q`` or ``v`` has the wrong size or is not finite.
         """
-        q = self._checked("q", self.robot.q_nominal if q is None else q, self._model.nq)
+        if q is None:
+            nominal = self.robot.q_nominal
+            q = self.ground.place(nominal) if self.robot.free_flyer else nominal
+        q = self._checked("q", q, self._model.nq)
         v = self._checked("v", np.zeros(self._model.nv) if v is None else v, self._model.nv)
         self.q = pin.normalize(self._model, q)
         self.v = v.copy()
@@ -152,6 +156,7 @@ class Simulator:
         self._dynamics.push[:] = 0.0
         self._diverged = ""
         self._contact.reset()
+        self._dynamics.reset()
         self._tau_joint[:] = 0.0
         return self._sensors.measure(0.0, self.q, self.v, np.zeros_like(self.v), self._tau_joint, self.contact)
 
@@ -237,7 +242,13 @@ class Simulator:
         """Return everything that the future depends on; :meth:`restore` repeats it bit by bit."""
         push = None if self._push is None else (self._push[0], self._push[1].copy(), self._push[2])
         return Snapshot(
-            self._steps, self.q.copy(), self.v.copy(), self._sensors.observation.copy(), push, self._contact.state()
+            self._steps,
+            self.q.copy(),
+            self.v.copy(),
+            self._sensors.observation.copy(),
+            push,
+            self._contact.state(),
+            self._dynamics.state(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
@@ -249,6 +260,7 @@ class Simulator:
         self._dynamics.push[:] = 0.0
         self._diverged = ""
         self._contact.set_state(snapshot.contact)
+        self._dynamics.set_state(snapshot.footing)
         return self._sensors.restore(self.q, snapshot.observation)
 
     def ground_truth(self) -> GroundTruth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -10,11 +11,12 @@ from physics_support import rectangle, regular_polygon
 from scipy.optimize import linprog
 
 from bipedsim.contact import rules
-from bipedsim.contact.base import ContactResult, Projection, edge_lines
+from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.friction import torsion_radius, update_slip
 from bipedsim.contact.modes import clamped_range, face_mode, mode_masks, n_modes
 from bipedsim.contact.rules import nearest_feature, nearest_mode
 from bipedsim.contact.selection import PUBLISHED, REVISED, THRESHOLDS, Selection
+from bipedsim.sole import Sole
 
 H, BAND = 1e-3, 1e-3
 FACE = face_mode(4)
@@ -26,22 +28,10 @@ TOLERANCE = 1e-9
 
 def one_foot(vertices: np.ndarray, fz: float, cop: tuple[float, float], kind: int) -> tuple[Projection, Selection]:
     """Return a level foot that carries ``fz`` [N.s] at ``cop``, as a candidate that has been solved for."""
-    n = len(vertices)
-    p = Projection(
-        G=np.eye(6),
-        w_free=np.zeros(6),
-        w_before=np.zeros(6),
-        rotation=np.eye(3)[None],
-        position=np.zeros((1, 3)),
-        offsets=np.column_stack([vertices, np.zeros(n)])[None],
-        vertices=vertices[None],
-        n_vertices=np.array([n]),
-        edges=edge_lines(vertices)[None],
-        mu_static=np.array([0.5]),
-        mu_dynamic=np.array([0.5]),
-    )
+    p = Projection.of_soles((Sole("sole", "sole", 0, pin.SE3.Identity(), vertices, 0.5, 0.5),))
+    p.offsets[0, :, :2] = vertices
     s = Selection.of_feet(
-        1, n, ContactResult.empty(1), h=H, gamma=0.2, threshold=BAND, tolerance=TOLERANCE, rules=kind
+        1, len(vertices), ContactResult.empty(1), h=H, gamma=0.2, threshold=BAND, tolerance=TOLERANCE, rules=kind
     )
     s.trial_impulse[0] = [0.0, 0.0, fz, cop[1] * fz, -cop[0] * fz, 0.0]
     s.trial_cop[0] = cop

@@ -27,10 +27,14 @@ class Projection(NamedTuple):
         rotation: (K, 3, 3) sole axes as columns, in ground axes.
         position: (K, 3) sole origins, ground axes [m].
         offsets: (K, N, 3) vertices relative to the sole origin, ground axes [m].
-        vertices: (K, N, 2) polygon that can carry load, in the sole frame [m], counter-clockwise.
-        n_vertices: (K,) how many of the N each foot has.
+        vertices: (K, N, 2) polygon that can carry load, in the sole frame [m], counter-clockwise: the sole, or the part
+            of it that is above the ground.
+        n_vertices: (K,) how many of the N each foot has; none where it is over nothing.
         edges: (K, N, 3) edge i as a line: outward unit normal and its offset, a x + b y - c = distance outside [m].
         mu_static, mu_dynamic: (K,) friction of each foot on the ground under it.
+        changed: (K,) 0 if what is under the foot is what it was in the last step, 1 if the polygon is another, 2 if the
+            plane is.
+        previous, n_previous: (K, N, 2), (K,) the polygon of the last step, where it is another.
     """
 
     G: Array
@@ -44,11 +48,14 @@ class Projection(NamedTuple):
     edges: Array
     mu_static: Array
     mu_dynamic: Array
+    changed: Integers
+    previous: Array
+    n_previous: Integers
 
     @classmethod
-    def of_soles(cls, soles: tuple[Sole, ...]) -> Projection:
-        """Return a projection with the soles filled in and the rest zero."""
-        vertices, counts = padded_vertices(soles)
+    def of_soles(cls, soles: tuple[Sole, ...], capacity: int = 1) -> Projection:
+        """Return a projection for polygons of at least ``capacity`` vertices, the soles filled in and the rest zero."""
+        vertices, counts = padded_vertices(soles, capacity)
         feet, widest = vertices.shape[:2]
         edges = np.zeros((feet, widest, 3))
         for k, sole in enumerate(soles):
@@ -65,6 +72,9 @@ class Projection(NamedTuple):
             edges=edges,
             mu_static=np.array([sole.friction_static for sole in soles]),
             mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
+            changed=np.zeros(feet, dtype=np.int64),
+            previous=np.zeros((feet, widest, 2)),
+            n_previous=np.zeros(feet, dtype=np.int64),
         )
 
 
@@ -163,10 +173,10 @@ class ContactModel(Protocol):
         ...
 
 
-def padded_vertices(soles: tuple[Sole, ...]) -> tuple[Array, Integers]:
-    """Return all sole polygons as one array (K, N, 2) [m], and the number of vertices of each (K,)."""
+def padded_vertices(soles: tuple[Sole, ...], capacity: int = 1) -> tuple[Array, Integers]:
+    """Return all sole polygons as one array (K, N, 2) [m], N >= ``capacity``, and how many vertices each has (K,)."""
     counts = np.array([len(sole.vertices) for sole in soles], dtype=np.int64)
-    vertices = np.zeros((len(soles), int(counts.max(initial=1)), 2))
+    vertices = np.zeros((len(soles), max(capacity, *counts), 2))
     for k, sole in enumerate(soles):
         vertices[k, : counts[k]] = sole.vertices
     return vertices, counts

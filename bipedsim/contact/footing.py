@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bipedsim.contact.compiled import kernel
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.polygons import (
     MERGE,
@@ -71,7 +71,7 @@ def make_work(ground: GroundArrays, n_max: int) -> FootingWork:
     )
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def choose_patch(R, p, vertices, n, present, ground, work):
     """Return the patch that a foot stands on or would meet first, -1 over nothing.
 
@@ -106,7 +106,7 @@ def choose_patch(R, p, vertices, n, present, ground, work):
     return _under_centre(R, p, vertices, n, present, plane, ground, work)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def _under_centre(R, p, vertices, n, present, plane, ground, work):
     """Return the patch of ``plane`` under the centre of the sole, or the nearest one that carries some of the sole."""
     x = 0.0
@@ -135,7 +135,7 @@ def _under_centre(R, p, vertices, n, present, plane, ground, work):
     return under if under >= 0 else nearest
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def patch_friction(mu_static, mu_dynamic, patch, ground):
     """Return (static, dynamic) friction of a foot on ``patch``: the patch's own, or the sole's where it has none."""
     if patch < 0 or np.isnan(ground.mu_static[patch]):
@@ -143,7 +143,7 @@ def patch_friction(mu_static, mu_dynamic, patch, ground):
     return ground.mu_static[patch], ground.mu_dynamic[patch]
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def support_polygon(R, p, vertices, n, patch, ground, work, out):
     """Fill ``out`` with the part of the sole that the ground can carry and return its number of vertices.
 
@@ -186,7 +186,7 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
     return copy_points(work.hull, count, out)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def same_polygon(a, n_a, b, n_b):
     """Return whether two polygons, (>= n_a, 2) and (>= n_b, 2) [m], are the same to rounding, vertex by vertex."""
     if n_a != n_b:
@@ -197,7 +197,7 @@ def same_polygon(a, n_a, b, n_b):
     return largest <= MERGE
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def carry_mode(mode, old, n_old, new, n_new):
     """Return the mode of the polygon ``new`` that continues ``mode`` of ``old``, for a foot that slides over a border.
 
@@ -236,7 +236,7 @@ def carry_mode(mode, old, n_old, new, n_new):
     return best
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def carry_vertices(old, n_old, new, n_new, origin):
     """Fill ``origin`` (>= n_new,) with the vertex of ``old`` that each of ``new`` continues, -1 for a new place."""
     for j in range(n_new):
@@ -249,7 +249,7 @@ def carry_vertices(old, n_old, new, n_new, origin):
                 origin[j] = i
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def _to_segment(points, i, ends, a, b):
     """Return the distance of points[i] from the segment between ends[a] and ends[b]."""
     ex = ends[b, 0] - ends[a, 0]
@@ -260,7 +260,7 @@ def _to_segment(points, i, ends, a, b):
     return np.hypot(dx - t * ex, dy - t * ey)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def _place(R, p, patch, ground, affine):
     """Fill ``affine`` (3, 3): the sole point (x, y) lies at affine @ (x, y, 1) in the axes of ``patch`` [m]."""
     for a in range(3):
@@ -274,7 +274,7 @@ def _place(R, p, patch, ground, affine):
             affine[a, 2] += axis * (p[i] - ground.point[patch, i])
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def _lowest(points, count, affine):
     """Return the least height of ``points`` (>= count, 2) of the sole above the patch of ``affine`` [m]."""
     lowest = np.inf
@@ -283,7 +283,7 @@ def _lowest(points, count, affine):
     return lowest
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def _inward(patch, edge, ground, affine):
     """Return (gx, gy, g): gx x + gy y + g is how far the sole point (x, y) is inside of one edge of a region [m]."""
     start = ground.region[patch, edge]
@@ -300,7 +300,7 @@ def _inward(patch, edge, ground, affine):
     )
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def _margin(patch, x, y, ground, affine):
     """Return how far the sole point (x, y) is inside the region of ``patch`` [m]; negative outside."""
     margin = np.inf
@@ -310,7 +310,7 @@ def _margin(patch, x, y, ground, affine):
     return margin
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel
 def _part(vertices, n, patch, ground, work):
     """Fill ``work.part`` with the sole above one patch; return its number of vertices and whether it is all of it.
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.base import Projection
-from bipedsim.contact.compiled import kernel
+from bipedsim.contact.compiled import inlined_kernel
+from bipedsim.contact.foothold import UNCHANGED, Foothold, find_foothold
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,7 +29,7 @@ SPEED_LIMIT = 1e4
 class Tree(NamedTuple):
     """The joint side of a step: what pinocchio fills, what the robot is, and work arrays.
 
-    nv velocities, D the longest chain of them, K feet, P patches of ground.
+    nv velocities, D the longest chain of them, K feet.
 
     Attributes:
         M_rows: (nv, nv) data.M.T: M_rows[k, i] with i an ancestor of k is the triangle that crba fills.
@@ -42,9 +43,7 @@ class Tree(NamedTuple):
         h: Step [s].
         foot_joint: (K,) joint that carries each foot. leaf: (K,) its last velocity index.
         common: (K, K) number of ancestors that two feet share.
-        sole_axes, sole_origin: (K, 3, 3), (K, 3) sole frame in that joint.
-        ground_axes, ground_origin: (K, 3, 3) axes of the ground under each foot as columns and (K, 3) a point of it,
-            in the world.
+        placement_R, placement_p: (K, 3, 3), (K, 3) sole frame in that joint.
         push: (nv,) generalised force besides the joint torques.
         L: (nv, D) factor. inverse: (nv,) 1 / diagonal of L. z: (nv,) L^-T h (tau - nle - D v). x: (nv,) work.
         Y: (K, D, 6) L^-T J^T of each foot, along its chain.
@@ -63,10 +62,8 @@ class Tree(NamedTuple):
     foot_joint: Integers
     leaf: Integers
     common: Integers
-    sole_axes: Array
-    sole_origin: Array
-    ground_axes: Array
-    ground_origin: Array
+    placement_R: Array  # noqa: N815 -- R is the rotation
+    placement_p: Array
     push: Array
     L: Array
     inverse: Array
@@ -77,7 +74,7 @@ class Tree(NamedTuple):
     step: Array
 
 
-@kernel
+@inlined_kernel
 def factor(M_rows, damping, h, ancestors, depth, L, inverse):
     """Factor M + h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
     nv = depth.shape[0]
@@ -101,47 +98,46 @@ def factor(M_rows, damping, h, ancestors, depth, L, inverse):
                 L[i, q] -= a * L[k, q]
 
 
-@kernel
-def place_foot(k, t: Tree, p: Projection):
-    """Fill rotation, position and offsets of foot ``k``; return its origin in the world [m]."""
+@inlined_kernel
+def place_foot(k, t: Tree, f: Foothold, p: Projection):
+    """Find out where foot ``k`` is and what is under it; fill rotation, position and offsets in ground axes."""
     pose = t.poses[t.foot_joint[k]]
-    c0 = pose[9]
-    c1 = pose[10]
-    c2 = pose[11]
     for a in range(3):
-        c0 += pose[3 * a] * t.sole_origin[k, a]
-        c1 += pose[3 * a + 1] * t.sole_origin[k, a]
-        c2 += pose[3 * a + 2] * t.sole_origin[k, a]
-    Rg = t.ground_axes[k]
-    for b in range(3):
-        x = 0.0
-        y = 0.0
-        z = 0.0
-        for a in range(3):
-            x += pose[3 * a] * t.sole_axes[k, a, b]
-            y += pose[3 * a + 1] * t.sole_axes[k, a, b]
-            z += pose[3 * a + 2] * t.sole_axes[k, a, b]
-        for a in range(3):
-            p.rotation[k, a, b] = Rg[0, a] * x + Rg[1, a] * y + Rg[2, a] * z
-    d0 = c0 - t.ground_origin[k, 0]
-    d1 = c1 - t.ground_origin[k, 1]
-    d2 = c2 - t.ground_origin[k, 2]
-    R = p.rotation
+        f.sole_origin[k, a] = pose[9 + a]
+        for b in range(3):
+            f.sole_origin[k, a] += pose[3 * b + a] * t.placement_p[k, b]
+            total = 0.0
+            for c in range(3):
+                total += pose[3 * c + a] * t.placement_R[k, c, b]
+            f.sole_axes[k, a, b] = total
+    if f.endless and f.patch[k] == 0:
+        p.changed[k] = UNCHANGED
+    else:
+        find_foothold(k, f, p)
     for a in range(3):
-        p.position[k, a] = Rg[0, a] * d0 + Rg[1, a] * d1 + Rg[2, a] * d2
+        total = 0.0
+        for c in range(3):
+            total += f.axes[k, c, a] * (f.sole_origin[k, c] - f.origin[k, c])
+        p.position[k, a] = total
+        for b in range(3):
+            total = 0.0
+            for c in range(3):
+                total += f.axes[k, c, a] * f.sole_axes[k, c, b]
+            p.rotation[k, a, b] = total
+        x_axis = p.rotation[k, a, 0]
+        y_axis = p.rotation[k, a, 1]
         for i in range(p.n_vertices[k]):
-            p.offsets[k, i, a] = R[k, a, 0] * p.vertices[k, i, 0] + R[k, a, 1] * p.vertices[k, i, 1]
-    return c0, c1, c2
+            p.offsets[k, i, a] = x_axis * p.vertices[k, i, 0] + y_axis * p.vertices[k, i, 1]
 
 
-@kernel
-def project(t: Tree, p: Projection, v, tau_joint) -> bool:
+@inlined_kernel
+def project(t: Tree, f: Foothold, p: Projection, v, tau_joint) -> bool:
     """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
 
     Returns False, with nothing done, where a torque is not finite.
 
     Args:
-        t, p: See :class:`Tree` and :class:`Projection`.
+        t, f, p: See :class:`Tree`, :class:`Foothold` and :class:`Projection`.
         v: (nv,) velocity. tau_joint: (nu,) torques of the actuated joints [N.m].
     """
     for j in range(tau_joint.shape[0]):
@@ -164,8 +160,11 @@ def project(t: Tree, p: Projection, v, tau_joint) -> bool:
             z[t.ancestors[i, d]] -= L[i, d] * a
 
     for k in range(feet):
-        c0, c1, c2 = place_foot(k, t, p)
-        Rg = t.ground_axes[k]
+        place_foot(k, t, f, p)
+        Rg = f.axes[k]
+        c0 = f.sole_origin[k, 0]
+        c1 = f.sole_origin[k, 1]
+        c2 = f.sole_origin[k, 2]
         Y = t.Y[k]
         chain = t.ancestors[t.leaf[k]]
         length = t.depth[t.leaf[k]]
@@ -194,24 +193,46 @@ def project(t: Tree, p: Projection, v, tau_joint) -> bool:
             for r in range(6):
                 Y[d, r] *= t.inverse[i]
                 p.w_free[row + r] += Y[d, r] * z[i]
+            # Written out, the six stay in registers.
+            y0, y1, y2, y3, y4, y5 = Y[d, 0], Y[d, 1], Y[d, 2], Y[d, 3], Y[d, 4], Y[d, 5]
             for e in range(d):
                 a = L[i, e]
-                for r in range(6):
-                    Y[e, r] -= a * Y[d, r]
+                Y[e, 0] -= a * y0
+                Y[e, 1] -= a * y1
+                Y[e, 2] -= a * y2
+                Y[e, 3] -= a * y3
+                Y[e, 4] -= a * y4
+                Y[e, 5] -= a * y5
 
     for k in range(feet):
         for m in range(k + 1):
+            row = 6 * k
+            column = 6 * m
+            Y = t.Y[m]
             for r in range(6):
-                for s in range(6):
-                    total = 0.0
-                    for d in range(t.common[k, m]):
-                        total += t.Y[k, d, r] * t.Y[m, d, s]
-                    p.G[6 * k + r, 6 * m + s] = total
-                    p.G[6 * m + s, 6 * k + r] = total
+                g0 = g1 = g2 = g3 = g4 = g5 = 0.0
+                for d in range(t.common[k, m]):
+                    y = t.Y[k, d, r]
+                    g0 += y * Y[d, 0]
+                    g1 += y * Y[d, 1]
+                    g2 += y * Y[d, 2]
+                    g3 += y * Y[d, 3]
+                    g4 += y * Y[d, 4]
+                    g5 += y * Y[d, 5]
+                p.G[row + r, column] = g0
+                p.G[row + r, column + 1] = g1
+                p.G[row + r, column + 2] = g2
+                p.G[row + r, column + 3] = g3
+                p.G[row + r, column + 4] = g4
+                p.G[row + r, column + 5] = g5
+            if m < k:
+                for r in range(6):
+                    for s in range(6):
+                        p.G[column + s, row + r] = p.G[row + r, column + s]
     return True
 
 
-@kernel
+@inlined_kernel
 def advance(t: Tree, impulse, v) -> float:
     """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
 

@@ -6,13 +6,14 @@ Points are rows of (>= count, 2) arrays [m]; a polygon is counter-clockwise. Com
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bipedsim.contact.compiled import kernel
 
 MERGE = 1e-6
 """Points [m] nearer than this are one; what reaches over a border by less is not cut."""
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def cut(points, count, distance, out):
     """Sutherland and Hodgman's step: fill ``out`` with the part of a polygon or segment where ``distance`` >= 0.
 
@@ -46,13 +47,13 @@ def cut(points, count, distance, out):
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def gap(a, i, b, j):
     """Return the distance between a[i] and b[j]."""
     return np.hypot(a[i, 0] - b[j, 0], a[i, 1] - b[j, 1])
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def drop_straight(points, count):
     """Drop vertices within ``MERGE`` of the line through their neighbours; return how many are left, 0 or > 2."""
     i = 0
@@ -74,7 +75,7 @@ def drop_straight(points, count):
     return count if count > 2 else 0
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _remove(points, count, i):
     """Remove points[i], keeping the order; return how many are left."""
     for j in range(i, count - 1):
@@ -83,7 +84,7 @@ def _remove(points, count, i):
     return count - 1
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def copy_points(points, count, out):
     """Fill ``out`` with the first ``count`` points and return ``count``."""
     for i in range(count):
@@ -92,7 +93,7 @@ def copy_points(points, count, out):
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def span(points, count, n, spare):
     """Reduce points of a point sole to one, of a blade to the two ends; return their number.
 
@@ -117,7 +118,7 @@ def span(points, count, n, spare):
     return copy_points(spare, 2, points)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def convex_hull(points, count, spare):
     """Replace ``points`` by their convex hull, counter-clockwise and strictly convex; return its size (Andrew 1979)."""
     for i in range(1, count):
@@ -144,7 +145,7 @@ def convex_hull(points, count, spare):
     return drop_straight(points, copy_points(spare, size, points))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _turns_right(chain, size, points, i):
     """Return whether points[i] does not lie to the left of the last edge of the chain."""
     ax = chain[size - 1, 0] - chain[size - 2, 0]
@@ -152,7 +153,7 @@ def _turns_right(chain, size, points, i):
     return ax * (points[i, 1] - chain[size - 2, 1]) - ay * (points[i, 0] - chain[size - 2, 0]) <= 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def simplify(points, count, most):
     """Drop the corners of a convex polygon that cut off least until it has at most ``most`` vertices."""
     while count > most:
@@ -170,7 +171,7 @@ def simplify(points, count, most):
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def start_as(points, count, vertices, n, spare):
     """Turn the order of a polygon so that it begins with the first vertex of the sole that it has, if any."""
     for i in range(n):

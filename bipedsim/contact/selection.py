@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.compiled import inlined_kernel, kernel
+from bipedsim.contact.foothold import NEW_PLANE, UNCHANGED
+from bipedsim.contact.footing import carry_mode, carry_vertices
 from bipedsim.contact.friction import torsion_radius, update_slip
 from bipedsim.contact.linear import solve_cholesky, solve_dense
 from bipedsim.contact.modes import clamped_range, constraints
@@ -55,6 +57,8 @@ class Selection(NamedTuple):
         tested, choices, scores, cursor, open: (C, K), (C, K), (C, 6), (C,), (C,) of the search: candidates, the modes
             that their solutions call for, what they violate, which of their corrections comes next, whether one may
             be left.
+        origin, old_anchors, old_anchored: (N,), (N, 2), (N,) for a polygon that changes: the vertex that each one
+            continues, and its anchor.
     """
 
     h: float
@@ -112,6 +116,9 @@ class Selection(NamedTuple):
     scores: Array
     cursor: Integers
     open: Flags
+    origin: Integers
+    old_anchors: Array
+    old_anchored: Flags
 
     @classmethod
     def of_feet(
@@ -155,7 +162,7 @@ class Selection(NamedTuple):
             trial_cop=np.zeros((k, 2)), cop_ground=np.zeros((k, 3)), outside=np.zeros(k), radius=np.zeros(k),
             perfect=integers(n), cost=np.zeros(n), violations=integers(4), size=np.zeros(1),
             tested=integers(queue, k), choices=integers(queue, k), scores=np.zeros((queue, 6)), cursor=integers(queue),
-            open=flags(queue),
+            open=flags(queue), origin=integers(n), old_anchors=np.zeros((n, 2)), old_anchored=flags(n),
         )  # fmt: skip
 
 
@@ -163,6 +170,8 @@ class Selection(NamedTuple):
 def begin(p: Projection, s: Selection):
     """Fill heights and drift of all vertices; a vertex that came to rest in the last step is anchored where it is."""
     for k in range(s.mode.shape[0]):
+        if p.changed[k] != UNCHANGED:
+            _carry(k, p, s)
         n = p.n_vertices[k]
         z = p.position[k, 2]
         for i in range(n):
@@ -185,6 +194,32 @@ def begin(p: Projection, s: Selection):
                 s.anchors[k, i, 1] = y
             s.errors[k, i, 0] = x - s.anchors[k, i, 0]
             s.errors[k, i, 1] = y - s.anchors[k, i, 1]
+
+
+@kernel
+def _carry(k, p: Projection, s: Selection):
+    """Continue modes and anchors of foot ``k`` on another polygon; on another plane it has no anchors yet."""
+    n = p.n_vertices[k]
+    if p.changed[k] == NEW_PLANE:
+        for i in range(s.anchored.shape[1]):
+            s.anchored[k, i] = False
+        for a in range(3):
+            s.slip[k, a] = 0.0
+    old = p.previous[k]
+    n_old = p.n_previous[k]
+    s.mode[k] = carry_mode(s.mode[k], old, n_old, p.vertices[k], n)
+    s.present[k] = carry_mode(s.present[k], old, n_old, p.vertices[k], n)
+    carry_vertices(old, n_old, p.vertices[k], n, s.origin)
+    for i in range(n_old):
+        s.old_anchored[i] = s.anchored[k, i]
+        for a in range(2):
+            s.old_anchors[i, a] = s.anchors[k, i, a]
+    for i in range(s.anchored.shape[1]):
+        j = s.origin[i] if i < n else -1
+        s.anchored[k, i] = j >= 0 and s.old_anchored[j]
+        if j >= 0:
+            for a in range(2):
+                s.anchors[k, i, a] = s.old_anchors[j, a]
 
 
 @kernel
