@@ -128,6 +128,34 @@ def test_statics_know_no_base_pose(name: str, seed: int) -> None:
     assert np.abs(torque[:3]).max() < 1e-9 * robot.weight
 
 
+def test_without_support_there_is_only_the_pd(robot: Robot) -> None:
+    controller = make_controller("posture", robot, {"support": False}, 1e-3)
+    assert isinstance(controller, PostureController)
+    observation = measured(robot, robot.q_nominal)
+    controller.reset(observation)
+    observation.t = 2.0
+    observation.joint_position += 1e-3
+    observation.joint_velocity[:] = 1e-2
+    expected = -1e-3 * controller._kp - 1e-2 * controller._kd
+    tau = controller.update(observation).tau_joint
+    assert tau == pytest.approx(np.clip(expected, -robot.effort_limit, robot.effort_limit), rel=1e-9)
+
+
+def test_jumps_without_turning() -> None:
+    """Postures of a jump have no angular momentum about the pitch axis along their path, so that it lands flat."""
+    robot = loaded("biped14")
+    run = Run(robot, mode="jump")
+    data = robot.model.createData()
+    turning = []
+    while run.sim.t < 1.5:
+        run.go(1e-3)
+        if (run.sim.contact.mode == 0).all():
+            pin.ccrba(robot.model, data, run.sim.q, run.sim.v)
+            turning.append(data.hg.angular[1] / data.Ig.inertia[1, 1])
+    assert len(turning) > 100
+    assert np.abs(turning).max() < 0.1
+
+
 def test_without_ground_only_gravity_is_held(robot: Robot) -> None:
     support = StaticSupport(robot, balance=0.3)
     observation = measured(robot, robot.q_nominal, contact=0.0)
@@ -260,6 +288,8 @@ def test_torque_stays_within_the_limits(robot: Robot) -> None:
         ({"posture": {"l_knee": -1.0}}, "posture.l_knee = -1 rad is outside the limits"),
         ({"squat_depth": 2.0}, "squat_depth = 2.0 m is above its maximum"),
         ({"mode": "squat", "squat_depth": 0.6}, "squat_depth = 0.6 m is more than biped14 can"),
+        ({"mode": "sway", "sway_amplitude": 2.1}, "sway_amplitude = 2.1 is above its maximum 2.0"),
+        ({"mode": "jump", "jump_height": 1.0}, "jump_height, which moves the CoM by -0.3"),
         ({"ramp": 0.0}, "ramp = 0.0 s is below its minimum"),
         ({"speed": 1.0}, "unknown parameter 'speed'"),
     ],

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROBOT = "talos"
-DELAY = 0.5
-DURATION = 7.0
+DELAY, PERIOD, DURATION = 0.5, 8.0, 8.0
+"""Standing before the sway, twice the time that it takes, and the whole run [s]."""
 FRICTION = 0.45
 
 
@@ -28,7 +28,7 @@ def trace(progress: bool = False) -> Trace:
     """Simulate the hip sway of a full-size humanoid."""
     robot = load_robot(ROBOT)
     sim = Simulator(robot)
-    params = {**get_scenario("shift").controller, "squat_delay": DELAY}
+    params = {**get_scenario("shift").controller, "squat_delay": DELAY, "sway_period": PERIOD}
     return simulate(sim, make_controller("posture", robot, params, sim.control_dt), DURATION, "fig9", progress)
 
 
