@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactResult, Projection, edge_lines
+from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.modes import mode_name
 from bipedsim.contact.rules import choose, nearest_feature, nearest_mode
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection
 from bipedsim.reproduce.common import Check, Outcome, equal
+from bipedsim.sole import Sole
 
 Array = NDArray[np.float64]
 
@@ -130,26 +132,23 @@ def chosen(conflict: Conflict, rules: int) -> int:
     """Return the mode that the rules choose (``PUBLISHED`` or ``REVISED``)."""
     vertices = conflict.vertices
     n = len(vertices)
-    projection = Projection(
-        G=np.eye(6),
-        w_free=np.zeros(6),
-        w_before=np.array([0.0, 0.0, conflict.speed[0], 0.0, 0.0, 0.0]),
-        rotation=np.eye(3)[None],
-        position=np.zeros((1, 3)),
-        offsets=np.column_stack([vertices, np.zeros(n)])[None],
-        vertices=vertices[None],
-        n_vertices=np.array([n]),
-        edges=edge_lines(vertices)[None],
-        mu_static=np.ones(1),
-        mu_dynamic=np.ones(1),
-    )
+    projection = Projection.of_soles((Sole("foot", "foot", 1, pin.SE3.Identity(), vertices, 1.0, 1.0),))
+    projection.offsets[0, :n, :2] = vertices
+    projection.w_before[2] = conflict.speed[0]
     foot = Selection.of_feet(
-        1, n, ContactResult.empty(1), h=H, gamma=0.2, threshold=D, tolerance=TOLERANCE, rules=rules
+        1,
+        projection.vertices.shape[1],
+        ContactResult.empty(1),
+        h=H,
+        gamma=0.2,
+        threshold=D,
+        tolerance=TOLERANCE,
+        rules=rules,
     )
     clamped = n if conflict.mode else 0
     x, y = conflict.cop
     foot.trial[0] = conflict.mode
-    foot.heights[0] = conflict.height
+    foot.heights[0, :n] = conflict.height
     foot.w_next[2] = conflict.speed[1]
     foot.trial_impulse[0] = [0.0, 0.0, conflict.impulse, y * conflict.impulse, -x * conflict.impulse, 0.0]
     foot.trial_cop[0] = conflict.cop
