@@ -120,6 +120,11 @@ def mean_time(times: Array, candidates: NDArray[np.int64]) -> float:
     return float(sum((candidates == c).mean() * np.median(times[candidates == c]) for c in np.unique(candidates)))
 
 
+def longest(cost: Cost) -> float:
+    """Return the time [s] of the steps with most candidates, the dynamics recomputed: the median of them."""
+    return float(np.median(cost.recomputed[cost.candidates == cost.candidates.max()]))
+
+
 def ratio(costs: dict[tuple[str, int], Cost], n: int, times: str) -> float:
     """Return how much longer a mean step takes with exact than with one-step selection on soles of ``n`` vertices."""
     exact, one = (mean_time(getattr(costs[m, n], times), costs[m, n].candidates) for m in ("exact", "one_step"))
@@ -137,7 +142,11 @@ def checks(costs: dict[tuple[str, int], Cost]) -> tuple[Check, ...]:
             at_most(f"N = {n}: most candidates in a step, one-step", one.candidates.max(), 5),
             at_least(f"N = {n}: most candidates in a step, exact", exact.candidates.max(), one.candidates.max()),
             shown(f"N = {n}: candidates per step, exact", exact.candidates.mean()),
+            shown(f"N = {n}: unresolved steps, one-step", one.unresolved),
+            shown(f"N = {n}: unresolved steps, exact", exact.unresolved),
             shown(f"N = {n}: median step, one-step", 1e6 * float(np.median(one.projected)), "us"),
+            shown(f"N = {n}: longest step, one-step, recomputed", 1e6 * longest(one), "us"),
+            shown(f"N = {n}: longest step, exact, recomputed", 1e6 * longest(exact), "us"),
             shown(f"N = {n}: mean step, exact over one-step, projected", ratio(costs, n, "projected")),
             shown(f"N = {n}: mean step, exact over one-step, recomputed", ratio(costs, n, "recomputed")),
         ]
@@ -148,13 +157,13 @@ def draw(figure: Figure, costs: dict[tuple[str, int], Cost]) -> None:
     """Draw the time of every step during the jump, as in the paper, projected above and recomputed below."""
     vertices = sorted({n for _, n in costs})
     axes = figure.subplots(3, len(vertices), sharex=True, sharey="row", height_ratios=[1.0, 1.0, 0.8], squeeze=False)
-    longest = 0.0
+    top = 0.0
     for column, n in zip(axes.T, vertices, strict=True):
         for model, colour in zip(reversed(MODELS), (FOOT_COLOURS[1], FOOT_COLOURS[2]), strict=True):
             cost = costs[model, n]
             for ax, times in ((column[0], cost.projected), (column[1], cost.recomputed)):
                 ax.plot(cost.t, 1e6 * times, color=colour, linewidth=0.7, label=model)
-                longest = max(longest, 1e6 * float(times.max()))
+                top = max(top, 1e6 * float(times.max()))
             column[2].plot(cost.t, cost.candidates, color=colour, linewidth=0.8, label=model)
         flight = costs["exact", n].t[costs["exact", n].air]
         for ax in column:
@@ -170,7 +179,7 @@ def draw(figure: Figure, costs: dict[tuple[str, int], Cost]) -> None:
     axes[2, 0].set_ylabel("candidates per step")
     for ax in axes[:2, 0]:
         ax.set_yscale("log")
-        ax.set_ylim(10.0, 3.0 * longest)
+        ax.set_ylim(10.0, 3.0 * top)
     axes[2, 0].set_ylim(0.0, max(cost.candidates.max() for cost in costs.values()) + 1)
     axes[2, 0].set_xlim(0.0, DURATION)
     axes[2, 0].legend(loc="upper left")
