@@ -102,7 +102,15 @@ class Dynamics:
         self._selection: Selection | None = None
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
-        """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next."""
+        """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
+
+        Raises:
+            ValueError: A size is wrong; the kernels do not look.
+        """
+        sizes = len(q), len(v), len(tau_joint)
+        needed = self._model.nq, self._model.nv, len(self._tree.actuated)
+        if sizes != needed:
+            raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
         self._fill(q, v)
         _project(self._projected, v, tau_joint)
         return self.projection

@@ -30,6 +30,7 @@ TOTAL_COLOUR = "#222222"
 LIMIT_COLOUR = "#B00020"
 FACE_COLOUR = "#59B88E"
 MAX_OUTLINES = 30
+_MODES = 4096  # more than any polygon has
 
 STYLE: Any = {
     "font.size": 9,
@@ -263,12 +264,14 @@ def _draw_modes(ax: Axes, recording: Recording) -> None:
     legend: dict[str, Patch] = {}
     ends = np.append(recording.t[1:], recording.t[-1] + (recording.duration / max(1, len(recording) - 1)))
     for k in range(len(recording.feet)):
-        n_vertices = len(recording.sole_vertices[k])
-        code = 2 * recording.mode[:, k] + recording.sliding[:, k]
+        # Modes count the vertices of what is above the ground, which may be another polygon than the sole.
+        counts = np.where(recording.n_vertices[:, k] > 0, recording.n_vertices[:, k], len(recording.sole_vertices[k]))
+        code = 2 * (recording.mode[:, k] + _MODES * counts) + recording.sliding[:, k]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1])
         lasts = np.append(starts[1:] - 1, len(code) - 1)
         for value in np.unique(code[starts]):
-            mode, sliding = int(value) // 2, bool(value % 2)
+            n_vertices, mode = divmod(int(value) // 2 - ABSENT_MODE, _MODES)
+            mode, sliding = mode + ABSENT_MODE, bool(value % 2)
             if mode == ABSENT_MODE:
                 continue
             colour, _kind = _mode_look(mode, n_vertices)

@@ -26,7 +26,13 @@ Integers = NDArray[np.int64]
 
 FORMAT = "bipedsim recording 1"
 ABSENT_MODE = -1
+CONTACT_FIELDS = (
+    *("t", "mode", "clamped", "sliding", "cop_margin", "friction_used", "n_vertices"),
+    *(f"impact_{component}" for component in ("fx", "fy", "fz", "tx", "ty", "tz")),
+)
+"""What is published of a foot's :class:`bipedsim.contact.base.ContactResult`, in this order, besides wrench and CoP."""
 _WRENCH = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
+_IMPULSE = ("fx[N.s]", "fy[N.s]", "fz[N.s]", "tx[N.m.s]", "ty[N.m.s]", "tz[N.m.s]")
 _POSE = ("x[m]", "y[m]", "z[m]", "qx", "qy", "qz", "qw")
 
 
@@ -44,12 +50,14 @@ COLUMNS: dict[str, _Column] = {
     "joint_velocity": _Column("joint", ("[rad/s]",)),
     "joint_effort": _Column("joint", ("[N.m]",)),
     "wrench": _Column("foot", _WRENCH),
+    "impact": _Column("foot", _IMPULSE),
     "cop": _Column("foot", ("x[m]", "y[m]")),
     "mode": _Column("foot", ("",), int),
     "sliding": _Column("foot", ("",), bool),
     "clamped": _Column("foot", ("",), int),
     "cop_margin": _Column("foot", ("[m]",)),
     "friction_used": _Column("foot", ("",)),
+    "n_vertices": _Column("foot", ("",), int),
     "ankle_wrench": _Column("foot", _WRENCH),
     "sole_poses": _Column("foot", _POSE),
     "cop_world": _Column("", ("x[m]", "y[m]", "z[m]")),
@@ -71,9 +79,10 @@ class Recording:
         joint_position, joint_velocity, joint_effort: (n, nu) [rad], [rad/s], [N.m].
         feet: Names of the K feet.
         wrench: (n, K, 6) force [N], torque [N.m] of the ground on each foot at the sole origin, in the sole frame.
+        impact: (n, K, 6) the part of it that was the impulse of an impact [N.s, N.m.s].
         cop: (n, K, 2) centre of pressure in the sole frame [m], NaN in the air.
         cop_world: (n, 3) centre of pressure of all feet in the world [m], NaN in the air.
-        mode, sliding, clamped, cop_margin, friction_used: (n, K), as in
+        mode, sliding, clamped, cop_margin, friction_used, n_vertices: (n, K), as in
             :class:`bipedsim.contact.base.ContactResult`.
         ankle_wrench: (n, K, 6) what the force-torque sensors measured, in their frames.
         base_pose: (n, 7) true pose of the base in the world: position [m], quaternion x y z w.
@@ -93,6 +102,7 @@ class Recording:
     joint_effort: Array
     feet: tuple[str, ...]
     wrench: Array
+    impact: Array
     cop: Array
     cop_world: Array
     mode: Integers
@@ -100,6 +110,7 @@ class Recording:
     clamped: Integers
     cop_margin: Array
     friction_used: Array
+    n_vertices: Integers
     ankle_wrench: Array
     base_pose: Array
     sole_poses: Array
@@ -251,12 +262,14 @@ class Recording:
             r.imu_linear_acceleration[i] = observation.imu_linear_acceleration
             r.ankle_wrench[i] = observation.foot_wrench
             r.wrench[i] = contact_result.wrench
+            r.impact[i] = contact_result.impact
             r.cop[i] = contact_result.cop
             r.mode[i] = contact_result.mode
             r.sliding[i] = contact_result.sliding
             r.clamped[i] = contact_result.clamped
             r.cop_margin[i] = contact_result.cop_margin
             r.friction_used[i] = contact_result.friction_used
+            r.n_vertices[i] = contact_result.n_vertices
             r.cop_world[i] = cop_world
             r.sole_poses[i] = sole_poses
             if self._free_flyer:
@@ -290,22 +303,18 @@ def _load_npz(path: Path) -> Recording:
             header = json.loads(str(data["header"]))
             if header.get("format") != FORMAT:
                 raise RecordingError(f"{path}: its format is {header.get('format')!r}, expected {FORMAT!r}")
-            arrays = {name: data[name] for name in ("t", "effort_limit", *COLUMNS)}
-            vertices = tuple(data[f"sole_vertices_{i}"] for i in range(len(header["feet"])))
+            run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])
+            # An older run lacks the columns that came later: they stay empty.
+            for name in ("t", "effort_limit", *(name for name in COLUMNS if name in data)):
+                getattr(run, name)[...] = data[name]
+            run.sole_vertices = tuple(data[f"sole_vertices_{i}"] for i in range(len(run.feet)))
+            run.weight = float("nan") if header["weight"] is None else float(header["weight"])
+            run.notes = tuple(header["notes"])
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise RecordingError(f"{path}: not a run of bipedsim, or damaged ({error})") from error
-    weight = header["weight"]
-    return Recording(
-        robot=header["robot"],
-        joint_names=tuple(header["joint_names"]),
-        feet=tuple(header["feet"]),
-        weight=float("nan") if weight is None else float(weight),
-        notes=tuple(header["notes"]),
-        sole_vertices=vertices,
-        **arrays,
-    )
+    return run
 
 
 def _column_names(recording: Recording, name: str) -> list[str]:

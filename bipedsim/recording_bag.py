@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.bag import Bag
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.recording import Recording
+from bipedsim.recording import CONTACT_FIELDS, Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.ros_messages import Columns, columns, text
 
@@ -21,8 +21,8 @@ Stamps = NDArray[np.int64]
 
 # Stamps beyond 30 years are wall clock and not simulated time: such a recording starts at t = 0.
 _WALL_CLOCK_NS = 10**18
+_IMPACT = tuple(name for name in CONTACT_FIELDS if name.startswith("impact_"))
 _FOOT = re.compile(r"^/(\w+?)_foot(?:_ft)?/(?:wrench|cop|contact)$")
-_CONTACT_FIELDS = ("t", "mode", "clamped", "sliding", "cop_margin", "friction_used")
 
 
 def recording_from_bag(path: Path, segment: int = -1) -> Recording:
@@ -146,13 +146,15 @@ class _Rows:
 def _put_contact(out: Recording, foot: int, rows: _Rows, table: Columns | None) -> None:
     if table is None:
         return
-    labels = table.labels if len(table.labels) > 1 else _CONTACT_FIELDS
+    labels = table.labels if len(table.labels) > 1 else CONTACT_FIELDS
     at, entries = rows.match(table.stamp)
     data = table.values["data"][entries]
-    for name in ("mode", "clamped", "sliding", "cop_margin", "friction_used"):
-        if name in labels:
+    for column, name in enumerate(labels[: data.shape[1]]):
+        if name.startswith("impact_"):
+            out.impact[at, foot, _IMPACT.index(name)] = data[:, column]
+        elif name in CONTACT_FIELDS and name != "t":
             target = getattr(out, name)
-            target[at, foot] = data[:, labels.index(name)].astype(target.dtype)
+            target[at, foot] = data[:, column].astype(target.dtype)
 
 
 def _robot_of(bag: Bag) -> tuple[Robot | None, str]:

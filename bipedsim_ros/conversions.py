@@ -13,12 +13,11 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
+from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.robot_io import Observation
 from bipedsim_ros.wire import NS_PER_S, Groups, WireReader, WireWriter, items, leaves
 
 Array = NDArray[np.float64]
-
-CONTACT_FIELDS = ("t", "mode", "clamped", "sliding", "cop_margin", "friction_used")
 
 
 def _zeros(n: int) -> array.array[float]:
@@ -215,9 +214,10 @@ class ContactWriter:
         message.layout.dim = [MultiArrayDimension(label=",".join(CONTACT_FIELDS), size=n, stride=n)]
         self._wire = WireWriter(message, [items(message.data)], None)
 
-    def write(self, values: Sequence[float]) -> bytes:
-        """Return the message for values in the order of :data:`CONTACT_FIELDS`."""
-        self._wire.groups[0][:] = values
+    def write(self, values: Sequence[float], impact: Array) -> bytes:
+        """Return the message for values in the order of :data:`CONTACT_FIELDS`, the last six of them in ``impact``."""
+        self._wire.groups[0][: len(values)] = values
+        self._wire.groups[0][len(values) :] = impact
         return self._wire.data(0)
 
 

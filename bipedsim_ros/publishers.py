@@ -63,9 +63,8 @@ class SensorPublishers:
 class _FootPublishers:
     """What only the ground knows about one foot."""
 
-    def __init__(self, node: Node, name: str, n_vertices: int) -> None:
+    def __init__(self, node: Node, name: str) -> None:
         frame = sole_frame(name)
-        self._n_vertices = n_vertices
         self._wrench_writer = conversions.WrenchWriter(frame)
         self._cop_writer = conversions.PointWriter(frame)
         self._contact_writer = conversions.ContactWriter()
@@ -73,25 +72,26 @@ class _FootPublishers:
         self._cop = node.create_publisher(PointStamped, foot_topic(name, "cop"), STATE_QOS)
         self._contact = node.create_publisher(Float64MultiArray, foot_topic(name, "contact"), STATE_QOS)
         self._mode = node.create_publisher(String, foot_topic(name, "contact_mode"), LATCHED_QOS)
-        self._last_mode: tuple[int, bool] | None = None
+        self._last_mode: tuple[int, bool, int] | None = None
 
     def publish(self, contact: ContactResult, k: int, t: float, t_ns: int) -> None:
         """Publish foot ``k``."""
         self._wrench.publish(self._wrench_writer.write(contact.wrench[k], t_ns))
         self._cop.publish(self._cop_writer.write(contact.cop[k], t_ns))
         mode, sliding = int(contact.mode[k]), bool(contact.sliding[k])
-        values = (t, mode, contact.clamped[k], sliding, contact.cop_margin[k], contact.friction_used[k])
-        self._contact.publish(self._contact_writer.write(values))
-        if (mode, sliding) != self._last_mode:
-            self._last_mode = (mode, sliding)
-            self._mode.publish(String(data=mode_name(mode, sliding, self._n_vertices)))
+        n = int(contact.n_vertices[k])
+        values = (t, mode, contact.clamped[k], sliding, contact.cop_margin[k], contact.friction_used[k], n)
+        self._contact.publish(self._contact_writer.write(values, contact.impact[k]))
+        if (mode, sliding, n) != self._last_mode:
+            self._last_mode = (mode, sliding, n)
+            self._mode.publish(String(data=mode_name(mode, sliding, n)))
 
 
 class GroundPublishers:
     """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
 
     def __init__(self, node: Node, robot: Robot) -> None:
-        self._feet = [_FootPublishers(node, sole.name, len(sole.vertices)) for sole in robot.soles]
+        self._feet = [_FootPublishers(node, sole.name) for sole in robot.soles]
         self._cop_writer = conversions.PointWriter(WORLD_FRAME)
         self._clock_writer = conversions.ClockWriter()
         self._cop = node.create_publisher(PointStamped, "/cop", STATE_QOS)

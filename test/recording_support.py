@@ -9,7 +9,7 @@ import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.bag import BagWriter, Qos, Topic
-from bipedsim.recording import Recording
+from bipedsim.recording import CONTACT_FIELDS, Recording
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 
@@ -71,8 +71,8 @@ def point(stamp_ns: int, values: Any) -> bytes:
 def contact(values: list[float]) -> bytes:
     """Serialise a contact topic's Float64MultiArray."""
     cls = STORE.types
-    label = "t,mode,clamped,sliding,cop_margin,friction_used"
-    dimension = cls["std_msgs/msg/MultiArrayDimension"](label=label, size=6, stride=6)
+    label = ",".join(CONTACT_FIELDS)
+    dimension = cls["std_msgs/msg/MultiArrayDimension"](label=label, size=len(values), stride=len(values))
     layout = cls["std_msgs/msg/MultiArrayLayout"](dim=[dimension], data_offset=0)
     message = cls["std_msgs/msg/Float64MultiArray"](layout=layout, data=np.asarray(values, dtype=np.float64))
     return bytes(STORE.serialize_cdr(message, "std_msgs/msg/Float64MultiArray"))

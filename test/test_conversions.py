@@ -22,6 +22,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
+from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.robot_io import Observation
 from bipedsim_ros import conversions
 from bipedsim_ros.wire import NS_PER_S
@@ -177,12 +178,15 @@ def test_odometry_holds_pose_and_twist() -> None:
 
 
 def test_contact_labels_match_the_data() -> None:
-    data = conversions.ContactWriter().write([1.0, 9.0, 0.0, 1.0, 0.02, 0.4])
+    impact = np.arange(6.0) + 10.0
+    data = conversions.ContactWriter().write([1.0, 9.0, 0.0, 1.0, 0.02, 0.4, 4.0], impact)
     message = deserialize_message(data, Float64MultiArray)
     dim = message.layout.dim[0]
-    assert dim.label.split(",") == list(conversions.CONTACT_FIELDS)
-    assert dim.size == len(message.data) == 6
-    assert message.data[4] == 0.02
+    labels = dim.label.split(",")
+    assert labels == list(CONTACT_FIELDS)
+    assert dim.size == len(message.data) == len(labels)
+    assert message.data[labels.index("cop_margin")] == 0.02
+    assert message.data[labels.index("impact_fz")] == 12.0
 
 
 def test_sound_command_is_copied() -> None:
@@ -226,7 +230,7 @@ def test_messages_pass_the_field_checks_of_ros() -> None:
         "c.WrenchReader().read(c.WrenchWriter('l_sole').write(np.ones(6), 5), np.ones(6))\n"
         "c.PointWriter('odom').write(np.ones(3), 5)\n"
         "c.OdometryWriter('odom', 'base_link').write(np.ones(7), np.ones(6), 5)\n"
-        "c.ContactWriter().write([0.0] * 6)\n"
+        "c.ContactWriter().write([0.0] * 7, np.zeros(6))\n"
         "assert c.CommandReader(('a', 'b')).read(c.CommandWriter(2).write(np.ones(2)), np.ones(2)) == ''\n"
         "c.ClockWriter().write(5)\n"
     )

@@ -146,7 +146,7 @@ def bag_messages(ticks: range, t0: int = 0, names: list[str] | None = None) -> l
             ("/joint_states", JOINTS, joint_state(t, names or ["l_knee", "r_knee"], [i, -i], [0, 1], [2, 3])),
             ("/left_foot/wrench", WRENCH, wrench(t, [0, 0, i, 0, 0, 0])),
             ("/left_foot/cop", POINT, point(t, [i, np.nan, 0])),
-            ("/left_foot/contact", MULTI, contact([t * 1e-9, 9, 15, 1, 0.06, 0.5])),
+            ("/left_foot/contact", MULTI, contact([t * 1e-9, 9, 15, 1, 0.06, 0.5, 4, 0, 0, 2.5, 0, 0, 0])),
             ("/cop", POINT, point(t, [0, i, 0])),
         ]
     return result
@@ -172,6 +172,8 @@ def test_topics_are_put_together_by_their_stamps(tmp_path: Path) -> None:
     assert (r.clamped == 15).all()
     assert r.sliding.all()
     np.testing.assert_array_equal(r.friction_used, 0.5)
+    assert (r.n_vertices == 4).all()
+    np.testing.assert_array_equal(r.impact[:, 0], np.tile([0.0, 0.0, 2.5, 0.0, 0.0, 0.0], (100, 1)))
     np.testing.assert_array_equal(r.cop[:, 0, 0], np.arange(100))
     assert np.isnan(r.cop[:, 0, 1]).all()
 

@@ -97,9 +97,13 @@ def test_only_what_is_about_to_penetrate_is_clamped() -> None:
     assert choose(FRONT, speeds=np.array([0.0, -0.1, -0.1, 0.0]), cop=(0.1, 0.0)) == FACE
 
 
-def test_geometry_outranks_a_negative_force() -> None:
+def test_a_deep_foot_is_held_unless_it_rises_as_fast_as_a_held_one_would() -> None:
     deep = np.full(4, -2e-3)
+    recovery = 0.2 * 2e-3 / H
     assert choose(0, heights=deep) == FACE
+    assert choose(0, heights=deep, speeds=np.full(4, 0.9 * recovery)) == FACE
+    assert choose(0, heights=deep, speeds=np.full(4, 1.1 * recovery)) == 0
+    assert choose(FACE, heights=deep, fz=-1e-3) == 0
 
 
 @given(

@@ -13,7 +13,6 @@ from bipedsim.sole import Sole
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-
 class Projection(NamedTuple):
     """One step of the dynamics as the feet see it; arrays are reused from step to step.
 
@@ -85,14 +84,16 @@ class ContactResult:
     Attributes:
         impulse: (K, 6) impulse of the ground on each foot at the sole origin, ground axes: linear [N.s], angular
             [N.m.s].
-        impact: (K, 6) the part of it that changed velocities at once, because a vertex touched down in this step; the
-            rest, over h, is the finite force.
-        wrench: (K, 6) the whole impulse over the step, in the sole frame: force [N], torque [N.m]. An impact counts
-            as force over the step.
+        wrench: (K, 6) the same over the step, in the sole frame: force [N], torque [N.m]. An impact counts as force
+            over the step.
+        impact: (K, 6) the part of the impulse, in the sole frame [N.s, N.m.s], that stopped velocities at once because
+            a vertex touched down in this step, else zero: wrench - impact / h is the finite force.
         cop: (K, 2) centre of pressure in the sole frame [m], NaN without normal force.
         cop_margin: (K,) distance of the CoP to the nearest edge of the sole [m], positive inside, NaN without normal
             force.
         friction_used: (K,) |f_t| / (mu f_z), NaN without normal force.
+        n_vertices: (K,) vertices of the polygon that modes and bits refer to: the sole, or the part of it that is above
+            the ground.
         mode: (K,) contact mode (contact/modes.py).
         clamped: (K,) the same as bits, bit i for vertex i (the first 63).
         sliding: (K,) whether friction is dynamic.
@@ -100,11 +101,12 @@ class ContactResult:
     """
 
     impulse: Array
-    impact: Array
     wrench: Array
+    impact: Array
     cop: Array
     cop_margin: Array
     friction_used: Array
+    n_vertices: Integers
     mode: Integers
     clamped: Integers
     sliding: NDArray[np.bool_]
@@ -135,11 +137,12 @@ class ContactResult:
         """Return the result of a robot in the air."""
         return cls(
             impulse=np.zeros((n_feet, 6)),
-            impact=np.zeros((n_feet, 6)),
             wrench=np.zeros((n_feet, 6)),
+            impact=np.zeros((n_feet, 6)),
             cop=np.full((n_feet, 2), np.nan),
             cop_margin=np.full(n_feet, np.nan),
             friction_used=np.full(n_feet, np.nan),
+            n_vertices=np.zeros(n_feet, dtype=np.int64),
             mode=np.zeros(n_feet, dtype=np.int64),
             clamped=np.zeros(n_feet, dtype=np.int64),
             sliding=np.zeros(n_feet, dtype=np.bool_),

@@ -38,7 +38,7 @@ structref.define_boxing(BoxType, Box)
 
 @entry
 def _make(kind, arrays):
-    made = structref.new(kind)
+    made: Any = structref.new(kind)  # type: ignore[call-arg]
     made.arrays = arrays
     return made
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.candidate import solve
 from bipedsim.contact.compiled import entry, kernel
 from bipedsim.contact.modes import clamped_range
+from bipedsim.contact.publish import publish
 from bipedsim.contact.rules import choose, judge
-from bipedsim.contact.selection import Selection, begin, publish, solve
+from bipedsim.contact.selection import Selection, begin
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.params import param
 
@@ -28,7 +30,7 @@ class ExactParams:
     )
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
     tolerance: float = param(
-        1e-6, "a CoP this far outside or a vertex this far below violates nothing", unit="m", low=1e-12, high=1e-3
+        1e-9, "a CoP this far outside or a vertex this far below violates nothing", unit="m", low=1e-12, high=1e-3
     )
     candidates: int = param(40, "sets of modes that one step may try; the best one is kept", low=1, high=10000)
 
@@ -76,32 +78,33 @@ def _is_new(s: Selection, count) -> bool:
 
 
 @kernel
-def _correct(p: Projection, s: Selection, source, count) -> bool:
+def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
     """Fill ``s.trial`` with the next correction of candidate ``source`` that is new; return False if none is left."""
     feet = s.trial.shape[0]
+    n_choices = feet + 1
+    # The longest list of neighbours has N entries.
+    widest = max(s.perfect.shape[0], 3)
     while True:
         step = s.cursor[source]
+        if choices_only and step >= n_choices:
+            return False
         s.cursor[source] += 1
         for k in range(feet):
             s.trial[k] = s.tested[source, k]
-        # Row 0 of a neighbour list is the foot's own choice; the longest list has N entries.
-        widest = max(s.perfect.shape[0], 3) + 1
-        foot = (step - 1) // widest
-        if foot >= feet:
-            return False
         if step == 0:
             for k in range(feet):
                 s.trial[k] = s.choices[source, k]
+        elif step < n_choices:
+            s.trial[step - 1] = s.choices[source, step - 1]
         else:
-            j = (step - 1) % widest - 1
-            if j < 0:
-                s.trial[foot] = s.choices[source, foot]
-            else:
-                mode = neighbour(s.trial[foot], p.n_vertices[foot], j)
-                if mode < 0:
-                    s.cursor[source] = (foot + 1) * widest + 1
-                    continue
-                s.trial[foot] = mode
+            foot = (step - n_choices) // widest
+            if foot >= feet:
+                return False
+            mode = neighbour(s.trial[foot], p.n_vertices[foot], (step - n_choices) % widest)
+            if mode < 0:
+                s.cursor[source] = n_choices + (foot + 1) * widest
+                continue
+            s.trial[foot] = mode
         if _is_new(s, count):
             return True
 
@@ -157,7 +160,15 @@ def _remember(p: Projection, s: Selection, count):
 
 @kernel
 def _next_candidate(p: Projection, s: Selection, count) -> bool:
-    """Fill ``s.trial`` with a new correction of the best candidate that has one; return False if none has."""
+    """Fill ``s.trial`` with a new correction; return False if there is none.
+
+    What the candidates themselves call for comes first, the newest one's before all: a landing foot goes from none
+    over a vertex to its edge, and each of these looks worse than none until the last. Then the neighbours, the best
+    candidate's first.
+    """
+    for i in range(count):
+        if _correct(p, s, count - 1 - i, count, True):
+            return True
     while True:
         top = -1
         for c in range(count):
@@ -165,7 +176,7 @@ def _next_candidate(p: Projection, s: Selection, count) -> bool:
                 top = c
         if top < 0:
             return False
-        if _correct(p, s, top, count):
+        if _correct(p, s, top, count, False):
             return True
         s.open[top] = False
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.candidate import solve
 from bipedsim.contact.compiled import entry, kernel
+from bipedsim.contact.publish import publish
 from bipedsim.contact.rules import choose
-from bipedsim.contact.selection import PUBLISHED, REVISED, THRESHOLDS, Selection, begin, publish, solve
+from bipedsim.contact.selection import PUBLISHED, REVISED, THRESHOLDS, Selection, begin
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.params import param
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.contact.base import Projection
 from bipedsim.contact.compiled import inlined_kernel, kernel
-from bipedsim.contact.modes import clamped_range
+from bipedsim.contact.modes import clamped_range, target_height_velocity
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection
 
 # Thresholds of the published kinematic rule: a vertex separates with a_z > A_T [m/s^2] and v_z > -V_T [m/s].
@@ -88,6 +88,18 @@ def normal_speed(k, i, p: Projection, w) -> float:
     return w[6 * k + 2] + w[6 * k + 3] * p.offsets[k, i, 1] - w[6 * k + 4] * p.offsets[k, i, 0]
 
 
+@kernel
+def _must_be_clamped(z, speed, h, gamma, threshold, tolerance) -> bool:
+    """Whether a free vertex at height ``z`` may not go on with ``speed``.
+
+    Near the ground it must not move further into it; below the threshold it must rise as fast as a clamped one would,
+    so that a foot that is leaving is not held.
+    """
+    if z < -threshold:
+        return speed < target_height_velocity(z, h, gamma)
+    return z + h * speed < -tolerance and speed < 0.0
+
+
 @inlined_kernel
 def perfect_vector(k, p: Projection, s: Selection):
     """Fill ``s.perfect`` and ``s.cost`` for foot ``k``: every vertex judged on its own (moraud2008 section IV-B).
@@ -112,14 +124,9 @@ def perfect_vector(k, p: Projection, s: Selection):
                 s.cost[i] = a_g
             continue
         speed = normal_speed(k, i, p, s.w_next)
-        falls_through = z + s.h * speed < -s.tolerance and speed < 0.0
-        if z < -s.threshold:
-            s.perfect[i] = 1
+        s.perfect[i] = 1 if _must_be_clamped(z, speed, s.h, s.gamma, s.threshold, s.tolerance) else 0
+        if abs(z) > s.threshold:
             s.cost[i] = a_g
-        else:
-            s.perfect[i] = 1 if falls_through else 0
-            if z > s.threshold:
-                s.cost[i] = a_g
     if count == 0:
         return
     if s.trial_impulse[k, 2] < 0.0:
@@ -157,6 +164,11 @@ def published_vector(k, p: Projection, s: Selection):
         if j < count and base + slope_x * x + slope_y * y < 0.0:
             s.perfect[i] = 0
             s.cost[i] = a_nf
+            continue
+        if j < count:
+            # "Separating vertices ought to remain unclamped": of a clamped one, the acceleration is that of an impact.
+            s.perfect[i] = 1
+            s.cost[i] = a_k
             continue
         speed = normal_speed(k, i, p, s.w_next)
         acceleration = (speed - normal_speed(k, i, p, p.w_before)) / s.h
@@ -294,10 +306,7 @@ def judge(p: Projection, s: Selection) -> bool:
                     s.violations[1] += 1
                 continue
             speed = normal_speed(k, i, p, s.w_next)
-            below = -(z + s.h * speed)
-            if z < -s.threshold:
-                s.violations[1] += 1
-            elif below > s.tolerance and speed < 0.0:
-                s.violations[3] += 1
-                s.size[0] += below
+            if _must_be_clamped(z, speed, s.h, s.gamma, s.threshold, s.tolerance):
+                s.violations[1 if z < -s.threshold else 3] += 1
+                s.size[0] += max(-(z + s.h * speed), 0.0)
     return s.violations[0] + s.violations[1] + s.violations[2] + s.violations[3] == 0

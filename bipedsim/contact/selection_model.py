@@ -13,11 +13,12 @@ from bipedsim.contact.selection import Selection
 _STATE = ("present", "slip", "anchors", "anchored")
 _RESULT = (
     "impulse",
-    "impact",
     "wrench",
+    "impact",
     "cop",
     "cop_margin",
     "friction_used",
+    "n_vertices",
     "mode",
     "clamped",
     "sliding",
