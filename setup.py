@@ -28,6 +28,13 @@ ROS = [  # ROS 2 Jazzy as wheels, which exist for this platform only
 ]
 ROBOTS = ["example-robot-data>=4.4"]
 TEST = ["hypothesis>=6.100", "mcap-ros2-support>=0.5", "pytest>=7.4"]
+BENCH = [  # other engines to compare with; each may be missing
+    "dartpy>=6.19",
+    "drake>=1.50",
+    "jiminy-py>=1.8.12",
+    "mujoco>=4.0",
+    "pybullet>=3.2.6",
+]
 DEV = [*TEST, "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
 
 
@@ -93,7 +100,7 @@ setup(
         "scipy>=1.8",
         "tqdm>=4.57",
     ],
-    extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "dev": DEV},
+    extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "bench": BENCH, "dev": DEV},
     zip_safe=False,  # robots/ and grounds/ are read as files
     entry_points={
         "console_scripts": [

@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -65,13 +67,27 @@ def main(args: argparse.Namespace) -> int:
             bar.set_description_str(text, refresh=False)
             bar.update()
 
-        report = Bench(settings, tick).report()
+        with _stdout_to_stderr():
+            report = Bench(settings, tick).report()
     paths = write(report, args.output) if args.output else []
     print(json.dumps(report) if args.json else table(report), end="\n" if args.json else "")
     if not args.json:
         for path in paths:
             print(f"wrote {path}")
     return 0
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send what C++ libraries print on file descriptor 1 to stderr, so that stdout holds the report alone."""
+    sys.stdout.flush()
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 def _again(args: argparse.Namespace) -> list[str]:

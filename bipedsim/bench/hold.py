@@ -10,9 +10,9 @@ from bipedsim.robot import Robot, inverse_inertia
 
 Array = NDArray[np.float64]
 
-DAMPING = 0.25
+DAMPING = 0.5
 """Largest eigenvalue of dt M^-1 Kd; an explicit damper diverges at 2."""
-STIFFNESS = 50.0
+STIFFNESS = 100.0
 """kp / kd [1/s]."""
 
 

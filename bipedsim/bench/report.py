@@ -9,6 +9,9 @@ from typing import Any
 
 Row = dict[str, Any]
 
+LEAST_CREEP = 1e-12
+"""Drawn in place of less [um/s]: a log axis has no zero."""
+
 COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("step us, min", lambda row: _number(row["step_us"]["min"], ".1f")),
     ("median", lambda row: _number(row["step_us"]["median"], ".1f")),
@@ -115,17 +118,16 @@ def plot(report: dict[str, Any], path: Path) -> None:
         times = [row["step_us"]["min"] for row in rows.values()]
         bars = left.barh(where, times, 0.9 * height, label=robot, color=f"C{k}")
         left.bar_label(bars, fmt="%.1f", padding=2, fontsize=7)
-        # Bars have no place to start on a log axis: points.
-        creep = [max(row["creep_um_s"], 1e-7) for row in rows.values()]
+        creep = [max(row["creep_um_s"], LEAST_CREEP) for row in rows.values()]
         right.scatter(creep, where, 28, color=f"C{k}", zorder=3)
-    left.set_xscale("log")
     left.set_xlabel("time of a whole step [us], minimum over blocks")
     left.set_yticks(range(len(names)), [labels[name] for name in names])
-    left.invert_yaxis()
+    left.set_ylim(len(names) - 0.4, -0.6)
+    left.margins(x=0.15)
     left.legend(fontsize=8)
-    right.set_xscale("log")
     right.set_xlabel(f"creep under {report['parameters']['push_force']:g} N sideways [um/s]")
     for axes in (left, right):
+        axes.set_xscale("log" if names else "linear")
         axes.grid(axis="x", which="major", alpha=0.4)
         axes.set_axisbelow(True)
     figure.suptitle(f"Standing robots, h = {1e3 * report['parameters']['dt']:g} ms, one core", fontsize=11)

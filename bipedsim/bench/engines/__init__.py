@@ -36,6 +36,8 @@ class EngineSpec:
 
 
 _MUJOCO = "mujoco_engine:MujocoEngine"
+_BULLET = "bullet_engine:BulletEngine"
+_ON_LINKS = "knows no reflected inertia: that of a joint is added to its link"
 _ELLIPTIC = {"cone": "elliptic", "impratio": "100"}
 
 ENGINES: dict[str, EngineSpec] = {
@@ -50,12 +52,56 @@ ENGINES: dict[str, EngineSpec] = {
         {"options": {**_ELLIPTIC, "noslip_iterations": "10"}},
         rest_tolerance=0.1,
     ),
+    # The least creep over our robots of impratio 10 ... 1e6 with 0, 10 and 50 iterations.
+    "mujoco_stiction": EngineSpec(
+        "MuJoCo, elliptic, impratio 1e4, noslip 10",
+        _MUJOCO,
+        "mujoco",
+        {"options": {"cone": "elliptic", "impratio": "1e4", "noslip_iterations": "10"}},
+        rest_tolerance=0.1,
+    ),
     **{name: EngineSpec(f"bipedsim, {name}", "ours:BipedSimEngine", "", {"contact": name}) for name in CONTACT_MODELS},
     "one_step_sensors": EngineSpec(
-        "bipedsim, one_step, with IMU and force-torque sensors",
+        "bipedsim, one_step, all sensors",
         "ours:BipedSimEngine",
         "",
         {"contact": "one_step", "sensors": True},
+    ),
+    "pinocchio_pgs": EngineSpec(
+        "pinocchio PGS, 1e-9, numpy", "pinocchio_engine:PinocchioEngine", "", {"solver": "PGS"}
+    ),
+    "pinocchio_admm": EngineSpec(
+        "pinocchio ADMM, 1e-9, numpy", "pinocchio_engine:PinocchioEngine", "", {"solver": "ADMM"}
+    ),
+    "drake_tamsi": EngineSpec(
+        "Drake, TAMSI", "drake_engine:DrakeEngine", "drake", {"approximation": "kTamsi"}, rest_tolerance=0.1
+    ),
+    "drake_sap": EngineSpec(
+        "Drake, SAP", "drake_engine:DrakeEngine", "drake", {"approximation": "kSap"}, rest_tolerance=0.1
+    ),
+    "bullet": EngineSpec("Bullet, default", _BULLET, "pybullet", rest_tolerance=5.0, note=_ON_LINKS),
+    "bullet_200": EngineSpec(
+        "Bullet, 200 iterations, no early end",
+        _BULLET,
+        "pybullet",
+        {"solver": {"numSolverIterations": 200, "solverResidualThreshold": 0.0}},
+        rest_tolerance=5.0,
+        note=_ON_LINKS,
+    ),
+    "dart": EngineSpec("DART, default", "dart_engine:DartEngine", "dartpy", rest_tolerance=0.1, note=_ON_LINKS),
+    "jiminy": EngineSpec(
+        "jiminy, constraint, regularization 1e-3",
+        "jiminy_engine:JiminyEngine",
+        "jiminy-py",
+        {"regularization": 1e-3},
+        rest_tolerance=0.1,
+    ),
+    "jiminy_1e-6": EngineSpec(
+        "jiminy, constraint, regularization 1e-6",
+        "jiminy_engine:JiminyEngine",
+        "jiminy-py",
+        {"regularization": 1e-6},
+        rest_tolerance=0.1,
     ),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter_ns
 
 import numpy as np
 import pinocchio as pin
@@ -69,6 +70,14 @@ class Engine(ABC):
     @abstractmethod
     def push(self, force_world: Array) -> None:
         """Apply a force (3,) [N] at the origin of the root link, from the next step until changed."""
+
+    def time_block(self, torques: list[Array]) -> float:
+        """Step through ``torques``, an array (nu,) each, and return the time that took [ns]."""
+        step = self.step
+        start = perf_counter_ns()
+        for torque in torques:
+            step(torque)
+        return perf_counter_ns() - start
 
     @abstractmethod
     def state(self) -> tuple[Array, Array]:
