@@ -13,6 +13,7 @@ from bipedsim.sole import Sole
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+
 class Projection(NamedTuple):
     """One step of the dynamics as the feet see it; arrays are reused from step to step.
 

@@ -9,18 +9,71 @@ nothing on counting references to fifty arrays at every call, three quarters of 
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from numba import config as numba_config
 from numba import njit, typeof, types
 from numba.experimental import structref
 
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+config: Any = numba_config
+_PACKAGE = Path(__file__).parents[1]
+_SOURCES = (*sorted(_PACKAGE.glob("contact/*.py")), _PACKAGE / "dynamics.py", _PACKAGE / "ground" / "surface.py")
 
-kernel: Any = njit(**_OPTIONS)
-inlined_kernel: Any = njit(forceinline=True, **_OPTIONS)
+
+def _cache_folder() -> str:
+    """Return where compiled kernels are kept: a folder for exactly these sources, or numba's default.
+
+    numba looks only at the file of a function, and would go on with a caller that holds the old version of a function
+    of another file.
+    """
+    if config.CACHE_DIR:
+        return str(config.CACHE_DIR)
+    digest = hashlib.sha256()
+    for path in _SOURCES:
+        digest.update(path.read_bytes())
+    parent = _PACKAGE / "__pycache__"
+    folder = parent / f"kernels-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return str(base / "bipedsim" / folder.name)
+    for other in parent.glob("kernels-*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+    return str(folder)
+
+
+_FOLDER = _cache_folder()
+
+
+def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles with ``options`` and caches in the folder of these sources."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        before = config.CACHE_DIR
+        config.CACHE_DIR = _FOLDER
+        try:
+            return njit(cache=True, error_model="numpy", **options)(function)
+        finally:
+            config.CACHE_DIR = before
+
+    return decorate
+
+
+kernel = _compiler(_nrt=False)
+inlined_kernel = _compiler(_nrt=False, forceinline=True)
 """For what runs at every step: passing the tuples to a function costs as much as many functions do."""
 
-entry: Any = njit(cache=True, error_model="numpy")
+entry = _compiler()
 """For what is called from Python with a box: only here are references counted."""
 
 
