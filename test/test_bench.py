@@ -15,6 +15,7 @@ from bipedsim.bench.engines import ENGINES, EngineSpec, engine_version, make_eng
 from bipedsim.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
 from bipedsim.bench.hold import Hold
 from bipedsim.bench.measure import Rest, measure_creep, measure_rest, polygon_soles, run
+from bipedsim.bench.own import Replay
 from bipedsim.bench.report import plot, table
 from bipedsim.bench.run import Bench, BenchSettings, pieces
 from bipedsim.bench.urdf_export import urdf
@@ -168,7 +169,7 @@ def test_a_missing_engine_is_a_readable_row(monkeypatch: pytest.MonkeyPatch, bip
     monkeypatch.setitem(ENGINES, "absent", missing)
     with pytest.raises(EngineUnavailableError, match="pip install absent-engine"):
         make_engine("absent", biped, H)
-    settings = BenchSettings(robots=("biped14",), engines=("absent", "one_step"), blocks=1, steps=5, scaling=False)
+    settings = BenchSettings(robots=("biped14",), engines=("absent", "one_step"), blocks=1, steps=5, own=False)
     report = Bench(settings).report()
     row = report["robots"]["biped14"]["absent"]
     assert row["status"] == "not installed"
@@ -180,7 +181,7 @@ def test_a_missing_engine_is_a_readable_row(monkeypatch: pytest.MonkeyPatch, bip
 def test_an_engine_that_fails_costs_only_its_own_row(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EngineSpec("Broken", "ours:BipedSimEngine", "", {"contact": "no such model"})
     monkeypatch.setitem(ENGINES, "broken", broken)
-    settings = BenchSettings(robots=("biped14",), engines=("broken", "one_step"), blocks=1, steps=5, scaling=False)
+    settings = BenchSettings(robots=("biped14",), engines=("broken", "one_step"), blocks=1, steps=5, own=False)
     rows = Bench(settings).report()["robots"]["biped14"]
     assert rows["broken"]["status"] == "failed"
     assert "no such model" in rows["broken"]["note"]
@@ -206,6 +207,8 @@ def test_the_command_end_to_end(
         assert row["inside_cone"]
         assert row["rest_force_error_N"] < ENGINES[name].rest_tolerance
     assert set(report["scaling"]["one_step"]) == {"4", "8", "16", "32"}
+    assert set(report["motion"]) == {"squat", "sway", "jump"}
+    assert report["motion"]["sway"]["one_step"]["ratio_to_one_step"] == 1.0
     assert report["parameters"]["blocks"] == 2
     assert {"python", "pin", "numba"} <= set(report["versions"])
     assert (tmp_path / "out" / "table.md").read_text() == table(report)
@@ -214,11 +217,11 @@ def test_the_command_end_to_end(
 
 def test_the_command_forces_one_thread(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    options = ["--robots", "biped14", "--engines", "one_step", "--blocks", "1", "--steps", "5", "--no-scaling"]
+    options = ["--robots", "biped14", "--engines", "one_step", "--blocks", "1", "--steps", "5", "--no-own"]
     assert cli.main(["bench", *options, "--creep-seconds", "0.1", "--json"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["machine"]["omp_num_threads"] == "1"
-    assert report["scaling"] == {}
+    assert report["scaling"] == report["motion"] == {}
 
 
 def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,9 +235,15 @@ def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_progress_bar_ends_where_the_work_does() -> None:
     done: list[str] = []
-    settings = BenchSettings(robots=("biped14",), engines=("one_step",), blocks=2, steps=5, creep_seconds=0.1)
+    settings = BenchSettings(robots=("biped14",), engines=("one_step",), blocks=1, steps=5, creep_seconds=0.1)
     Bench(settings, done.append).report()
     assert len(done) == pieces(settings)
+
+
+def test_a_repeated_motion_ends_where_the_recorded_one_did(biped: Robot) -> None:
+    replay = Replay(biped, "one_step", "squat", H)
+    replay.time()
+    np.testing.assert_array_equal(replay.q, replay.q_end)
 
 
 def test_a_sole_becomes_a_box_under_the_foot(biped: Robot) -> None:

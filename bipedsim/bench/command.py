@@ -26,13 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engines", nargs="+", metavar="ENGINE", help="see docs/benchmarks.md (default: all)")
     parser.add_argument("--dt", type=float, default=1e-3, metavar="S", help="step of all (default: %(default)s)")
     parser.add_argument(
-        "--blocks", type=int, default=20, metavar="N", help="blocks per engine, in alternation (default: %(default)s)"
+        "--blocks", type=int, default=40, metavar="N", help="blocks per engine, in alternation (default: %(default)s)"
     )
-    parser.add_argument("--steps", type=int, default=300, metavar="N", help="steps of a block (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=150, metavar="N", help="steps of a block (default: %(default)s)")
     parser.add_argument(
         "--creep-seconds", type=float, default=2.0, metavar="S", help="time under the side load (default: %(default)s)"
     )
-    parser.add_argument("--no-scaling", action="store_true", help="leave out the cost over the number of vertices")
+    parser.add_argument("--no-own", action="store_true", help="leave out our models over vertices and in motion")
     parser.add_argument("--json", action="store_true", help="print the report as JSON and nothing else")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write report.json, table.md and plot.png there")
     parser.set_defaults(function=main)
@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
         blocks=args.blocks,
         steps=args.steps,
         creep_seconds=args.creep_seconds,
-        scaling=not args.no_scaling,
+        own=not args.no_own,
     )
     with tqdm(total=pieces(settings), file=sys.stderr, disable=None, leave=False) as bar:
 
@@ -98,4 +98,4 @@ def _again(args: argparse.Namespace) -> list[str]:
     for name in ("dt", "blocks", "steps", "creep_seconds", "output"):
         if getattr(args, name) is not None:
             options += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
-    return options + [f"--{name.replace('_', '-')}" for name in ("no_scaling", "json") if getattr(args, name)]
+    return options + [f"--{name.replace('_', '-')}" for name in ("no_own", "json") if getattr(args, name)]

@@ -192,6 +192,11 @@ def time_alternating(
     return times
 
 
+def block_times(us: Array) -> dict[str, float]:
+    """Return minimum and median of the mean step times of blocks [us]."""
+    return {"min": float(us.min()), "median": float(np.median(us))}
+
+
 def polygon_soles(robot: Robot, n: int) -> Robot:
     """Return the robot with soles of ``n`` vertices on the ellipse inscribed in the bounding box of each sole."""
     angles = 2.0 * np.pi * (np.arange(n) + 0.5) / n

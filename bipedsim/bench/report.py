@@ -56,7 +56,26 @@ def table(report: dict[str, Any]) -> str:
             for model, rows in report["scaling"].items()
         ]
         head = ["step us, min", *(f"N = {n}" for n in counts), *(f"{n} / {counts[0]}" for n in counts[1:])]
-        lines += ["", "## Vertices per foot (biped14)", "", *_grid(head, cells)]
+        lines += ["", "## Vertices per foot (biped14, standing)", "", *_grid(head, cells)]
+    if report["motion"]:
+        models = list(next(iter(report["motion"].values())))
+        head = [
+            "step us, min",
+            *models,
+            *(f"{model} / one_step" for model in models[1:]),
+            "modes changed",
+            "unresolved",
+        ]
+        cells = []
+        for motion, rows in report["motion"].items():
+            values = list(rows.values())
+            cells.append(
+                [motion]
+                + [f"{row['step_us']['min']:.1f}" for row in values]
+                + [f"{row['ratio_to_one_step']:.2f}" for row in values[1:]]
+                + [", ".join(str(row[key]) for row in values) for key in ("state_changes", "unresolved")]
+            )
+        lines += ["", "## In motion (biped14)", "", *_grid(head, cells)]
     return "\n".join(lines) + "\n"
 
 

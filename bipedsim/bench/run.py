@@ -21,21 +21,18 @@ from bipedsim.bench.hold import DAMPING, STIFFNESS, Hold
 from bipedsim.bench.measure import (
     UNTIMED_STEPS,
     Rest,
+    block_times,
     measure_creep,
     measure_rest,
-    polygon_soles,
     record_torques,
     time_alternating,
 )
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.bench.own import measure_motion, measure_scaling, motion_pieces, scaling_pieces
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.robot import Robot, load_robot
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
-
-SCALING_ROBOT = "biped14"
-SCALING_VERTICES = (4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -50,17 +47,17 @@ class BenchSettings:
         steps: Steps of a block.
         push_force: Side load of the creep measurement [N].
         creep_seconds: How long feet are watched under it [s].
-        scaling: Whether to time our models over the number of vertices too.
+        own: Whether to time our models over the number of vertices and in motion too.
     """
 
     robots: tuple[str, ...] = ("biped14", "talos_legs", "talos")
     engines: tuple[str, ...] = tuple(ENGINES)
     dt: float = 1e-3
-    blocks: int = 20
-    steps: int = 300
+    blocks: int = 40
+    steps: int = 150
     push_force: float = 50.0
     creep_seconds: float = 2.0
-    scaling: bool = True
+    own: bool = True
 
     def __post_init__(self) -> None:
         """Check names and ranges.
@@ -82,10 +79,9 @@ class BenchSettings:
 
 def pieces(settings: BenchSettings) -> int:
     """Return how often :class:`Bench` ticks at most."""
-    cases = len(settings.robots) * len(settings.engines)
-    if settings.scaling:
-        cases += len(SCALING_VERTICES) * len(CONTACT_MODELS)
-    return cases * (1 + settings.blocks)
+    blocks = settings.blocks
+    own = scaling_pieces(blocks) + motion_pieces(blocks) if settings.own else 0
+    return len(settings.robots) * len(settings.engines) * (1 + blocks) + own
 
 
 class Bench:
@@ -114,7 +110,10 @@ class Bench:
                 "controller": f"static torques and PD; dt M^-1 Kd <= {DAMPING}, kp = {STIFFNESS:g}/s kd",
             },
             "robots": {robot.name: self._robot(robot) for robot in robots},
-            "scaling": self._scaling() if settings.scaling else {},
+            "scaling": measure_scaling(settings.dt, settings.blocks, settings.steps, self._tick)
+            if settings.own
+            else {},
+            "motion": measure_motion(settings.dt, settings.blocks, self._tick) if settings.own else {},
         }
 
     def _robot(self, robot: Robot) -> dict[str, Row]:
@@ -150,38 +149,12 @@ class Bench:
             self._tick(f"{robot.name}: {name}")
         times = time_alternating(engines, rests, torques, s.blocks, lambda: self._tick(f"{robot.name}: step time"))
         for name, us in times.items():
-            rows[name]["step_us"] = {"min": float(us.min()), "median": float(np.median(us))}
+            rows[name]["step_us"] = block_times(us)
             if REFERENCE in times:
                 rows[name]["ratio_to_mujoco"] = float(us.min() / times[REFERENCE].min())
         for engine in engines.values():
             engine.close()
         return rows
-
-    def _scaling(self) -> dict[str, dict[str, Row]]:
-        """Return step time per contact model and number of vertices, and its ratio to the smallest number."""
-        s = self._settings
-        plain = load_robot(SCALING_ROBOT)
-        hold = Hold(plain, s.dt)
-        engines: dict[str, Engine] = {}
-        rests: dict[str, Rest] = {}
-        torques: dict[str, list[Array]] = {}
-        keys = [(model, n) for model in CONTACT_MODELS for n in SCALING_VERTICES]
-        for model, n in keys:
-            key = f"{model} {n}"
-            engine = engines[key] = make_engine(model, polygon_soles(plain, n), s.dt)
-            rests[key] = measure_rest(engine, hold)
-            torques[key] = record_torques(engine, hold, rests[key], UNTIMED_STEPS + s.steps)
-            self._tick(f"scaling: {key} vertices")
-        times = time_alternating(engines, rests, torques, s.blocks, lambda: self._tick("scaling: step time"))
-        result: dict[str, dict[str, Row]] = {model: {} for model in CONTACT_MODELS}
-        for model, n in keys:
-            us = times[f"{model} {n}"]
-            first = times[f"{model} {SCALING_VERTICES[0]}"]
-            result[model][str(n)] = {
-                "step_us": {"min": float(us.min()), "median": float(np.median(us))},
-                "ratio_to_4": float(us.min() / first.min()),
-            }
-        return result
 
 
 def machine() -> dict[str, Any]:
