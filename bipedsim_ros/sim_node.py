@@ -67,7 +67,7 @@ class SimNode:
             control_dt=1.0 / params.rate,
             contact_params=dataclasses.asdict(contact),
         )
-        node.get_logger().info("loading the contact kernels; after an installation they are compiled first, up to a minute")
+        node.get_logger().info("loading the contact kernels; after an installation they are compiled, up to a minute")
         sim.warm_up()
         self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
         self._commands = Commands(robot, params, self._warn_of_command)

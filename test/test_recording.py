@@ -66,7 +66,8 @@ def test_joint_states_decode_whatever_the_names_do_to_the_alignment(
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["l_sole", "r_foot", "a_longer_frame"]), numbers, st.integers(0, 2**31 - 1)), min_size=1
+        st.tuples(st.sampled_from(["l_sole", "r_foot", "a_longer_frame"]), numbers, st.integers(0, 2**31 - 1)),
+        min_size=1,
     )
 )
 def test_messages_of_different_layout_keep_their_places(rows: list[tuple[str, float, int]]) -> None:
