@@ -8,9 +8,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.compiled import box, entry
 from bipedsim.contact import kernels
 from bipedsim.contact.base import ContactModel, Projection, edge_lines
-from bipedsim.contact.compiled import box, entry
 from bipedsim.contact.exact import exact
 from bipedsim.contact.foothold import Foothold
 from bipedsim.contact.kernels import Tree
@@ -19,6 +19,7 @@ from bipedsim.contact.selection import Selection
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
+from bipedsim.live import live_poses
 from bipedsim.robot import Robot
 
 Array = NDArray[np.float64]
@@ -77,7 +78,7 @@ class Dynamics:
     Attributes:
         projection: What the contact model sees; refilled by every step.
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
-        v_before: (nv,) velocity before the last step.
+        acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
         displacement: (nv,) h v+ of the last step.
 
     Raises:
@@ -95,7 +96,7 @@ class Dynamics:
         self.projection = Projection.of_soles(soles, len(self._foothold.spare))
         self._tree = _tree(robot, self._data, physics_dt)
         self.push = self._tree.push
-        self.v_before = self._tree.v_before
+        self.acceleration = self._tree.acceleration
         self.displacement = self._tree.step
         self._projected = box(_Projected(self._tree, self._foothold, self.projection))
         self._selected = None
@@ -192,7 +193,7 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
         M_rows=np.asarray(data.M).T,
         nle=np.asarray(data.nle),
         J_rows=np.asarray(data.J).T,
-        poses=_live_poses(data, model.njoints),
+        poses=live_poses(data, model.njoints),
         ancestors=ancestors,
         depth=depth,
         damping=np.ascontiguousarray(robot.joint_damping),
@@ -209,7 +210,7 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
         z=np.zeros(nv),
         x=np.zeros(nv),
         Y=np.zeros((feet, longest, 6)),
-        v_before=np.zeros(nv),
+        acceleration=np.zeros(nv),
         step=np.zeros(nv),
     )
 
@@ -224,20 +225,3 @@ def _ancestors(parents: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]
     for i, chain in enumerate(chains):
         ancestors[i, : depth[i]] = chain
     return ancestors, depth
-
-
-def _live_poses(data: pin.Data, count: int) -> Array:
-    """Return data.oMi as a live array (count, 12): rotation column after column, then translation.
-
-    Raises:
-        RuntimeError: This pinocchio lays its placements out in another way.
-    """
-    first = np.asarray(data.oMi[0].rotation)
-    stride = 12 * first.itemsize
-    poses: Array = np.lib.stride_tricks.as_strided(first.T.reshape(-1), (count, 12), (stride, first.itemsize))
-    for i in range(count):
-        placement = data.oMi[i]
-        addresses = (np.asarray(placement.rotation).ctypes.data, np.asarray(placement.translation).ctypes.data)
-        if addresses != (poses[i].ctypes.data, poses[i, 9:].ctypes.data):
-            raise RuntimeError(f"pinocchio {pin.__version__} does not store data.oMi as an array of 12 numbers each")
-    return poses

@@ -121,7 +121,6 @@ class Simulator:
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(nv)
         self._tau_joint = np.zeros(robot.nu)
-        self._acceleration = np.zeros(nv)
         self._steps = 0
         self._push: tuple[int, Array, int] | None = None
         self._diverged = ""
@@ -175,9 +174,8 @@ class Simulator:
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
         self.advance(tau_joint)
-        np.subtract(self.v, self._dynamics.v_before, out=self._acceleration)
-        self._acceleration /= self.physics_dt
-        return self._sensors.measure(self.t, self.q, self.v, self._acceleration, self._tau_joint, self.contact)
+        acceleration = self._dynamics.acceleration
+        return self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self._contact.result)
 
     def advance(self, tau_joint: Array) -> ContactResult:
         """Advance as :meth:`step` does, but measure nothing: for those who look at q, v and the contact alone.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.compiled import inlined_kernel, kernel
 from bipedsim.contact.friction import torsion_radius, update_slip
 from bipedsim.contact.linear import solve_cholesky, solve_dense
 from bipedsim.contact.modes import clamped_range, constraints

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bipedsim.compiled import entry, kernel
 from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.candidate import solve
-from bipedsim.contact.compiled import entry, kernel
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.publish import publish
 from bipedsim.contact.rules import choose, judge

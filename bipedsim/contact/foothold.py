@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.compiled import kernel
 from bipedsim.contact.base import Projection, padded_vertices
-from bipedsim.contact.compiled import kernel
 from bipedsim.contact.footing import (
     FootingWork,
     choose_patch,

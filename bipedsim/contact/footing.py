@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.compiled import kernel
+from bipedsim.compiled import kernel
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.polygons import (
     MERGE,

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.compiled import inlined_kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.compiled import inlined_kernel
 from bipedsim.contact.foothold import UNCHANGED, Foothold, find_foothold
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Tree(NamedTuple):
         push: (nv,) generalised force besides the joint torques.
         L: (nv, D) factor. inverse: (nv,) 1 / diagonal of L. z: (nv,) L^-T h (tau - nle - D v). x: (nv,) work.
         Y: (K, D, 6) L^-T J^T of each foot, along its chain.
-        v_before: (nv,) velocity before the step. step: (nv,) h v+, for the integration.
+        acceleration: (nv,) mean acceleration over the step. step: (nv,) h v+, for the integration.
     """
 
     M_rows: Array
@@ -70,7 +70,7 @@ class Tree(NamedTuple):
     z: Array
     x: Array
     Y: Array
-    v_before: Array
+    acceleration: Array
     step: Array
 
 
@@ -237,7 +237,7 @@ def advance(t: Tree, impulse, v) -> float:
     """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
 
     Where an entry would not be finite, v stays as it is and NaN is returned; so it does where one reaches
-    ``SPEED_LIMIT``. Fills ``v_before`` and ``step``.
+    ``SPEED_LIMIT``. Fills ``acceleration`` and ``step``.
 
     Args:
         t: See :class:`Tree`.
@@ -269,7 +269,7 @@ def advance(t: Tree, impulse, v) -> float:
     if largest >= SPEED_LIMIT:
         return largest
     for i in range(nv):
-        t.v_before[i] = v[i]
+        t.acceleration[i] = x[i] / t.h
         v[i] += x[i]
         t.step[i] = t.h * v[i]
     return largest

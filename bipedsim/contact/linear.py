@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.compiled import kernel
+from bipedsim.compiled import kernel
 
 # A pivot this small beside the largest diagonal entry is rounding: the row depends on the others.
 RANK_TOLERANCE = 1e-13

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.compiled import kernel
+from bipedsim.compiled import kernel
 
 NONE = 0
 

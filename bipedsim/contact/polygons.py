@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.compiled import kernel
+from bipedsim.compiled import kernel
 
 MERGE = 1e-6
 """Points [m] nearer than this are one; what reaches over a border by less is not cut."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.candidate import distance_outside, multipliers, spread
-from bipedsim.contact.compiled import inlined_kernel, kernel
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection import Selection
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.compiled import inlined_kernel, kernel
 from bipedsim.contact.modes import clamped_range, target_height_velocity
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection
 

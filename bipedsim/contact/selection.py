@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.compiled import kernel
 from bipedsim.contact.base import ContactResult, Projection
-from bipedsim.contact.compiled import kernel
 from bipedsim.contact.foothold import NEW_PLANE, UNCHANGED
 from bipedsim.contact.footing import carry_mode, carry_vertices
 from bipedsim.contact.modes import clamped_range

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bipedsim.compiled import box
 from bipedsim.contact.base import ContactResult, Projection
-from bipedsim.contact.compiled import box
 from bipedsim.contact.selection import Selection
 
 _STATE = ("present", "slip", "anchors", "anchored")

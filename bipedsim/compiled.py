@@ -21,8 +21,11 @@ from numba import njit, typeof, types
 from numba.experimental import structref
 
 config: Any = numba_config
-_PACKAGE = Path(__file__).parents[1]
-_SOURCES = (*sorted(_PACKAGE.glob("contact/*.py")), _PACKAGE / "dynamics.py", _PACKAGE / "ground" / "surface.py")
+_PACKAGE = Path(__file__).parent
+_SOURCES = (
+    *sorted(_PACKAGE.glob("contact/*.py")),
+    *(_PACKAGE / name for name in ("compiled.py", "dynamics.py", "ground/surface.py", "sensors.py")),
+)
 
 
 def _cache_folder() -> str:

@@ -1,0 +1,39 @@
+"""pinocchio's results as arrays that every later call refills: for kernels that are handed them once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def live_rows(views: Sequence[Array], width: int) -> Array:
+    """Return views that lie in memory one after the other as one array (len(views), width), without a copy.
+
+    Raises:
+        RuntimeError: They do not: this pinocchio stores them in another way.
+    """
+    first = views[0]
+    stride = views[1].ctypes.data - first.ctypes.data if len(views) > 1 else width * first.itemsize
+    rows: Array = np.lib.stride_tricks.as_strided(first, (len(views), width), (stride, first.itemsize))
+    for row, view in zip(rows, views, strict=True):
+        if row.ctypes.data != view.ctypes.data:
+            raise RuntimeError(f"pinocchio {pin.__version__} does not store its results at equal distances")
+    return rows
+
+
+def live_poses(data: pin.Data, n_joints: int) -> Array:
+    """Return data.oMi as a live array (n_joints, 12): rotation column after column, then translation [m].
+
+    Raises:
+        RuntimeError: This pinocchio stores placements in another way.
+    """
+    placements = [data.oMi[i] for i in range(n_joints)]
+    poses = live_rows([np.asarray(placement.rotation).T.reshape(-1) for placement in placements], 12)
+    if poses[0, 9:].ctypes.data != np.asarray(placements[0].translation).ctypes.data:
+        raise RuntimeError(f"pinocchio {pin.__version__} does not store translations behind rotations")
+    return poses
