@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bipedsim.contact import make_contact_model
 from bipedsim.contact.base import ContactModel, ContactResult
 from bipedsim.contact.kernels import SPEED_LIMIT
+from bipedsim.contact.tick import Tick
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
@@ -34,6 +35,7 @@ class Snapshot:
     push: tuple[int, Array, int] | None
     contact: dict[str, Any]
     footing: dict[str, NDArray[Any]]
+    tick: ContactResult | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,8 @@ class Simulator:
     Attributes:
         q: (nq,) configuration, base position and quaternion x y z w first.
         v: (nv,) velocity, base linear and angular in the base frame first.
-        contact: What the ground did over the last physics step.
+        contact: What the ground did over the last control tick; of several physics steps, see
+            :class:`bipedsim.contact.tick.Tick`.
 
     Raises:
         ConfigError: The periods do not fit, or a contact parameter is wrong.
@@ -116,11 +119,13 @@ class Simulator:
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
         )
+        self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
         self._sensors = Sensors(robot)
         nv = self._model.nv
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(nv)
         self._tau_joint = np.zeros(robot.nu)
+        self._acceleration = np.zeros(nv)
         self._steps = 0
         self._push: tuple[int, Array, int] | None = None
         self._diverged = ""
@@ -134,8 +139,8 @@ class Simulator:
 
     @property
     def contact(self) -> ContactResult:
-        """What the ground did over the last physics step; overwritten by the next one."""
-        return self._contact.result
+        """What the ground did over the last control tick; overwritten by the next one."""
+        return self._contact.result if self._tick is None else self._tick.result
 
     def reset(self, q: Array | None = None, v: Array | None = None) -> Observation:
         """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
@@ -156,6 +161,8 @@ class Simulator:
         self._diverged = ""
         self._contact.reset()
         self._dynamics.reset()
+        if self._tick is not None:
+            self._tick.reset()
         self._tau_joint[:] = 0.0
         return self._sensors.measure(0.0, self.q, self.v, np.zeros_like(self.v), self._tau_joint, self.contact)
 
@@ -174,14 +181,14 @@ class Simulator:
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
         self.advance(tau_joint)
-        acceleration = self._dynamics.acceleration
-        return self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self._contact.result)
+        acceleration = self._dynamics.acceleration if self._tick is None else self._acceleration
+        return self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self.contact)
 
     def advance(self, tau_joint: Array) -> ContactResult:
         """Advance as :meth:`step` does, but measure nothing: for those who look at q, v and the contact alone.
 
         Returns:
-            What the ground did over the last physics step; it is overwritten by the next one.
+            What the ground did over this tick; it is overwritten by the next one.
         """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
@@ -189,16 +196,31 @@ class Simulator:
         if tau.shape != self._tau_joint.shape:
             self._checked("tau_joint", tau, self.robot.nu)
         self._tau_joint[:] = tau
-        dynamics = self._dynamics
-        for _ in range(self._substeps):
-            if self._push is not None:
-                dynamics.push[:] = self._push_torque()
-            fastest = dynamics.step(self.q, self.v, self._tau_joint, self._contact)
-            if not 0.0 <= fastest < SPEED_LIMIT:
-                self._refuse(fastest)
-            self.q = pin.integrate(self._model, self.q, dynamics.displacement)
-            self._steps += 1
+        if self._tick is not None:
+            return self._advance_tick(self._tick)
+        self._physics_step()
         return self._contact.result
+
+    def _advance_tick(self, tick: Tick) -> ContactResult:
+        tick.begin()
+        self._acceleration[:] = 0.0
+        for _ in range(self._substeps):
+            self._physics_step()
+            tick.add()
+            self._acceleration += self._dynamics.acceleration
+        self._acceleration /= self._substeps
+        tick.end()
+        return tick.result
+
+    def _physics_step(self) -> None:
+        dynamics = self._dynamics
+        if self._push is not None:
+            dynamics.push[:] = self._push_torque()
+        fastest = dynamics.step(self.q, self.v, self._tau_joint, self._contact)
+        if not 0.0 <= fastest < SPEED_LIMIT:
+            self._refuse(fastest)
+        self.q = pin.integrate(self._model, self.q, dynamics.displacement)
+        self._steps += 1
 
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
@@ -247,6 +269,7 @@ class Simulator:
             push,
             self._contact.state(),
             self._dynamics.state(),
+            None if self._tick is None else self._tick.state(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
@@ -259,6 +282,8 @@ class Simulator:
         self._diverged = ""
         self._contact.set_state(snapshot.contact)
         self._dynamics.set_state(snapshot.footing)
+        if self._tick is not None and snapshot.tick is not None:
+            self._tick.set_state(snapshot.tick)
         return self._sensors.restore(self.q, snapshot.observation)
 
     def ground_truth(self) -> GroundTruth:

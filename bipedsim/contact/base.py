@@ -88,7 +88,7 @@ class ContactResult:
         wrench: (K, 6) the same over the step, in the sole frame: force [N], torque [N.m]. An impact counts as force
             over the step.
         impact: (K, 6) the part of the impulse, in the sole frame [N.s, N.m.s], that stopped velocities at once because
-            a vertex touched down in this step, else zero: wrench - impact / h is the finite force.
+            a vertex touched down in this step or the last one, else zero: wrench - impact / h is the finite force.
         cop: (K, 2) centre of pressure in the sole frame [m], NaN without normal force.
         cop_margin: (K,) distance of the CoP to the nearest edge of the sole [m], positive inside, NaN without normal
             force.

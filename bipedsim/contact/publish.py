@@ -15,15 +15,18 @@ from bipedsim.contact.selection import Selection
 def _split_impact(p: Projection, s: Selection):
     """Fill ``s.trial_impact``: the impulse that takes the velocities before the step to the wanted ones.
 
-    The rest of the impulse, which is linear in the two, answers the forces that act over the step.
+    The rest of the impulse, which is linear in the two, answers the forces that act over the step. A landing takes two
+    steps: the first closes the gap, the second stops what was left of the velocity for that.
     """
+    landed_before = s.landed[0]
     gained = False
     for k in range(s.trial.shape[0]):
         n = p.n_vertices[k]
         first, count = clamped_range(s.trial[k], n)
         for j in range(count):
             gained = gained or not _is_clamped(s.mode[k], n, (first + j) % n)
-    if not gained:
+    s.landed[0] = gained
+    if not (gained or landed_before):
         s.trial_impact[:, :] = 0.0
         return
     multipliers(p, s, p.w_before)

@@ -31,7 +31,8 @@ class Selection(NamedTuple):
         resolves: Solves after the first one in one-step selection. candidates: Most that a search may solve for, 0 for
             one-step selection.
         present: (K,) modes to try first. slip: (K, 3) unit directions (u_x, u_y, c w_z). anchors, anchored: (K, N, 2)
-            where a sticking vertex belongs [m], (K, N) whether it has an anchor.
+            where a sticking vertex belongs [m], (K, N) whether it has an anchor. landed: (1,) whether a vertex touched
+            down in the last step.
         mode ... clamped, counters: As in :class:`ContactResult`; they hold the last step until it is published.
         trial, trial_sliding, trial_slip: (K,), (K,), (K, 3) the candidate that is solved for. chosen: (K,) the modes
             that its solution calls for.
@@ -64,6 +65,7 @@ class Selection(NamedTuple):
     slip: Array
     anchors: Array
     anchored: Flags
+    landed: Flags
     impulse: Array
     wrench: Array
     impact: Array
@@ -145,6 +147,7 @@ class Selection(NamedTuple):
             h=h, gamma=gamma, threshold=threshold, tolerance=tolerance, rules=rules, resolves=resolves,
             candidates=candidates,
             present=integers(k), slip=np.zeros((k, 3)), anchors=np.zeros((k, n, 2)), anchored=flags(k, n),
+            landed=flags(1),
             impulse=result.impulse, wrench=result.wrench, impact=result.impact, cop=result.cop,
             cop_margin=result.cop_margin, friction_used=result.friction_used,
             n_vertices=result.n_vertices, mode=result.mode, clamped=result.clamped, sliding=result.sliding,

@@ -10,7 +10,7 @@ from bipedsim.compiled import box
 from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.selection import Selection
 
-_STATE = ("present", "slip", "anchors", "anchored")
+_STATE = ("present", "slip", "anchors", "anchored", "landed")
 _RESULT = (
     "impulse",
     "wrench",
