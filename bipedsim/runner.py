@@ -122,7 +122,7 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
         "round_trip_us": None,
     }
     # Counted on every physics step and across the whole run, where the recording only sees control ticks.
-    exact = {"state_changes": sim.contact.state_changes, "unresolved": sim.contact.unresolved}
+    exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
     return recording, {"robot": robot.name, **figures, **counted, **exact, **_foot_motion(recording, ground)}
 
 

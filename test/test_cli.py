@@ -31,7 +31,7 @@ def test_standing_carries_the_weight_and_nothing_moves(robot: str, capsys: pytes
     assert summary["duration_s"] == 10.0
     assert summary["fz_max_error_N"] < 0.1
     assert summary["state_changes"] == 0
-    assert summary["unresolved"] == 0
+    assert summary["unresolved_steps"] == 0
     assert summary["foot_drift_m"] < 1e-6
     assert summary["cop_inside_fraction"] == 1.0
 

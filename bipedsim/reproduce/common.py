@@ -240,7 +240,7 @@ def simulate(sim: Simulator, controller: Controller, duration: float, label: str
         builder.append(observation.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
         com[tick + 1] = pin.centerOfMass(robot.model, data, sim.q, sim.v)
         v_com[tick + 1] = data.vcom[0]
-    counters = {"state_changes": sim.contact.state_changes, "unresolved": sim.contact.unresolved}
+    counters = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
     return Trace(builder.build(), com[1:], v_com[1:], np.diff(v_com, axis=0) / sim.control_dt, counters)
 
 

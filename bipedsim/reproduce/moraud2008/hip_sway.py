@@ -57,7 +57,7 @@ def checks(run: Trace) -> tuple[Check, ...]:
         at_least("share of the left foot at rest", last[:, 0, 2].min() / robot.weight, 0.95),
         equal("right foot rests on an edge", float(any(edges)), 1.0),
         at_most("state changes", run.summary["state_changes"], 30),
-        equal("unresolved steps", run.summary["unresolved"], 0),
+        equal("unresolved steps", run.summary["unresolved_steps"], 0),
         at_most("largest |f_t| / (mu f_z)", np.nanmax(recording.friction_used), 1.0),
     )
 

@@ -115,7 +115,7 @@ def checks(run: Trace) -> tuple[Check, ...]:
         at_most("the same over the span", plan_off / span, 0.05),
         at_most("|mean f_z / (m g) - 1| over both squats", abs(lines["f_z"][rows].mean() / weight - 1.0), 1e-3),
         equal("state changes", run.summary["state_changes"], 0),
-        equal("unresolved steps", run.summary["unresolved"], 0),
+        equal("unresolved steps", run.summary["unresolved_steps"], 0),
     )
 
 
