@@ -1,0 +1,311 @@
+"""What every impact law works on: the checked problem, Coulomb friction at the impulse level, and the result."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import lsq_linear, nnls
+
+from bipedsim.errors import BipedSimError, ConfigError
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+RESTING = 1e-9
+"""A contact slower than this part of the speed that all the kinetic energy could give it is at rest."""
+GOOD_ENOUGH = 1e-12
+"""Kuhn-Tucker residual of a projection, relative, at which no other solver is asked."""
+FRICTION_CONTACTS = 5
+"""Sticking and sliding states are enumerated, up to six per contact: beyond this many contacts they are refused."""
+
+
+class NoImpactOutcomeError(BipedSimError):
+    """The law has no outcome for this state: with friction, existence is not guaranteed (the paper, section 3.3.2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Friction:
+    """Coulomb friction in one tangential direction per contact (eq. 30): planar contacts.
+
+    Attributes:
+        rows: (m, nv) tangential rows: ``rows @ v`` is the slip velocity of each contact [m/s]; the G^T of eq. 39.
+        coefficient: mu, a number or (m,), at least 0.
+    """
+
+    rows: ArrayLike
+    coefficient: ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactResult:
+    """One outcome of an impact: M (v_after - v_before) = J^T impulse + G^T tangential_impulse.
+
+    Attributes:
+        v_after: (nv,) generalised velocity after the impact [m/s, rad/s].
+        impulse: (m,) normal impulses [N.s]; positive pushes the bodies apart. Where rows of J depend on each other only
+            ``J.T @ impulse`` is determined, and this is one of many.
+        tangential_impulse: (m,) friction impulses [N.s], zeros without friction.
+        contacts: The contacts that the law acts on, one tuple for each phase or each impact of a sequence.
+        energy_change: Kinetic energy after minus before [J], T_L of Fig. 10.
+        alternatives: Further outcomes, where a law admits several and gives no reason to choose.
+        open_sequences: Sequences of impacts that were cut off before they ended: outcomes may be missing.
+    """
+
+    v_after: Array
+    impulse: Array
+    tangential_impulse: Array
+    contacts: tuple[tuple[int, ...], ...]
+    energy_change: float
+    alternatives: tuple[ImpactResult, ...] = ()
+    open_sequences: int = 0
+
+    @property
+    def outcomes(self) -> tuple[ImpactResult, ...]:
+        """This outcome and its alternatives."""
+        return (self, *self.alternatives)
+
+
+def indices(mask: Bools) -> tuple[int, ...]:
+    """Return where ``mask`` is true."""
+    return tuple(int(i) for i in np.flatnonzero(mask))
+
+
+def _array(name: str, value: Any, shape: tuple[int | str, ...]) -> Array:
+    """Return ``value`` as a finite float array of ``shape``; names in ``shape`` stand for any length above 0."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} must be numbers of shape {shape}, got {value!r}") from error
+    fits = array.ndim == len(shape) and all(
+        have == want if isinstance(want, int) else have > 0 for have, want in zip(array.shape, shape, strict=False)
+    )
+    if not fits:
+        raise ConfigError(f"{name} must have shape {shape}, got {array.shape}".replace("'", ""))
+    if not np.isfinite(array).all():
+        raise ConfigError(f"{name} must be finite, got {array.tolist()}")
+    return array
+
+
+def _per_contact(name: str, value: ArrayLike, m: int, highest: float) -> Array:
+    """Return one number per contact within [0, highest]."""
+    given = np.asarray(value)
+    array = _array(name, np.broadcast_to(given, (m,)) if given.ndim == 0 else given, (m,))
+    if (array < 0.0).any() or (array > highest).any():
+        raise ConfigError(f"{name} must lie between 0 and {highest:g}, got {np.asarray(value).tolist()}")
+    return array
+
+
+def _nothing(columns: Array, y: Array) -> Array:
+    return np.zeros(columns.shape[1])
+
+
+def _by_nnls(columns: Array, y: Array) -> Array:
+    try:
+        x: Array = nnls(columns, -y, maxiter=100 * (columns.shape[1] + 1))[0]
+    except RuntimeError:  # out of iterations
+        return _nothing(columns, y)
+    return x
+
+
+def _by_bvls(columns: Array, y: Array) -> Array:
+    return np.maximum(lsq_linear(columns, -y, (0.0, np.inf), method="bvls", tol=1e-15, max_iter=200).x, 0.0)
+
+
+def _nearest(columns: Array, y: Array) -> Array:
+    """Return x >= 0 that minimises |columns x + y|, for columns and y of length one.
+
+    Two solvers and the answer "nothing" are judged by the conditions of Kuhn and Tucker, not by their word: where
+    columns depend on each other and gradients are rounding, either solver now and then returns something far off.
+
+    Raises:
+        NoImpactOutcomeError: None of them is a solution to 1e-9.
+    """
+    best, least = np.zeros(columns.shape[1]), np.inf
+    for solve in (_nothing, _by_nnls, _by_bvls):
+        x = solve(columns, y)
+        slope = columns.T @ (columns @ x + y)
+        wrong = max(-float(slope.min()), float(np.abs(x * slope).max()))
+        if wrong < least:
+            best, least = x, wrong
+        if least <= GOOD_ENOUGH:
+            return best
+    if least <= RESTING:
+        return best
+    raise NoImpactOutcomeError(f"the projection on {len(best)} contacts failed: Kuhn-Tucker residual {least:.2g}")
+
+
+class ImpactProblem:
+    """M, J and v checked and brought to coordinates y = L^T v, M = L L^T, in which kinetic energy is |y|^2 / 2.
+
+    Projections in the kinetic metric are ordinary ones there: J v = A y with A = J L^-T, and an impulse changes y by
+    A^T impulse.
+
+    Attributes:
+        A: (m, nv) normal rows; H: (2m, nv) with the tangential rows below (zeros without friction).
+        y: (nv,) before the impact [J^0.5]; w: (m,) normal velocities before, negative closes [m/s].
+        restitution: (m,); mu: (m,), or None for a problem without friction.
+
+    Raises:
+        ConfigError: An argument has the wrong shape, is not finite or out of range; M is not symmetric positive
+            definite; a row of J is zero.
+    """
+
+    def __init__(
+        self, M: ArrayLike, J: ArrayLike, v_before: ArrayLike, restitution: ArrayLike, friction: Friction | None
+    ) -> None:
+        self.v = _array("v_before", v_before, ("nv",))
+        nv = len(self.v)
+        mass = _array("M", M, (nv, nv))
+        rows = _array("J", J, ("m", nv))
+        self.m = len(rows)
+        if np.abs(mass - mass.T).max() > 1e-9 * np.abs(mass).max():
+            raise ConfigError("M must be symmetric; pinocchio's crba fills the upper triangle only")
+        try:
+            self._lower: Array = np.asarray(np.linalg.cholesky(mass), dtype=np.float64)
+        except np.linalg.LinAlgError as error:
+            raise ConfigError("M must be positive definite; check masses, inertias and armatures") from error
+        self.A: Array = solve_triangular(self._lower, rows.T, lower=True).T
+        self._reach: Array = np.linalg.norm(self.A, axis=1)
+        if (self._reach == 0.0).any():
+            raise ConfigError(f"J: row {int(np.argmin(self._reach))} is zero: no impulse of this contact does anything")
+        self.y: Array = self._lower.T @ self.v
+        self.w: Array = self.A @ self.y
+        self.restitution = _per_contact("restitution", restitution, self.m, 1.0)
+        self.mu: Array | None = None
+        tangential = np.zeros_like(rows)
+        if friction is not None:
+            tangential = _array("friction.rows", friction.rows, (self.m, nv))
+            self.mu = _per_contact("friction.coefficient", friction.coefficient, self.m, np.inf)
+        self.H: Array = np.vstack([self.A, solve_triangular(self._lower, tangential.T, lower=True).T])
+
+    def one_restitution(self, law: str) -> float:
+        """Return the coefficient of a law that knows only one for all contacts."""
+        if np.ptp(self.restitution) > 0.0:
+            raise ConfigError(f"restitution: {law} has one coefficient for all contacts, got {list(self.restitution)}")
+        return float(self.restitution[0])
+
+    def signs(self, w: Array) -> NDArray[np.int8]:
+        """Return -1 for contacts that close, 0 at rest, 1 that separate, for normal velocities w (m,)."""
+        still = np.abs(w) <= RESTING * self._reach * np.linalg.norm(self.y)
+        return np.where(still, 0, np.sign(w)).astype(np.int8)
+
+    def on_cone(self, y: Array, generators: Array) -> Array:
+        """Return x >= 0 (k,) that takes y + generators^T x nearest to zero: the impulse of a Gauss projection.
+
+        Then generators (y + generators^T x) >= 0, complementary to x. Dependent rows are welcome.
+
+        Args:
+            y: (nv,); generators: (k, nv), rows of any length but none zero.
+        """
+        size = float(np.linalg.norm(y))
+        if size == 0.0 or not len(generators):
+            return np.zeros(len(generators))
+        lengths = np.linalg.norm(generators, axis=1)
+        # Rows and right-hand side of length one: the solvers stop at absolute tolerances.
+        x = _nearest((generators / lengths[:, None]).T, y / size)
+        return size * x / lengths
+
+    def to_velocities(self, rows: Array, change: Array) -> Array:
+        """Return the impulse (k,) along ``rows`` (k, nv) that changes their velocities by ``change`` (k,) [m/s].
+
+        Of all that do (dependent rows), the smallest; where none does, the change nearest to it.
+        """
+        dy = np.linalg.lstsq(rows, change, rcond=None)[0]
+        return np.linalg.lstsq(rows.T, dy, rcond=None)[0]
+
+    def pushing(self, impulse: Array) -> tuple[tuple[int, ...], ...]:
+        """Return the contacts whose normal impulse (m,) is more than rounding, as one phase, or none."""
+        found = indices(impulse > RESTING * np.linalg.norm(self.y) / self._reach)
+        return (found,) if found else ()
+
+    def result(
+        self, impulse: Array, contacts: tuple[tuple[int, ...], ...], tangential: Array | None = None
+    ) -> ImpactResult:
+        """Return the outcome of normal impulses (m,) and tangential ones (m,)."""
+        if tangential is None:
+            tangential = np.zeros(self.m)
+        dy = self.H.T @ np.concatenate([impulse, tangential])
+        dv: Array = solve_triangular(self._lower.T, dy, lower=False)
+        return ImpactResult(self.v + dv, impulse, tangential, contacts, float(dy @ (self.y + 0.5 * dy)))
+
+    def states(self, y: Array, touching: Sequence[int], target: Array, floor: Array, closed: bool) -> Iterator[Array]:
+        """Yield every impulse (2m,) [normal; tangential] that agrees with Coulomb's law and unilateral contact.
+
+        A contact in ``touching`` either holds its target normal velocity, with an impulse of at least ``floor``, or
+        gets the floor alone and separates faster than the target; it sticks (no slip after, |tangential| <= mu normal)
+        or slides (tangential = -mu normal in the direction of the slip after). Sticking states come first.
+
+        Args:
+            y: (nv,) before; touching: indices of contacts that may carry an impulse.
+            target: (m,) normal velocities after [m/s]; floor: (m,) least normal impulses [N.s].
+            closed: Whether all of ``touching`` must hold their target, with an impulse above the floor.
+
+        Raises:
+            ConfigError: More than FRICTION_CONTACTS contacts.
+        """
+        if len(touching) > FRICTION_CONTACTS:
+            raise ConfigError(
+                f"friction: {len(touching)} contacts impact at once and every state of sticking and sliding is tried; "
+                f"at most {FRICTION_CONTACTS}: leave out contacts that cannot take part, or use lotstedt"
+            )
+        every = [(hold, slip) for hold in (True, False) for slip in (0, 1, -1)]
+        choices = [[c for c in every if c[0] or (not closed and (floor[i] > 0.0 or c[1] == 0))] for i in touching]
+        for combination in itertools.product(*choices):
+            impulse = self._in_state(y, dict(zip(touching, combination, strict=True)), target, floor, closed)
+            if impulse is not None:
+                yield impulse
+
+    def _in_state(
+        self, y: Array, state: dict[int, tuple[bool, int]], target: Array, floor: Array, closed: bool
+    ) -> Array | None:
+        """Return the impulse (2m,) of one state of all contacts, None where it contradicts itself."""
+        assert self.mu is not None
+        m, mu = self.m, self.mu
+        given = np.zeros(2 * m)
+        columns: list[Array] = []
+        wanted: list[int] = []
+        for i, (hold, slip) in state.items():
+            direction = np.zeros(2 * m)
+            direction[i] = 1.0
+            direction[m + i] = -mu[i] * slip
+            given += floor[i] * direction
+            if hold:
+                columns.append(direction)
+                wanted.append(i)
+            if slip == 0 and (hold or floor[i] > 0.0):
+                columns.append(np.eye(2 * m)[m + i])
+                wanted.append(m + i)
+        after = np.concatenate([target, np.zeros(m)])
+        impulse = given
+        if columns:
+            basis = np.array(columns).T
+            response = self.H[wanted] @ self.H.T @ basis
+            lack = after[wanted] - self.H[wanted] @ (y + self.H.T @ given)
+            impulse = given + basis @ np.linalg.lstsq(response, lack, rcond=1e-12)[0]
+        velocity = self.H @ (y + self.H.T @ impulse) - after
+        size = float(np.linalg.norm(self.y))
+        reach = np.linalg.norm(self.H, axis=1)
+        slow = RESTING * reach * size
+        if (np.abs(velocity[wanted]) > slow[wanted]).any():
+            return None
+        little = RESTING * size / self._reach
+        for i, (hold, slip) in state.items():
+            push, side = impulse[i] - floor[i], impulse[m + i]
+            if hold and (push <= little[i] if closed else push < -little[i]):
+                return None
+            if not hold and velocity[i] < -slow[i]:
+                return None
+            if slip == 0 and abs(side) > mu[i] * (impulse[i] + little[i]) + little[i]:
+                return None
+            if slip != 0 and slip * velocity[m + i] < -slow[m + i]:
+                return None
+        untouched = [i for i in range(m) if i not in state]
+        if not closed and (velocity[untouched] < -slow[untouched]).any():
+            return None
+        return impulse
