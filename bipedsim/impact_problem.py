@@ -21,12 +21,14 @@ RESTING = 1e-9
 """A contact slower than this part of the speed that all the kinetic energy could give it is at rest."""
 GOOD_ENOUGH = 1e-12
 """Kuhn-Tucker residual of a projection, relative, at which no other solver is asked."""
+ENUMERATED = 12
+"""Contacts of which all sets are tried where the solvers fail."""
 FRICTION_CONTACTS = 5
 """Sticking and sliding states are enumerated, up to six per contact: beyond this many contacts they are refused."""
 
 
 class NoImpactOutcomeError(BipedSimError):
-    """The law has no outcome for this state: with friction, existence is not guaranteed (the paper, section 3.3.2)."""
+    """The law gives no outcome for this state: none exists, none was reached, or contacts are too nearly dependent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +119,29 @@ def _by_bvls(columns: Array, y: Array) -> Array:
     return np.maximum(lsq_linear(columns, -y, (0.0, np.inf), method="bvls", tol=1e-15, max_iter=200).x, 0.0)
 
 
+def _by_sets(columns: Array, y: Array) -> Iterator[Array]:
+    """Yield the least-squares solution on every set of columns, up to ENUMERATED of them, the smallest sets first."""
+    k = columns.shape[1] if columns.shape[1] <= ENUMERATED else 0
+    for count in range(1, min(k, len(y)) + 1):
+        for chosen in itertools.combinations(range(k), count):
+            x = np.zeros(k)
+            x[list(chosen)] = np.linalg.lstsq(columns[:, chosen], -y, rcond=None)[0]
+            if x.min() >= 0.0:
+                yield x
+
+
 def _nearest(columns: Array, y: Array) -> Array:
     """Return x >= 0 that minimises |columns x + y|, for columns and y of length one.
 
-    Two solvers and the answer "nothing" are judged by the conditions of Kuhn and Tucker, not by their word: where
-    columns depend on each other and gradients are rounding, either solver now and then returns something far off.
+    Every answer is judged by the conditions of Kuhn and Tucker, not by the word of its solver: where columns depend on
+    each other and gradients are rounding, scipy's now and then return something far off. Then all sets are tried.
 
     Raises:
-        NoImpactOutcomeError: None of them is a solution to 1e-9.
+        NoImpactOutcomeError: No solution to 1e-9; more than ENUMERATED columns, or nearly dependent ones.
     """
     best, least = np.zeros(columns.shape[1]), np.inf
-    for solve in (_nothing, _by_nnls, _by_bvls):
-        x = solve(columns, y)
+    answers = itertools.chain((solve(columns, y) for solve in (_nothing, _by_nnls, _by_bvls)), _by_sets(columns, y))
+    for x in answers:
         slope = columns.T @ (columns @ x + y)
         wrong = max(-float(slope.min()), float(np.abs(x * slope).max()))
         if wrong < least:
@@ -137,7 +150,10 @@ def _nearest(columns: Array, y: Array) -> Array:
             return best
     if least <= RESTING:
         return best
-    raise NoImpactOutcomeError(f"the projection on {len(best)} contacts failed: Kuhn-Tucker residual {least:.2g}")
+    raise NoImpactOutcomeError(
+        f"the projection on {len(best)} contacts failed, Kuhn-Tucker residual {least:.2g}; "
+        "leave out contacts that repeat others, as the inner vertices of a sole do"
+    )
 
 
 class ImpactProblem:

@@ -41,16 +41,20 @@ class Case:
 
 
 def random_case(seed: int, m: int, nv: int, rank: int) -> Case:
-    """Random SPD inertia; with rank < m the rows of J depend on each other."""
+    """Random SPD inertia; with rank < m the rows of J depend on each other; some contacts rest."""
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(nv, nv))
     rows = rng.normal(size=(m, nv))
     if rank < m:
         rows = rng.normal(size=(m, rank)) @ rows[:rank]
+    v = rng.normal(size=nv)
+    if rng.uniform() < 0.4:  # the first contacts rest
+        resting = rows[: max(min(m, nv) // 2, 1)]
+        v -= np.linalg.pinv(resting, rcond=1e-10) @ (resting @ v)
     return Case(
         M=root @ root.T + 0.05 * np.eye(nv),
         J=rows,
-        v=rng.normal(size=nv),
+        v=v,
         G=rng.normal(size=(m, nv)),
         mu=rng.uniform(0.0, 1.5, m),
         e=float(rng.choice([0.0, 1.0, rng.uniform()])),
