@@ -34,13 +34,14 @@ def _cache_folder() -> str:
     numba looks only at the file of a function, and would go on with a caller that holds the old version of a function
     of another file.
     """
-    if config.CACHE_DIR:
-        return str(config.CACHE_DIR)
     digest = hashlib.sha256()
     for path in _SOURCES:
         digest.update(path.read_bytes())
+    name = f"kernels-{digest.hexdigest()[:16]}"
+    if config.CACHE_DIR:
+        return str(Path(config.CACHE_DIR) / name)
     parent = _PACKAGE / "__pycache__"
-    folder = parent / f"kernels-{digest.hexdigest()[:16]}"
+    folder = parent / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)

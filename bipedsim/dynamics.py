@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from bipedsim.compiled import box, entry
 from bipedsim.contact import kernels
 from bipedsim.contact.base import ContactModel, Projection, edge_lines
-from bipedsim.contact.exact import exact
+from bipedsim.contact.exact import Exact, exact
 from bipedsim.contact.foothold import Foothold
 from bipedsim.contact.kernels import Tree
-from bipedsim.contact.one_step import one_step
+from bipedsim.contact.one_step import OneStep, one_step
 from bipedsim.contact.selection import Selection
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.errors import ConfigError
@@ -51,18 +51,31 @@ def _advance(step, v, impulse):
 
 
 @entry
-def _selected_step(step, v, tau_joint):
+def _one_step(step, v, tau_joint):
     """Take a whole step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
     t = step.arrays.tree
     p = step.arrays.projection
     s = step.arrays.selection
     if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
         return -1.0
-    if s.candidates > 0:
-        exact(p, s)
-    else:
-        one_step(p, s)
+    one_step(p, s)
     return kernels.advance(t, s.impulse, v)
+
+
+@entry
+def _exact(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    s = step.arrays.selection
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    exact(p, s)
+    return kernels.advance(t, s.impulse, v)
+
+
+# Models whose solve is compiled into the step; all others go through ContactModel.solve.
+_FUSED: dict[type, Any] = {OneStep: _one_step, Exact: _exact}
 
 
 class Dynamics:
@@ -82,7 +95,7 @@ class Dynamics:
         displacement: (nv,) h v+ of the last step.
 
     Raises:
-        ConfigError: The robot has no feet.
+        ConfigError: The robot has no feet, or one that nothing moves.
     """
 
     def __init__(self, robot: Robot, ground: Ground, physics_dt: float) -> None:
@@ -91,6 +104,12 @@ class Dynamics:
         soles = robot.soles
         if not soles:
             raise ConfigError(f"{robot.source}: the robot has no feet; give at least one under `feet`")
+        for sole in soles:
+            if sole.joint_id == 0:
+                raise ConfigError(
+                    f"{robot.source}: foot {sole.name!r} is on frame {sole.frame!r}, which is fixed to the world; "
+                    "give a frame that a joint moves, or `root: free_flyer`"
+                )
         pin.crba(self._model, self._data, pin.neutral(self._model), pin.Convention.WORLD)
         self._foothold = Foothold.of_soles(soles, ground.arrays())
         self.projection = Projection.of_soles(soles, len(self._foothold.spare))
@@ -99,8 +118,9 @@ class Dynamics:
         self.acceleration = self._tree.acceleration
         self.displacement = self._tree.step
         self._projected = box(_Projected(self._tree, self._foothold, self.projection))
-        self._selected = None
-        self._selection: Selection | None = None
+        self._contact: ContactModel | None = None
+        self._fused: Any = None
+        self._selected: Any = None
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
@@ -129,17 +149,22 @@ class Dynamics:
         Returns:
             As :meth:`advance`, and -1 for torques that are not finite; ``v`` then stays as it is, too.
         """
-        if not isinstance(contact, SelectionModel):
-            self._fill(q, v)
-            if not _project(self._projected, v, tau_joint):
-                return -1.0
-            return self.advance(v, contact.solve(self.projection).impulse)
-        if contact.selection is not self._selection:
-            self._selection = contact.selection
-            self._selected = box(_Selected(self._tree, self._foothold, self.projection, contact.selection))
         pin.crba(self._model, self._data, q, _WORLD)
         pin.nonLinearEffects(self._model, self._data, q, v)
-        return _selected_step(self._selected, v, tau_joint)  # type: ignore[no-any-return]
+        if contact is not self._contact:
+            self._take(contact)
+        if self._fused is not None:
+            return self._fused(self._selected, v, tau_joint)  # type: ignore[no-any-return]
+        if not _project(self._projected, v, tau_joint):
+            return -1.0
+        return self.advance(v, contact.solve(self.projection).impulse)
+
+    def _take(self, contact: ContactModel) -> None:
+        self._contact = contact
+        self._fused = _FUSED.get(type(contact))
+        if self._fused is not None:
+            assert isinstance(contact, SelectionModel)
+            self._selected = box(_Selected(self._tree, self._foothold, self.projection, contact.selection))
 
     def reset(self) -> None:
         """Forget what the feet stand on."""
@@ -190,9 +215,9 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
     common = np.array([[len(a & b) for b in chains] for a in chains], dtype=np.int64)
     longest = ancestors.shape[1]
     return Tree(
-        M_rows=np.asarray(data.M).T,
+        M_rows=np.asarray(data.M).reshape(nv, nv, order="F").T,
         nle=np.asarray(data.nle),
-        J_rows=np.asarray(data.J).T,
+        J_rows=np.asarray(data.J).reshape(6, nv, order="F").T,
         poses=live_poses(data, model.njoints),
         ancestors=ancestors,
         depth=depth,

@@ -131,7 +131,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     text = str(name_or_path)
     if text in ROBOTS:
         source = Path(__file__).parent / "robots" / text / "robot.yaml"
-    elif isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
+    elif isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")) or Path(text).is_dir():
         source = Path(name_or_path)
         if source.is_dir():
             source = source / "robot.yaml"

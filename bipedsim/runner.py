@@ -75,7 +75,7 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
         robot,
         ground,
         contact=settings.contact_model,
-        physics_dt=settings.physics_dt or control_dt,
+        physics_dt=control_dt if settings.physics_dt is None else settings.physics_dt,
         control_dt=control_dt,
         contact_params=settings.contact_params,
     )

@@ -227,13 +227,17 @@ class Sensors:
         # accelerations less gravity.
         pin.rnea(self._model, self._data, q, v, a)
         # RNEA leaves the placements in the world alone.
-        pin.forwardKinematics(self._model, self._data, q)
+        self.place(q)
         _measure(self._instruments, q, v, tau_joint, contact.wrench)
         return self.observation
 
+    def place(self, q: Array) -> None:
+        """Bring the poses that :meth:`force_plates` reads to configuration ``q`` (nq,)."""
+        pin.forwardKinematics(self._model, self._data, q)
+
     def restore(self, q: Array, observation: Observation) -> Observation:
         """Go back to an earlier observation, measured at configuration ``q`` (nq,), and return it."""
-        pin.forwardKinematics(self._model, self._data, q)
+        self.place(q)
         self.observation.t = observation.t
         for name in _MEASURED:
             np.copyto(getattr(self.observation, name), getattr(observation, name))

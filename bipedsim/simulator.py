@@ -129,6 +129,7 @@ class Simulator:
         self._steps = 0
         self._push: tuple[int, Array, int] | None = None
         self._diverged = ""
+        self._moved = False
         self._push_data = self._model.createData()
         self.reset()
 
@@ -146,13 +147,16 @@ class Simulator:
         """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
 
         Raises:
-            ConfigError: ``q`` or ``v`` has the wrong size or is not finite.
+            ConfigError: ``q`` or ``v`` has the wrong size or is not finite, the quaternion is none, or there is no ground
+                at the origin to stand on.
         """
         if q is None:
             nominal = self.robot.q_nominal
             q = self.ground.place(nominal) if self.robot.free_flyer else nominal
         q = self._checked("q", q, self._model.nq)
         v = self._checked("v", np.zeros(self._model.nv) if v is None else v, self._model.nv)
+        if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
+            raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
         self.q = pin.normalize(self._model, q)
         self.v = v.copy()
         self._steps = 0
@@ -164,6 +168,7 @@ class Simulator:
         if self._tick is not None:
             self._tick.reset()
         self._tau_joint[:] = 0.0
+        self._moved = False
         return self._sensors.measure(0.0, self.q, self.v, np.zeros_like(self.v), self._tau_joint, self.contact)
 
     def step(self, tau_joint: Array) -> Observation:
@@ -181,6 +186,7 @@ class Simulator:
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
         self.advance(tau_joint)
+        self._moved = False
         acceleration = self._dynamics.acceleration if self._tick is None else self._acceleration
         return self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self.contact)
 
@@ -196,6 +202,7 @@ class Simulator:
         if tau.shape != self._tau_joint.shape:
             self._checked("tau_joint", tau, self.robot.nu)
         self._tau_joint[:] = tau
+        self._moved = True
         if self._tick is not None:
             return self._advance_tick(self._tick)
         self._physics_step()
@@ -235,17 +242,19 @@ class Simulator:
         Args:
             wrench_world: (6,) force [N], torque [N.m].
             body: Frame of the robot; its root body by default.
-            duration: How long it acts [s].
+            duration: How long it acts [s], one physics step at least.
 
         Raises:
             UnknownNameError: The robot has no such frame.
-            ConfigError: The wrench has the wrong size or is not finite.
+            ConfigError: The wrench has the wrong size or is not finite, or the duration is not positive.
         """
         wrench = self._checked("push wrench", wrench_world, 6)
         name = body or _root_frame(self._model)
         if not self._model.existFrame(name):
             raise UnknownNameError("frame", name, sorted({frame.name for frame in self._model.frames}))
-        steps = round(min(duration / self.physics_dt, 2**53))
+        if not duration > 0.0:
+            raise ConfigError(f"push: duration = {duration} s must be positive")
+        steps = max(1, round(min(duration / self.physics_dt, 2**53)))
         self._push = (int(self._model.getFrameId(name)), wrench.copy(), self._steps + steps)
 
     def _push_torque(self) -> Array:
@@ -259,7 +268,13 @@ class Simulator:
         return np.asarray(jacobian.T @ wrench)
 
     def snapshot(self) -> Snapshot:
-        """Return everything that the future depends on; :meth:`restore` repeats it bit by bit."""
+        """Return everything that the future depends on; :meth:`restore` repeats it bit by bit.
+
+        Raises:
+            DivergenceError: The last step was refused: half of it is in the contact's memory.
+        """
+        if self._diverged:
+            raise DivergenceError(self._diverged, self.t, self.q, self.v)
         push = None if self._push is None else (self._push[0], self._push[1].copy(), self._push[2])
         return Snapshot(
             self._steps,
@@ -284,10 +299,14 @@ class Simulator:
         self._dynamics.set_state(snapshot.footing)
         if self._tick is not None and snapshot.tick is not None:
             self._tick.set_state(snapshot.tick)
+        self._moved = False
         return self._sensors.restore(self.q, snapshot.observation)
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses and the overall CoP, as no robot can measure them."""
+        if self._moved:
+            self._sensors.place(self.q)
+            self._moved = False
         poses, cop = self._sensors.force_plates(self.contact)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
 

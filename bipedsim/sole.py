@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 
 SHORTEST_EDGE = 1e-4
 """Edges [m] below this are a mistake in the data, not a sole."""
+MOST_VERTICES = 64
+"""A disc of 64 corners is one to 0.12 % of its radius."""
 CONTAINS_TOLERANCE = 1e-9
 """Width [m] of the boundary that still counts as inside."""
 
@@ -23,9 +25,8 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     """Return ``vertices`` as a strictly convex counter-clockwise polygon.
 
     A clockwise polygon is turned round and keeps its vertex 0: both orders name the same sole. Everything else that is
-        no strictly
-    convex polygon is refused, because contact modes are numbered by vertex and a repaired polygon would number them
-    anew.
+    no strictly convex polygon is refused, because contact modes are numbered by vertex and a repaired polygon would
+    number them anew.
 
     Args:
         vertices: (N, 2) in the sole frame [m]; N = 1 is a point foot, N = 2 a blade.
@@ -44,6 +45,8 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     if not np.isfinite(points).all():
         raise ConfigError(f"{where} = {vertices!r} must be finite")
     n = len(points)
+    if n > MOST_VERTICES:
+        raise ConfigError(f"{where}: {n} vertices are more than {MOST_VERTICES}; leave some out, a disc needs no more")
     if n == 1:
         return points
     edges = np.roll(points, -1, axis=0) - points

@@ -16,6 +16,9 @@ from bipedsim.sole import Sole
 
 Array = NDArray[np.float64]
 
+RECOVERY = 0.05
+"""Fastest that a penetration is taken back [m/s]."""
+
 
 def table_one(n: int) -> list[tuple[int, ...]]:
     """Return the clamped vertices of every set of a foot with ``n`` vertices, in the order of the mode numbers."""
@@ -88,7 +91,7 @@ class Step:
     def wanted(self, k: int) -> Array:
         """Return the velocities (N, 3) wanted of clamped vertices, ground axes [m/s]."""
         z = self.heights(k)
-        normal = np.where(z < 0.0, -self.gamma * z, -z) / self.h
+        normal = np.where(z < 0.0, np.minimum(-self.gamma * z / self.h, RECOVERY), -z / self.h)
         return np.column_stack([-self.gamma * self.errors[k] / self.h, normal])
 
 
@@ -160,7 +163,8 @@ def solve_candidates(
 ) -> Candidates:
     """Solve given candidates: ``modes`` (C, K), the direction of the slip to ``tolerance``.
 
-    Sticking is tried first; feet outside their cone slide, all at once, and the rest is tried again.
+    Sticking is tried first; feet outside their cone slide, all at once, and the rest is tried again. A sliding foot
+    that friction would drive sticks once more, and slides for good if that is outside its cone.
     """
     count, feet = modes.shape
     tables = [[_rows(step, k, c) for c in table_one(len(sole.vertices))] for k, sole in enumerate(step.soles)]
@@ -168,24 +172,31 @@ def solve_candidates(
     slip = np.zeros((count, feet, 3))
     solved = _Solver(step, modes, tables, tolerance)
     solved.run(np.arange(count), sliding, slip, 1)
-    for _ in range(feet):
+    held = np.zeros((count, feet), dtype=bool)
+    for _ in range(3 * feet):
         fresh = np.zeros_like(sliding)
         for k, sole in enumerate(step.soles):
-            mu = sole.friction_dynamic if step.was_sliding[k] else sole.friction_static
+            moving = step.was_sliding[k] | held[:, k]
+            mu = np.where(moving, sole.friction_dynamic, sole.friction_static)
             load, radius = solved.friction_load(k)
             used = np.linalg.norm(load, axis=1)
             free = used > mu * np.maximum(solved.impulse[:, k, 2], 0.0)
             fresh[:, k] = free & ~sliding[:, k] & (modes[:, k] > 0)
             slip[fresh[:, k], k] = -load[fresh[:, k]] / used[fresh[:, k], None]
             solved.radius[fresh[:, k], k] = radius[fresh[:, k]]
-        again = np.flatnonzero(fresh.any(axis=1))
+        driven = solved.backwards & sliding & ~held & (solved.impulse[:, :, 2] > 0.0)
+        driven[fresh.any(axis=1)] = False
+        again = np.flatnonzero((fresh | driven).any(axis=1))
         if len(again) == 0:
             break
-        sliding |= fresh
+        held |= driven
+        sliding = (sliding | fresh) & ~driven
+        solved.backwards[driven] = False
         solved.run(again, sliding, slip, iterations)
     cop = np.where(solved.impulse[:, :, 2:3] > 0.0, solved.cop, np.nan)
     return Candidates(
-        modes, sliding, slip, solved.impulse, solved.velocity, cop, solved.moved <= 10.0 * tolerance, solved.backwards
+        modes, sliding, slip, solved.impulse, solved.velocity, cop, solved.moved <= 10.0 * tolerance,
+        (solved.backwards & sliding).any(axis=1),
     )
 
 
@@ -202,7 +213,7 @@ class _Solver:
         self.cop = np.zeros((count, feet, 2))
         self.radius = np.zeros((count, feet))
         self.moved = np.zeros(count)
-        self.backwards = np.zeros(count, dtype=bool)
+        self.backwards = np.zeros((count, feet), dtype=bool)
         self._clamped = [table_one(len(sole.vertices)) for sole in step.soles]
         self._mean = [
             np.array([sole.vertices[list(c)].mean(axis=0) if c else [0.0, 0.0] for c in self._clamped[k]])
@@ -305,6 +316,17 @@ class _Solver:
         # (x a + y b) x f = tau in its first two rows, a and b the axes of the sole.
         lever = np.stack([cross3(R[:, 0], f)[:, :2], cross3(R[:, 1], f)[:, :2]], axis=2)
         cop[pressed] = np.linalg.solve(lever[pressed], tau[pressed, :2, None])[..., 0]
+        # A vertex or an edge carries nothing beside it: the point of it that comes nearest to no torque.
+        modes = self.modes[which, k]
+        thin = np.flatnonzero(pressed & (modes > 0) & (modes <= 2 * len(self.step.soles[k].vertices)))
+        ends = self._ends[k][modes[thin]]
+        along = (ends[:, 1] - ends[:, 0]) @ R[:, :2].T
+        about = tau[thin] - cross3(ends[:, 0] @ R[:, :2].T, f[thin])
+        arm = cross3(along, f[thin])[:, :2]
+        squares = (arm**2).sum(axis=1)
+        work = (arm * about[:, :2]).sum(axis=1)
+        share = np.divide(work, squares, out=np.zeros_like(squares), where=squares > 0.0)
+        cop[thin] = ends[:, 0] + share[:, None] * (ends[:, 1] - ends[:, 0])
         return cop
 
     def _radius(self, k: int, which: NDArray[np.intp]) -> Array:
@@ -350,6 +372,6 @@ class _Solver:
         new[fz <= 0.0] = 0.0  # no load, no friction
         moved = np.maximum(np.abs(new - old).max(axis=1), np.abs(radius - self.radius[which, k]))
         self.moved[which] = np.maximum(self.moved[which], moved)
-        self.backwards[which] |= (u * new).sum(axis=1) < -1e-9
+        self.backwards[which, k] = (u * new).sum(axis=1) < -1e-9
         self.radius[which, k] = radius
         turn[which, k] = new - old

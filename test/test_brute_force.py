@@ -112,7 +112,7 @@ def test_exact_finds_a_set_without_violation_where_brute_force_finds_one(feet: i
         f"{unnoticed}, friction differs {differing}, wrenches {worst:.1e}, not converged {unconverged}, {backwards} "
         "slips driven by friction"
     )
-    assert (missed, unnoticed, differing, unconverged) == ([], [], [], 0)
+    assert (missed, unnoticed, differing, unconverged, backwards) == ([], [], [], 0, 0)
     assert worst < 1e-8
 
 

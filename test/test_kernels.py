@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bipedsim.contact.linear import solve_cholesky, solve_dense
+from bipedsim.contact.linear import solve_cholesky, solve_dense, solve_singular
 from bipedsim.dynamics import Dynamics
 from bipedsim.ground import Ground
 from bipedsim.sole import Sole
@@ -142,3 +142,17 @@ def test_cholesky_solves_or_says_that_the_rank_is_missing(n: int, deficiency: in
         np.testing.assert_allclose(A @ x, b, atol=1e-6 * max(abs(b).max(), 1.0))
     else:
         assert np.linalg.cond(A) > 1e11
+
+
+@settings(max_examples=200)
+@given(n=st.integers(2, 12), deficiency=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
+def test_singular_solve_gives_the_solution_of_least_norm(n: int, deficiency: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rank = max(n - deficiency, 1)
+    basis = np.linalg.qr(rng.normal(size=(n, n)))[0][:, :rank]
+    A = basis @ np.diag(10.0 ** rng.uniform(-3, 0, rank)) @ basis.T
+    b = A @ rng.normal(size=n)
+    x = np.zeros(n)
+    solve_singular(A, b, n, np.zeros((n, n)), x, np.zeros(n), np.zeros(n))
+    np.testing.assert_allclose(A @ x, b, atol=1e-12 * max(abs(b).max(), 1.0))
+    np.testing.assert_allclose(x, np.linalg.pinv(A, rcond=1e-9) @ b, atol=1e-5 * max(abs(x).max(), 1.0))

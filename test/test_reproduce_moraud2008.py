@@ -102,13 +102,12 @@ def test_one_step_costs_few_candidates_and_exact_searches(tmp_path: Path) -> Non
     """Fig. 8 on the smallest and on a larger sole: candidates are counted, times are drawn and not judged."""
     from bipedsim.reproduce.common import save_picture
 
-    costs = bend_and_jump.measure_all(vertices=(4, 16))
+    costs = bend_and_jump.measure_all(vertices=(4, 32))
     assert [check for check in bend_and_jump.checks(costs) if not check.ok] == []
     for cost in costs.values():
         assert (cost.candidates >= 1).all()
-        assert (cost.recomputed >= cost.projected).all()
         assert cost.air.any()
-    assert max(costs["exact", n].candidates.max() for n in (4, 16)) > 5
+    assert costs["exact", 32].candidates.max() > 5
     drawn = Outcome((), lambda figure: bend_and_jump.draw(figure, costs), (13.0, 7.5))
     assert save_picture(drawn, "fig8", tmp_path / "fig8.png")
     assert (tmp_path / "fig8.png").stat().st_size > 20_000

@@ -135,8 +135,9 @@ def plot(report: dict[str, Any], path: Path) -> None:
     for k, (robot, rows) in enumerate(measured.items()):
         where = [names.index(name) + (k - 0.5 * (len(measured) - 1)) * height for name in rows]
         times = [row["step_us"]["min"] for row in rows.values()]
-        bars = left.barh(where, times, 0.9 * height, label=robot, color=f"C{k}")
-        left.bar_label(bars, fmt="%.1f", padding=2, fontsize=7)
+        left.scatter(times, where, 28, color=f"C{k}", label=robot, zorder=3)
+        for x, y in zip(times, where, strict=True):
+            left.annotate(f"{x:.1f}", (x, y), (6, 0), textcoords="offset points", va="center", fontsize=7)
         creep = [max(row["creep_um_s"], LEAST_CREEP) for row in rows.values()]
         right.scatter(creep, where, 28, color=f"C{k}", zorder=3)
     left.set_xlabel("time of a whole step [us], minimum over blocks")
@@ -149,6 +150,9 @@ def plot(report: dict[str, Any], path: Path) -> None:
         axes.set_xscale("log" if names else "linear")
         axes.grid(axis="x", which="major", alpha=0.4)
         axes.set_axisbelow(True)
+    ticks = [5, 10, 20, 50, 100, 200, 500, 1000]
+    left.set_xticks(ticks, [str(tick) for tick in ticks])
+    left.minorticks_off()
     figure.suptitle(f"Standing robots, h = {1e3 * report['parameters']['dt']:g} ms, one core", fontsize=11)
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -12,12 +12,14 @@ import numpy as np
 from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.friction import torsion_radius, update_slip
-from bipedsim.contact.linear import solve_cholesky, solve_dense
+from bipedsim.contact.linear import solve_cholesky, solve_dense, solve_singular
 from bipedsim.contact.modes import clamped_range, constraints
 from bipedsim.contact.selection import Selection
 
 SLIP_ITERATIONS = 60
 SLIP_TOLERANCE = 1e-10
+# Friction along a slip faster than this [m/s] is no rounding.
+DRIVEN = 1e-9
 
 
 @kernel
@@ -76,8 +78,10 @@ def multipliers(p: Projection, s: Selection, w):
         if solve_cholesky(p.G, s.rhs, size, s.L, s.lam):
             return
     total = _assemble(p, s, w)
-    if not (symmetric and solve_cholesky(s.A, s.rhs, total, s.L, s.lam)):
+    if not symmetric:
         solve_dense(s.A, s.rhs, total, s.lam, s.pivot_rows, s.pivot_columns)
+    elif not solve_cholesky(s.A, s.rhs, total, s.L, s.lam):
+        solve_singular(s.A, s.rhs, total, s.L, s.lam, s.residual, s.correction)
 
 
 @inlined_kernel
@@ -118,13 +122,45 @@ def centre_of_pressure(impulse, R, cop, cop_ground):
         cop_ground[a] = R[a, 0] * cop[0] + R[a, 1] * cop[1]
 
 
+@kernel
+def centre_on_edge(impulse, vertices, offsets, first, second, cop, cop_ground):
+    """Find the CoP of a foot that touches with one vertex (``first`` = ``second``) or one edge: a point of it.
+
+    However far the foot is tilted, which :func:`centre_of_pressure` cannot do: near a tilt of atan(1 / mu) the force
+    lies in the sole's plane.
+
+    Args:
+        impulse: (6,) of the ground on the foot at the sole origin, ground axes, f_z > 0.
+        vertices, offsets: (N, 2) in the sole frame, (N, 3) from the sole origin in ground axes [m].
+        first, second: The ends.
+        cop, cop_ground: As in :func:`centre_of_pressure`; beyond an end where one end would have to pull.
+    """
+    share = 0.0
+    if first != second:
+        fx, fy, fz = impulse[0], impulse[1], impulse[2]
+        rx, ry, rz = offsets[first, 0], offsets[first, 1], offsets[first, 2]
+        tx = impulse[3] - (ry * fz - rz * fy)
+        ty = impulse[4] - (rz * fx - rx * fz)
+        ex, ey, ez = offsets[second, 0] - rx, offsets[second, 1] - ry, offsets[second, 2] - rz
+        a = ey * fz - ez * fy
+        b = ez * fx - ex * fz
+        share = (tx * a + ty * b) / (a * a + b * b)
+    for i in range(2):
+        cop[i] = vertices[first, i] + share * (vertices[second, i] - vertices[first, i])
+    for i in range(3):
+        cop_ground[i] = offsets[first, i] + share * (offsets[second, i] - offsets[first, i])
+
+
 @inlined_kernel
 def _pressure(k, p: Projection, s: Selection):
     """Fill CoP of foot ``k`` and its distance outside; where nothing presses, the mean of its clamped vertices."""
     n = p.n_vertices[k]
     first, count = clamped_range(s.trial[k], n)
     cop = s.trial_cop[k]
-    if s.trial_impulse[k, 2] > 0.0:
+    if s.trial_impulse[k, 2] > 0.0 and count < 3:
+        second = (first + count - 1) % n
+        centre_on_edge(s.trial_impulse[k], p.vertices[k], p.offsets[k], first, second, cop, s.cop_ground[k])
+    elif s.trial_impulse[k, 2] > 0.0:
         centre_of_pressure(s.trial_impulse[k], p.rotation[k], cop, s.cop_ground[k])
     else:
         cop[:] = 0.0
@@ -170,6 +206,34 @@ def _radius(k, p: Projection, s: Selection) -> float:
 
 
 @kernel
+def _slip_velocity(k, s: Selection):
+    """Return the velocity of the CoP of foot ``k`` along the ground [m/s] and its spin [rad/s] after the step."""
+    w = s.w_next[6 * k : 6 * k + 6]
+    r = s.cop_ground[k]
+    return w[0] + w[4] * r[2] - w[5] * r[1], w[1] + w[5] * r[0] - w[3] * r[2], w[5]
+
+
+@kernel
+def _hold_driven(p: Projection, s: Selection) -> bool:
+    """Let the feet stick again that friction would drive instead of brake; return whether there was one.
+
+    All feet outside their cones slide at once. With one of them sliding, another may well stick; the iteration can
+    then end in its other fixed point, friction along the slip. A foot is held once in a solve.
+    """
+    held = False
+    for k in range(s.rows.shape[0]):
+        if s.rows[k] == 0 or not s.trial_sliding[k] or s.held[k] > 0 or s.trial_impulse[k, 2] <= 0.0:
+            continue
+        ux, uy, wz = _slip_velocity(k, s)
+        slip = s.trial_slip[k]
+        if slip[0] * ux + slip[1] * uy + slip[2] * s.radius[k] * wz < -DRIVEN:
+            held = True
+            s.held[k] = 1
+            s.trial_sliding[k] = False
+    return held
+
+
+@kernel
 def _turn_slips(p: Projection, s: Selection) -> float:
     """Turn the slip of every sliding foot towards the velocity of its CoP and return the largest move.
 
@@ -187,18 +251,20 @@ def _turn_slips(p: Projection, s: Selection) -> float:
         if s.rows[k] == 0 or not s.trial_sliding[k]:
             continue
         c = _radius(k, p, s)
-        w = s.w_next[6 * k : 6 * k + 6]
-        r = s.cop_ground[k]
-        ux = w[0] + w[4] * r[2] - w[5] * r[1]
-        uy = w[1] + w[5] * r[0] - w[3] * r[2]
+        ux, uy, wz = _slip_velocity(k, s)
         rho = 2.0 / (p.G[6 * k, 6 * k] + p.G[6 * k + 1, 6 * k + 1])
         fz = s.trial_impulse[k, 2]
         slip = s.trial_slip[k]
         for a in range(3):
             s.turn[1, k, a] = -slip[a]
-        turned = update_slip(fz, p.mu_dynamic[k], c, ux, uy, w[5], rho, slip)
+        turned = update_slip(fz, p.mu_dynamic[k], c, ux, uy, wz, rho, slip)
         moved = max(moved, turned, abs(c - s.radius[k]))
         s.radius[k] = c
+        if fz <= 0.0:
+            # Without load there is no friction and no direction to relax.
+            for a in range(3):
+                s.turn[1, k, a] = 0.0
+            continue
         for a in range(3):
             s.turn[1, k, a] += slip[a]
             slip[a] -= s.turn[1, k, a]
@@ -230,7 +296,7 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
         if s.rows[k] == 0 or s.trial_sliding[k]:
             continue
         # A foot that was sliding comes to rest inside the dynamic cone.
-        mu = p.mu_dynamic[k] if s.sliding[k] else p.mu_static[k]
+        mu = p.mu_dynamic[k] if s.sliding[k] or s.held[k] > 0 else p.mu_static[k]
         f = s.trial_impulse[k]
         reach = mu * max(f[2], 0.0)
         tangential = f[0] * f[0] + f[1] * f[1]
@@ -247,7 +313,8 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
             s.trial_sliding[k] = True
             s.radius[k] = c
             slip = s.trial_slip[k]
-            if not s.sliding[k] or slip[0] ** 2 + slip[1] ** 2 + slip[2] ** 2 == 0.0:
+            fresh = s.held[k] > 0 or not s.sliding[k]
+            if fresh or slip[0] ** 2 + slip[1] ** 2 + slip[2] ** 2 == 0.0:
                 slip[0] = -f[0] / used
                 slip[1] = -f[1] / used
                 slip[2] = -spin / used
@@ -264,11 +331,14 @@ def solve(p: Projection, s: Selection):
         s.trial_sliding[k] = False
         s.radius[k] = 0.0
         s.outside[k] = 0.0
+        s.held[k] = 0
         for a in range(3):
             s.trial_slip[k, a] = s.slip[k, a]
     iterations = 1
-    for _ in range(feet + 1):
+    # Every foot starts to slide at most twice and is held once.
+    for _ in range(3 * feet + 1):
         s.turn[:, :, :] = 0.0
+        s.converged[0] = False
         for _ in range(iterations):
             for k in range(feet):
                 s.rows[k] = constraints(
@@ -288,7 +358,8 @@ def solve(p: Projection, s: Selection):
                 if s.rows[k] > 0:
                     _pressure(k, p, s)
             if _turn_slips(p, s) <= SLIP_TOLERANCE:
+                s.converged[0] = True
                 break
-        if not _start_sliding(p, s):
+        if not (_start_sliding(p, s) or _hold_driven(p, s)):
             break
         iterations = SLIP_ITERATIONS

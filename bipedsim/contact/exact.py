@@ -15,7 +15,7 @@ from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.candidate import solve
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.publish import publish
-from bipedsim.contact.rules import choose, judge
+from bipedsim.contact.rules import choose, fall_back, judge, release
 from bipedsim.contact.selection import Selection, begin
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.params import param
@@ -26,7 +26,7 @@ class ExactParams:
     """Parameters of exact constraint selection."""
 
     threshold: float = param(
-        1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=0.0, high=0.05
+        1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=1e-6, high=0.05
     )
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
     tolerance: float = param(
@@ -137,6 +137,14 @@ def exact(p: Projection, s: Selection):
             searching = False
             for k in range(feet):
                 s.trial[k] = s.tested[best, k]
+    if not resolved:
+        # What is taken must push and not pull, and hold the lowest vertex.
+        if fall_back(p, s):
+            solve(p, s)
+        for _ in range(3 * feet):
+            if not release(p, s):
+                break
+            solve(p, s)
     for k in range(feet):
         s.present[k] = s.trial[k]
     publish(p, s, not resolved)

@@ -38,25 +38,39 @@ def torsion_radius(first: int, count: int, n: int, vertices, cop_x: float, cop_y
         s = min(max(s, 0.0), length)
         return 2.0 * s * (length - s) / length
     total = 0.0
+    mean_x = 0.0
+    mean_y = 0.0
+    for i in range(n):
+        w = _wachspress(i, n, vertices, cop_x, cop_y)
+        total += w
+        mean_x += w * vertices[i, 0]
+        mean_y += w * vertices[i, 1]
+    # The mean is the CoP itself while that is inside; beyond, it stays on the polygon, and so does the limit.
+    mean_x /= total
+    mean_y /= total
     moment = 0.0
     for i in range(n):
-        a = (i + n - 1) % n
-        c = (i + 1) % n
-        ax = vertices[a, 0]
-        ay = vertices[a, 1]
-        bx = vertices[i, 0]
-        by = vertices[i, 1]
-        cx = vertices[c, 0]
-        cy = vertices[c, 1]
-        corner = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
-        before = (bx - ax) * (cop_y - ay) - (by - ay) * (cop_x - ax)
-        after = (cx - bx) * (cop_y - by) - (cy - by) * (cop_x - bx)
-        # A CoP on or beyond an edge takes the limit on that edge.
-        floor = 1e-9 * corner
-        w = corner / (max(before, floor) * max(after, floor))
-        total += w
-        moment += w * np.sqrt((bx - cop_x) ** 2 + (by - cop_y) ** 2)
+        w = _wachspress(i, n, vertices, cop_x, cop_y)
+        moment += w * np.sqrt((vertices[i, 0] - mean_x) ** 2 + (vertices[i, 1] - mean_y) ** 2)
     return moment / total
+
+
+@kernel
+def _wachspress(i: int, n: int, vertices, x: float, y: float) -> float:
+    """Return the weight of vertex ``i`` at (x, y), not normalised; beyond an edge, that of a place just inside it."""
+    a = i - 1 if i > 0 else n - 1
+    c = i + 1 if i + 1 < n else 0
+    ax = vertices[a, 0]
+    ay = vertices[a, 1]
+    bx = vertices[i, 0]
+    by = vertices[i, 1]
+    cx = vertices[c, 0]
+    cy = vertices[c, 1]
+    corner = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+    before = (bx - ax) * (y - ay) - (by - ay) * (x - ax)
+    after = (cx - bx) * (y - by) - (cy - by) * (x - bx)
+    floor = 1e-9 * corner
+    return corner / (max(before, floor) * max(after, floor))
 
 
 @kernel

@@ -10,6 +10,44 @@ from bipedsim.compiled import kernel
 RANK_TOLERANCE = 1e-13
 
 
+# Shift of a singular matrix, beside its largest diagonal entry, and how often its solution is refined.
+SHIFT = 1e-9
+REFINEMENTS = 4
+
+
+@kernel
+def solve_singular(A, b, n, L, x, residual, correction):
+    """Solve the symmetric positive semi-definite, consistent A x = b of size ``n`` for the x of least norm.
+
+    Four legs of a rigid chair then share its weight, where a basic solution lets one hang and another pull. A + shift
+    is factored and the solution refined, which leaves the null space alone.
+
+    Args:
+        A, b, L, x: As in :func:`solve_cholesky`.
+        residual, correction: (>= n,) work arrays.
+    """
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, A[i, i])
+        x[i] = 0.0
+    shift = SHIFT * largest
+    for _ in range(REFINEMENTS):
+        for i in range(n):
+            total = b[i]
+            for j in range(n):
+                total -= (A[i, j] if j <= i else A[j, i]) * x[j]
+            residual[i] = total
+        for i in range(n):
+            A[i, i] += shift
+        done = solve_cholesky(A, residual, n, L, correction)
+        for i in range(n):
+            A[i, i] -= shift
+        if not done:
+            return
+        for i in range(n):
+            x[i] += correction[i]
+
+
 @kernel
 def solve_cholesky(A, b, n, L, x) -> bool:
     """Solve the symmetric positive definite A x = b of size ``n``; return False, x undefined, if A has not full rank.

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from bipedsim.compiled import kernel
 
 NONE = 0
+# Fastest that a penetration is taken back [m/s].
+RECOVERY = 0.05
 
 
 def n_modes(n_vertices: int) -> int:
@@ -69,10 +71,10 @@ def clamped_range(mode: int, n: int) -> tuple[int, int]:
 def target_height_velocity(z: float, h: float, gamma: float) -> float:
     """Return the normal velocity wanted of a clamped vertex at height ``z``.
 
-    Below the ground the penetration decays by ``gamma`` a step; above it the gap is closed within the step, so that
-    landings end at z = 0.
+    Below the ground the penetration decays by ``gamma`` a step, at ``RECOVERY`` at most: a foot that has got deep is
+    lifted and not thrown. Above it the gap is closed within the step, so that landings end at z = 0.
     """
-    return -gamma * z / h if z < 0.0 else -z / h
+    return min(-gamma * z / h, RECOVERY) if z < 0.0 else -z / h
 
 
 @kernel

@@ -15,7 +15,7 @@ from bipedsim.compiled import entry, kernel
 from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.candidate import solve
 from bipedsim.contact.publish import publish
-from bipedsim.contact.rules import choose
+from bipedsim.contact.rules import choose, fall_back, release
 from bipedsim.contact.selection import PUBLISHED, REVISED, THRESHOLDS, Selection, begin
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.params import param
@@ -28,7 +28,7 @@ class OneStepParams:
     """Parameters of one-step constraint selection."""
 
     threshold: float = param(
-        1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=0.0, high=0.05
+        1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=1e-6, high=0.05
     )
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
     resolves: int = param(3, "solves at most after the first one, in steps in which a mode changes", low=0, high=20)
@@ -60,9 +60,17 @@ def one_step(p: Projection, s: Selection):
         changed = choose(p, s)
         if not changed:
             break
+    if changed and s.rules == REVISED:
+        # No choice stood: what is taken must push and not pull, and hold the lowest vertex.
+        if fall_back(p, s):
+            solve(p, s)
+        for _ in range(3 * feet):
+            if not release(p, s):
+                break
+            solve(p, s)
     for k in range(feet):
-        s.present[k] = s.chosen[k]
-    publish(p, s, changed)
+        s.present[k] = s.chosen[k] if resolves == 0 else s.trial[k]
+    publish(p, s, changed or not s.converged[0])
 
 
 @entry

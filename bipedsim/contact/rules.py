@@ -18,6 +18,13 @@ from bipedsim.contact.selection import PUBLISHED, REVISED, Selection
 A_T = 0.1
 V_T = 0.1
 
+# Ties between vertices that fall through go to the deeper one: share of the weight, and depth [m] that gets all of it.
+TIE = 1e-6
+DEEP = 1e-2
+
+# Falling this far through the ground in a step [m] is the least evil where no set is free of violations.
+SLIGHT = 1e-5
+
 
 @kernel
 def nearest_feature(
@@ -127,6 +134,9 @@ def perfect_vector(k, p: Projection, s: Selection):
         s.perfect[i] = 1 if _must_be_clamped(z, speed, s.h, s.gamma, s.threshold, s.tolerance) else 0
         if abs(z) > s.threshold:
             s.cost[i] = a_g
+        if s.perfect[i] == 1:
+            # Of many that fall through, the deepest are clamped first.
+            s.cost[i] *= 1.0 + TIE * min(max(-(z + s.h * speed), 0.0) / DEEP, 1.0)
     if count == 0:
         return
     if s.trial_impulse[k, 2] < 0.0:
@@ -289,6 +299,8 @@ def judge(p: Projection, s: Selection) -> bool:
     for r in range(4):
         s.violations[r] = 0
     s.size[0] = 0.0
+    if not s.converged[0]:
+        s.violations[3] += 1
     for k in range(s.trial.shape[0]):
         n = p.n_vertices[k]
         first, count = clamped_range(s.trial[k], n)
@@ -310,3 +322,51 @@ def judge(p: Projection, s: Selection) -> bool:
                 s.violations[1 if z < -s.threshold else 3] += 1
                 s.size[0] += max(-(z + s.h * speed), 0.0)
     return s.violations[0] + s.violations[1] + s.violations[2] + s.violations[3] == 0
+
+
+@kernel
+def fall_back(p: Projection, s: Selection) -> bool:
+    """Replace a candidate that violates more than ``SLIGHT`` where no valid one was found; return whether it was.
+
+    Every foot that calls for another mode touches with the one vertex that would fall deepest without contact.
+    """
+    judge(p, s)
+    if s.violations[0] + s.violations[1] + s.violations[2] == 0 and s.size[0] < SLIGHT:
+        return False
+    choose(p, s)
+    for k in range(s.trial.shape[0]):
+        if s.chosen[k] == s.trial[k]:
+            continue
+        s.trial[k] = 0
+        deepest = 0.0
+        for i in range(p.n_vertices[k]):
+            height = s.heights[k, i] + s.h * normal_speed(k, i, p, p.w_free)
+            if height < deepest:
+                deepest = height
+                s.trial[k] = 1 + i
+    return True
+
+
+@kernel
+def release(p: Projection, s: Selection) -> bool:
+    """Let go in ``s.trial`` what pulls, and all but the vertex or edge that a CoP outside tips over.
+
+    Returns whether anything was let go. Every call that does shrinks a set: repeated, it ends in modes that only push,
+    which never add energy, though a vertex may fall through the ground.
+    """
+    released = False
+    for k in range(s.trial.shape[0]):
+        n = p.n_vertices[k]
+        first, count = clamped_range(s.trial[k], n)
+        if count == 0:
+            continue
+        if s.trial_impulse[k, 2] < 0.0:
+            s.trial[k] = 0
+            released = True
+        elif s.outside[k] > s.tolerance:
+            keep, keep_count, _ = nearest_feature(
+                p.vertices[k], n, first, count, s.trial_cop[k, 0], s.trial_cop[k, 1], s.tolerance
+            )
+            s.trial[k] = 1 + keep if keep_count == 1 else 1 + n + keep
+            released = True
+    return released

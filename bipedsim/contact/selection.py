@@ -40,6 +40,8 @@ class Selection(NamedTuple):
         T, F, b, rows: Per foot, see :func:`bipedsim.contact.modes.constraints`; whole: (K,) whether T and F are the
             identity.
         turn: (2, K, 3) last two turns of the slip. relaxation: (1,) share of a turn that is made.
+        held: (K,) 1 for a foot that sticks again because friction would have driven it. converged: (1,) whether the
+            slips of the last solve did.
         trial_impulse, trial_impact, w_next: (K, 6) impulses at the sole origins in ground axes, the part of them that
             is impact, (6K,) velocities after the step.
         trial_cop, cop_ground, outside: (K, 2) sole frame, (K, 3) the same from the sole origin in ground axes, (K,)
@@ -82,6 +84,8 @@ class Selection(NamedTuple):
     trial_slip: Array
     turn: Array
     relaxation: Array
+    held: Integers
+    converged: Flags
     chosen: Integers
     heights: Array
     errors: Array
@@ -96,6 +100,8 @@ class Selection(NamedTuple):
     L: Array
     rhs: Array
     lam: Array
+    residual: Array
+    correction: Array
     pivot_rows: Integers
     pivot_columns: Integers
     trial_impulse: Array
@@ -153,12 +159,14 @@ class Selection(NamedTuple):
             n_vertices=result.n_vertices, mode=result.mode, clamped=result.clamped, sliding=result.sliding,
             counters=result.counters,
             trial=integers(k), trial_sliding=flags(k), trial_slip=np.zeros((k, 3)),
-            turn=np.zeros((2, k, 3)), relaxation=np.ones(1), chosen=integers(k),
+            turn=np.zeros((2, k, 3)), relaxation=np.ones(1), held=integers(k), converged=flags(1),
+            chosen=integers(k),
             heights=np.zeros((k, n)), errors=np.zeros((k, n, 2)),
             T=np.zeros((k, 6, 6)), F=np.zeros((k, 6, 6)), b=np.zeros((k, 6)), r_vj=np.zeros((k, 3)),
             rows=integers(k), whole=flags(k),
             GF=np.zeros((size, size)), A=np.zeros((size, size)), L=np.zeros((size, size)), rhs=np.zeros(size),
-            lam=np.zeros(size), pivot_rows=integers(size), pivot_columns=integers(size),
+            lam=np.zeros(size), residual=np.zeros(size), correction=np.zeros(size),
+            pivot_rows=integers(size), pivot_columns=integers(size),
             trial_impulse=np.zeros((k, 6)), trial_impact=np.zeros((k, 6)), w_next=np.zeros(size),
             trial_cop=np.zeros((k, 2)), cop_ground=np.zeros((k, 3)), outside=np.zeros(k), radius=np.zeros(k),
             perfect=integers(n), cost=np.zeros(n), violations=integers(4), size=np.zeros(1),

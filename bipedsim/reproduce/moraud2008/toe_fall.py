@@ -126,9 +126,10 @@ def draw(figure: Figure, runs: dict[str, Trace]) -> None:
         for ax in column:
             ax.axvspan(at_edge, gone, color=LIMIT_COLOUR, alpha=0.12, linewidth=0)
             ax.axvline(at_edge, color="#777777", linewidth=0.8)
-        lag = 1e3 * (gone - at_edge)
+        never = established(run).max() >= len(t)
+        turned = "never turned for good" if never else f"turned {1e3 * (gone - at_edge):.0f} ms later"
         column[0].annotate(
-            f"CoP at the edge,\nturned {lag:.0f} ms later",
+            f"CoP at the edge,\n{turned}",
             (at_edge, 1e3 * vertices[:, 0].max()),
             xytext=(-6, -34),
             textcoords="offset points",
