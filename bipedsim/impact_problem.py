@@ -143,7 +143,8 @@ def _nearest(columns: Array, y: Array) -> Array:
     answers = itertools.chain((solve(columns, y) for solve in (_nothing, _by_nnls, _by_bvls)), _by_sets(columns, y))
     for x in answers:
         slope = columns.T @ (columns @ x + y)
-        wrong = max(-float(slope.min()), float(np.abs(x * slope).max()))
+        # Velocities that penetrate, and those where a contact pushes: large impulses must not magnify rounding.
+        wrong = max(-float(slope.min()), float(np.abs(x * slope).max() / max(1.0, x.max())))
         if wrong < least:
             best, least = x, wrong
         if least <= GOOD_ENOUGH:
