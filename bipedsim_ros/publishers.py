@@ -6,6 +6,7 @@ import time
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from nav_msgs.msg import Odometry
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
@@ -140,6 +141,18 @@ class Publishers:
     def unheard(self) -> list[str]:
         """Return the topics without any subscription, those of tf aside."""
         return [publisher.topic_name for publisher in self._recordable if not publisher.get_subscription_count()]
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until every reliable subscriber has what was published, ``seconds`` at most; return whether all have.
+
+        A publisher that goes takes with it what a busy recorder has not fetched yet.
+        """
+        deadline = time.monotonic() + seconds
+        acked = True
+        for publisher in self._recordable:
+            left = max(0, round((deadline - time.monotonic()) * NS_PER_S))
+            acked = publisher.wait_for_all_acked(Duration(nanoseconds=left)) and acked
+        return acked
 
     def publish_sensors(self, observation: Observation) -> int:
         """Publish what the robot measures, the controller's trigger last; return when that left [ns]."""

@@ -34,6 +34,8 @@ from bipedsim_ros.sim_statistics import Statistics, write_json
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
 COMMAND_TOPIC = "/effort_controller/commands"
+# How long a node that ends waits for subscribers that are behind.
+_DRAIN_S = 3.0
 _WARN_EVERY_S = 5.0
 
 
@@ -99,6 +101,7 @@ class SimNode:
         finally:
             self._background.stop()
             self._report(in_background=False)
+            self._publishers.drain(_DRAIN_S)
         return self.loop.exit_code
 
     def stop(self) -> None:
