@@ -1,0 +1,1 @@
+"""Contacts as linear complementarity problems: the LCP itself, normal forces, Coulomb friction, time stepping."""
