@@ -147,8 +147,8 @@ class Simulator:
         """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
 
         Raises:
-            ConfigError: ``q`` or ``v`` has the wrong size or is not finite, the quaternion is none, or there is no ground
-                at the origin to stand on.
+            ConfigError: ``q`` or ``v`` has the wrong size or is not finite, the quaternion is none, or there is no
+                ground at the origin to stand on.
         """
         if q is None:
             nominal = self.robot.q_nominal
