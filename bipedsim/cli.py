@@ -86,6 +86,8 @@ def _add_run(commands: Any) -> None:
 def _run(args: argparse.Namespace) -> int:
     from bipedsim.runner import RunSettings, run_headless
 
+    if args.output and args.output.suffix != ".npz":
+        raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
     settings = RunSettings(
         robot=args.robot,
         controller=args.controller,
@@ -109,6 +111,9 @@ def _run(args: argparse.Namespace) -> int:
         print(json.dumps(summary))
         return 0
     for key, value in summary.items():
+        # What only a run with ROS counts, or only a robot that stood, is left out for readers.
+        if value is None or key in ("overruns", "missed_commands", "commands_dropped"):
+            continue
         print(f"{key:22} {value:.6g}" if isinstance(value, float) else f"{key:22} {value}")
     for path in (args.output, args.plot):
         if path:

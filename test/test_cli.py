@@ -140,3 +140,17 @@ def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixtur
         main([*command, "--help"])
     assert caught.value.code == 0
     assert "usage: bipedsim" in capsys.readouterr().out
+
+
+def test_a_run_is_written_as_npz_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--duration", "0.01", "--output", str(tmp_path / "run.csv")]) == 2
+    assert "bipedsim export" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_readers_are_not_shown_what_a_run_without_ros_cannot_know(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--duration", "0.05"]) == 0
+    printed = capsys.readouterr().out
+    assert "real_time_factor" in printed
+    assert "None" not in printed
+    assert "missed_commands" not in printed
