@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +128,7 @@ def read_mcap(path: Path) -> McapContents:
                 elif isinstance(record, Metadata):
                     out.metadata[record.name] = record.metadata
                 elif isinstance(record, Header):
-                    out.writer = record.library
+                    out.writer = asdict(record)["library"]
                 elif isinstance(record, DataEnd):
                     whole = True
         except Exception as error:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.compiled import entry, kernel
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import Projection
 from bipedsim.contact.candidate import solve
+from bipedsim.contact.least_evil import take_least_evil
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.publish import publish
-from bipedsim.contact.rules import choose, fall_back, judge, release
+from bipedsim.contact.rules import choose, judge
 from bipedsim.contact.selection import Selection, begin
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.params import param
@@ -138,13 +139,7 @@ def exact(p: Projection, s: Selection):
             for k in range(feet):
                 s.trial[k] = s.tested[best, k]
     if not resolved:
-        # What is taken must push and not pull, and hold the lowest vertex.
-        if fall_back(p, s):
-            solve(p, s)
-        for _ in range(3 * feet):
-            if not release(p, s):
-                break
-            solve(p, s)
+        take_least_evil(p, s)
     for k in range(feet):
         s.present[k] = s.trial[k]
     publish(p, s, not resolved)
@@ -206,20 +201,7 @@ class Exact(SelectionModel):
     Params = ExactParams
 
     def __init__(self, projection: Projection, params: ExactParams, physics_dt: float) -> None:
-        self.params = params
-        feet, widest = projection.vertices.shape[:2]
-        result = ContactResult.empty(feet)
-        selection = Selection.of_feet(
-            feet,
-            widest,
-            result,
-            h=physics_dt,
-            gamma=params.gamma,
-            threshold=params.threshold,
-            tolerance=params.tolerance,
-            candidates=params.candidates,
-        )
-        super().__init__(selection, projection, result)
+        super().__init__(projection, params, physics_dt, candidates=params.candidates)
 
     def _select(self, step: Any) -> None:
         _select(step)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.compiled import entry, kernel
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import Projection
 from bipedsim.contact.candidate import solve
+from bipedsim.contact.least_evil import take_least_evil
 from bipedsim.contact.publish import publish
-from bipedsim.contact.rules import choose, fall_back, release
+from bipedsim.contact.rules import choose
 from bipedsim.contact.selection import PUBLISHED, REVISED, THRESHOLDS, Selection, begin
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.params import param
@@ -61,13 +62,7 @@ def one_step(p: Projection, s: Selection):
         if not changed:
             break
     if changed and s.rules == REVISED:
-        # No choice stood: what is taken must push and not pull, and hold the lowest vertex.
-        if fall_back(p, s):
-            solve(p, s)
-        for _ in range(3 * feet):
-            if not release(p, s):
-                break
-            solve(p, s)
+        take_least_evil(p, s)
     for k in range(feet):
         s.present[k] = s.chosen[k] if resolves == 0 else s.trial[k]
     publish(p, s, changed or not s.converged[0])
@@ -90,21 +85,8 @@ class OneStep(SelectionModel):
     Params = OneStepParams
 
     def __init__(self, projection: Projection, params: OneStepParams, physics_dt: float) -> None:
-        self.params = params
-        feet, widest = projection.vertices.shape[:2]
-        result = ContactResult.empty(feet)
-        selection = Selection.of_feet(
-            feet,
-            widest,
-            result,
-            h=physics_dt,
-            gamma=params.gamma,
-            threshold=params.threshold,
-            tolerance=params.tolerance,
-            rules=_RULES[params.rules],
-            resolves=params.resolves if params.rules == "revised" else 0,
-        )
-        super().__init__(selection, projection, result)
+        resolves = params.resolves if params.rules == "revised" else 0
+        super().__init__(projection, params, physics_dt, rules=_RULES[params.rules], resolves=resolves)
 
     def _select(self, step: Any) -> None:
         _select(step)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bipedsim.compiled import box
 from bipedsim.contact.base import ContactResult, Projection
-from bipedsim.contact.selection import Selection
+from bipedsim.contact.selection import REVISED, Selection
 
 _STATE = ("present", "slip", "anchors", "anchored", "landed")
 _RESULT = (
@@ -33,24 +33,59 @@ class Step(NamedTuple):
     selection: Selection
 
 
+class SelectionParams(Protocol):
+    """What all models of constraint selection ask for; see their parameters."""
+
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def tolerance(self) -> float: ...
+
+
 class SelectionModel:
     """Base of the models of constraint selection.
 
     Args:
-        selection: Parameters and arrays.
         projection: The projection that every solve gets, refilled.
-        result: What ``selection`` publishes into.
+        params: Parameters of the model.
+        physics_dt: Step h [s].
+        rules, resolves, candidates: As in :class:`Selection`.
 
     Attributes:
+        params: Parameters of the model.
         selection: For whoever fuses the solve with the dynamics into one compiled step.
         result: What the ground did over the last step.
     """
 
-    def __init__(self, selection: Selection, projection: Projection, result: ContactResult) -> None:
-        self.selection = selection
-        self.result = result
+    def __init__(
+        self,
+        projection: Projection,
+        params: SelectionParams,
+        physics_dt: float,
+        *,
+        rules: int = REVISED,
+        resolves: int = 0,
+        candidates: int = 0,
+    ) -> None:
+        self.params = params
+        feet, widest = projection.vertices.shape[:2]
+        self.result = ContactResult.empty(feet)
+        self.selection = Selection.of_feet(
+            feet,
+            widest,
+            self.result,
+            h=physics_dt,
+            gamma=params.gamma,
+            threshold=params.threshold,
+            tolerance=params.tolerance,
+            rules=rules,
+            resolves=resolves,
+            candidates=candidates,
+        )
         self._projection = projection
-        self._step = box(Step(projection, selection))
+        self._step = box(Step(projection, self.selection))
 
     def reset(self) -> None:
         """Forget contacts, anchors and counters: every foot is in the air until it touches."""
