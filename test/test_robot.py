@@ -16,6 +16,7 @@ from bipedsim import robot_config
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.robot import load_robot, robot_names
 from bipedsim.robot_reader import has_free_flyer
+from bipedsim.simulator import Simulator
 
 INERTIAL = '<inertial><mass value="{m}"/><inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="20" velocity="5"/>'
@@ -98,6 +99,18 @@ def test_a_hopper_of_ones_own(write: Write) -> None:
     assert robot.urdf_xml == HOPPER
     assert load_robot(robot.source.parent).q_nominal == pytest.approx(robot.q_nominal)
     assert load_robot(str(robot.source)).name == "hopper"
+
+
+def test_a_folder_beside_is_a_robot_too(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write()
+    monkeypatch.chdir(tmp_path.parent)
+    assert load_robot(tmp_path.name).name == "hopper"
+
+
+def test_a_foot_that_nothing_moves_is_refused(write: Write) -> None:
+    robot = load_robot(write(root="fixed", feet=foot(frame="body")))
+    with pytest.raises(ConfigError, match="fixed to the world"):
+        Simulator(robot)
 
 
 def test_order_of_joints_is_that_of_the_config(write: Write) -> None:

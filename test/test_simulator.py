@@ -291,3 +291,59 @@ def test_push_acts_for_its_duration_and_moves_the_right_body(biped: Robot) -> No
     momentum = data.hg.linear
     np.testing.assert_allclose(momentum, [0.0, impulse, -biped.weight * 0.05], rtol=2e-4, atol=3e-3)
     assert data.hg.angular[0] > 0.0
+
+
+def test_ground_truth_follows_a_step_without_sensors(biped: Robot) -> None:
+    """Two simulators make the same steps; the one that measures nothing still shows where its soles are."""
+    measured, blind = Simulator(biped), Simulator(biped)
+    for sim in (measured, blind):
+        sim.push(np.array([80.0, 30.0, 0, 0, 0, 0]))
+    tau = standing_torque(biped)
+    start = blind.ground_truth().pose_world_sole.copy()
+    for _ in range(400):
+        measured.step(tau)
+        blind.advance(tau)
+    truth = blind.ground_truth()
+    np.testing.assert_array_equal(truth.pose_world_sole, measured.ground_truth().pose_world_sole)
+    np.testing.assert_array_equal(truth.cop_world, measured.ground_truth().cop_world)
+    assert np.abs(truth.pose_world_sole - start).max() > 1e-4
+
+
+@pytest.mark.parametrize("duration", [0.0, -1.0, float("nan")])
+def test_a_push_of_no_duration_is_refused(biped: Robot, duration: float) -> None:
+    with pytest.raises(ConfigError, match="duration"):
+        Simulator(biped).push(np.ones(6), duration=duration)
+
+
+def test_a_push_shorter_than_a_step_acts_for_one(biped: Robot) -> None:
+    """In the air, all of it is momentum: m v = F h, after one step and after three."""
+    sim = Simulator(biped)
+    q = biped.q_nominal.copy()
+    q[2] += 5.0
+    sim.reset(q)
+    sim.push(np.array([0, 100.0, 0, 0, 0, 0]), duration=0.4 * sim.physics_dt)
+    data = biped.model.createData()
+    for _ in range(3):
+        sim.advance(np.zeros(biped.nu))
+        pin.computeCentroidalMomentum(biped.model, data, sim.q, sim.v)
+        assert data.hg.linear[1] == pytest.approx(100.0 * sim.physics_dt, rel=1e-3)
+
+
+def test_a_quaternion_of_no_length_is_refused(biped: Robot) -> None:
+    sim = Simulator(biped)
+    q = biped.q_nominal.copy()
+    q[3:7] = 0.0
+    with pytest.raises(ConfigError, match="no rotation"):
+        sim.reset(q)
+    np.testing.assert_array_equal(sim.q, biped.q_nominal)
+
+
+def test_a_refused_step_leaves_no_snapshot(biped: Robot) -> None:
+    sim = Simulator(biped)
+    before = sim.snapshot()
+    with pytest.raises(DivergenceError):
+        sim.step(np.full(biped.nu, 1e12))
+    with pytest.raises(DivergenceError):
+        sim.snapshot()
+    sim.restore(before)
+    assert np.isfinite(sim.step(standing_torque(biped)).foot_wrench).all()

@@ -116,6 +116,7 @@ def test_vertices_in_the_joint_frame_follow_the_placement() -> None:
         ([[0.1, 0.1], [0.0, 0.02], [-0.1, 0.1], [-0.1, -0.1], [0.1, -0.1]], "not convex at vertex 1"),
         ([[0.1, 0.1], [-0.1, -0.1], [-0.1, 0.1], [0.1, -0.1]], "not convex"),
         ([[np.cos(a), np.sin(a)] for a in 0.8 * np.pi * np.arange(5)], "intersects itself"),
+        ([[np.cos(a), np.sin(a)] for a in 2.0 * np.pi * np.arange(65) / 65], "65 vertices are more than 64"),
     ],
 )
 def test_what_is_no_sole_is_refused(vertices: object, message: str) -> None:
