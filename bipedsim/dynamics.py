@@ -15,11 +15,10 @@ from bipedsim.contact.exact import Exact, exact
 from bipedsim.contact.foothold import Foothold
 from bipedsim.contact.kernels import Tree
 from bipedsim.contact.one_step import OneStep, one_step
-from bipedsim.contact.selection import Selection
 from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.live import live_poses
+from bipedsim.live import live_motions, live_poses
 from bipedsim.robot import Robot
 
 Array = NDArray[np.float64]
@@ -33,16 +32,23 @@ class _Projected(NamedTuple):
     projection: Projection
 
 
-class _Selected(NamedTuple):
+class _Step(NamedTuple):
+    """A step with its contact model, ``contact`` its arrays."""
+
     tree: Tree
     foothold: Foothold
     projection: Projection
-    selection: Selection
+    contact: Any
 
 
 @entry
-def _project(step, v, tau_joint):
-    return kernels.project(step.arrays.tree, step.arrays.foothold, step.arrays.projection, v, tau_joint)
+def _project(step, v, tau_joint, within):
+    a = step.arrays
+    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
+        return False
+    if within:
+        kernels.fill_bias(a.tree, a.foothold, a.projection)
+    return True
 
 
 @entry
@@ -51,11 +57,16 @@ def _advance(step, v, impulse):
 
 
 @entry
+def _advance_within(step, v, impulse, late):
+    return kernels.advance_within(step.arrays.tree, impulse, late, v)
+
+
+@entry
 def _one_step(step, v, tau_joint):
     """Take a whole step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
     t = step.arrays.tree
     p = step.arrays.projection
-    s = step.arrays.selection
+    s = step.arrays.contact
     if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
         return -1.0
     one_step(p, s)
@@ -67,7 +78,7 @@ def _exact(step, v, tau_joint):
     """Take a whole step as :func:`_one_step` does."""
     t = step.arrays.tree
     p = step.arrays.projection
-    s = step.arrays.selection
+    s = step.arrays.contact
     if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
         return -1.0
     exact(p, s)
@@ -120,7 +131,7 @@ class Dynamics:
         self._projected = box(_Projected(self._tree, self._foothold, self.projection))
         self._contact: ContactModel | None = None
         self._fused: Any = None
-        self._selected: Any = None
+        self._step: Any = None
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
@@ -133,38 +144,45 @@ class Dynamics:
         if sizes != needed:
             raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
         self._fill(q, v)
-        _project(self._projected, v, tau_joint)
+        _project(self._projected, v, tau_joint, True)
         return self.projection
 
-    def advance(self, v: Array, impulse: Array) -> float:
+    def advance(self, v: Array, impulse: Array, late: Array | None = None) -> float:
         """Move ``v`` (nv,) in place to v+ under the contact ``impulse`` (K, 6) [N.s], and return the largest magnitude.
 
         Where an entry would not be finite (NaN is returned) or reaches ``SPEED_LIMIT``, ``v`` stays as it is.
+
+        Args:
+            v: (nv,).
+            impulse: (K, 6) [N.s, N.m.s].
+            late: As :class:`bipedsim.contact.base.ContactModel` has it; the displacement then follows the course of the
+                velocity within the step.
         """
-        return float(_advance(self._projected, v, impulse))
+        if late is None:
+            return float(_advance(self._projected, v, impulse))
+        return float(_advance_within(self._projected, v, impulse, late))
 
     def step(self, q: Array, v: Array, tau_joint: Array, contact: ContactModel) -> float:
-        """Project, let the contact model act, and :meth:`advance`; selection models run in one compiled call.
+        """Project, let the contact model act, and :meth:`advance`; in one compiled call where the model is compiled.
 
         Returns:
             As :meth:`advance`, and -1 for torques that are not finite; ``v`` then stays as it is, too.
         """
-        pin.crba(self._model, self._data, q, _WORLD)
-        pin.nonLinearEffects(self._model, self._data, q, v)
+        self._fill(q, v)
         if contact is not self._contact:
             self._take(contact)
         if self._fused is not None:
-            return self._fused(self._selected, v, tau_joint)  # type: ignore[no-any-return]
-        if not _project(self._projected, v, tau_joint):
+            return self._fused(self._step, v, tau_joint)  # type: ignore[no-any-return]
+        if not _project(self._projected, v, tau_joint, contact.late is not None):
             return -1.0
-        return self.advance(v, contact.solve(self.projection).impulse)
+        return self.advance(v, contact.solve(self.projection).impulse, contact.late)
 
     def _take(self, contact: ContactModel) -> None:
         self._contact = contact
         self._fused = _FUSED.get(type(contact))
         if self._fused is not None:
             assert isinstance(contact, SelectionModel)
-            self._selected = box(_Selected(self._tree, self._foothold, self.projection, contact.selection))
+            self._step = box(_Step(self._tree, self._foothold, self.projection, contact.selection))
 
     def reset(self) -> None:
         """Forget what the feet stand on."""
@@ -219,6 +237,9 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
         nle=np.asarray(data.nle),
         J_rows=np.asarray(data.J).reshape(6, nv, order="F").T,
         poses=live_poses(data, model.njoints),
+        twists=live_motions(data.v, model.njoints),
+        accelerations=live_motions(data.a_gf, model.njoints),
+        gravity=np.array(model.gravity.linear),
         ancestors=ancestors,
         depth=depth,
         damping=np.ascontiguousarray(robot.joint_damping),

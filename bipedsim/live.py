@@ -37,3 +37,12 @@ def live_poses(data: pin.Data, n_joints: int) -> Array:
     if poses[0, 9:].ctypes.data != np.asarray(placements[0].translation).ctypes.data:
         raise RuntimeError(f"pinocchio {pin.__version__} does not store translations behind rotations")
     return poses
+
+
+def live_motions(motions: Sequence[pin.Motion], n_joints: int) -> Array:
+    """Return data.v or data.a_gf as a live array (n_joints, 6), linear first, each in the frame of its joint.
+
+    Raises:
+        RuntimeError: This pinocchio stores motions in another way.
+    """
+    return live_rows([np.asarray(motions[i].linear) for i in range(n_joints)], 6)

@@ -95,12 +95,31 @@ def test_projection_and_advance_agree_with_dense_algebra(seed: int, with_base: b
         flat = np.column_stack([sole.vertices, np.zeros(4)])
         np.testing.assert_allclose(projection.offsets[k], flat @ pose.rotation.T @ axes, atol=1e-12)
 
+    placed = [pin.Frame(sole.name, sole.joint_id, 0, sole.placement_joint_sole, pin.FrameType.OP_FRAME)
+              for sole in robot.soles]
+    probed = pin.Model(model)
+    frames = [probed.addFrame(frame) for frame in placed]
+    moving = probed.createData()
+    pin.forwardKinematics(probed, moving, q, v, np.zeros(model.nv))
+    pin.updateFramePlacements(probed, moving)
+    bias = [pin.getFrameClassicalAcceleration(probed, moving, i, pin.LOCAL_WORLD_ALIGNED).vector for i in frames]
+    np.testing.assert_allclose(projection.bias, turn @ np.concatenate(bias), rtol=1e-9, atol=1e-9)
+
     impulse = rng.normal(size=(2, 6))
     v_next = v.copy()
     fastest = dynamics.advance(v_next, impulse)
     expected = v_free + np.linalg.solve(implicit, J.T @ impulse.reshape(-1))
     np.testing.assert_allclose(v_next, expected, rtol=1e-9, atol=1e-9)
     assert fastest == pytest.approx(abs(expected).max(), rel=1e-9)
+    np.testing.assert_allclose(dynamics.displacement, H * expected, rtol=1e-9, atol=1e-12)
+
+    # Impulses within the step: the displacement is h v + h M^-1 (half of what the torques give + what came early).
+    late = rng.random((2, 1)) * impulse
+    v_next = v.copy()
+    dynamics.advance(v_next, impulse, late)
+    np.testing.assert_allclose(v_next, expected, rtol=1e-9, atol=1e-9)
+    change = 0.5 * (v_free - v) + np.linalg.solve(implicit, J.T @ late.reshape(-1))
+    np.testing.assert_allclose(dynamics.displacement, H * (v + change), rtol=1e-9, atol=1e-12)
 
 
 def test_advance_reports_what_is_not_finite() -> None:

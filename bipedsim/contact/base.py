@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -31,6 +32,8 @@ class Projection(NamedTuple):
             of it that is above the ground.
         n_vertices: (K,) how many of the N each foot has; none where it is over nothing.
         edges: (K, N, 3) edge i as a line: outward unit normal and its offset, a x + b y - c = distance outside [m].
+        bias: (6K,) classical acceleration of the sole origin and angular acceleration at constant joint velocities,
+            J' v; filled only for models whose forces act within the step.
         mu_static, mu_dynamic: (K,) friction of each foot on the ground under it.
         changed: (K,) 0 if what is under the foot is what it was in the last step, 1 if the polygon is another, 2 if the
             plane is.
@@ -40,6 +43,7 @@ class Projection(NamedTuple):
     G: Array
     w_free: Array
     w_before: Array
+    bias: Array
     rotation: Array
     position: Array
     offsets: Array
@@ -64,6 +68,7 @@ class Projection(NamedTuple):
             G=np.zeros((6 * feet, 6 * feet)),
             w_free=np.zeros(6 * feet),
             w_before=np.zeros(6 * feet),
+            bias=np.zeros(6 * feet),
             rotation=np.tile(np.eye(3), (feet, 1, 1)),
             position=np.zeros((feet, 3)),
             offsets=np.zeros((feet, widest, 3)),
@@ -98,6 +103,8 @@ class ContactResult:
         mode: (K,) contact mode (contact/modes.py).
         clamped: (K,) the same as bits, bit i for vertex i (the first 63).
         sliding: (K,) whether friction is dynamic.
+        vertex_forces: (K, N, 3) mean force of the ground on each vertex, ground axes [N]; N = 0 for models that find
+            one wrench per foot and no share of the vertices.
         counters: (4,) see the properties.
     """
 
@@ -111,6 +118,7 @@ class ContactResult:
     mode: Integers
     clamped: Integers
     sliding: NDArray[np.bool_]
+    vertex_forces: Array
     counters: Integers = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
 
     @property
@@ -133,9 +141,22 @@ class ContactResult:
         """Physics steps since reset."""
         return int(self.counters[3])
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name, to be read or overwritten."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    def take(self, other: Mapping[str, NDArray[Any]]) -> None:
+        """Overwrite all arrays with those of ``other``, as :meth:`arrays` names them."""
+        for name, array in self.arrays().items():
+            array[...] = other[name]
+
+    def clear(self) -> None:
+        """Become the result of a robot in the air that has not made a step."""
+        self.take(ContactResult.empty(len(self.mode), self.vertex_forces.shape[1]).arrays())
+
     @classmethod
-    def empty(cls, n_feet: int) -> ContactResult:
-        """Return the result of a robot in the air."""
+    def empty(cls, n_feet: int, n_vertices: int = 0) -> ContactResult:
+        """Return the result of a robot in the air, with room for the forces of ``n_vertices`` a foot."""
         return cls(
             impulse=np.zeros((n_feet, 6)),
             wrench=np.zeros((n_feet, 6)),
@@ -147,6 +168,7 @@ class ContactResult:
             mode=np.zeros(n_feet, dtype=np.int64),
             clamped=np.zeros(n_feet, dtype=np.int64),
             sliding=np.zeros(n_feet, dtype=np.bool_),
+            vertex_forces=np.zeros((n_feet, n_vertices, 3)),
         )
 
 
@@ -156,9 +178,16 @@ class ContactModel(Protocol):
     The table entry is a class whose constructor takes ``(projection: Projection, params: Params, physics_dt: float)``,
     with the dataclass of its parameters as the class attribute ``Params``. The projection is the one that every
     :meth:`solve` gets, refilled.
+
+    Attributes:
+        result: What the ground did over the last step.
+        late: None for models that look for the velocity after the step, which then moves the robot. Models whose forces
+            act within the step keep here (K, 6) their impulse weighted by the share of the step that was left when it
+            acted, as ``ContactResult.impulse`` [N.s, N.m.s]: what the displacement needs.
     """
 
     result: ContactResult
+    late: Array | None
 
     def reset(self) -> None:
         """Forget contacts, anchors and counters."""

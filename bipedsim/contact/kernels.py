@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.compiled import inlined_kernel
+from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.foothold import UNCHANGED, Foothold, find_foothold
 
@@ -36,6 +36,8 @@ class Tree(NamedTuple):
         nle: (nv,) Coriolis, centrifugal and gravity terms [N.m].
         J_rows: (nv, 6) data.J.T, joint Jacobian columns in the world, linear first.
         poses: (joints, 12) data.oMi: rotation, column after column, then translation.
+        twists, accelerations: (joints, 6) data.v and data.a_gf, each in the frame of its joint: velocity, and the
+            spatial acceleration at constant joint velocities minus gravity. gravity: (3,) [m/s^2].
         ancestors: (nv, D) velocity indices from the root to each one, itself last.
         depth: (nv,) how many of the D are used.
         damping: (nv,) viscous friction [N.m.s/rad].
@@ -54,6 +56,9 @@ class Tree(NamedTuple):
     nle: Array
     J_rows: Array
     poses: Array
+    twists: Array
+    accelerations: Array
+    gravity: Array
     ancestors: Integers
     depth: Integers
     damping: Array
@@ -232,22 +237,93 @@ def project(t: Tree, f: Foothold, p: Projection, v, tau_joint) -> bool:
     return True
 
 
+@kernel
+def fill_bias(t: Tree, f: Foothold, p: Projection):
+    """Fill ``p.bias``: what the feet accelerate by at constant joint velocities, J' v; after :func:`project`."""
+    for k in range(t.leaf.shape[0]):
+        joint = t.foot_joint[k]
+        pose = t.poses[joint]
+        twist = t.twists[joint]
+        acceleration = t.accelerations[joint]
+        r = t.placement_p[k]
+        wx = twist[3]
+        wy = twist[4]
+        wz = twist[5]
+        # Velocity of the sole origin, in the frame of the joint.
+        ux = twist[0] + wy * r[2] - wz * r[1]
+        uy = twist[1] + wz * r[0] - wx * r[2]
+        uz = twist[2] + wx * r[1] - wy * r[0]
+        bx = acceleration[3]
+        by = acceleration[4]
+        bz = acceleration[5]
+        # Spatial acceleration moved to the sole origin, and w x u for the classical one.
+        ax = acceleration[0] + by * r[2] - bz * r[1] + wy * uz - wz * uy
+        ay = acceleration[1] + bz * r[0] - bx * r[2] + wz * ux - wx * uz
+        az = acceleration[2] + bx * r[1] - by * r[0] + wx * uy - wy * ux
+        for a in range(3):
+            linear = 0.0
+            angular = 0.0
+            for b in range(3):
+                # Axis a of the ground against axis b of the world; columns of the pose are axes of the joint.
+                along = f.axes[k, b, a]
+                linear += along * (t.gravity[b] + pose[b] * ax + pose[3 + b] * ay + pose[6 + b] * az)
+                angular += along * (pose[b] * bx + pose[3 + b] * by + pose[6 + b] * bz)
+            p.bias[6 * k + a] = linear
+            p.bias[6 * k + 3 + a] = angular
+
+
 @inlined_kernel
 def advance(t: Tree, impulse, v) -> float:
     """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
 
     Where an entry would not be finite, v stays as it is and NaN is returned; so it does where one reaches
-    ``SPEED_LIMIT``. Fills ``acceleration`` and ``step``.
+    ``SPEED_LIMIT``. Fills ``acceleration`` and ``step`` = h v+: semi-implicit.
 
     Args:
         t: See :class:`Tree`.
         impulse: (K, 6) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
         v: (nv,).
     """
+    fastest = change(t, impulse, 1.0, v)
+    if fastest < SPEED_LIMIT:
+        for i in range(v.shape[0]):
+            t.acceleration[i] = t.x[i] / t.h
+            v[i] += t.x[i]
+            t.step[i] = t.h * v[i]
+    return fastest
+
+
+@kernel
+def advance_within(t: Tree, impulse, late, v) -> float:
+    """Do as :func:`advance` for forces that act within the step: the displacement follows the course of the velocity.
+
+    Torques act all through the step, half of their impulse early enough to count for ``step`` = h v + h^2 a / 2.
+
+    Args:
+        late: (K, 6) ``impulse`` weighted by the share of the step that was left when it acted.
+    """
+    fastest = change(t, impulse, 1.0, v)
+    if not fastest < SPEED_LIMIT:
+        return fastest
+    for i in range(v.shape[0]):
+        t.acceleration[i] = t.x[i] / t.h
+        t.step[i] = v[i]
+    halfway = change(t, late, 0.5, v)
+    if not halfway < SPEED_LIMIT:
+        return halfway
+    for i in range(v.shape[0]):
+        v[i] += t.h * t.acceleration[i]
+        t.step[i] = t.h * (t.step[i] + t.x[i])
+    return fastest
+
+
+@inlined_kernel
+def change(t: Tree, impulse, share, v) -> float:
+    """Fill ``t.x`` with L^-1 (share z + Y^T impulse); return the largest |v + x|, NaN if any is not finite."""
     nv = v.shape[0]
     x = t.x
     for i in range(nv):
-        x[i] = t.z[i]
+        x[i] = share * t.z[i]
     for k in range(t.leaf.shape[0]):
         leaf = t.leaf[k]
         for d in range(t.depth[leaf]):
@@ -266,10 +342,4 @@ def advance(t: Tree, impulse, v) -> float:
             return np.nan
         if speed > largest:
             largest = speed
-    if largest >= SPEED_LIMIT:
-        return largest
-    for i in range(nv):
-        t.acceleration[i] = x[i] / t.h
-        v[i] += x[i]
-        t.step[i] = t.h * v[i]
     return largest

@@ -11,19 +11,6 @@ from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.selection import REVISED, Selection
 
 _STATE = ("present", "slip", "anchors", "anchored", "landed")
-_RESULT = (
-    "impulse",
-    "wrench",
-    "impact",
-    "cop",
-    "cop_margin",
-    "friction_used",
-    "n_vertices",
-    "mode",
-    "clamped",
-    "sliding",
-    "counters",
-)
 
 
 class Step(NamedTuple):
@@ -59,6 +46,8 @@ class SelectionModel:
         result: What the ground did over the last step.
     """
 
+    late = None
+
     def __init__(
         self,
         projection: Projection,
@@ -91,9 +80,7 @@ class SelectionModel:
         """Forget contacts, anchors and counters: every foot is in the air until it touches."""
         for name in _STATE:
             getattr(self.selection, name)[...] = 0
-        empty = ContactResult.empty(len(self.result.mode))
-        for name in _RESULT:
-            getattr(self.result, name)[...] = getattr(empty, name)
+        self.result.clear()
 
     def solve(self, projection: Projection) -> ContactResult:
         """Return the contact impulses of one step; the result is overwritten by the next call."""
@@ -109,11 +96,10 @@ class SelectionModel:
     def state(self) -> dict[str, Any]:
         """Return a copy of everything that the next step depends on, and of the last result."""
         state = {name: getattr(self.selection, name).copy() for name in _STATE}
-        return state | {name: getattr(self.result, name).copy() for name in _RESULT}
+        return state | {name: array.copy() for name, array in self.result.arrays().items()}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what :meth:`state` returned; the models of constraint selection understand each other's."""
         for name in _STATE:
             getattr(self.selection, name)[...] = state[name]
-        for name in _RESULT:
-            getattr(self.result, name)[...] = state[name]
+        self.result.take(state)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 
 from bipedsim.contact.base import ContactResult
@@ -24,14 +22,14 @@ class Tick:
     def __init__(self, step: ContactResult, n_steps: int) -> None:
         self._step = step
         self._n_steps = n_steps
-        self.result = ContactResult.empty(len(step.mode))
+        self.result = ContactResult.empty(len(step.mode), step.vertex_forces.shape[1])
         self.result.counters = step.counters
         self._normal = np.zeros(len(step.mode))
 
     def begin(self) -> None:
         """Start a tick."""
         r = self.result
-        for array in (r.impulse, r.impact, r.wrench, r.cop, self._normal):
+        for array in (r.impulse, r.impact, r.wrench, r.vertex_forces, r.cop, self._normal):
             array[:] = 0.0
         r.cop_margin[:] = np.nan
         r.friction_used[:] = np.nan
@@ -42,6 +40,7 @@ class Tick:
         r.impulse += step.impulse
         r.impact += step.impact
         r.wrench += step.wrench / self._n_steps
+        r.vertex_forces += step.vertex_forces / self._n_steps
         normal = step.impulse[:, 2]
         loaded = normal > 0.0
         r.cop[loaded] += normal[loaded, None] * step.cop[loaded]
@@ -60,20 +59,17 @@ class Tick:
 
     def reset(self) -> None:
         """Forget the last tick."""
-        self.set_state(ContactResult.empty(len(self._normal)))
+        self.set_state(self._empty())
 
     def state(self) -> ContactResult:
         """Return a copy of the last tick."""
-        copied = ContactResult.empty(len(self._normal))
-        _copy(self.result, copied)
+        copied = self._empty()
+        copied.take(self.result.arrays())
         return copied
 
     def set_state(self, state: ContactResult) -> None:
         """Go back to what :meth:`state` returned; the counters are those of the contact model."""
-        _copy(state, self.result)
+        self.result.take(state.arrays() | {"counters": self.result.counters})
 
-
-def _copy(source: ContactResult, target: ContactResult) -> None:
-    for entry in fields(ContactResult):
-        if entry.name != "counters":
-            getattr(target, entry.name)[...] = getattr(source, entry.name)
+    def _empty(self) -> ContactResult:
+        return ContactResult.empty(len(self._normal), self.result.vertex_forces.shape[1])
