@@ -95,15 +95,15 @@ def test_projection_and_advance_agree_with_dense_algebra(seed: int, with_base: b
         flat = np.column_stack([sole.vertices, np.zeros(4)])
         np.testing.assert_allclose(projection.offsets[k], flat @ pose.rotation.T @ axes, atol=1e-12)
 
-    placed = [pin.Frame(sole.name, sole.joint_id, 0, sole.placement_joint_sole, pin.FrameType.OP_FRAME)
-              for sole in robot.soles]
+    placed = [pin.Frame(s.name, s.joint_id, 0, s.placement_joint_sole, pin.FrameType.OP_FRAME) for s in robot.soles]
     probed = pin.Model(model)
     frames = [probed.addFrame(frame) for frame in placed]
     moving = probed.createData()
     pin.forwardKinematics(probed, moving, q, v, np.zeros(model.nv))
     pin.updateFramePlacements(probed, moving)
-    bias = [pin.getFrameClassicalAcceleration(probed, moving, i, pin.LOCAL_WORLD_ALIGNED).vector for i in frames]
-    np.testing.assert_allclose(projection.bias, turn @ np.concatenate(bias), rtol=1e-9, atol=1e-9)
+    world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    bias = [turn @ pin.getFrameClassicalAcceleration(probed, moving, i, world).vector for i in frames]
+    np.testing.assert_allclose(projection.bias, np.concatenate(bias), rtol=1e-9, atol=1e-9)
 
     impulse = rng.normal(size=(2, 6))
     v_next = v.copy()
