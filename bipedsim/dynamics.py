@@ -12,10 +12,11 @@ from bipedsim.compiled import box, entry
 from bipedsim.contact import kernels
 from bipedsim.contact.base import ContactModel, Projection, edge_lines
 from bipedsim.contact.exact import Exact, exact
+from bipedsim.contact.feedback_linearised import FeedbackLinearised, feedback_linearised
 from bipedsim.contact.foothold import Foothold
 from bipedsim.contact.kernels import Tree
+from bipedsim.contact.nonlinear_damping import NonlinearDamping, nonlinear_damping
 from bipedsim.contact.one_step import OneStep, one_step
-from bipedsim.contact.selection_model import SelectionModel
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.live import live_motions, live_poses
@@ -85,8 +86,39 @@ def _exact(step, v, tau_joint):
     return kernels.advance(t, s.impulse, v)
 
 
+@entry
+def _nonlinear_damping(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does, with forces that act within the step."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    kernels.fill_bias(t, step.arrays.foothold, p)
+    nonlinear_damping(p, m)
+    return kernels.advance_within(t, m.course.impulse, m.course.late, v)
+
+
+@entry
+def _feedback_linearised(step, v, tau_joint):
+    """Take a whole step as :func:`_nonlinear_damping` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    kernels.fill_bias(t, step.arrays.foothold, p)
+    feedback_linearised(p, m)
+    return kernels.advance_within(t, m.course.impulse, m.course.late, v)
+
+
 # Models whose solve is compiled into the step; all others go through ContactModel.solve.
-_FUSED: dict[type, Any] = {OneStep: _one_step, Exact: _exact}
+_FUSED: dict[type, Any] = {
+    OneStep: _one_step,
+    Exact: _exact,
+    FeedbackLinearised: _feedback_linearised,
+    NonlinearDamping: _nonlinear_damping,
+}
 
 
 class Dynamics:
@@ -181,8 +213,8 @@ class Dynamics:
         self._contact = contact
         self._fused = _FUSED.get(type(contact))
         if self._fused is not None:
-            assert isinstance(contact, SelectionModel)
-            self._step = box(_Step(self._tree, self._foothold, self.projection, contact.selection))
+            arrays = contact.arrays  # type: ignore[attr-defined]
+            self._step = box(_Step(self._tree, self._foothold, self.projection, arrays))
 
     def reset(self) -> None:
         """Forget what the feet stand on."""

@@ -7,11 +7,19 @@ from typing import Any
 
 from bipedsim.contact.base import ContactModel, Projection
 from bipedsim.contact.exact import Exact
+from bipedsim.contact.feedback_linearised import FeedbackLinearised
+from bipedsim.contact.nonlinear_damping import NonlinearDamping
 from bipedsim.contact.one_step import OneStep
 from bipedsim.errors import UnknownNameError
 from bipedsim.params import from_mapping
 
-CONTACT_MODELS: dict[str, type[OneStep] | type[Exact]] = {"one_step": OneStep, "exact": Exact}
+# The constructor of each takes the parameters of its own class, which no common type can say.
+CONTACT_MODELS: dict[str, Any] = {
+    "one_step": OneStep,
+    "exact": Exact,
+    "feedback_linearised": FeedbackLinearised,
+    "nonlinear_damping": NonlinearDamping,
+}
 
 
 def make_contact_model(
@@ -25,6 +33,6 @@ def make_contact_model(
     """
     if name not in CONTACT_MODELS:
         raise UnknownNameError("contact model", name, CONTACT_MODELS)
-    # The constructor of each entry takes the parameters of its own class.
-    model: Any = CONTACT_MODELS[name]
-    return model(projection, from_mapping(model.Params, params, f"contact model {name}"), physics_dt)
+    kind = CONTACT_MODELS[name]
+    model: ContactModel = kind(projection, from_mapping(kind.Params, params, f"contact model {name}"), physics_dt)
+    return model

@@ -42,7 +42,7 @@ class SelectionModel:
 
     Attributes:
         params: Parameters of the model.
-        selection: For whoever fuses the solve with the dynamics into one compiled step.
+        arrays: For whoever fuses the solve with the dynamics into one compiled step.
         result: What the ground did over the last step.
     """
 
@@ -61,7 +61,7 @@ class SelectionModel:
         self.params = params
         feet, widest = projection.vertices.shape[:2]
         self.result = ContactResult.empty(feet)
-        self.selection = Selection.of_feet(
+        self.arrays = Selection.of_feet(
             feet,
             widest,
             self.result,
@@ -74,12 +74,12 @@ class SelectionModel:
             candidates=candidates,
         )
         self._projection = projection
-        self._step = box(Step(projection, self.selection))
+        self._step = box(Step(projection, self.arrays))
 
     def reset(self) -> None:
         """Forget contacts, anchors and counters: every foot is in the air until it touches."""
         for name in _STATE:
-            getattr(self.selection, name)[...] = 0
+            getattr(self.arrays, name)[...] = 0
         self.result.clear()
 
     def solve(self, projection: Projection) -> ContactResult:
@@ -95,11 +95,11 @@ class SelectionModel:
 
     def state(self) -> dict[str, Any]:
         """Return a copy of everything that the next step depends on, and of the last result."""
-        state = {name: getattr(self.selection, name).copy() for name in _STATE}
+        state = {name: getattr(self.arrays, name).copy() for name in _STATE}
         return state | {name: array.copy() for name, array in self.result.arrays().items()}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what :meth:`state` returned; the models of constraint selection understand each other's."""
         for name in _STATE:
-            getattr(self.selection, name)[...] = state[name]
+            getattr(self.arrays, name)[...] = state[name]
         self.result.take(state)
