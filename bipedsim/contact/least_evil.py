@@ -6,7 +6,7 @@ from bipedsim.compiled import kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.candidate import solve
 from bipedsim.contact.modes import clamped_range
-from bipedsim.contact.rules import choose, judge, nearest_feature, normal_speed
+from bipedsim.contact.rules import choose, judge, nearest_feature, normal_speed, pulls
 from bipedsim.contact.selection import Selection
 
 # Falling this far through the ground in a step [m] is the least evil.
@@ -61,7 +61,7 @@ def _release(p: Projection, s: Selection) -> bool:
         first, count = clamped_range(s.trial[k], n)
         if count == 0:
             continue
-        if s.trial_impulse[k, 2] < 0.0:
+        if pulls(k, s):
             s.trial[k] = 0
             released = True
         elif s.outside[k] > s.tolerance:

@@ -93,6 +93,13 @@ def normal_speed(k, i, p: Projection, w) -> float:
 
 
 @kernel
+def pulls(k, s: Selection) -> bool:
+    """Whether foot ``k`` would have to be pulled; a torque without load counts, which only redundant feet can get."""
+    f = s.trial_impulse[k]
+    return f[2] < 0.0 or (f[2] == 0.0 and (f[3] != 0.0 or f[4] != 0.0))
+
+
+@kernel
 def _must_be_clamped(z, speed, h, gamma, threshold, tolerance) -> bool:
     """Whether a free vertex at height ``z`` may not go on with ``speed``.
 
@@ -136,7 +143,7 @@ def perfect_vector(k, p: Projection, s: Selection):
             s.cost[i] *= 1.0 + TIE * min(max(-(z + s.h * speed), 0.0) / DEEP, 1.0)
     if count == 0:
         return
-    if s.trial_impulse[k, 2] < 0.0:
+    if pulls(k, s):
         for j in range(count):
             i = (first + j) % n
             s.perfect[i] = 0
@@ -302,7 +309,7 @@ def judge(p: Projection, s: Selection) -> bool:
         n = p.n_vertices[k]
         first, count = clamped_range(s.trial[k], n)
         if count > 0:
-            if s.trial_impulse[k, 2] < 0.0:
+            if pulls(k, s):
                 s.violations[2] += 1
             elif s.outside[k] > s.tolerance:
                 s.violations[0] += 1
