@@ -136,6 +136,7 @@ class Dynamics:
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
         displacement: (nv,) h v+ of the last step.
+        ground_axes: (K, 3, 3) axes (t1, t2, n) of the ground under each foot in the last step, as columns.
 
     Raises:
         ConfigError: The robot has no feet, or one that nothing moves.
@@ -160,6 +161,7 @@ class Dynamics:
         self.push = self._tree.push
         self.acceleration = self._tree.acceleration
         self.displacement = self._tree.step
+        self.ground_axes = self._foothold.axes
         self._projected = box(_Projected(self._tree, self._foothold, self.projection))
         self._contact: ContactModel | None = None
         self._fused: Any = None

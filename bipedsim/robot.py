@@ -144,7 +144,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     idx_q = np.array([model.joints[i].idx_q for i in ids], dtype=np.intp)
     idx_v = np.array([model.joints[i].idx_v for i in ids], dtype=np.intp)
     reader.set_limits(model, joints, idx_q, idx_v)
-    damping = reader.damping(model, joints, idx_v)
+    damping = reader.damping(model, joints)
     feet = [reader.read_foot(model, name, values) for name, values in (config.feet or {}).items()]
     soles = tuple(sole for sole, _ in feet)
     imu_frame, imu_joint, imu_placement = reader.imu(model)

@@ -27,6 +27,9 @@ class FootConfig:
 
     frame: str = param("", "URDF link or frame that the sole is placed in")
     vertices: Any = param(None, "sole polygon, a list of [x, y] in the sole frame", unit="m")
+    radius: float = param(
+        0.0, "of a ball around the vertex of a point foot, which rolls; 0 for none", unit="m", low=0.0, high=10.0
+    )
     placement: Any = param(None, "sole frame in `frame`: {xyz: [m], rpy: [rad]}; z up into the foot; default the same")
     friction_static: float = param(0.45, "Coulomb friction while sticking", low=0.0, high=10.0)
     friction_dynamic: float = param(0.45, "Coulomb friction while sliding, at most friction_static", low=0.0, high=10.0)
@@ -41,7 +44,8 @@ class RobotConfig:
     description: str = param("", "one line about the robot")
     urdf: str = param("", f"URDF file beside robot.yaml, or package:{PACKAGE}/<path below its robots folder>")
     root: str = param("free_flyer", "how the root link hangs in the world", choices=("free_flyer", "fixed"))
-    joints: Any = param(None, "actuated joints in the order of commands; default every joint that is not locked")
+    joints: Any = param(None, "actuated joints in the order of commands; default every joint not locked or passive")
+    passive: Any = param(None, "movable joints without a drive, a list; joints of no command, limit or sensor")
     locked: Any = param(None, "joint to angle [rad] that is welded; `others` is the angle of joints named nowhere else")
     feet: Any = param(None, "foot name to its sole")
     imu: Any = param(None, "{frame: URDF frame of the IMU}; default the root link")

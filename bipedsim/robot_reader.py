@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,14 @@ class RobotReader:
     Attributes:
         config: Its keys.
         warnings: What was odd but usable, gathered by the steps.
+        passive: Movable joints without a drive, known once the model is read.
     """
 
     def __init__(self, source: Path) -> None:
         self.source = source
         self.config: RobotConfig = read_robot_config(source)
         self.warnings: list[str] = []
+        self.passive: tuple[str, ...] = ()
 
     def read_model(self) -> tuple[pin.Model, tuple[str, ...], Path, str]:
         """Return the model without locked joints, the actuated joints in order, the URDF file and its text."""
@@ -66,11 +68,12 @@ class RobotReader:
         return sole, self._ankle(model, sole)
 
     def _covers(self, key: str) -> Callable[[str], bool]:
-        """Return whether a joint can do without a limit in the URDF: robot.yaml has one, or welds the joint."""
+        """Return whether a joint can do without a limit in the URDF: robot.yaml has one, or no drive turns it."""
         values, locked = getattr(self.config, key), dict(self.config.locked or {})
+        passive = self.config.passive if isinstance(self.config.passive, list) else []
 
         def covers(joint: str) -> bool:
-            if any(_matches(pattern, joint) for pattern in locked):
+            if any(_matches(pattern, joint) for pattern in locked) or joint in passive:
                 return True
             if isinstance(values, Mapping):
                 return any(_matches(pattern, joint) for pattern in values)
@@ -86,24 +89,18 @@ class RobotReader:
         locked = dict(config.locked or {})
         others = locked.pop("others", None)
         angles = numbers_per_joint(locked, movable, f"{source}: locked")
+        passive = self._listed("passive", [] if config.passive is None else config.passive, movable, {"locked": angles})
         joints = config.joints
         if joints is None:
-            joints = [n for n in movable if n not in angles] if others is None else []
-        if not isinstance(joints, list):
-            raise ConfigError(f"{source}: joints = {joints!r} must be a list of joint names")
-        for joint in joints:
-            if joint not in movable:
-                raise UnknownNameError("joint", str(joint), movable, f"{source}: joints")
-            if joints.count(joint) > 1:
-                raise ConfigError(f"{source}: joints: {joint!r} appears {joints.count(joint)} times")
-            if joint in angles:
-                raise ConfigError(f"{source}: joint {joint!r} is both in joints and in locked")
-        left = [n for n in movable if n not in joints and n not in angles]
+            joints = [n for n in movable if n not in angles and n not in passive] if others is None else []
+        joints = self._listed("joints", joints, movable, {"locked": angles, "passive": passive})
+        left = [n for n in movable if n not in joints and n not in angles and n not in passive]
         if left and others is None:
             raise ConfigError(
-                f"{source}: joints {', '.join(left)} are neither in joints nor in locked; "
+                f"{source}: joints {', '.join(left)} are neither in joints nor in passive nor in locked; "
                 "name them, or add `others: 0.0` to locked"
             )
+        self.passive = tuple(passive)
         angles |= dict.fromkeys(left, number(others, f"{source}: locked.others") if left else 0.0)
         q = pin.neutral(model)
         for name in movable:
@@ -118,9 +115,26 @@ class RobotReader:
             model = pin.buildReducedModel(model, [model.getJointId(n) for n in angles], q)
         return model, tuple(joints)
 
+    def _listed(self, key: str, names: Any, movable: list[str], others: Mapping[str, Container[str]]) -> list[str]:
+        """Return the joints that ``key`` lists: each movable, named once, and in none of the ``others`` keys."""
+        if not isinstance(names, list):
+            raise ConfigError(f"{self.source}: {key} = {names!r} must be a list of joint names")
+        for joint in names:
+            if joint not in movable:
+                raise UnknownNameError("joint", str(joint), movable, f"{self.source}: {key}")
+            if names.count(joint) > 1:
+                raise ConfigError(f"{self.source}: {key}: {joint!r} appears {names.count(joint)} times")
+            for other, taken in others.items():
+                if joint in taken:
+                    raise ConfigError(f"{self.source}: joint {joint!r} is both in {key} and in {other}")
+        return names
+
     def _check_bodies(self, model: pin.Model) -> None:
         for i in range(1, model.njoints):
             body = model.inertias[i]
+            # Between the passive joints of a planar base there is nothing; whether all of it can move is seen in M.
+            if body.mass == 0.0 and model.names[i] in self.passive:
+                continue
             links = [f.name for f in model.frames if f.parentJoint == i and f.type == pin.BODY]
             where = (
                 f"{self.source}: the body that joint {model.names[i]!r} carries (links {', '.join(links) or 'none'})"
@@ -158,6 +172,10 @@ class RobotReader:
                 raise ConfigError(
                     f"{source}: joint {joint!r} has position limits {limits_text}; lower must be below upper"
                 )
+        for joint in self.passive:
+            i = model.joints[model.getJointId(joint)].idx_q
+            if not lower[i] < upper[i]:
+                lower[i], upper[i] = -np.inf, np.inf
         model.lowerPositionLimit, model.upperPositionLimit = lower, upper
         armature = np.zeros(model.nv)
         for joint, value in numbers_per_joint(config.armature, joints, f"{source}: armature", low=0.0).items():
@@ -167,13 +185,16 @@ class RobotReader:
             none = [j for j, i in zip(joints, idx_v, strict=True) if armature[i] == 0.0]
             self.warnings.append(f"{source}: no reflected rotor inertia (key armature) for {', '.join(none)}")
 
-    def damping(self, model: pin.Model, joints: tuple[str, ...], idx_v: Indices) -> Array:
+    def damping(self, model: pin.Model, joints: tuple[str, ...]) -> Array:
+        movable = (*joints, *self.passive)
+        index = {joint: model.joints[model.getJointId(joint)].idx_v for joint in movable}
         damping = np.zeros(model.nv)
-        damping[idx_v] = np.asarray(model.damping)[idx_v]
+        for i in index.values():
+            damping[i] = model.damping[i]
         for joint, value in numbers_per_joint(
-            self.config.joint_damping, joints, f"{self.source}: joint_damping", low=0.0
+            self.config.joint_damping, movable, f"{self.source}: joint_damping", low=0.0
         ).items():
-            damping[idx_v[joints.index(joint)]] = value
+            damping[index[joint]] = value
         return damping
 
     def _frame(self, model: pin.Model, name: Any, where: str) -> pin.Frame:
@@ -187,14 +208,21 @@ class RobotReader:
         foot = foot_config(name, values, str(self.source))
         where = f"feet.{name}"
         frame = self._frame(model, foot.frame, f"{where}.frame")
+        vertices = checked_polygon(foot.vertices, f"{self.source}: {where}.vertices")
+        if foot.radius > 0.0 and len(vertices) > 1:
+            raise ConfigError(
+                f"{self.source}: {where}.radius = {foot.radius} m with {len(vertices)} vertices: only a ball around "
+                "one vertex touches in one point whatever its tilt; leave one vertex, or leave out the radius"
+            )
         return Sole(
             name=name,
             frame=foot.frame,
             joint_id=int(frame.parentJoint),
             placement_joint_sole=frame.placement * placement(foot.placement, f"{self.source}: {where}.placement"),
-            vertices=checked_polygon(foot.vertices, f"{self.source}: {where}.vertices"),
+            vertices=vertices,
             friction_static=foot.friction_static,
             friction_dynamic=foot.friction_dynamic,
+            radius=foot.radius,
         )
 
     def _ankle(self, model: pin.Model, sole: Sole) -> pin.SE3:
@@ -223,8 +251,10 @@ class RobotReader:
     def nominal(self, model: pin.Model, soles: tuple[Sole, ...], joints: tuple[str, ...], idx_q: Indices) -> Array:
         q = pin.neutral(model)
         lower, upper = model.lowerPositionLimit, model.upperPositionLimit
-        given = numbers_per_joint(self.config.posture, joints, f"{self.source}: posture")
-        for joint, i in zip(joints, idx_q, strict=True):
+        movable = (*joints, *self.passive)
+        given = numbers_per_joint(self.config.posture, movable, f"{self.source}: posture")
+        for joint in movable:
+            i = model.joints[model.getJointId(joint)].idx_q
             q[i] = given.get(joint, min(max(0.0, lower[i]), upper[i]))
             if not lower[i] <= q[i] <= upper[i]:
                 raise ConfigError(

@@ -18,7 +18,7 @@ from bipedsim.controllers.base import checked_torque
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.recording import Recording
-from bipedsim.robot import load_robot
+from bipedsim.robot import Robot, load_robot
 from bipedsim.scenarios import get_scenario
 from bipedsim.simulator import Simulator
 
@@ -123,16 +123,16 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
     }
     # Counted on every physics step and across the whole run, where the recording only sees control ticks.
     exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
-    return recording, {"robot": robot.name, **figures, **counted, **exact, **_foot_motion(recording, ground)}
+    return recording, {"robot": robot.name, **figures, **counted, **exact, **_foot_motion(recording, robot, ground)}
 
 
-def _foot_motion(recording: Recording, ground: Ground) -> dict[str, float]:
+def _foot_motion(recording: Recording, robot: Robot, ground: Ground) -> dict[str, float]:
     """Return how far the soles moved after settling, and how deep a vertex went into the ground, in metres."""
     settled = recording.t - recording.t[0] >= min(SETTLE, 0.5 * recording.duration)
     positions = recording.sole_poses[settled, :, :3]
     drift = float(np.linalg.norm(positions - positions[0], axis=2).max())
     depth = 0.0
-    for k, vertices in enumerate(recording.sole_vertices):
+    for k, sole in enumerate(robot.soles):
         x, y, z, w = recording.sole_poses[:, k, 3:].T
         # The first two columns of the rotation of the sole, (3, 2, n).
         axes = np.array(
@@ -142,6 +142,6 @@ def _foot_motion(recording: Recording, ground: Ground) -> dict[str, float]:
                 [2.0 * (x * z - w * y), 2.0 * (y * z + w * x)],
             ]
         )
-        points = recording.sole_poses[:, None, k, :3] + np.einsum("abt,vb->tva", axes, vertices)
-        depth = max(depth, float(ground.depth(points, UNDERSIDE).max()))
+        points = recording.sole_poses[:, None, k, :3] + np.einsum("abt,vb->tva", axes, sole.vertices)
+        depth = max(depth, float(ground.depth(points, UNDERSIDE).max()) + sole.radius)
     return {"foot_drift_m": drift, "penetration_m": depth}

@@ -30,6 +30,7 @@ class Instruments(NamedTuple):
         ankle_joint: (K,) joint above each ankle sensor.
         sole_to_ankle, joint_to_ankle: (K, 6, 6) wrenches from sole and joint to the ankle frame.
         foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) sole frame in its joint.
+        radius: (K,) of the balls that feet roll on [m], 0 for all other feet.
         axes: (3, 3) work array.
         idx_q, idx_v: (nu,) where joint positions and velocities stand.
         joint_position ... foot_wrench: As in :class:`Observation`; they are the observation's arrays.
@@ -48,6 +49,7 @@ class Instruments(NamedTuple):
     foot_joint: Integers
     sole_R: Array  # noqa: N815
     sole_p: Array
+    radius: Array
     axes: Array
     idx_q: Integers
     idx_v: Integers
@@ -137,12 +139,13 @@ def _measure(instruments, q, v, tau_joint, sole_wrench):
 
 
 @kernel
-def _plates(s: Instruments, impulse, cop, poses, cop_world):
+def _plates(s: Instruments, impulse, cop, ground_axes, poses, cop_world):
     """Fill the pose of every sole and the centre of pressure of all feet, in the world.
 
     Args:
         s: See :class:`Instruments`.
         impulse, cop: (K, 6), (K, 2) of the contact.
+        ground_axes: (K, 3, 3) axes of the ground under each foot, normal last.
         poses: (K, 7) out, position and quaternion x y z w. cop_world: (3,) out, NaN in the air.
     """
     R = s.axes
@@ -162,15 +165,16 @@ def _plates(s: Instruments, impulse, cop, poses, cop_world):
         fz = impulse[k, 2]
         if fz > 0.0:
             for x in range(3):
-                cop_world[x] += fz * (poses[k, x] + R[x, 0] * cop[k, 0] + R[x, 1] * cop[k, 1])
+                below = s.radius[k] * ground_axes[k, x, 2]
+                cop_world[x] += fz * (poses[k, x] + R[x, 0] * cop[k, 0] + R[x, 1] * cop[k, 1] - below)
             total += fz
     for x in range(3):
         cop_world[x] = cop_world[x] / total if total > 0.0 else np.nan
 
 
 @entry
-def _force_plates(instruments, impulse, cop, poses, cop_world):
-    _plates(instruments.arrays, impulse, cop, poses, cop_world)
+def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
+    _plates(instruments.arrays, impulse, cop, ground_axes, poses, cop_world)
 
 
 class Sensors:
@@ -205,6 +209,7 @@ class Sensors:
                 foot_joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
                 sole_R=np.array([sole.rotation for _, sole in soles]),
                 sole_p=np.array([sole.translation for _, sole in soles]),
+                radius=np.array([sole.radius for sole in robot.soles]),
                 axes=np.zeros((3, 3)),
                 idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
                 idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
@@ -243,11 +248,16 @@ class Sensors:
             np.copyto(getattr(self.observation, name), getattr(observation, name))
         return self.observation
 
-    def force_plates(self, contact: ContactResult) -> tuple[Array, Array]:
-        """Return sole poses (K, 7) and overall CoP (3,), NaN in the air, in the world, at the last measurement."""
+    def force_plates(self, contact: ContactResult, ground_axes: Array) -> tuple[Array, Array]:
+        """Return sole poses (K, 7) and overall CoP (3,), NaN in the air, in the world, at the last measurement.
+
+        Args:
+            contact: What the ground did over the step.
+            ground_axes: (K, 3, 3) axes of the ground under each foot, normal last.
+        """
         poses = np.empty((len(contact.impulse), 7))
         cop_world = np.empty(3)
-        _force_plates(self._instruments, contact.impulse, contact.cop, poses, cop_world)
+        _force_plates(self._instruments, contact.impulse, contact.cop, ground_axes, poses, cop_world)
         return poses, cop_world
 
 

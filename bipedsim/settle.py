@@ -36,26 +36,25 @@ def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
 
     The plane of least squared distances to all vertices becomes the ground, the mean heading of the soles becomes +x
     and the mean of the sole centres the origin. One point leaves the attitude to the sole's normal, points on one line
-    leave the roll to it.
+    leave the roll to it. A ball touches a radius below its vertex, along the normal that is looked for.
     """
     data = model.createData()
     q = q.copy()
     q[:7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     placements = sole_placements(model, data, soles, q)
-    points = np.vstack(
+    vertices = np.vstack(
         [s.vertices_joint @ data.oMi[s.joint_id].rotation.T + data.oMi[s.joint_id].translation for s in soles]
     )
+    radii = np.concatenate([np.full(s.n_vertices, s.radius) for s in soles])[:, None]
     up = np.sum([m.rotation[:, 2] for m in placements], axis=0)
     heading = np.sum([m.rotation[:, 0] for m in placements], axis=0)
-    spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=True)[1:]
-    extent = np.append(spread, np.zeros(3))
-    if extent[1] > 1e-9:
-        normal = axes[2] * (1.0 if axes[2] @ up >= 0.0 else -1.0)
-    elif extent[0] > 1e-9:
-        normal = up - axes[0] * (axes[0] @ up)
-    else:
-        normal = up
-    z = normal / np.linalg.norm(normal)
+    z = up / np.linalg.norm(up)
+    for _ in range(MAX_ITERATIONS):
+        before, z = z, _normal(vertices - radii * z, up)
+        # Balls of different sizes turn the plane, by the square of what it was off.
+        if np.abs(z - before).max() < CLOSED:
+            break
+    points = vertices - radii * z
     x = heading - z * (z @ heading)
     x /= np.linalg.norm(x)
     rotation = np.vstack([x, np.cross(z, x), z])
@@ -64,6 +63,19 @@ def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     origin -= z * (z @ (origin - points.mean(axis=0)))
     q[:7] = pin.SE3ToXYZQUAT(pin.SE3(rotation, -rotation @ origin))
     return q
+
+
+def _normal(points: Array, up: Array) -> Array:
+    """Return the unit normal (3,) of the plane of least squares through ``points`` (n, 3), on the side of ``up``."""
+    spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=True)[1:]
+    extent = np.append(spread, np.zeros(3))
+    if extent[1] > 1e-9:
+        normal = axes[2] * (1.0 if axes[2] @ up >= 0.0 else -1.0)
+    elif extent[0] > 1e-9:
+        normal = up - axes[0] * (axes[0] @ up)
+    else:
+        normal = up
+    return np.asarray(normal / np.linalg.norm(normal))
 
 
 def support_centre(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
@@ -92,7 +104,7 @@ def _flat(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> 
         m, centre, linear, angular = _sole_rows(model, data, sole)
         offset -= centre[:2] / len(soles)
         j_offset -= linear[:2] / len(soles)
-        values.append(centre[2])
+        values.append(centre[2] - sole.radius)
         rows.append(linear[2])
         # A polygon is level along two directions, a blade along one, a point along none.
         span = np.linalg.svd(sole.vertices - sole.centre)[2][: min(sole.n_vertices - 1, 2)]

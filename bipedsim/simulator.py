@@ -43,7 +43,8 @@ class GroundTruth:
     """What no robot measures, for plots and tests.
 
     Attributes:
-        pose_world_base: (7,) position [m] and quaternion x y z w of the base in the world.
+        pose_world_base: (7,) position [m] and quaternion x y z w of the base in the world; that of the world where the
+            root is fixed.
         twist_base: (6,) linear [m/s] and angular [rad/s] velocity, in the base frame.
         cop_world: (3,) centre of pressure of all feet [m], NaN in the air.
         pose_world_sole: (K, 7) the same as for the base, per sole.
@@ -307,7 +308,9 @@ class Simulator:
         if self._moved:
             self._sensors.place(self.q)
             self._moved = False
-        poses, cop = self._sensors.force_plates(self.contact)
+        poses, cop = self._sensors.force_plates(self.contact, self._dynamics.ground_axes)
+        if not self.robot.free_flyer:
+            return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
 
     def warm_up(self) -> None:

@@ -96,6 +96,8 @@ class Sole:
             a blade.
         friction_static: Coulomb coefficient while sticking.
         friction_dynamic: Coulomb coefficient while sliding, not above ``friction_static``.
+        radius: Of a ball around the only vertex [m], 0 for none: it touches a radius below the vertex along the normal
+            of the ground, and so it rolls.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Sole:
     vertices: Array
     friction_static: float
     friction_dynamic: float
+    radius: float = 0.0
 
     @property
     def n_vertices(self) -> int:

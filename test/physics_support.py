@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+import bipedsim
 from bipedsim.ground import Ground
 from bipedsim.robot import Robot, load_robot
 
@@ -61,6 +62,11 @@ def box_robot(
     rows = [[float(x) for x in row] for row in vertices]
     (folder / "robot.yaml").write_text(BOX_YAML.format(vertices=rows, mu_s=mu_s, mu_d=mu_d))
     return load_robot(folder / "robot.yaml")
+
+
+def special_robot(name: str) -> Robot:
+    """Return a robot of ``bipedsim/robots`` that is not in the table: bodies for experiments, not for controllers."""
+    return load_robot(Path(bipedsim.__file__).parent / "robots" / name)
 
 
 def rectangle(length: float, width: float) -> list[list[float]]:

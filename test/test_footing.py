@@ -41,17 +41,18 @@ POINT = np.array([[0.02, 0.01]])
 class Foot:
     """One sole over one ground."""
 
-    def __init__(self, ground: Ground, vertices: Any = SOLE) -> None:
+    def __init__(self, ground: Ground, vertices: Any = SOLE, radius: float = 0.0) -> None:
         self.ground = ground.arrays()
         self.vertices = np.array(vertices, dtype=np.float64)
         self.n = len(self.vertices)
+        self.radius = radius
         self.work = make_work(self.ground, self.n)
         self.out = np.full((polygon_capacity(self.ground, self.n), 2), np.nan)
 
     def patch(self, position: Any, present: int = -1, rotation: Any = None) -> int:
         R = np.eye(3) if rotation is None else np.array(rotation)
         p = np.array(position, dtype=np.float64)
-        return int(choose_patch(R, p, self.vertices, self.n, present, self.ground, self.work))
+        return int(choose_patch(R, p, self.vertices, self.n, self.radius, present, self.ground, self.work))
 
     def support(self, position: Any, patch: int, rotation: Any = None) -> np.ndarray:
         R = np.eye(3) if rotation is None else np.array(rotation)
@@ -394,6 +395,20 @@ def test_vertices_that_continue() -> None:
     assert origin.tolist() == [0, -1, -1, -1, 3]
 
 
+# --- balls ---
+
+
+def test_a_ball_is_met_by_the_plane_a_radius_below_its_centre() -> None:
+    step = Patch(np.array([0.0, 0.0, 0.1]), region=region(0.5, 1.5, -0.5, 0.5))
+    ball = Foot(Ground((Patch(), step)), [[0.0, 0.0]], radius=0.2)
+    assert ball.patch([1.0, 0.0, 0.31]) == 1, "above the step"
+    assert ball.patch([0.49, 0.0, 0.31]) == 0, "its side is over the step, its lowest point is not"
+    assert ball.patch([1.0, 0.0, 0.2]) == 0, "on the floor and in the riser: it is beside the step and not lifted by it"
+    assert ball.patch([1.0, 0.0, 0.28], present=1) == 1, "sunk into the step that it was on"
+    tilted = pin.utils.rotate("y", 2.0)
+    np.testing.assert_array_equal(ball.support([1.0, 0.0, 0.31], 1, tilted), [[0.0, 0.0]])
+
+
 # --- what compiled code must keep ---
 
 
@@ -402,7 +417,7 @@ def _many_steps(steps, R, p, vertices, n, ground, work, out, origin):
     total = 0
     for k in range(steps):
         p[0] = 0.01 * k
-        patch = choose_patch(R, p, vertices, n, k % 5 - 1, ground, work)
+        patch = choose_patch(R, p, vertices, n, 0.0, k % 5 - 1, ground, work)
         count = support_polygon(R, p, vertices, n, patch, ground, work, out)
         total += carry_mode(k % 10, vertices, n, out, count) + same_polygon(vertices, n, out, count)
         carry_vertices(vertices, n, out, count, origin)

@@ -145,6 +145,50 @@ def test_joints_default_to_all_that_are_not_locked(write: Write) -> None:
     assert ankle.joint_names == ("hip", "ankle")
 
 
+def test_passive_joints_move_without_command_or_limit(write: Write) -> None:
+    text = HOPPER.replace(joint("knee", "thigh", "shank", "0 0 -0.4"), joint("knee", "thigh", "shank", limit=""))
+    changes = {"passive": ["knee"], "armature": {"hip": 0.02}, "joint_damping": {"knee": 0.3}}
+    robot = load_robot(write(text, drop="joints", **changes))
+    assert robot.joint_names == ("hip", "ankle")
+    assert robot.model.nv == 9
+    knee = robot.model.joints[robot.model.getJointId("knee")]
+    assert robot.joint_damping[knee.idx_v] == 0.3
+    assert robot.model.upperPositionLimit[knee.idx_q] == np.inf
+    assert load_robot(write(text, root="fixed", joints=["hip", "ankle"], passive=["knee"])).q_nominal[1] == 0.6
+
+
+def test_bodies_between_passive_joints_may_be_massless_and_no_others(write: Write) -> None:
+    empty = HOPPER.replace(link("thigh", 2.0), '<link name="thigh"/>')
+    assert load_robot(write(empty, joints=["knee", "ankle"], passive=["hip"])).mass == pytest.approx(12.5)
+    assert "has no mass" in message(write(empty))
+    loose = HOPPER.replace(link("foot", 1.0), '<link name="foot"/>')
+    assert "not positive definite" in message(write(loose, joints=["hip", "knee"], passive=["ankle"], armature=None))
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"passive": "knee"}, ["passive = 'knee'", "list of joint names"]),
+        ({"passive": ["elbow"]}, ["unknown joint 'elbow'", "hip, knee, ankle", "passive"]),
+        ({"passive": ["knee"]}, ["'knee' is both in joints and in passive"]),
+        ({"joints": ["hip"], "passive": ["knee", "knee"]}, ["'knee' appears 2 times"]),
+        ({"joints": [], "passive": ["knee"], "locked": {"knee": 0.0}}, ["'knee' is both in passive and in locked"]),
+        ({"joints": ["hip"], "passive": ["knee"]}, ["ankle are neither in joints nor in passive nor in locked"]),
+    ],
+)
+def test_wrong_passive_joints_are_refused(write: Write, changes: dict[str, Any], parts: list[str]) -> None:
+    text = message(write(**changes))
+    assert all(part in text for part in parts), text
+
+
+def test_only_a_point_foot_is_a_ball(write: Write) -> None:
+    assert load_robot(write(feet=foot(vertices=[[0.0, 0.0]], radius=0.05))).soles[0].radius == 0.05
+    assert load_robot(write()).soles[0].radius == 0.0
+    text = message(write(feet=foot(radius=0.05)))
+    assert all(part in text for part in ("feet.only.radius = 0.05 m with 4 vertices", "leave one vertex")), text
+    assert "radius = -0.1" in message(write(feet=foot(vertices=[[0.0, 0.0]], radius=-0.1)))
+
+
 def test_fixed_root_has_no_base(write: Write) -> None:
     robot = load_robot(write(root="fixed"))
     assert not robot.free_flyer
@@ -239,7 +283,7 @@ def test_missing_example_robot_data_says_what_to_install(write: Write, monkeypat
         ({"joints": ["hip", "knee", "ancle"]}, ["joints: unknown joint 'ancle'", "did you mean 'ankle'?"]),
         ({"joints": ["hip", "knee", "hip", "ankle"]}, ["'hip' appears 2 times"]),
         ({"joints": "hip"}, ["joints = 'hip' must be a list"]),
-        ({"joints": ["hip", "knee"]}, ["joints ankle are neither in joints nor in locked", "others: 0.0"]),
+        ({"joints": ["hip", "knee"]}, ["joints ankle are neither in joints nor in passive nor", "others: 0.0"]),
         ({"locked": {"hip": 0.0}}, ["joint 'hip' is both in joints and in locked"]),
         ({"locked": {"toe": 0.0}}, ["locked: unknown joint 'toe'"]),
         ({"armature": {"hip": "big"}}, ["armature.hip = 'big' must be a finite number"]),

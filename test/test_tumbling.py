@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
-from physics_support import box_robot, regular_polygon
+from motion_support import Bookkeeper
+from physics_support import box_robot, regular_polygon, special_robot
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.contact.modes import RECOVERY
+from bipedsim.robot import Robot
 from bipedsim.simulator import Simulator
 
 H = 1e-3
@@ -48,3 +53,57 @@ def test_contact_pushes_and_takes_energy(tmp_path_factory: pytest.TempPathFactor
             assert deepest > -5e-4
             sound = contact.unresolved == before and deepest > -1e-9
             assert gain <= (1e-12 if sound else 0.5 * MASS * RECOVERY**2)
+
+
+SIDE = 0.4
+NOTHING = np.zeros(0)
+
+
+def tumbles(robot: Robot, model: str, drops: int, duration: float) -> Iterator[Simulator]:
+    """Throw the block again and again; yield it when it has come to rest, every step having been looked at."""
+    book = Bookkeeper(robot)
+    half = 0.5 * SIDE
+    corners = np.array([[half, half], [half, -half], [-half, half], [-half, -half]])
+    rng = np.random.default_rng(1)
+    sim = Simulator(robot, contact=model)
+    for _ in range(drops):
+        pitch, height = rng.uniform(-np.pi, np.pi), rng.uniform(0.3, 0.6)
+        sim.reset(np.array([0.0, height, pitch]), np.array([*rng.uniform(-2, [2, 0]), rng.uniform(-6, 6)]))
+        for _ in range(round(duration / H)):
+            q, v = sim.q.copy(), sim.v.copy()
+            contact = sim.advance(NOTHING)
+            after, free = book.kinetic(q, v, sim.v, NOTHING)
+            assert after <= free + 1e-12
+            assert (contact.impulse[:, 2] >= 0.0).all()
+            deepest = (corners @ [-np.sin(sim.q[2]), np.cos(sim.q[2])]).min() + sim.q[1]
+            assert deepest > -1e-6
+        yield sim
+
+
+@pytest.mark.parametrize("model", ["one_step", "exact"])
+def test_a_block_in_the_plane_comes_to_rest_on_a_face(model: str) -> None:
+    """Its four corners are the ends of two blades, so that two of four faces are edges and two are pairs of corners."""
+    unresolved = 0
+    for sim in tumbles(special_robot("block"), model, DROPS, duration=2.5):
+        quarters = sim.q[2] / (0.5 * np.pi)
+        assert quarters == pytest.approx(round(quarters), abs=1e-9)
+        assert sim.q[1] == pytest.approx(0.5 * SIDE, abs=1e-9)
+        np.testing.assert_allclose(sim.v, 0.0, atol=1e-9)
+        unresolved += sim.contact.unresolved
+    assert unresolved <= DROPS // 2
+
+
+@pytest.mark.parametrize("model", ["one_step", "exact"])
+def test_soles_that_share_a_corner_do_not_press_against_each_other(model: str) -> None:
+    """A face more per side: every corner is there twice, and the torque of an edge can be had without any load."""
+    block = special_robot("block")
+    turned = pin.SE3(pin.utils.rotate("y", 0.5 * np.pi), np.zeros(3))
+    sides = tuple(
+        replace(s, name=name, placement_joint_sole=turned * s.placement_joint_sole)
+        for name, s in zip(("left", "right"), block.soles, strict=True)
+    )
+    robot = replace(
+        block, soles=(*block.soles, *sides), ankle_joint_ids=(3,) * 4, placement_joint_ankle=(pin.SE3.Identity(),) * 4
+    )
+    for sim in tumbles(robot, model, drops=30, duration=0.4):
+        assert abs(sim.v).max() < 20.0

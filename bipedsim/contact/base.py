@@ -37,6 +37,8 @@ class Projection(NamedTuple):
         mu_static, mu_dynamic: (K,) friction of each foot on the ground under it.
         changed: (K,) 0 if what is under the foot is what it was in the last step, 1 if the polygon is another, 2 if the
             plane is.
+        radius: (K,) of a ball around the only vertex [m], 0 for all other feet. Its offset is that of the point where
+            it touches, a radius below the vertex; it rolls, so that no material point of it stays where it touched.
         previous, n_previous: (K, N, 2), (K,) the polygon of the last step, where it is another.
     """
 
@@ -53,6 +55,7 @@ class Projection(NamedTuple):
     mu_static: Array
     mu_dynamic: Array
     changed: Integers
+    radius: Array
     previous: Array
     n_previous: Integers
 
@@ -78,6 +81,7 @@ class Projection(NamedTuple):
             mu_static=np.array([sole.friction_static for sole in soles]),
             mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
             changed=np.zeros(feet, dtype=np.int64),
+            radius=np.array([sole.radius for sole in soles]),
             previous=np.zeros((feet, widest, 2)),
             n_previous=np.zeros(feet, dtype=np.int64),
         )

@@ -84,7 +84,7 @@ def find_foothold(k, f: Foothold, p: Projection):
     R = f.sole_axes[k]
     point = f.sole_origin[k]
     n = f.n_soles[k]
-    patch = choose_patch(R, point, f.soles[k], n, before, f.ground, f.work)
+    patch = choose_patch(R, point, f.soles[k], n, p.radius[k], before, f.ground, f.work)
     f.patch[k] = patch
     count = support_polygon(R, point, f.soles[k], n, patch, f.ground, f.work, f.spare)
     p.mu_static[k], p.mu_dynamic[k] = patch_friction(f.mu_static[k], f.mu_dynamic[k], patch, f.ground)

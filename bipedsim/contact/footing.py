@@ -72,13 +72,15 @@ def make_work(ground: GroundArrays, n_max: int) -> FootingWork:
 
 
 @kernel
-def choose_patch(R, p, vertices, n, present, ground, work):
+def choose_patch(R, p, vertices, n, radius, present, ground, work):
     """Return the patch that a foot stands on or would meet first, -1 over nothing.
 
     The plane with the least clearance under the part of the sole above it wins; the present one wins ties. Of several
     patches in that plane, the one under the centre of the sole gives its friction; the later lies on top.
 
     Args:
+        radius: Of a ball around the only vertex [m], 0 for none. A ball meets the plane of a patch below its centre,
+            and never the edge of one.
         present: The answer of the last step, in the air too, and -1 at the start.
     """
     patches = ground.counts.shape[0]
@@ -90,12 +92,12 @@ def choose_patch(R, p, vertices, n, present, ground, work):
         _place(R, p, i, ground, work.affine)
         stays = present >= 0 and ground.plane[i] == ground.plane[present]
         bonus = TIE if stays else 0.0
-        if plane >= 0 and _lowest(vertices, n, work.affine) - bonus > best:
+        if plane >= 0 and _lowest(vertices, n, work.affine) - radius - bonus > best:
             continue
         count, _ = _part(vertices, n, i, ground, work)
         if count == 0:
             continue
-        clearance = _lowest(work.part, count, work.affine)
+        clearance = _lowest(work.part, count, work.affine) - radius
         if ground.counts[i] > 0 and clearance < -(SUNK if stays else UNDERSIDE):
             continue
         if clearance - bonus < best:

@@ -133,6 +133,9 @@ def place_foot(k, t: Tree, f: Foothold, p: Projection):
         y_axis = p.rotation[k, a, 1]
         for i in range(p.n_vertices[k]):
             p.offsets[k, i, a] = x_axis * p.vertices[k, i, 0] + y_axis * p.vertices[k, i, 1]
+    if p.radius[k] > 0.0:
+        for i in range(p.n_vertices[k]):
+            p.offsets[k, i, 2] -= p.radius[k]
 
 
 @inlined_kernel

@@ -177,7 +177,10 @@ class Selection(NamedTuple):
 
 @kernel
 def begin(p: Projection, s: Selection):
-    """Fill heights and drift of all vertices; a vertex that came to rest in the last step is anchored where it is."""
+    """Fill heights and drift of all vertices; a vertex that came to rest in the last step is anchored where it is.
+
+    A ball has no anchor: it rolls away from where it touched.
+    """
     for k in range(s.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
             _carry(k, p, s)
@@ -186,7 +189,7 @@ def begin(p: Projection, s: Selection):
         for i in range(n):
             s.heights[k, i] = z + p.offsets[k, i, 2]
         first, count = clamped_range(s.mode[k], n)
-        if s.sliding[k]:
+        if s.sliding[k] or p.radius[k] > 0.0:
             count = 0
         for j in range(n):
             i = (first + j) % n
