@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from motion_support import Bookkeeper, Motion
+from physics_support import SELECTION_MODELS
 
-from bipedsim.contact import CONTACT_MODELS
 from bipedsim.contact.base import ContactResult
 from bipedsim.robot import load_robot
 from bipedsim.scenarios import SCENARIOS
@@ -15,7 +15,7 @@ from bipedsim.simulator import Simulator
 FACE = 9
 
 pytestmark = [
-    pytest.mark.parametrize("model", sorted(CONTACT_MODELS)),
+    pytest.mark.parametrize("model", SELECTION_MODELS),
     pytest.mark.parametrize("name", ["biped14", "talos", "g1"]),
 ]
 

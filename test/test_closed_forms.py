@@ -9,9 +9,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from motion_support import Bookkeeper, Motion
-from physics_support import BOX_URDF, G, box_robot, pose_on, rectangle, regular_polygon, slope
+from physics_support import BOX_URDF, SELECTION_MODELS, G, box_robot, pose_on, rectangle, regular_polygon, slope
 
-from bipedsim.contact import CONTACT_MODELS
 from bipedsim.ground import Ground
 from bipedsim.robot import Robot, load_robot
 from bipedsim.scenarios import SCENARIOS
@@ -20,7 +19,7 @@ from bipedsim.simulator import Simulator
 NOTHING = np.zeros(0)
 H = 1e-3
 
-pytestmark = pytest.mark.parametrize("model", sorted(CONTACT_MODELS))
+pytestmark = pytest.mark.parametrize("model", SELECTION_MODELS)
 
 QUADRUPED_YAML = """name: quadruped
 description: a rigid body on four feet

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from physics_support import G, box_robot, rectangle
+from physics_support import SELECTION_MODELS, G, box_robot, rectangle
 
-from bipedsim.contact import CONTACT_MODELS
 from bipedsim.controllers import make_controller
 from bipedsim.ground import Ground
 from bipedsim.ground.patch import Patch
@@ -16,7 +15,7 @@ from bipedsim.simulator import Simulator
 
 NOTHING = np.zeros(0)
 H = 1e-3
-MODELS = list(CONTACT_MODELS)
+
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ def at(x: float, z: float) -> np.ndarray:
     return np.array([x, 0.0, z, 0.0, 0.0, 0.0, 1.0])
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SELECTION_MODELS)
 @pytest.mark.parametrize("overhang", [-0.02, 0.02])
 def test_a_box_over_a_nose_tips_when_its_centre_is_beyond_it(box: Robot, overhang: float, model: str) -> None:
     """The supported part ends at the nose: the CoP reaches it, and not the sole's own edge."""
@@ -57,7 +56,7 @@ def test_a_box_over_a_nose_tips_when_its_centre_is_beyond_it(box: Robot, overhan
         assert sim.v[4] == pytest.approx(overhang / height * rate * np.sinh(rate * sim.t), rel=5e-3)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_box_slides_off_a_table_and_comes_to_rest_on_the_floor(box: Robot, model: str) -> None:
     sim = Simulator(box, table(), contact=model)
     sim.reset(at(-0.4, 0.5), np.array([3.0, 0, 0, 0, 0, 0]))
@@ -94,7 +93,7 @@ def test_ice_brakes_less_than_the_floor(box: Robot) -> None:
     np.testing.assert_allclose(a[x > 1.01], 0.05 * G, rtol=1e-9)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_robot_stands_on_a_tread(model: str) -> None:
     robot = load_robot("biped14")
     ground = Ground.stairs(rise=0.15, run=0.4, steps=3, start=0.5)

@@ -7,16 +7,15 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from physics_support import G, box_robot, rectangle
+from physics_support import SELECTION_MODELS, G, box_robot, rectangle
 
-from bipedsim.contact import CONTACT_MODELS
 from bipedsim.robot import Robot, load_robot
 from bipedsim.simulator import Simulator
 
 H = 1e-3
 MASS = 2.0
 NOTHING = np.zeros(0)
-MODELS = list(CONTACT_MODELS)
+
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     return box_robot(tmp_path_factory.mktemp("box"), rectangle(0.3, 0.2), mass=MASS)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_flat_landing_is_an_impact_and_weight_ever_after(box: Robot, model: str) -> None:
     """One step closes the gap, the next stops the rest: together the momentum of the fall; apart from it, m g."""
     sim = Simulator(box, contact=model)
@@ -46,7 +45,12 @@ def test_a_flat_landing_is_an_impact_and_weight_ever_after(box: Robot, model: st
 
 
 @settings(max_examples=20)
-@given(tilt=st.floats(-0.3, 0.3), roll=st.floats(-0.3, 0.3), slide=st.floats(-1.0, 1.0), model=st.sampled_from(MODELS))
+@given(
+    tilt=st.floats(-0.3, 0.3),
+    roll=st.floats(-0.3, 0.3),
+    slide=st.floats(-1.0, 1.0),
+    model=st.sampled_from(SELECTION_MODELS),
+)
 def test_what_is_left_of_a_tumble_without_its_impacts_is_a_few_weights(
     box: Robot, tilt: float, roll: float, slide: float, model: str
 ) -> None:
@@ -65,7 +69,7 @@ def test_what_is_left_of_a_tumble_without_its_impacts_is_a_few_weights(
 
 
 @pytest.mark.parametrize("substeps", [2, 5])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_ticks_of_several_steps_keep_the_momentum(substeps: int, model: str) -> None:
     """m (v_com+ - v_com) = dt (f - m g) over every tick of a landing, which one of several steps would miss."""
     robot = load_robot("biped14")

@@ -9,9 +9,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from motion_support import Bookkeeper
-from physics_support import box_robot, regular_polygon, special_robot
+from physics_support import SELECTION_MODELS, box_robot, regular_polygon, special_robot
 
-from bipedsim.contact import CONTACT_MODELS
 from bipedsim.contact.modes import RECOVERY
 from bipedsim.robot import Robot
 from bipedsim.simulator import Simulator
@@ -22,7 +21,7 @@ DROPS = 12
 
 
 @pytest.mark.parametrize("n", [3, 8, 16, 64])
-@pytest.mark.parametrize("model", list(CONTACT_MODELS))
+@pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_contact_pushes_and_takes_energy(tmp_path_factory: pytest.TempPathFactory, model: str, n: int) -> None:
     """Kinetic energy with contact against that of the same step without, as in the plastic impact of Moreau.
 

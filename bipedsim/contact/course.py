@@ -97,7 +97,7 @@ def start(p: Projection, c: Course):
 
 @kernel
 def place(p: Projection, c: Course):
-    """Fill heights, arms and velocities of the vertices from ``shift`` and ``twist``."""
+    """Fill heights, arms and velocities of vertices from ``shift`` and ``twist``; balls touch below their centre."""
     for k in range(c.height.shape[0]):
         d = c.shift[6 * k : 6 * k + 6]
         w = c.twist[6 * k : 6 * k + 6]
@@ -107,14 +107,14 @@ def place(p: Projection, c: Course):
         for i in range(p.n_vertices[k]):
             x = p.offsets[k, i, 0]
             y = p.offsets[k, i, 1]
-            z = p.offsets[k, i, 2]
+            z = p.offsets[k, i, 2] + p.radius[k]
             # The turn to second order: x + t x x + t x (t x x) / 2.
             ax = ty * z - tz * y
             ay = tz * x - tx * z
             az = tx * y - ty * x
             rx = x + ax + 0.5 * (ty * az - tz * ay)
             ry = y + ay + 0.5 * (tz * ax - tx * az)
-            rz = z + az + 0.5 * (tx * ay - ty * ax)
+            rz = z + az + 0.5 * (tx * ay - ty * ax) - p.radius[k]
             c.arm[k, i, 0] = rx
             c.arm[k, i, 1] = ry
             c.arm[k, i, 2] = rz

@@ -40,7 +40,7 @@ class FeedbackLinearisedParams:
     k_p: float = param(500.0, "acceleration for penetration", unit="1/s^2", low=0.0, high=1e8)
     k_v: float = param(250.0, "acceleration against the velocity of a vertex", unit="1/s", low=0.0, high=1e6)
     epsilon: float = param(
-        1e-6, "penetration at rest: none of the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
+        1e-5, "penetration at rest, against the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
     )
 
 
@@ -185,13 +185,17 @@ def _lacking(p: Projection, m: Linearised, rows: int):
             y = c.arm[k, i, 1]
             z = c.arm[k, i, 2]
             v = c.velocity[k, i]
-            # Of the turning foot: w x (w x r).
+            ax = -m.k_v * v[0] - (d[0] + d[4] * z - d[5] * y)
+            ay = -m.k_v * v[1] - (d[1] + d[5] * x - d[3] * z)
+            az = -m.k_v * min(0.0, v[2]) - m.k_p * (m.epsilon + c.height[k, i])
+            az -= d[2] + d[3] * y - d[4] * x
+            # Of the turning foot: w x (w x r); where a ball touches stays below its centre.
+            z += p.radius[k]
             wr = w[3] * x + w[4] * y + w[5] * z
             ww = w[3] * w[3] + w[4] * w[4] + w[5] * w[5]
-            ax = -m.k_v * v[0] - (d[0] + d[4] * z - d[5] * y + w[3] * wr - ww * x)
-            ay = -m.k_v * v[1] - (d[1] + d[5] * x - d[3] * z + w[4] * wr - ww * y)
-            az = -m.k_v * min(0.0, v[2]) - m.k_p * (m.epsilon + c.height[k, i])
-            az -= d[2] + d[3] * y - d[4] * x + w[5] * wr - ww * z
+            ax -= w[3] * wr - ww * x
+            ay -= w[4] * wr - ww * y
+            az -= w[5] * wr - ww * z
             m.rhs[row] += scale * ax
             m.rhs[row + 1] += scale * ay
             m.rhs[row + 2] += scale * az
