@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,12 @@ class Robot:
     def weight(self) -> float:
         """Total weight [N]."""
         return self.mass * float(np.linalg.norm(self.model.gravity.linear))
+
+    def with_inertia(self, joint_id: int, inertia: pin.Inertia) -> Robot:
+        """Return this robot with another inertia on the body of a joint; ``q_nominal`` stays as it is."""
+        model = pin.Model(self.model)
+        model.inertias[joint_id] = inertia
+        return replace(self, model=model)
 
     def settle(self, posture: ArrayLike) -> Array:
         """Return q (nq,) with the joints at ``posture`` (nu,) and all sole vertices at z = 0 by least squares."""

@@ -5,8 +5,8 @@ dynamics; in between, feet are integrated in contact space, 6 numbers a foot: w'
 law gets the short steps that it needs without pinocchio, and the robot gets the impulse, and the impulse weighted by
 the time that was left: a ball or a brick, whose G is constant, is integrated with fourth order.
 
-Runge and Kutta's classical method; a substep ends where a vertex arrives at the ground, so that the kink of its force
-is at an end.
+Runge and Kutta's classical method; a substep ends where a vertex arrives at the ground or leaves it, so that the kink
+of its force is at an end.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ CLOSED = 1e-12
 """A vertex this near to the ground [m] has arrived."""
 SHORTEST = 1e-6
 """Shortest substep, as a share of the step."""
+LEAVING = 1e-9
+"""A vertex at the ground that rises faster than this [m/s] is leaving it."""
 
 
 class Course(NamedTuple):
@@ -126,7 +128,7 @@ def place(p: Projection, c: Course):
 
 @kernel
 def substep(p: Projection, c: Course, longest: float, rest: float) -> float:
-    """Return how long the next substep is [s]: to the next arrival of a vertex at most.
+    """Return how long the next substep is [s]: until the next vertex arrives or leaves at most.
 
     Args:
         p, c: See :class:`Projection` and :class:`Course`.
@@ -136,9 +138,18 @@ def substep(p: Projection, c: Course, longest: float, rest: float) -> float:
     dt = min(longest, rest)
     for k in range(c.height.shape[0]):
         for i in range(p.n_vertices[k]):
-            if c.height[k, i] > CLOSED and c.height[k, i] < -c.velocity[k, i, 2] * dt:
-                dt = max(-c.height[k, i] / c.velocity[k, i, 2], SHORTEST * c.h)
+            height = c.height[k, i]
+            ahead = c.velocity[k, i, 2] * dt
+            if (CLOSED < height < -ahead) or (-ahead < height < -CLOSED):
+                dt = max(-height / c.velocity[k, i, 2], SHORTEST * c.h)
     return rest if rest - dt < SHORTEST * c.h else dt
+
+
+@inlined_kernel
+def is_closed(c: Course, k: int, i: int) -> bool:
+    """Return whether vertex ``i`` of foot ``k`` is in contact."""
+    height = c.height[k, i]
+    return height < -CLOSED or (height <= CLOSED and c.velocity[k, i, 2] <= LEAVING)
 
 
 @kernel

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bipedsim.compiled import box, entry, inlined_kernel, kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.course import CLOSED, Course, begin_substep, next_stage, start, substep
+from bipedsim.contact.course import Course, begin_substep, is_closed, next_stage, start, substep
 from bipedsim.contact.linear import solve_cholesky, solve_singular
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish
 from bipedsim.params import param
@@ -293,7 +293,7 @@ def feedback_linearised(p: Projection, m: Linearised):
         begin_substep(c)
         for k in range(m.members.shape[0]):
             for i in range(m.active.shape[1]):
-                m.active[k, i] = i < p.n_vertices[k] and c.height[k, i] <= CLOSED
+                m.active[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
                 for a in range(3):
                     m.force_sum[k, i, a] = 0.0
         rows = _patterns(p, m)
@@ -319,7 +319,7 @@ def feedback_linearised(p: Projection, m: Linearised):
         t = h if dt == rest else t + dt
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
-            s.touching[k, i] = i < p.n_vertices[k] and c.height[k, i] <= CLOSED
+            s.touching[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
     publish(p, s, solves, False)
 
 

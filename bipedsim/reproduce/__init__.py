@@ -13,7 +13,10 @@ from bipedsim.errors import UnknownNameError
 if TYPE_CHECKING:
     from bipedsim.reproduce.common import Paper
 
-PAPERS: dict[str, str] = {"moraud2008": "bipedsim.reproduce.moraud2008"}
+PAPERS: dict[str, str] = {
+    "moraud2008": "bipedsim.reproduce.moraud2008",
+    "rengifo2009": "bipedsim.reproduce.rengifo2009",
+}
 """Name of a paper and the module with its ``PAPER``, which is imported when it is asked for."""
 
 

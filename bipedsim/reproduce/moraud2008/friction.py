@@ -34,11 +34,10 @@ RAMP = ((0.0, 0.3, 0.8), (0.0, 0.95, 1.05))
 def loaded_block(friction: float, load: float) -> Robot:
     """Return the block with ``load`` [kg] on its CoM and the coefficient of static ``friction``."""
     robot = load_robot(BLOCK)
-    model = pin.Model(robot.model)
-    block = model.inertias[1]
-    model.inertias[1] = block + pin.Inertia(load, block.lever, np.zeros((3, 3)))
+    block = robot.model.inertias[1]
+    loaded = robot.with_inertia(1, block + pin.Inertia(load, block.lever, np.zeros((3, 3))))
     soles = tuple(replace(s, friction_static=friction, friction_dynamic=DYNAMIC * friction) for s in robot.soles)
-    return replace(robot, model=model, soles=soles)
+    return replace(loaded, soles=soles)
 
 
 @dataclass(frozen=True, eq=False)
