@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PAPERS: dict[str, str] = {
     "moraud2008": "bipedsim.reproduce.moraud2008",
     "rengifo2009": "bipedsim.reproduce.rengifo2009",
+    "hurmuzlu2001": "bipedsim.reproduce.hurmuzlu2001",
 }
 """Name of a paper and the module with its ``PAPER``, which is imported when it is asked for."""
 
