@@ -1,316 +1,62 @@
-"""The command ``bipedsim``."""
+"""The entry of the command ``bipedsim``: errors and Ctrl-C become one line and an exit code.
+
+Nothing is imported before :func:`main` is on the way, so that Ctrl-C has an answer during the imports, too.
+"""
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-import yaml
-
-from bipedsim import __version__
-from bipedsim.errors import BipedSimError, ConfigError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
 
-def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
-    """Return ``["kp=100", "mode=squat"]`` as a mapping; values are read as YAML scalars.
-
-    Raises:
-        ConfigError: A pair has no ``=`` or no name before it.
-    """
-    result: dict[str, Any] = {}
-    for pair in pairs:
-        key, separator, text = pair.partition("=")
-        if not separator or not key:
-            raise ConfigError(f"{option} {pair!r}: expected NAME=VALUE, for example {option} gamma=0.2")
-        try:
-            result[key] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{option} {pair!r}: {text!r} is no value that YAML can read") from error
-    return result
-
-
-def _add_run(commands: Any) -> None:
-    from bipedsim.ground import ground_names
-    from bipedsim.scenarios import SCENARIOS
-
-    run = commands.add_parser(
-        "run",
-        help="simulate without ROS, as fast as it goes",
-        description="Simulate a robot under a controller, without ROS, and report the ground reaction forces.",
-        epilog="scenarios: " + "; ".join(f"{name}: {s.description}" for name, s in SCENARIOS.items()),
-    )
-    run.add_argument(
-        "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
-    )
-    run.add_argument(
-        "--controller", default="posture", help="controller, or package.module:Class of your own (default: %(default)s)"
-    )
-    run.add_argument("--scenario", default="stand", help=f"{', '.join(SCENARIOS)} (default: %(default)s)")
-    run.add_argument(
-        "--duration", type=float, default=10.0, metavar="S", help="simulated seconds (default: %(default)s)"
-    )
-    run.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
-    run.add_argument(
-        "--ground",
-        default="flat",
-        help=f"{', '.join(ground_names())} or path of a ground YAML (docs/ground.md) (default: %(default)s)",
-    )
-    run.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
-    run.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")
-    run.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
-    )
-    run.add_argument(
-        "--contact-set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the contact model; repeatable",
-    )
-    run.add_argument(
-        "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
-    )
-    run.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
-    run.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
-    run.set_defaults(function=_run)
-
-
-def _run(args: argparse.Namespace) -> int:
-    from bipedsim.runner import RunSettings, run_headless
-
-    if args.output and args.output.suffix != ".npz":
-        raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
-    settings = RunSettings(
-        robot=args.robot,
-        controller=args.controller,
-        scenario=args.scenario,
-        duration=args.duration,
-        contact_model=args.contact_model,
-        ground=args.ground,
-        rate=args.rate,
-        physics_dt=args.physics_dt,
-        controller_params=key_values(args.set, "--set"),
-        contact_params=key_values(args.contact_set, "--contact-set"),
-    )
-    recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
-    if args.output:
-        recording.save(args.output)
-    if args.plot:
-        from bipedsim.plotting import plot
-
-        plot(recording, args.plot)
-    if args.json:
-        print(json.dumps(summary))
-        return 0
-    for key, value in summary.items():
-        # What only a run with ROS counts, or only a robot that stood, is left out for readers.
-        if value is None or key in ("overruns", "missed_commands", "commands_dropped"):
-            continue
-        print(f"{key:22} {value:.6g}" if isinstance(value, float) else f"{key:22} {value}")
-    for path in (args.output, args.plot):
-        if path:
-            print(f"wrote {path}")
-    return 0
-
-
-def _add_up(commands: Any) -> None:
-    from bipedsim_ros import bringup
-
-    up = commands.add_parser(
-        "up",
-        help="start simulator, controller and recorder as ROS 2 nodes",
-        description="Start the nodes of a bring-up as processes of their own: what `ros2 launch bipedsim` does, "
-        "where the launch package is not installed.",
-    )
-    bringup.add_arguments(up)
-    up.set_defaults(function=bringup.main)
-
-
-def _add_plot(commands: Any) -> None:
-    plot = commands.add_parser("plot", help="draw a bag or a run: forces, CoP, contact modes, torques")
-    plot.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
-    plot.add_argument(
-        "-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the recording)"
-    )
-    plot.add_argument("--panels", nargs="+", metavar="PANEL", help="which panels to draw (default: all)")
-    plot.set_defaults(function=_plot)
-
-
-def _output(args: argparse.Namespace, suffix: str) -> Path:
-    """Return where to write, which is beside the recording by default and never the recording itself.
-
-    Raises:
-        ConfigError: The output has the name of a recording.
-    """
-    recording: Path = args.recording
-    output: Path = args.output or recording.with_name(recording.stem + suffix)
-    if output.suffix in (".npz", ".mcap", ".yaml") or output.resolve() == recording.resolve():
-        raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
-    return output
-
-
-def _plot(args: argparse.Namespace) -> int:
-    from bipedsim.plotting import plot
-    from bipedsim.recording import Recording
-
-    output = _output(args, ".png")
-    plot(Recording.load(args.recording), output, **({"panels": args.panels} if args.panels else {}))
-    print(f"wrote {output}")
-    return 0
-
-
-def _add_export(commands: Any) -> None:
-    export = commands.add_parser("export", help="write a bag or a run as CSV, one row per tick")
-    export.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
-    export.add_argument(
-        "-o", "--output", type=Path, metavar="CSV", help="table to write (default: beside the recording)"
-    )
-    export.set_defaults(function=_export)
-
-
-def _export(args: argparse.Namespace) -> int:
-    from bipedsim.recording import Recording, export_csv
-
-    output = _output(args, ".csv")
-    export_csv(Recording.load(args.recording), output)
-    print(f"wrote {output}")
-    return 0
-
-
-def _add_robots(commands: Any) -> None:
-    robots = commands.add_parser("robots", help="list the robots that can be named")
-    robots.add_argument("--json", action="store_true", help="print as JSON")
-    robots.set_defaults(function=_robots)
-
-
-def _robots(args: argparse.Namespace) -> int:
-    from bipedsim.robot import load_robot, robot_names
-
-    rows: list[dict[str, Any]] = []
-    for name in robot_names():
-        try:
-            robot = load_robot(name)
-        except ConfigError as error:
-            rows.append({"name": name, "error": str(error)})
-            continue
-        rows.append(
-            {
-                "name": name,
-                "joints": robot.nu,
-                "mass_kg": round(robot.mass, 3),
-                "feet": [f"{sole.name} ({len(sole.vertices)} vertices)" for sole in robot.soles],
-                "description": robot.description,
-                "file": str(robot.source),
-            }
-        )
-    if args.json:
-        print(json.dumps(rows, indent=2))
-        return 0
-    for row in rows:
-        if "error" in row:
-            print(f"{row['name']:12} not available: {row['error']}")
-        else:
-            print(f"{row['name']:12} {row['joints']:3} joints {row['mass_kg']:8.2f} kg  {row['description']}")
-    print("your own: --robot path/to/robot.yaml (docs/robots.md)")
-    return 0
-
-
-def _add_reproduce(commands: Any) -> None:
-    from bipedsim.reproduce import PAPERS
-
-    reproduce = commands.add_parser(
-        "reproduce",
-        help="repeat the experiments of a paper: figures it must meet, and pictures",
-        description="Repeat the experiments of a paper and print what was measured beside what it must be. Returns 1 "
-        "if a figure is missed. docs/reproduce.md says what each case shows.",
-    )
-    reproduce.add_argument("paper", help=", ".join(PAPERS))
-    reproduce.add_argument("case", nargs="*", help="which cases, such as fig6 (default: all)")
-    reproduce.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="where pictures go (default: runs/reproduce/PAPER)"
-    )
-    reproduce.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
-    reproduce.set_defaults(function=_reproduce)
-
-
-def _reproduce(args: argparse.Namespace) -> int:
-    from bipedsim.reproduce import get_paper
-    from bipedsim.reproduce.common import reproduce
-
-    output = args.output or Path("runs", "reproduce", args.paper)
-    progress = not args.json and sys.stderr.isatty()
-    result = reproduce(get_paper(args.paper), args.case, output, progress, quiet=args.json)
-    if args.json:
-        print(json.dumps(result, indent=2))
-    elif not result["ok"]:
-        missed = ", ".join(name for name, case in result["cases"].items() if not case["ok"])
-        print(f"bipedsim reproduce: figures missed in {missed}", file=sys.stderr)
-    return 0 if result["ok"] else EXIT_FAILED
-
-
-def _add_warmup(commands: Any) -> None:
-    warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
-    warmup.set_defaults(function=_warmup)
-
-
-def _warmup(args: argparse.Namespace) -> int:
-    from bipedsim.contact import CONTACT_MODELS
-    from bipedsim.robot import load_robot
-    from bipedsim.simulator import Simulator
-
-    robot = load_robot("biped14")
-    for name in CONTACT_MODELS:
-        Simulator(robot, contact=name).warm_up()
-        print(f"contact model {name}: kernels ready")
-    return 0
-
-
-def _add_bench(commands: Any) -> None:
-    from bipedsim.bench import command
-
-    bench = commands.add_parser(
-        "bench",
-        help="compare step time, creep and rest forces with other engines",
-        description="Measure step time, stiction and accuracy of our contact models and of the other engines that are "
-        "installed, alternately, on one core.",
-    )
-    command.add_arguments(bench)
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="bipedsim",
-        description="Simulate two-legged robots with feet that stick, with your controller in the loop.",
-    )
-    parser.add_argument("--version", action="version", version=f"bipedsim {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run, _add_up, _add_plot, _add_export, _add_robots, _add_reproduce, _add_bench, _add_warmup):
-        add(commands)
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 figures missed, 2 wrong input, 130 interrupted."""
+    """Run the command line and return its exit code.
+
+    0: done; 1: figures missed, or a contact model failed; 2: wrong input; 130: interrupted.
+    """
+    interrupted = False
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    try:
+        import signal
+
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            return _answer(argv)
+        finally:
+            signal.signal(signal.SIGINT, before)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except (KeyboardInterrupt, Exception) as error:
+        # Extension modules make an ImportError of an interrupt while they load.
+        if not (interrupted or isinstance(error, KeyboardInterrupt)):
+            raise
+        print("bipedsim: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _answer(argv: Sequence[str] | None) -> int:
+    from bipedsim.commands import make_parser
+    from bipedsim.errors import BipedSimError
+
     args = make_parser().parse_args(argv)
     try:
         return int(args.function(args))
     except BipedSimError as error:
         print(f"bipedsim {args.command}: error: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
 
 
 if __name__ == "__main__":

@@ -202,7 +202,7 @@ def run_arguments(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the recording cannot be read.
     """
-    from bipedsim.cli import key_values
+    from bipedsim.options import key_values
 
     if importlib.util.find_spec("rclpy") is None:
         raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")

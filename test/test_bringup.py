@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from physics_support import SUMMARY_KEYS
 
-from bipedsim.cli import make_parser
+from bipedsim.commands import make_parser
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.robot import load_robot

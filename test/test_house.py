@@ -37,7 +37,7 @@ def test_the_physics_never_imports_ros(path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(ROOT.glob("bipedsim/**/*.py")), ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_the_command_line_knows_the_nodes(path: Path) -> None:
     nodes = [name for name in imports(path) if name.split(".")[0] == "bipedsim_ros"]
-    assert nodes == [] or path.name == "cli.py"
+    assert nodes == [] or path.name == "commands.py"
 
 
 def test_a_ros_import_would_be_found() -> None:

@@ -1,0 +1,81 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from bipedsim.errors import ConfigError
+from bipedsim.ground import ground_names
+from bipedsim.scenarios import SCENARIOS
+
+if TYPE_CHECKING:
+    from bipedsim.runner import RunSettings
+
+
+def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
+    """Return ``["kp=100", "mode=squat"]`` as a mapping; values are read as YAML scalars.
+
+    Raises:
+        ConfigError: A pair has no ``=`` or no name before it.
+    """
+    result: dict[str, Any] = {}
+    for pair in pairs:
+        key, separator, text = pair.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"{option} {pair!r}: expected NAME=VALUE, for example {option} gamma=0.2")
+        try:
+            result[key] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"{option} {pair!r}: {text!r} is no value that YAML can read") from error
+    return result
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what a headless run is, but for the contact model; :func:`run_settings` reads it."""
+    parser.add_argument(
+        "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--controller", default="posture", help="controller, or package.module:Class of your own (default: %(default)s)"
+    )
+    parser.add_argument("--scenario", default="stand", help=f"{', '.join(SCENARIOS)} (default: %(default)s)")
+    parser.add_argument(
+        "--duration", type=float, default=10.0, metavar="S", help="simulated seconds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--ground",
+        default="flat",
+        help=f"{', '.join(ground_names())} or path of a ground YAML (docs/ground.md) (default: %(default)s)",
+    )
+    parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
+    parser.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
+    )
+
+
+def run_settings(args: argparse.Namespace, contact_model: str, contact_params: Mapping[str, Any]) -> RunSettings:
+    """Return the run that the options of :func:`add_run_options` describe, under a contact model.
+
+    Raises:
+        ConfigError: A ``--set`` is no NAME=VALUE.
+    """
+    # The simulator, which help needs not wait for.
+    from bipedsim.runner import RunSettings
+
+    return RunSettings(
+        robot=args.robot,
+        controller=args.controller,
+        scenario=args.scenario,
+        duration=args.duration,
+        contact_model=contact_model,
+        ground=args.ground,
+        rate=args.rate,
+        physics_dt=args.physics_dt,
+        controller_params=key_values(args.set, "--set"),
+        contact_params=contact_params,
+    )
