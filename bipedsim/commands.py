@@ -59,9 +59,11 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     for key, value in summary.items():
         # What only a run with ROS counts, or only a robot that stood, is left out for readers.
-        if value is None or key in ("overruns", "missed_commands", "commands_dropped"):
+        if value is None or key in ("overruns", "missed_commands", "commands_dropped", "fell_at_s"):
             continue
         print(f"{key:22} {value:.6g}" if isinstance(value, float) else f"{key:22} {value}")
+    if summary["fell_at_s"] is not None:
+        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
     for path in (args.output, args.plot):
         if path:
             print(f"wrote {path}")

@@ -87,14 +87,16 @@ def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutof
 
 def _title(recording: Recording, cutoff: float | None) -> str:
     rate = sample_rate(recording.t)
-    parts = [recording.robot or "unknown robot", f"{recording.duration:.3g} s"]
+    about = recording.about
+    parts = [recording.robot or "unknown robot", about.get("scenario", ""), about.get("contact_model", "")]
+    parts += [f"on {about['ground']}" if "ground" in about else "", f"{recording.duration:.3g} s"]
     if np.isfinite(rate):
         parts.append(f"{rate:.4g} Hz")
     if np.isfinite(recording.weight):
         parts.append(f"m g = {recording.weight:.1f} N")
     if cutoff is not None:
         parts.append(f"low-pass {cutoff:g} Hz")
-    return "   ·   ".join(parts) + "".join(f"\n{note}" for note in recording.notes)
+    return "   ·   ".join(part for part in parts if part) + "".join(f"\n{note}" for note in recording.notes)
 
 
 def _heights(recording: Recording, panels: Sequence[str]) -> dict[str, float]:
@@ -170,7 +172,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         # An impact lasts a tick and would flatten all the rest; its height is written beside it.
         ceiling = 3.0 * recording.weight
         if np.nanmax(total) > ceiling:
-            axes[0].set_ylim(top=ceiling)
+            axes[0].set_ylim(min(0.0, float(np.nanmin(total))) - 0.05 * ceiling, ceiling)
             axes[0].text(
                 recording.t[int(np.nanargmax(total))],
                 ceiling,

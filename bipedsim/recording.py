@@ -6,8 +6,8 @@ import csv
 import json
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -92,6 +92,7 @@ class Recording:
         effort_limit: (nu,) [N.m], NaN when unknown.
         weight: m g [N], NaN when unknown.
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
+        about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``.
     """
 
     robot: str
@@ -121,6 +122,7 @@ class Recording:
     effort_limit: Array
     weight: float
     notes: tuple[str, ...] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.t)
@@ -179,6 +181,7 @@ class Recording:
             "feet": self.feet,
             "weight": self.weight if np.isfinite(self.weight) else None,
             "notes": self.notes,
+            "about": dict(self.about),
         }
         arrays = {name: getattr(self, name) for name in ("t", "effort_limit", *COLUMNS)}
         arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
@@ -310,6 +313,8 @@ def _load_npz(path: Path) -> Recording:
             run.sole_vertices = tuple(data[f"sole_vertices_{i}"] for i in range(len(run.feet)))
             run.weight = float("nan") if header["weight"] is None else float(header["weight"])
             run.notes = tuple(header["notes"])
+            # Older runs do not say.
+            run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

@@ -6,21 +6,26 @@ import dataclasses
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
+from bipedsim.analysis.fall import fall_time
+from bipedsim.analysis.feet import sole_depth, sole_drift
 from bipedsim.analysis.force_plate import summary
-from bipedsim.contact.footing import UNDERSIDE
 from bipedsim.controllers import find_controller, make_controller
-from bipedsim.controllers.base import checked_torque
+from bipedsim.controllers.base import Controller, checked_torque
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
-from bipedsim.scenarios import get_scenario
-from bipedsim.simulator import Simulator
+from bipedsim.scenarios import Scenario, get_scenario
+from bipedsim.simulator import Simulator, whole_ratio
+
+Array = NDArray[np.float64]
 
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
@@ -54,45 +59,103 @@ class RunSettings:
     contact_params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recording, dict[str, Any]]:
-    """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
+class Observer(Protocol):
+    """Who looks into a run while it goes on: what the recording does not hold."""
 
-    The effort limits of the robot are applied to every command, as its drives would.
+    def start(self, sim: Simulator) -> None:
+        """Take in the simulator, at rest in its first state."""
+        ...
+
+    def tick(self, tau_joint: Array, seconds: float) -> None:
+        """Take in that the simulator made a step under ``tau_joint`` (nu,) [N.m], which took ``seconds``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What the settings name, found and checked.
+
+    Attributes:
+        robot, ground, scenario: The things themselves.
+        controller: A new one, told what the scenario needs and what the settings say.
+        control_dt, physics_dt: Periods [s]; their ratio is whole.
+        ticks: Control ticks of the run.
+    """
+
+    robot: Robot
+    ground: Ground
+    scenario: Scenario
+    controller: Controller
+    control_dt: float
+    physics_dt: float
+    ticks: int
+
+
+def prepare(settings: RunSettings) -> Prepared:
+    """Find and check everything that the settings name, but for the contact model.
 
     Raises:
         ConfigError: Something in the settings is wrong.
-        DivergenceError: The simulation left the finite numbers.
     """
     for name in ("duration", "rate"):
         value = getattr(settings, name)
         if not (np.isfinite(value) and value > 0.0):
             raise ConfigError(f"{name} = {value} must be positive and finite")
-    robot = load_robot(settings.robot)
-    ground = get_ground(settings.ground)
-    scenario = get_scenario(settings.scenario)
     control_dt = 1.0 / settings.rate
-    sim = Simulator(
-        robot,
-        ground,
-        contact=settings.contact_model,
-        physics_dt=control_dt if settings.physics_dt is None else settings.physics_dt,
-        control_dt=control_dt,
-        contact_params=settings.contact_params,
-    )
+    physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
+    whole_ratio(control_dt, physics_dt)
+    robot = load_robot(settings.robot)
+    scenario = get_scenario(settings.scenario)
     # A scenario speaks to the controllers that know its words; one of the user's own need not.
     known = getattr(find_controller(settings.controller)[1], "Params", None)
     fields = {f.name for f in dataclasses.fields(known)} if known is not None else set()
     told = {key: value for key, value in scenario.controller.items() if key in fields}
-    overrides = {**told, **settings.controller_params}
-    controller = make_controller(settings.controller, robot, overrides, control_dt)
+    return Prepared(
+        robot=robot,
+        ground=get_ground(settings.ground),
+        scenario=scenario,
+        controller=make_controller(settings.controller, robot, {**told, **settings.controller_params}, control_dt),
+        control_dt=control_dt,
+        physics_dt=physics_dt,
+        ticks=max(1, round(settings.duration * settings.rate)),
+    )
+
+
+def run_headless(
+    settings: RunSettings, progress: bool = False, observer: Observer | None = None, label: str = ""
+) -> tuple[Recording, dict[str, Any]]:
+    """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
+
+    The effort limits of the robot are applied to every command, as its drives would.
+
+    Args:
+        settings: What to run.
+        progress: Show a bar on stderr.
+        observer: Looks on.
+        label: Stands before the bar.
+
+    Raises:
+        ConfigError: Something in the settings is wrong.
+        DivergenceError: The simulation left the finite numbers.
+    """
+    prepared = prepare(settings)
+    robot, ground, scenario, ticks = prepared.robot, prepared.ground, prepared.scenario, prepared.ticks
+    sim = Simulator(
+        robot,
+        ground,
+        contact=settings.contact_model,
+        physics_dt=prepared.physics_dt,
+        control_dt=prepared.control_dt,
+        contact_params=settings.contact_params,
+    )
+    controller = prepared.controller
     sim.warm_up()
-    ticks = max(1, round(settings.duration * settings.rate))
-    q = ground.place(robot.q_nominal) if robot.free_flyer else robot.q_nominal.copy()
-    q[2] += scenario.drop_height
-    observation = sim.reset(q)
+    observation = sim.reset(_start(prepared))
     controller.reset(observation)
     controller.update(observation)
     controller.reset(observation)
+    if observer is not None:
+        observer.start(sim)
     builder = Recording.Builder(robot, ticks)
     limit = robot.effort_limit
     tau = np.zeros(robot.nu)
@@ -100,22 +163,26 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
     push_tick = -1 if push is None else round(push.start * settings.rate)
 
     started = time.perf_counter()
-    for tick in tqdm(range(ticks), unit="tick", disable=not progress, leave=False):
+    for tick in tqdm(range(ticks), desc=label or None, unit="tick", disable=not progress, leave=False):
         if push is not None and tick == push_tick:
             force = robot.weight * np.array(push.force_over_weight)
             sim.push(np.concatenate([force, np.zeros(3)]), duration=push.duration)
         np.clip(checked_torque(controller.update(observation), observation), -limit, limit, out=tau)
+        before = time.perf_counter()
         observation = sim.step(tau)
+        seconds = time.perf_counter() - before
         truth = sim.ground_truth()
         builder.append(observation.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+        if observer is not None:
+            observer.tick(tau, seconds)
     elapsed = time.perf_counter() - started
 
     recording = builder.build()
-    figures = summary(recording, settle=SETTLE)
+    recording.about = _about(settings)
     counted = {
-        "duration_s": ticks * control_dt,
+        "duration_s": ticks * prepared.control_dt,
         "rate_hz": settings.rate,
-        "real_time_factor": ticks * control_dt / elapsed,
+        "real_time_factor": ticks * prepared.control_dt / elapsed,
         "overruns": 0,
         "missed_commands": 0,
         "commands_dropped": 0,
@@ -123,25 +190,29 @@ def run_headless(settings: RunSettings, progress: bool = False) -> tuple[Recordi
     }
     # Counted on every physics step and across the whole run, where the recording only sees control ticks.
     exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
-    return recording, {"robot": robot.name, **figures, **counted, **exact, **_foot_motion(recording, robot, ground)}
+    motion = {
+        "foot_drift_m": sole_drift(recording, SETTLE),
+        "penetration_m": float(sole_depth(recording, robot, ground).max()),
+        "fell_at_s": fall_time(recording, robot),
+    }
+    return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}
 
 
-def _foot_motion(recording: Recording, robot: Robot, ground: Ground) -> dict[str, float]:
-    """Return how far the soles moved after settling, and how deep a vertex went into the ground, in metres."""
-    settled = recording.t - recording.t[0] >= min(SETTLE, 0.5 * recording.duration)
-    positions = recording.sole_poses[settled, :, :3]
-    drift = float(np.linalg.norm(positions - positions[0], axis=2).max())
-    depth = 0.0
-    for k, sole in enumerate(robot.soles):
-        x, y, z, w = recording.sole_poses[:, k, 3:].T
-        # The first two columns of the rotation of the sole, (3, 2, n).
-        axes = np.array(
-            [
-                [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z)],
-                [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z)],
-                [2.0 * (x * z - w * y), 2.0 * (y * z + w * x)],
-            ]
-        )
-        points = recording.sole_poses[:, None, k, :3] + np.einsum("abt,vb->tva", axes, sole.vertices)
-        depth = max(depth, float(ground.depth(points, UNDERSIDE).max()) + sole.radius)
-    return {"foot_drift_m": drift, "penetration_m": depth}
+def _start(prepared: Prepared) -> Array:
+    """Return the configuration (nq,) in which the run begins."""
+    robot = prepared.robot
+    if not robot.free_flyer:
+        return robot.q_nominal.copy()
+    q = prepared.ground.place(robot.q_nominal)
+    q[2] += prepared.scenario.drop_height
+    return q
+
+
+def _about(settings: RunSettings) -> dict[str, str]:
+    """Return what a picture says of the run; a file's name without its folders."""
+    return {
+        "scenario": settings.scenario,
+        "controller": settings.controller,
+        "contact_model": settings.contact_model,
+        "ground": Path(settings.ground).stem,
+    }

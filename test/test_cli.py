@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +156,34 @@ def test_readers_are_not_shown_what_a_run_without_ros_cannot_know(capsys: pytest
     assert "real_time_factor" in printed
     assert "None" not in printed
     assert "missed_commands" not in printed
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3, 1.0])
+def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -> None:
+    """The interpreter's own start is beyond us, so that the clock starts with the first line of Python."""
+    code = "import sys; print('up', flush=True); from bipedsim.cli import main; sys.exit(main())"
+    arguments = ["run", "--duration", "1000"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        # The import of cli itself is a file without imports.
+        time.sleep(0.02 + delay)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == "bipedsim: interrupted\n"
+
+
+def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--robot", "talos", "--scenario", "toe_fall", "--duration", "4.5"]) == 0
+    assert "talos fell at t = 3." in capsys.readouterr().out
+    assert summary_of(capsys, "--robot", "talos", "--scenario", "squat", "--duration", "2")["fell_at_s"] is None
+
+
+def test_a_run_knows_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    assert main(["run", "--scenario", "drop", "--ground", "slope", "--duration", "0.01", "--output", str(path)]) == 0
+    about = {"scenario": "drop", "controller": "posture", "contact_model": "one_step", "ground": "slope"}
+    assert Recording.load(path).about == about

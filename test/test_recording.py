@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
 from dataclasses import fields
@@ -305,9 +306,21 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
 def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
     r = standing(7)
     r.notes = ("half of it is missing",)
+    r.about = {"scenario": "stand", "ground": "flat"}
     r.cop[3] = np.nan
     r.save(tmp_path / "new" / "run.npz")
     same(Recording.load(tmp_path / "new" / "run.npz"), r)
+
+
+def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None:
+    r = standing(7)
+    r.save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as data:
+        arrays = dict(data)
+    header = json.loads(str(arrays.pop("header")))
+    del header["about"]
+    np.savez(tmp_path / "old.npz", header=np.array(json.dumps(header)), **arrays)
+    same(Recording.load(tmp_path / "old.npz"), r)
 
 
 def test_every_column_is_an_attribute_with_its_shape() -> None:

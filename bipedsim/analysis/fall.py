@@ -1,0 +1,54 @@
+"""Whether and when a robot fell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.analysis.force_plate import rotate
+from bipedsim.recording import Recording
+from bipedsim.robot import Robot
+
+TILT = np.deg2rad(60.0)
+"""Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""
+HEIGHT = 0.5
+"""Below this share of its height at the start the CoM is too low to stand."""
+
+
+def fall_time(recording: Recording, robot: Robot) -> float | None:
+    """Return the time [s] of the first row in which the robot has fallen, or None.
+
+    It has fallen when what was vertical of its root body in the first row leans by more than :data:`TILT`, or when its
+    CoM is less than :data:`HEIGHT` as high above its lowest sole as in the first row: heights above a sole are those
+    of the posture, on stairs and in a jump, too. Squats and jumps do neither. A robot fixed to the world cannot fall,
+    nor a body without drives, which has no posture to fall from. Nothing is known where the recording lacks the base;
+    joints that it lacks (passive ones) count as they are in the nominal posture.
+
+    Args:
+        recording: The run.
+        robot: The robot of the run.
+    """
+    if not robot.free_flyer or robot.nu == 0:
+        return None
+    rows = np.flatnonzero(np.isfinite(recording.base_pose).all(axis=1) & np.isfinite(recording.sole_poses).all((1, 2)))
+    if not len(rows):
+        return None
+    quaternion = recording.base_pose[rows, 3:]
+    conjugate = quaternion[0] * np.array([-1.0, -1.0, -1.0, 1.0])
+    upright = rotate(conjugate, np.array([0.0, 0.0, 1.0]))
+    lean = rotate(quaternion, upright)[:, 2]
+    height = _com_height(recording, robot, rows) - recording.sole_poses[rows, :, 2].min(axis=1)
+    fallen = (lean < np.cos(TILT)) | (height < HEIGHT * height[0])
+    return float(recording.t[rows[np.argmax(fallen)]]) if fallen.any() else None
+
+
+def _com_height(recording: Recording, robot: Robot, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    data = robot.model.createData()
+    q = robot.q_nominal.copy()
+    height = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        q[:7] = recording.base_pose[row]
+        q[robot.idx_q] = recording.joint_position[row]
+        height[i] = pin.centerOfMass(robot.model, data, q)[2]
+    return height

@@ -1,0 +1,56 @@
+"""How the soles of a recorded run moved: how deep they were in the ground, how far and how fast they crept."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.analysis.force_plate import CONTACT_THRESHOLD, force_plate, rotate
+from bipedsim.contact.footing import UNDERSIDE
+from bipedsim.ground import Ground
+from bipedsim.recording import Recording
+from bipedsim.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+def settled_rows(recording: Recording, settle: float) -> NDArray[np.bool_]:
+    """Return which rows (n,) are at least ``settle`` [s], or half the run if that is shorter, after the first one."""
+    return np.asarray(recording.t - recording.t[0] >= min(settle, 0.5 * recording.duration))
+
+
+def sole_depth(recording: Recording, robot: Robot, ground: Ground) -> Array:
+    """Return the depth (n,) of the vertex that is deepest in the ground, over all soles [m]; 0 where none is in it.
+
+    Of a ball it is the depth of its lowest point.
+    """
+    depth = np.zeros(len(recording))
+    for k, sole in enumerate(robot.soles):
+        pose = recording.sole_poses[:, None, k]
+        corners = np.column_stack([sole.vertices, np.zeros(sole.n_vertices)])
+        points = pose[..., :3] + rotate(pose[..., 3:], corners)
+        depth = np.fmax(depth, ground.depth(points, UNDERSIDE).max(axis=1) + sole.radius)
+    return depth
+
+
+def sole_drift(recording: Recording, settle: float) -> float:
+    """Return how far [m] a sole's origin got from where it was when the run had settled: lifting and walking count."""
+    positions = recording.sole_poses[settled_rows(recording, settle), :, :3]
+    return float(np.linalg.norm(positions - positions[0], axis=2).max())
+
+
+def creep_rate(recording: Recording, settle: float) -> float | None:
+    """Return the speed [m/s] of the foot that moves fastest while it is on the ground; None if none ever is.
+
+    Per foot: the sum (as vectors) of the displacements of the sole's origin over all ticks at both ends of which the
+    foot carries more than ``CONTACT_THRESHOLD`` of the weight, after settling, over the time of these ticks. Vibration
+    cancels, swings do not count; a foot that rolls over its edge moves its origin and does.
+    """
+    rows = settled_rows(recording, settle)
+    t, position = recording.t[rows], recording.sole_poses[rows, :, :3]
+    loaded = force_plate(recording).force[rows, :, 2] > CONTACT_THRESHOLD * recording.weight
+    both = loaded[1:] & loaded[:-1]
+    moved = np.where(both[..., None], np.diff(position, axis=0), 0.0).sum(axis=0)
+    time = np.where(both, np.diff(t)[:, None], 0.0).sum(axis=0)
+    standing = time > 0.0
+    return float((np.linalg.norm(moved[standing], axis=1) / time[standing]).max()) if standing.any() else None
