@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -94,6 +94,8 @@ class Simulator:
         v: (nv,) velocity, base linear and angular in the base frame first.
         contact: What the ground did over the last control tick; of several physics steps, see
             :class:`bipedsim.contact.tick.Tick`.
+        on_physics_step: Called after every physics step, of which a control tick may hold several, with its contact
+            result and the generalised force (nv,) of the push; both are overwritten by the next step. None by default.
 
     Raises:
         ConfigError: The periods do not fit, or a contact parameter is wrong.
@@ -132,6 +134,7 @@ class Simulator:
         self._diverged = ""
         self._moved = False
         self._push_data = self._model.createData()
+        self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
         self.reset()
 
     @property
@@ -229,6 +232,8 @@ class Simulator:
             self._refuse(fastest)
         self.q = pin.integrate(self._model, self.q, dynamics.displacement)
         self._steps += 1
+        if self.on_physics_step is not None:
+            self.on_physics_step(self._contact.result, dynamics.push)
 
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
