@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,11 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
-    settings = run_settings(args, args.contact_model, key_values(args.contact_set, "--contact-set"))
+    settings = replace(
+        run_settings(args),
+        contact_model=args.contact_model,
+        contact_params=key_values(args.contact_set, "--contact-set"),
+    )
     recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
     if args.output:
         recording.save(args.output)
@@ -205,6 +210,19 @@ def _reproduce(args: argparse.Namespace) -> int:
     return 0 if result["ok"] else EXIT_FAILED
 
 
+def _add_compare(commands: Any) -> None:
+    from bipedsim.compare import command
+
+    compare = commands.add_parser(
+        "compare",
+        help="run the same under all contact models, figures side by side",
+        description="Run the same robot, controller and scenario under several contact models and print forces, CoP, "
+        "penetration, creep, energies and step times side by side. Returns 1 if a model fails; the others go on. "
+        "docs/compare.md defines every figure.",
+    )
+    command.add_arguments(compare)
+
+
 def _add_warmup(commands: Any) -> None:
     warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
     warmup.set_defaults(function=_warmup)
@@ -242,6 +260,16 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"bipedsim {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run, _add_up, _add_plot, _add_export, _add_robots, _add_reproduce, _add_bench, _add_warmup):
+    for add in (
+        _add_run,
+        _add_up,
+        _add_plot,
+        _add_export,
+        _add_robots,
+        _add_reproduce,
+        _add_compare,
+        _add_bench,
+        _add_warmup,
+    ):
         add(commands)
     return parser

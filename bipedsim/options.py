@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -14,6 +15,9 @@ from bipedsim.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
     from bipedsim.runner import RunSettings
+
+# YAML 1.1 takes 1e-3 and 1.5e3 for texts: it wants 1.0e-3 and 1.5e+3.
+_EXPONENT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
@@ -28,9 +32,12 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
         if not separator or not key:
             raise ConfigError(f"{option} {pair!r}: expected NAME=VALUE, for example {option} gamma=0.2")
         try:
-            result[key] = yaml.safe_load(text)
+            value = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"{option} {pair!r}: {text!r} is no value that YAML can read") from error
+        if isinstance(value, str) and _EXPONENT.fullmatch(value):
+            value = float(value)
+        result[key] = value
     return result
 
 
@@ -58,8 +65,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_settings(args: argparse.Namespace, contact_model: str, contact_params: Mapping[str, Any]) -> RunSettings:
-    """Return the run that the options of :func:`add_run_options` describe, under a contact model.
+def run_settings(args: argparse.Namespace) -> RunSettings:
+    """Return the run that the options of :func:`add_run_options` describe, under the default contact model.
 
     Raises:
         ConfigError: A ``--set`` is no NAME=VALUE.
@@ -72,10 +79,8 @@ def run_settings(args: argparse.Namespace, contact_model: str, contact_params: M
         controller=args.controller,
         scenario=args.scenario,
         duration=args.duration,
-        contact_model=contact_model,
         ground=args.ground,
         rate=args.rate,
         physics_dt=args.physics_dt,
         controller_params=key_values(args.set, "--set"),
-        contact_params=contact_params,
     )

@@ -15,6 +15,7 @@ import pytest
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.cli import main
+from bipedsim.options import key_values
 from bipedsim.recording import Recording
 from bipedsim.robot import robot_names
 
@@ -136,7 +137,7 @@ def test_wrong_input_is_named_without_a_traceback(
         assert word in message
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["up"], ["plot"], ["export"], ["robots"], ["warmup"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["up"], ["plot"], ["export"], ["robots"], ["warmup"]])
 def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])
@@ -187,3 +188,7 @@ def test_a_run_knows_what_it_was(tmp_path: Path) -> None:
     assert main(["run", "--scenario", "drop", "--ground", "slope", "--duration", "0.01", "--output", str(path)]) == 0
     about = {"scenario": "drop", "controller": "posture", "contact_model": "one_step", "ground": "slope"}
     assert Recording.load(path).about == about
+
+
+def test_numbers_may_have_an_exponent_without_a_point() -> None:
+    assert key_values(["a=1e-3", "b=2E+4", "c=1.5e3", "d=e3"], "--set") == {"a": 1e-3, "b": 2e4, "c": 1500.0, "d": "e3"}
