@@ -35,7 +35,7 @@ class FeedbackLinearisedParams:
     k_p: float = param(500.0, "acceleration for penetration", unit="1/s^2", low=0.0, high=1e8)
     k_v: float = param(250.0, "acceleration against the velocity of a vertex", unit="1/s", low=0.0, high=1e6)
     epsilon: float = param(
-        1e-5, "penetration at rest, against the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
+        5e-5, "penetration at rest, against the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
     )
     resolves: int = param(
         20, "most solves of the normal forces under saturated friction; 0 is the printed model", low=0, high=100
