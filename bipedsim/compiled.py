@@ -24,6 +24,7 @@ config: Any = numba_config
 _PACKAGE = Path(__file__).parent
 _SOURCES = (
     *sorted(_PACKAGE.glob("contact/*.py")),
+    *(_PACKAGE / "complementarity" / name for name in ("basis.py", "lemke.py")),
     *(_PACKAGE / name for name in ("compiled.py", "dynamics.py", "ground/surface.py", "sensors.py")),
 )
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bipedsim.complementarity import lcp as lcp_module
+from bipedsim.complementarity.basis import LcpWork, judge
 from bipedsim.complementarity.enumeration import all_solutions
 from bipedsim.complementarity.lcp import LcpResult, natural_residual, scaled_residual, solve_lcp
+from bipedsim.complementarity.lemke import LIMIT, solve_work
 from bipedsim.errors import ConfigError
 
 Array = NDArray[np.float64]
@@ -134,13 +135,13 @@ def test_the_residual_has_no_unit() -> None:
     np.testing.assert_allclose(result.z * columns / unit + 1e-4, z, rtol=1e-9)
 
 
-def test_a_wrong_basis_is_never_reported_as_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The residual judges: whatever pivoting claims."""
-    monkeypatch.setattr(lcp_module, "_lemke", lambda *_: ("solved", np.array([0]), 3))
-    result = solve_lcp([[2.0, 1.0], [1.0, 2.0]], [-1.0, -1.0])
-    assert result.status == "inaccurate"
-    assert result.residual > 0.1
-    assert np.isnan(result.z).all()
+def test_a_wrong_basis_is_never_reported_as_solved() -> None:
+    """The residual judges: a first guess with z = (1/2, 0) and w = (0, -1/2) is refused, and no pivot is allowed."""
+    work = LcpWork.of_size(2)
+    work.M[...], work.q[...], work.basis[...] = [[2.0, 1.0], [1.0, 2.0]], [-1.0, -1.0], [True, False]
+    assert judge(work, 2) == 0.5
+    assert solve_work(work, 0, True) == LIMIT
+    assert work.residual[0] == np.inf
 
 
 def test_the_limit_of_pivots_is_reported() -> None:

@@ -17,19 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bipedsim.complementarity.enumeration import LARGEST, all_solutions
-from bipedsim.complementarity.lcp import TOLERANCE, Array, ComplementarityError, scaled_residual, solve_lcp
+from bipedsim.complementarity.lcp import Array, ComplementarityError, scaled_residual, solve_lcp
+from bipedsim.complementarity.lemke import TOLERANCE
 from bipedsim.complementarity.normal_forces import factor
+from bipedsim.complementarity.pyramid import pyramid as pyramid
 from bipedsim.errors import ConfigError
 
 Verdict = Literal["unique", "several", "none", "unchecked", "unresolved"]
-
-
-def pyramid(sides: int) -> Array:
-    """Return the directions (k, 2) of the corners of a friction pyramid, the first along t1; k = ``sides`` >= 4."""
-    if sides < 4:
-        raise ConfigError(f"a friction pyramid has 4 sides or more, not {sides}")
-    angles = 2.0 * np.pi * np.arange(sides) / sides
-    return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def pyramid_radius(angle: ArrayLike, sides: int) -> Array:

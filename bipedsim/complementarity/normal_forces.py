@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from bipedsim.complementarity.lcp import TOLERANCE, Array, ComplementarityError, LcpResult, solve_lcp
+from bipedsim.complementarity.lcp import Array, ComplementarityError, LcpResult, solve_lcp
+from bipedsim.complementarity.lemke import TOLERANCE
 from bipedsim.errors import ConfigError
 
 

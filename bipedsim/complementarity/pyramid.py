@@ -1,0 +1,16 @@
+"""Friction pyramids: the polygon that stands for the circle of friction."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError
+
+
+def pyramid(sides: int) -> NDArray[np.float64]:
+    """Return the directions (k, 2) of the corners of a friction pyramid, the first along t1; k = ``sides`` >= 4."""
+    if sides < 4:
+        raise ConfigError(f"a friction pyramid has 4 sides or more, not {sides}")
+    angles = 2.0 * np.pi * np.arange(sides) / sides
+    return np.column_stack([np.cos(angles), np.sin(angles)])
