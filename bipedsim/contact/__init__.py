@@ -8,6 +8,7 @@ from typing import Any
 from bipedsim.contact.base import ContactModel, Projection
 from bipedsim.contact.exact import Exact
 from bipedsim.contact.feedback_linearised import FeedbackLinearised
+from bipedsim.contact.lcp import Lcp
 from bipedsim.contact.nonlinear_damping import NonlinearDamping
 from bipedsim.contact.one_step import OneStep
 from bipedsim.errors import UnknownNameError
@@ -19,6 +20,7 @@ CONTACT_MODELS: dict[str, Any] = {
     "exact": Exact,
     "feedback_linearised": FeedbackLinearised,
     "nonlinear_damping": NonlinearDamping,
+    "lcp": Lcp,
 }
 
 
