@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 from motion_support import Motion
 from numpy.typing import NDArray
-from physics_support import G, box_robot, rectangle, standing_torque
+from physics_support import G, box_robot, rectangle, slope, special_robot, standing_torque
 
 from bipedsim.complementarity.coulomb import Contacts, pyramid_radius
 from bipedsim.complementarity.time_stepping import assemble_step, solve_step
@@ -64,7 +64,7 @@ def test_a_body_sticks_up_to_the_pyramid_and_slides_beyond(body: Robot, sides: i
 
 
 def test_a_body_slides_straight_along_an_axis_and_stops(body: Robot) -> None:
-    """mu_d m g against the velocity at every step, whichever of k = 4 axes it is; at rest after v / (mu g), for good."""
+    """mu_d m g against the velocity at every step, whichever of the axes it is; at rest after v / (mu g), for good."""
     for direction in (np.array([1.0, 0.0]), np.array([0.0, -1.0])):
         sim = lcp_simulator(body)
         sim.reset(v=np.array([*direction, 0.0, 0.0, 0.0, 0.0]))
@@ -94,6 +94,23 @@ def test_a_point_that_slides_askew_is_braked_along_the_nearest_corner(tmp_path: 
         assert np.linalg.norm(friction) == pytest.approx(0.4 * MASS * G)
         off = np.arccos(-friction @ [np.cos(angle), np.sin(angle)] / np.linalg.norm(friction))
         assert off == pytest.approx(abs((angle + np.pi / sides) % (2 * np.pi / sides) - np.pi / sides))
+
+
+@pytest.mark.parametrize(("share", "slips"), [(0.99, False), (1.01, True)])
+def test_a_ball_rolls_down_a_slope_and_slips_where_it_is_too_steep(share: float, slips: bool) -> None:
+    """A planar robot on a ball: 5/7 of g sin, up to a slope of 7/2 mu. Nothing holds the point it touches."""
+    ball = special_robot("ball")
+    mu, radius = ball.soles[0].friction_dynamic, ball.soles[0].radius
+    assert ball.soles[0].friction_static == mu
+    angle = np.arctan(3.5 * mu * share)
+    sim = Simulator(ball, slope(angle), contact="lcp")
+    sim.reset(np.array([radius * np.sin(angle), radius * np.cos(angle), 0.0]))
+    for _ in range(300):
+        sim.step(NOTHING)
+    expected = G * (np.sin(angle) - mu * np.cos(angle)) if slips else 5.0 / 7.0 * G * np.sin(angle)
+    assert sim.v[0] * np.cos(angle) - sim.v[1] * np.sin(angle) == pytest.approx(0.3 * expected, rel=1e-9)
+    assert sim.contact.sliding[0] == slips
+    assert sim.contact.unresolved == 0
 
 
 # Restitution

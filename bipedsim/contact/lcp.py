@@ -46,7 +46,10 @@ class Step(NamedTuple):
 
 @kernel
 def _anchor(p: Projection, s: VertexContacts, m: LcpContacts):
-    """Anchor each vertex that came to rest in the last step where it is; on another plane there are no anchors yet."""
+    """Anchor each vertex that came to rest in the last step where it is; on another plane there are no anchors yet.
+
+    A ball rolls: the point where it touches is another one in each step, and has no anchor.
+    """
     for k in range(s.mode.shape[0]):
         widest = m.anchored.shape[1]
         if p.changed[k] != UNCHANGED:
@@ -63,7 +66,7 @@ def _anchor(p: Projection, s: VertexContacts, m: LcpContacts):
                     for a in range(2):
                         m.anchors[k, i, a] = m.old_anchors[j, a]
         for i in range(widest):
-            held = i < p.n_vertices[k] and s.sticking[k, i]
+            held = i < p.n_vertices[k] and s.sticking[k, i] and p.radius[k] == 0.0
             if held and not m.anchored[k, i]:
                 for a in range(2):
                     m.anchors[k, i, a] = p.position[k, a] + p.offsets[k, i, a]
