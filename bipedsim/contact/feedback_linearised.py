@@ -21,7 +21,7 @@ from bipedsim.contact.base import Projection
 from bipedsim.contact.course import Course, begin_substep, is_closed, next_stage, start, substep
 from bipedsim.contact.linear import solve_cholesky, solve_singular
 from bipedsim.contact.linearisation import Linearised, lacking, patterns, resolve, spread
-from bipedsim.contact.vertices import VertexModel, begin, publish
+from bipedsim.contact.vertices import VertexModel, begin, friction, publish
 from bipedsim.params import param
 
 RESOLUTION = 0.2
@@ -44,18 +44,16 @@ class FeedbackLinearisedParams:
 
 @inlined_kernel
 def _sticks(p: Projection, m: Linearised):
-    """A vertex in contact sticks while friction of the first stage is inside its cone; one in the air is ready to."""
+    """A vertex in contact sticks while friction of the first stage is inside its cone."""
     s = m.contacts
     f = m.course.force
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
-            if not m.active[k, i]:
-                s.sticking[k, i] = True
-                continue
-            mu = p.mu_static[k] if s.sticking[k, i] else p.mu_dynamic[k]
-            size = np.sqrt(f[k, i, 0] ** 2 + f[k, i, 1] ** 2)
-            # Saturation leaves the force on the cone, to rounding.
-            s.sticking[k, i] = size < mu * f[k, i, 2] * (1.0 - 1e-12)
+            if m.active[k, i]:
+                size = np.sqrt(f[k, i, 0] ** 2 + f[k, i, 1] ** 2)
+                # Saturation leaves the force on the cone, to rounding.
+                s.sticking[k, i] = size < friction(p, s, k, i) * f[k, i, 2] * (1.0 - 1e-12)
+            s.touching[k, i] = m.active[k, i]
 
 
 @kernel

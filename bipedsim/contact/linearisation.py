@@ -16,7 +16,7 @@ from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.course import Course
 from bipedsim.contact.linear import solve_cholesky, solve_singular
-from bipedsim.contact.vertices import VertexContacts
+from bipedsim.contact.vertices import VertexContacts, friction
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -279,12 +279,11 @@ def spread(p: Projection, m: Linearised) -> bool:
 @inlined_kernel
 def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bool:
     """Set the force of a vertex from ``normal`` and what it wants tangentially; return whether friction is less."""
-    s = m.contacts
     f = m.course.force[k, i]
     x = m.wanted[k, i, 0]
     y = m.wanted[k, i, 1]
     f[2] = max(normal, 0.0)
-    limit = f[2] * (p.mu_static[k] if s.sticking[k, i] else p.mu_dynamic[k])
+    limit = f[2] * friction(p, m.contacts, k, i)
     size = np.sqrt(x * x + y * y)
     share = limit / size if size > limit else 1.0
     f[0] = share * x

@@ -29,7 +29,7 @@ from bipedsim.contact.course import (
     tangential_compliance,
 )
 from bipedsim.contact.foothold import UNCHANGED
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, publish
 from bipedsim.params import param
 
 Array = NDArray[np.float64]
@@ -101,7 +101,7 @@ def _forces(p: Projection, m: Bristles):
             by = kt * m.stage[k, i, 1]
             tx = bx + dt * c.velocity[k, i, 0]
             ty = by + dt * c.velocity[k, i, 1]
-            limit = f[2] * (p.mu_static[k] if m.contacts.sticking[k, i] else p.mu_dynamic[k])
+            limit = f[2] * friction(p, m.contacts, k, i)
             size = np.sqrt(tx * tx + ty * ty)
             if size > limit:
                 tx *= limit / size
@@ -121,17 +121,15 @@ def _settle(p: Projection, m: Bristles):
         for i in range(c.height.shape[1]):
             if i >= p.n_vertices[k] or c.height[k, i] >= 0.0:
                 s.touching[k, i] = False
-                s.sticking[k, i] = True
                 m.bend[k, i, 0] = m.bend[k, i, 1] = 0.0
                 continue
-            s.touching[k, i] = True
             speed = -c.velocity[k, i, 2]
             alpha = m.alpha if speed >= 0.0 else m.alpha * m.alpha_ratio
             normal = m.stiffness * (-c.height[k, i]) ** m.exponent * (1.0 + 1.5 * alpha * speed)
             tx = m.tangential_stiffness * m.bend[k, i, 0] + m.tangential_damping * c.velocity[k, i, 0]
             ty = m.tangential_stiffness * m.bend[k, i, 1] + m.tangential_damping * c.velocity[k, i, 1]
-            mu = p.mu_static[k] if s.sticking[k, i] else p.mu_dynamic[k]
-            s.sticking[k, i] = np.sqrt(tx * tx + ty * ty) <= mu * max(normal, 0.0)
+            s.sticking[k, i] = np.sqrt(tx * tx + ty * ty) <= friction(p, s, k, i) * max(normal, 0.0)
+            s.touching[k, i] = True
 
 
 @kernel

@@ -100,6 +100,12 @@ def _carry_flags(flags, origin, n, old):
         flags[i] = i < n and origin[i] >= 0 and old[origin[i]]
 
 
+@inlined_kernel
+def friction(p: Projection, s: VertexContacts, k: int, i: int) -> float:
+    """Return the coefficient of a vertex: dynamic for one that slid when it was last looked at, else static."""
+    return p.mu_dynamic[k] if s.touching[k, i] and not s.sticking[k, i] else p.mu_static[k]
+
+
 @kernel
 def mode_of(touching, n) -> int:
     """Return the contact mode of the vertices that touch; any that span the sole plane, or a diagonal, are its face."""
