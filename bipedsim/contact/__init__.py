@@ -9,6 +9,7 @@ from bipedsim.contact.base import ContactModel, Projection
 from bipedsim.contact.exact import Exact
 from bipedsim.contact.feedback_linearised import FeedbackLinearised
 from bipedsim.contact.lcp import Lcp
+from bipedsim.contact.ncp import Ncp
 from bipedsim.contact.nonlinear_damping import NonlinearDamping
 from bipedsim.contact.one_step import OneStep
 from bipedsim.errors import UnknownNameError
@@ -21,6 +22,7 @@ CONTACT_MODELS: dict[str, Any] = {
     "feedback_linearised": FeedbackLinearised,
     "nonlinear_damping": NonlinearDamping,
     "lcp": Lcp,
+    "ncp": Ncp,
 }
 
 
