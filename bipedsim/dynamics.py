@@ -15,6 +15,7 @@ from bipedsim.contact.exact import Exact, exact
 from bipedsim.contact.feedback_linearised import FeedbackLinearised, feedback_linearised
 from bipedsim.contact.foothold import Foothold
 from bipedsim.contact.kernels import Tree
+from bipedsim.contact.ncp import Ncp, ncp
 from bipedsim.contact.nonlinear_damping import NonlinearDamping, nonlinear_damping
 from bipedsim.contact.one_step import OneStep, one_step
 from bipedsim.errors import ConfigError
@@ -112,12 +113,25 @@ def _feedback_linearised(step, v, tau_joint):
     return kernels.advance_within(t, m.course.impulse, m.course.late, v)
 
 
+@entry
+def _ncp(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    ncp(p, m)
+    return kernels.advance(t, m.contacts.impulse, v)
+
+
 # Models whose solve is compiled into the step; all others go through ContactModel.solve.
 _FUSED: dict[type, Any] = {
     OneStep: _one_step,
     Exact: _exact,
     FeedbackLinearised: _feedback_linearised,
     NonlinearDamping: _nonlinear_damping,
+    Ncp: _ncp,
 }
 
 
