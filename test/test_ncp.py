@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,40 @@ def quantiles(values: np.ndarray) -> str:
     )
 
 
+@functools.cache
+def limit_surface_gap(length: float, width: float) -> float:
+    """Return how far the ellipsoid of force and torsion is from a rectangle on its four vertices, over mu f_z.
+
+    Both limit surfaces are convex in (f_x, f_y, torsion / c), so that their distance is the largest difference of their
+    support functions: of what they dissipate at slips (u_x, u_y, c w_z) of length one, 1 for the ellipsoid and the mean
+    of |u + w x r| for the vertices. Load and CoP are in the middle; c is then the distance to the vertices.
+    """
+    arms = 0.5 * np.array([[length, width], [-length, width], [-length, -width], [length, -width]])
+    c = np.linalg.norm(arms[0])
+    heading, share = np.meshgrid(np.linspace(0.0, np.pi, 181), np.linspace(0.0, 0.5 * np.pi, 91))
+    u = np.cos(share)[..., None] * np.stack([np.cos(heading), np.sin(heading)], axis=-1)
+    spin = np.sin(share)[..., None, None] / c
+    slips = u[:, :, None, :] + spin * np.stack([-arms[:, 1], arms[:, 0]], axis=-1)
+    dissipated = np.linalg.norm(slips, axis=-1).mean(axis=2)
+    return float(np.abs(dissipated - 1.0).max())
+
+
+def spin_over_slip(step: Step, result: ContactResult, k: int) -> float:
+    """Return c |w_z| / |u_t| of foot ``k`` at its CoP after the step, c the distance of the farthest vertex."""
+    p = step.projection
+    w = (p.w_free + p.G @ result.impulse.ravel())[6 * k : 6 * k + 6]
+    arm = p.rotation[k, :, :2] @ result.cop[k]
+    slip = w[:3] + np.cross(w[3:], arm)
+    reach = np.linalg.norm(step.arms(k) - arm, axis=1).max()
+    return float(reach * abs(w[5]) / max(np.hypot(slip[0], slip[1]), 1e-12))
+
+
+def test_limit_surfaces_of_four_vertices_and_of_the_ellipsoid_are_near() -> None:
+    """For a square, worst where one vertex stands still: of sqrt 2 the vertices dissipate (2 + 2 sqrt 2) / 4."""
+    assert limit_surface_gap(0.2, 0.2) == pytest.approx(1.0 - (2.0 + np.sqrt(8.0)) / np.sqrt(32.0), abs=1e-3)
+    assert 0.14 < limit_surface_gap(0.2, 0.1) < 0.3
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_sticking_feet_carry_what_per_vertex_coulomb_contacts_carry(
@@ -147,6 +182,23 @@ def test_sticking_feet_carry_what_per_vertex_coulomb_contacts_carry(
     # surface of the polygon, and candidates between two sets.
     assert np.quantile(share[sticking], 0.99) < 1e-3
     assert share[sticking].max() < 0.05
+    # Sliding feet: friction is as far off as the limit surfaces are from each other, at most.
+    slipping = loaded & sliding & solved[:, None]
+    spin = np.array([[spin_over_slip(h.step, r, k) for k in range(2)] for h, r in zip(hard, results, strict=True)])
+    mu = np.array([[sole.friction_dynamic for sole in h.step.soles] for h in hard])
+    gap = np.array([[limit_surface_gap(*np.ptp(sole.vertices, axis=0)) for sole in h.step.soles] for h in hard])
+    print(f"gap of limit surfaces {gap.max():.3f}; spin over slip {quantiles(spin[slipping])}")
+    for limit in (1e-3, 1e-2, 1e-1):
+        slow = slipping & (spin < limit)
+        print(f"   spin below {limit}, {slow.sum()} feet: force over load {quantiles(share[slow])}")
+    assert slipping.sum() >= 50
+    assert (share[slipping] <= gap[slipping] * mu[slipping]).all()
+    assert np.median(share[slipping]) < 1e-3
+    # Without spin both are the same force, mu f_z against the slip; what spin takes away from it is of second order.
+    for spin_limit, share_limit in ((1e-3, 1e-6), (1e-2, 1e-3)):
+        straight = slipping & (spin < spin_limit)
+        assert straight.sum() >= 10
+        assert share[straight].max() < share_limit
 
 
 @pytest.mark.parametrize("push", [0.3, 0.9])
