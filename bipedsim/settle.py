@@ -23,6 +23,8 @@ TILT_WEIGHT = 100.0
 NEAREST = 1e-7
 """Last step [rad] of the search for the nearest of the solved postures; it closes in linearly."""
 MAX_ITERATIONS = 100
+WHOLE_STEPS = 25
+"""Iterations with whole steps; from then on half of them, which ends the swinging to and fro of postures far away."""
 
 
 def sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> list[pin.SE3]:
@@ -142,7 +144,7 @@ def _nearest(model: pin.Model, wanted: Array, start: Array, residual: Residual) 
     pinned: dict[int, float] = {}
     for _ in range(nv - base + 1):
         q = start.copy()
-        for _ in range(MAX_ITERATIONS):
+        for iteration in range(MAX_ITERATIONS):
             value, jacobian = residual(q)
             if pinned:
                 value = np.append(value, [q[7 + i] - target for i, target in pinned.items()])
@@ -153,7 +155,8 @@ def _nearest(model: pin.Model, wanted: Array, start: Array, residual: Residual) 
             kkt = np.block([[weight, jacobian.T], [jacobian, np.zeros((m, m))]])
             step = np.linalg.lstsq(kkt, -np.concatenate([weight @ away, value]), rcond=1e-13)[0][:nv]
             longest = float(np.abs(step).max())
-            q = pin.integrate(model, q, step * min(1.0, 0.3 / max(longest, 1e-12)))
+            share = 1.0 if iteration < WHOLE_STEPS else 0.5
+            q = pin.integrate(model, q, step * min(share, 0.3 / max(longest, 1e-12)))
             if longest < NEAREST and np.abs(value).max() < CLOSED:
                 break
         else:
