@@ -53,6 +53,7 @@ SCENARIOS: dict[str, Scenario] = {
         {"mode": "shift", "sway_amplitude": 0.94},
     ),
     "toe_fall": Scenario("lean forwards and fall over the toes, for about 3 s", {"mode": "toe_fall"}),
+    "steps": Scenario("take five steps and stand, for about 11 s", {"mode": "steps"}),
     "jump": Scenario("bend, jump, land on both feet and stand", {"mode": "jump", "squat_delay": 0.5}),
 }
 

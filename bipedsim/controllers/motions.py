@@ -1,7 +1,7 @@
 """Motions of the posture controller: postures along a path of the CoM, solved once, and the time laws along it.
 
-A motion is one scalar s(t) [m] and the joint angles over s as cubics. Postures come from the kinematics of
-:mod:`bipedsim.settle`; at run time there is only the compiled evaluation of :func:`targets`.
+A motion is one scalar s(t), a length [m] or the phase of a gait, and the joint angles over s as cubics. Postures come
+from the kinematics of :mod:`bipedsim.settle`; at run time there is only the compiled evaluation of :func:`targets`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bipedsim.settle import reach, sole_placements
 
 Array = NDArray[np.float64]
 
-MODES = ("stand", "squat", "sway", "shift", "toe_fall", "jump")
-SQUAT, SWAY, ONCE, JUMP = range(4)
+MODES = ("stand", "squat", "sway", "shift", "toe_fall", "jump", "steps")
+SQUAT, SWAY, ONCE, JUMP, STEPS = range(5)
 
 KNOTS = 17
 """Postures solved from standing to the end of a motion."""
@@ -41,10 +41,13 @@ class Motion:
     """What :func:`targets` evaluates.
 
     Attributes:
-        law: Time law: SQUAT, SWAY, ONCE or JUMP.
-        numbers: Its size [m], time [s], delay [s], ramp [s] and height of a jump [m].
-        knots: (n,) equidistant values of s [m].
-        coefficients: (4, n - 1, nu) cubics of the joint angles over s - knot, highest power first [rad].
+        law: Time law: SQUAT, SWAY, ONCE, JUMP or STEPS.
+        numbers: Its size [m], time [s], delay [s], ramp [s] and height of a jump [m]; of STEPS the number of phases,
+            times of double support, delay, ramp and single support.
+        knots: (n,) equidistant values of s.
+        coefficients: (4, n - 1, nu) cubics of the joint angles over s - knot, highest power first [rad]; of STEPS
+            (4, n - 1, 2 nu + 3): then x and y of the CoM [m], the share of the second foot of the weight, and torques
+            [N.m] for the inertia of the limbs.
         start: (nu,) joint angles at s = 0 [rad].
     """
 
@@ -123,6 +126,24 @@ def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple
 
 
 @njit(cache=True)
+def _phase(t: float, phases: float, double: float, single: float) -> tuple[float, float]:
+    """Return the phase of a gait, from 0 to ``phases``, and its rate: support is double and single in turn.
+
+    The first and the last phase take twice the time ``double``, see :class:`bipedsim.controllers.steps.Gait`.
+    """
+    if t < 2.0 * double:
+        return max(0.5 * t / double, 0.0), (0.5 / double if t > 0.0 else 0.0)
+    pair = math.floor((t - double) / (double + single))
+    rest = t - double - pair * (double + single)
+    if 2.0 * pair > phases - 1.5:
+        s = phases - 1.0 + 0.5 * (t - double - 0.5 * (phases - 1.0) * (double + single)) / double
+        return min(s, phases), (0.5 / double if s < phases else 0.0)
+    if rest < double:
+        return 2.0 * pair + rest / double, 1.0 / double
+    return 2.0 * pair + 1.0 + (rest - double) / single, 1.0 / single
+
+
+@njit(cache=True)
 def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
     """Return s(t) [m], its first two derivatives and the vertical acceleration of the CoM [m/s^2]."""
     size, time, delay, ramp, height = numbers
@@ -147,14 +168,26 @@ def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
     if law == ONCE:
         value, rate, bend = quintic(after, time)
         return size * value, size * rate, size * bend, 0.0
+    if law == STEPS:
+        return *_phase(after, size, time, height), 0.0, 0.0
     return _jump(max(after, 0.0), size, time, height, g)
 
 
 @njit(cache=True)
-def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goal):  # type: ignore[no-untyped-def]
+def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
+    """Return column ``i`` at ``h`` beyond knot ``k``."""
+    a, b, c, d = coefficients[0, k, i], coefficients[1, k, i], coefficients[2, k, i], coefficients[3, k, i]
+    value: float = ((a * h + b) * h + c) * h + d
+    return value
+
+
+@njit(cache=True)
+def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goal, plan, tau):  # type: ignore[no-untyped-def]
     """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2].
 
-    ``offset`` (nu,), from where the robot was to where the motion starts, fades out over ``ramp`` [s].
+    ``offset`` (nu,), from where the robot was to where the motion starts, fades out over ``ramp`` [s]. ``plan`` (5,) is
+    filled where the motion has one, see :meth:`bipedsim.controllers.static_support.StaticSupport.torque`, and ``tau``
+    (nu,) with the torques that come with it.
     """
     blend, rate, _ = quintic(t, ramp)
     s, ds, _, a_up = path(law, t, numbers, g)
@@ -162,11 +195,21 @@ def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goa
     step = knots[1] - first
     k = min(max(int((s - first) / step), 0), len(knots) - 2)
     h = s - knots[k]
-    for i in range(len(q_goal)):
+    nu = len(q_goal)
+    if coefficients.shape[2] > nu:
+        plan[0] = min(max(_cubic(coefficients, k, nu + 2, h), 0.0), 1.0)
+        for i in range(2):
+            a = coefficients[0, k, nu + i]
+            b = coefficients[1, k, nu + i]
+            plan[1 + i] = ((3.0 * a * h + 2.0 * b) * h + coefficients[2, k, nu + i]) * ds
+            plan[3 + i] = (6.0 * a * h + 2.0 * b) * ds * ds
+        for i in range(nu):
+            tau[i] = _cubic(coefficients, k, nu + 3 + i, h)
+    for i in range(nu):
         a = coefficients[0, k, i]
         b = coefficients[1, k, i]
         c = coefficients[2, k, i]
-        q_goal[i] = ((a * h + b) * h + c) * h + coefficients[3, k, i] + (1.0 - blend) * offset[i]
+        q_goal[i] = _cubic(coefficients, k, i, h) + (1.0 - blend) * offset[i]
         v_goal[i] = ((3.0 * a * h + 2.0 * b) * h + c) * ds - rate * offset[i]
     return a_up
 

@@ -10,7 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bipedsim.controllers.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
-from bipedsim.controllers.static_support import StaticSupport
+from bipedsim.controllers.static_support import UNPLANNED, StaticSupport
+from bipedsim.controllers.steps import Gait, steps
 from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.robot import Robot, inverse_inertia
@@ -27,7 +28,7 @@ class PostureParams:
     mode: str = param(
         "stand",
         "stand still, squat without end, sway from side to side without end, shift the weight to the left foot, fall "
-        "over the toes, or jump once",
+        "over the toes, jump once, or take some steps",
         choices=MODES,
     )
     squat_depth: float = param(
@@ -50,6 +51,18 @@ class PostureParams:
         3.0, "time to lead the centre of mass from mid-foot beyond the toes", unit="s", low=0.1, high=100.0
     )
     jump_height: float = param(0.03, "rise of the centre of mass in flight", unit="m", low=1e-3, high=1.0)
+    n_steps: int = param(
+        5, "number of steps, the right foot first; the last one puts the feet together", low=2, high=1000
+    )
+    step_length: float = param(
+        0.0, "from one foot to the next; 0: a fifth of the height of the centre of mass", unit="m", low=0.0, high=1.0
+    )
+    step_height: float = param(
+        0.0, "rise of the foot; 0: 6 % of the height of the centre of mass", unit="m", low=0.0, high=0.5
+    )
+    step_duration: float = param(1.0, "time of a step on the other foot alone", unit="s", low=0.1, high=100.0)
+    step_shift: float = param(1.0, "time on both feet before and after a step", unit="s", low=0.1, high=100.0)
+    touch_down_speed: float = param(0.05, "downward velocity at which a foot lands", unit="m/s", low=0.0, high=1.0)
     ramp: float = param(
         1.0, "time to reach the posture from where the robot is, and the full depth", unit="s", low=1e-3, high=100.0
     )
@@ -73,10 +86,10 @@ class PostureParams:
 
 
 @njit(cache=True)
-def _torque(q, v, q_goal, v_goal, kp, kd, static, idx_v, limit, tau):  # type: ignore[no-untyped-def]
-    """Fill tau (nu,): PD around the target on top of the static torque, within the effort limits."""
+def _torque(q, v, q_goal, v_goal, kp, kd, static, idx_v, planned, limit, tau):  # type: ignore[no-untyped-def]
+    """Fill tau (nu,): PD around the target on top of static and planned torques, within the effort limits."""
     for i in range(len(tau)):
-        value = static[idx_v[i]] + kp[i] * (q_goal[i] - q[i]) + kd[i] * (v_goal[i] - v[i])
+        value = static[idx_v[i]] + planned[i] + kp[i] * (q_goal[i] - q[i]) + kd[i] * (v_goal[i] - v[i])
         tau[i] = min(max(value, -limit[i]), limit[i])
 
 
@@ -85,7 +98,8 @@ class PostureController:
 
     tau = static + kp (q_goal - q) + kd (v_goal - v), within the effort limits, with :class:`StaticSupport` fed forward
     unless ``support`` is false. A squat lowers the CoM by depth (1 - cos) / 2 over the support, feet in place; its
-    vertical acceleration, as that of a jump, is added to gravity. Postures are solved once, at construction
+    vertical acceleration, as that of a jump, is added to gravity. Steps follow a plan of the centre of pressure
+    (:mod:`bipedsim.controllers.steps`), whose forces are fed forward. Postures are solved once, at construction
     (:mod:`bipedsim.controllers.motions`). All modes start from where the robot is and blend with a quintic over
     ``ramp``.
 
@@ -117,6 +131,8 @@ class PostureController:
         self._q_goal, self._v_goal = np.zeros(robot.nu), np.zeros(robot.nu)
         self._command = Command(np.zeros(robot.nu))
         self._support = StaticSupport(robot, params.balance) if params.support else None
+        self._plan, self._tau_goal = UNPLANNED.copy(), np.zeros(robot.nu)
+        self._planned = self._tau_goal if params.support else np.zeros(robot.nu)
         self._no_support = np.zeros(robot.model.nv)
         # Kernels load now and not within the first tick; `reset` starts anew.
         self.update(Observation.zeros(robot.nu, len(robot.soles)))
@@ -133,8 +149,8 @@ class PostureController:
         robot = self._robot
         t = observation.t - self._t0
         table = (self._motion.knots, self._motion.coefficients)
-        a_up = targets(t, *self._law, self._offset, *table, self._q_goal, self._v_goal)
-        static = self._no_support if self._support is None else self._support.torque(observation, a_up)
+        a_up = targets(t, *self._law, self._offset, *table, self._q_goal, self._v_goal, self._plan, self._tau_goal)
+        static = self._no_support if self._support is None else self._support.torque(observation, a_up, self._plan)
         _torque(
             observation.joint_position,
             observation.joint_velocity,
@@ -144,6 +160,7 @@ class PostureController:
             self._kd,
             static,
             robot.idx_v,
+            self._planned,
             robot.effort_limit,
             self._command.tau_joint,
         )
@@ -186,6 +203,16 @@ def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
     """Return the motion of ``params.mode`` around the posture ``goal`` (nu,)."""
     if params.mode == "stand" or (params.mode == "squat" and params.squat_depth == 0.0):
         return still(goal, params.ramp)
+    if params.mode == "steps":
+        gait = Gait(
+            params.n_steps,
+            params.step_length,
+            params.step_height,
+            params.step_duration,
+            params.step_shift,
+            params.touch_down_speed,
+        )
+        return steps(robot, goal, gait, params.squat_delay, params.ramp)
     postures = Postures(robot, goal)
     depth, height, amplitude = params.squat_depth, params.jump_height, params.sway_amplitude
     if params.mode == "squat":

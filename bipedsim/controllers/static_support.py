@@ -19,6 +19,9 @@ EDGE = 0.003
 LOADED = 0.2
 """Share of the weight on the feet at which the ground reaction is taken in full; below, in proportion."""
 
+UNPLANNED = np.array([math.nan, 0.0, 0.0, 0.0, 0.0])
+"""The plan of a robot that stays where it is."""
+
 
 @njit(cache=True)
 def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twists, wrenches, const, forces, gravity):  # type: ignore[no-untyped-def]
@@ -27,7 +30,7 @@ def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twi
     Everything is in the axes of the base: up and rotation come from the IMU, velocities from the ankles that carry the
     weight and do not move. See :class:`StaticSupport` for the distribution.
     """
-    imu_placement, centres, ankle_rotations, edges, numbers = const
+    imu_placement, centres, ankle_rotations, sole_rotations, edges, numbers, plan = const
     weight, g, balance, a_up, least_load = numbers
     feet = len(rotations)
     up = np.zeros(3)
@@ -37,8 +40,6 @@ def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twi
             for j in range(3):
                 component += imu_placement[k, j] * up_imu[j]
             up[i] += imu[k, i] * component
-    for i in range(3):
-        gravity[i] = -(g + a_up) * up[i]
     p = np.zeros((feet, 3))
     mean = np.zeros(3)
     carried = 0.0
@@ -68,7 +69,22 @@ def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twi
             along += d * (com[i] - p[0, i] - c_up * up[i])
             length += d * d
         share[1] = min(max(along / max(length, 1e-12), 0.0), 1.0)
+        if plan[0] >= 0.0:
+            share[1] = plan[0]
         share[0] = 1.0 - share[1]
+    # Planned velocity, and what leans the force: the planned acceleration, along the soles that carry the weight.
+    planned = np.zeros(3)
+    lean = np.zeros(3)
+    for i in range(3):
+        lean[i] = up[i]
+        for f in range(feet):
+            R = rotations[f]
+            for j in range(3):
+                for k in range(2):
+                    axis = share[f] * R[j, i] * sole_rotations[f, j, k]
+                    planned[i] += axis * plan[1 + k]
+                    lean[i] += axis * plan[3 + k] / (g + a_up)
+        gravity[i] = -(g + a_up) * lean[i]
     # Angular velocity of the base: the gyro's, less what the joints between base and IMU add.
     w = np.zeros(3)
     for i in range(3):
@@ -94,12 +110,12 @@ def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twi
         shift[2] += share[f] * (v_com[2] - v[2] + w[0] * y - w[1] * x)
     vertical = 0.0
     for i in range(3):
-        shift[i] = com[i] + balance * shift[i]
+        shift[i] = com[i] + balance * (shift[i] - planned[i])
         for f in range(feet):
             shift[i] -= share[f] * p[f, i]
         vertical += shift[i] * up[i]
     for i in range(3):
-        shift[i] -= vertical * up[i]
+        shift[i] -= vertical * lean[i]
     # The same shift under every foot, shortened until it stays inside the tightest sole.
     scale = 1.0
     for f in range(feet):
@@ -115,15 +131,15 @@ def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twi
     for f in range(feet):
         R = rotations[f]
         pull = weight * (1.0 + a_up / g) * share[f] * load
-        local_up = np.zeros(3)
+        local_lean = np.zeros(3)
         arm = np.zeros(3)
         for j in range(3):
             for i in range(3):
-                local_up[j] += R[j, i] * up[i]
+                local_lean[j] += R[j, i] * lean[i]
                 arm[j] += R[j, i] * (p[f, i] + scale * shift[i] - positions[f][i])
         force = forces[f]
         for i in range(3):
-            force[i] = pull * local_up[i]
+            force[i] = pull * local_lean[i]
         force[3] = arm[1] * force[2] - arm[2] * force[1]
         force[4] = arm[2] * force[0] - arm[0] * force[2]
         force[5] = arm[0] * force[1] - arm[1] * force[0]
@@ -136,7 +152,8 @@ class StaticSupport:
     the CoM and shifted by ``balance`` times the CoM's velocity, which damps sway more than joint damping can. Two feet
     share it so that the line between their centres carries the moment, other numbers of feet share it equally; what is
     left shifts the centre of pressure under every foot alike, within the soles. Feet that carry less than a fifth of
-    the weight together, as in the air, get in proportion less.
+    the weight together, as in the air, get in proportion less. A plan says what each foot carries and how the CoM
+    moves: then the force leans with the planned acceleration, and ``balance`` acts on the difference of the velocities.
 
     Args:
         robot: The robot; free-flying, with at least one foot.
@@ -180,6 +197,7 @@ class StaticSupport:
             np.ascontiguousarray(robot.placement_joint_imu.rotation),
             np.array([s.placement_joint_sole.act(np.append(s.centre, 0.0)) for s in robot.soles]),
             np.array([m.rotation for m in robot.placement_joint_ankle]),
+            np.array([s.placement_joint_sole.rotation for s in robot.soles]),
             edges,
         )
 
@@ -187,12 +205,14 @@ class StaticSupport:
         """Take the next tick as standing: before its first step, a simulator has measured no ground reaction."""
         self._least_load = 1.0
 
-    def torque(self, observation: Observation, a_up: float = 0.0) -> Array:
+    def torque(self, observation: Observation, a_up: float = 0.0, plan: Array = UNPLANNED) -> Array:
         """Return the generalised torques (nv,); base rows are 0 in equilibrium. Overwritten by the next call.
 
         Args:
             observation: Joint states, IMU and foot wrenches are read.
             a_up: Planned vertical acceleration of the CoM [m/s^2], added to gravity.
+            plan: (5,) share of the second of two feet of the weight, NaN for the one that the CoM's place asks for;
+                planned velocity [m/s] and acceleration [m/s^2] of the CoM along x and y of the soles.
         """
         robot = self._robot
         self._q[robot.idx_q] = observation.joint_position
@@ -206,7 +226,7 @@ class StaticSupport:
             observation.imu_angular_velocity,
             *self._views,
             observation.foot_wrench,
-            (*self._const, numbers),
+            (*self._const, numbers, plan),
             self._feet_views,
             self._gravity,
         )
