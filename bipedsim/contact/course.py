@@ -166,15 +166,10 @@ def begin_substep(c: Course):
             c.early[k, r] = 0.0
 
 
-@kernel
-def next_stage(p: Projection, c: Course, stage: int, dt: float):
-    """Take the vertex forces of ``stage`` (0 to 3) into account and go to the next one, after the last to the end.
-
-    Torques are taken at the arms of the beginning of the step, as G is.
-    """
-    weight = 2.0 if stage == 1 or stage == 2 else 1.0
-    feet = c.wrench.shape[0]
-    for k in range(feet):
+@inlined_kernel
+def _sum_up(p, c):
+    """Fill the wrenches on the feet from the forces on their vertices."""
+    for k in range(c.wrench.shape[0]):
         wrench = c.wrench[k]
         for r in range(6):
             wrench[r] = 0.0
@@ -187,16 +182,66 @@ def next_stage(p: Projection, c: Course, stage: int, dt: float):
             wrench[3] += x[1] * f[2] - x[2] * f[1]
             wrench[4] += x[2] * f[0] - x[0] * f[2]
             wrench[5] += x[0] * f[1] - x[1] * f[0]
+
+
+@inlined_kernel
+def _acceleration(p, c, r):
+    """Return row ``r`` of the acceleration of the feet under the wrenches of :func:`_sum_up`."""
+    a = c.drive[r]
+    for k in range(c.wrench.shape[0]):
+        for j in range(6):
+            a += p.G[r, 6 * k + j] * c.wrench[k, j]
+    return a
+
+
+@kernel
+def crossing(p: Projection, c: Course, dt: float) -> float:
+    """Return ``dt`` [s], or when the first vertex crosses the ground under the forces of the first stage.
+
+    A vertex that has just left has hardly a velocity, and comes back within a substep by its acceleration alone: found
+    at the end of it only, it would arrive faster than it left.
+    """
+    _sum_up(p, c)
+    for k in range(c.height.shape[0]):
+        ax = _acceleration(p, c, 6 * k + 3)
+        ay = _acceleration(p, c, 6 * k + 4)
+        az = _acceleration(p, c, 6 * k + 2)
+        for i in range(p.n_vertices[k]):
+            # Distance, velocity and acceleration away from the ground, on the side where the vertex is.
+            side = -1.0 if is_closed(c, k, i) else 1.0
+            z = side * c.height[k, i]
+            if side < 0.0 and z <= CLOSED:
+                continue
+            v = side * c.velocity[k, i, 2]
+            a = side * (az + ax * c.arm[k, i, 1] - ay * c.arm[k, i, 0])
+            square = v * v - 2.0 * a * z
+            if square <= 0.0 or (v >= 0.0 and a >= 0.0):
+                continue
+            # The first time after now, in the form that does not cancel.
+            root = np.sqrt(square)
+            t = -(v + root) / a if v > 0.0 else 2.0 * z / (root - v)
+            if 0.0 < t < dt:
+                dt = max(t, SHORTEST * c.h)
+    return dt
+
+
+@kernel
+def next_stage(p: Projection, c: Course, stage: int, dt: float):
+    """Take the vertex forces of ``stage`` (0 to 3) into account and go to the next one, after the last to the end.
+
+    Torques are taken at the arms of the beginning of the step, as G is.
+    """
+    weight = 2.0 if stage == 1 or stage == 2 else 1.0
+    feet = c.wrench.shape[0]
+    _sum_up(p, c)
+    for k in range(feet):
         for r in range(6):
-            c.wrench_sum[k, r] += weight * wrench[r]
+            c.wrench_sum[k, r] += weight * c.wrench[k, r]
             if stage < 3:
-                c.early[k, r] += wrench[r]
+                c.early[k, r] += c.wrench[k, r]
     ahead = 0.5 * dt if stage < 2 else dt
     for r in range(6 * feet):
-        a = c.drive[r]
-        for k in range(feet):
-            for j in range(6):
-                a += p.G[r, 6 * k + j] * c.wrench[k, j]
+        a = _acceleration(p, c, r)
         c.shift_sum[r] += weight * c.twist[r]
         c.twist_sum[r] += weight * a
         if stage < 3:

@@ -18,7 +18,7 @@ import numpy as np
 
 from bipedsim.compiled import box, entry, inlined_kernel, kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.course import Course, begin_substep, is_closed, next_stage, start, substep
+from bipedsim.contact.course import Course, begin_substep, crossing, is_closed, next_stage, start, substep
 from bipedsim.contact.linear import solve_cholesky, solve_singular
 from bipedsim.contact.linearisation import Linearised, lacking, patterns, resolve, spread
 from bipedsim.contact.vertices import VertexModel, begin, friction, publish
@@ -88,6 +88,7 @@ def feedback_linearised(p: Projection, m: Linearised):
                 solves += resolve(p, m, rows)
             if stage == 0:
                 _sticks(p, m)
+                dt = crossing(p, c, dt)
             for k in range(m.members.shape[0]):
                 for i in range(p.n_vertices[k]):
                     for a in range(3):
