@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bipedsim.reproduce.common import Case, Paper
-from bipedsim.reproduce.rengifo2009 import ball, brick
+from bipedsim.reproduce.rengifo2009 import ball, biped, brick
 
 PAPER = Paper(
     "C. Rengifo, Y. Aoustin, C. Chevallereau, F. Plestan: A penalty-based approach for contact forces computation in "
@@ -11,5 +11,6 @@ PAPER = Paper(
     {
         "ball": Case("a ball falls on the ground: height and force (Fig. 4, 5)", ball.case),
         "brick": Case("a brick slides down a ramp until friction holds it (eq. 5 to 9)", brick.case),
+        "biped": Case("five steps of the biped: vertices, their forces, false impacts (Fig. 11 to 14)", biped.case),
     },
 )
