@@ -75,6 +75,8 @@ def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twi
     # Planned velocity, and what leans the force: the planned acceleration, along the soles that carry the weight.
     planned = np.zeros(3)
     lean = np.zeros(3)
+    # In free flight there is no force that could lean.
+    per_pull = 1.0 / (g + a_up) if g + a_up > 0.0 else 0.0
     for i in range(3):
         lean[i] = up[i]
         for f in range(feet):
@@ -83,7 +85,7 @@ def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twi
                 for k in range(2):
                     axis = share[f] * R[j, i] * sole_rotations[f, j, k]
                     planned[i] += axis * plan[1 + k]
-                    lean[i] += axis * plan[3 + k] / (g + a_up)
+                    lean[i] += axis * plan[3 + k] * per_pull
         gravity[i] = -(g + a_up) * lean[i]
     # Angular velocity of the base: the gyro's, less what the joints between base and IMU add.
     w = np.zeros(3)
