@@ -24,10 +24,11 @@ def test_with_epsilon_four_vertices_share_the_weight() -> None:
     """In the middle of the foot each carries a quarter, and none is out of the ground."""
     run = runs()[1e-6]
     for step in (1, 3):
-        rows = biped.alone(run.t, step, 0.4)
+        # The left foot lands a moment before the plan says so.
+        rows = biped.alone(run.t, step, 0.4) & (run.t < biped.GAIT.ends[2 * step + 2] - 0.1)
         assert run.force[rows, biped.LEFT].max() == 0.0
         share = run.force[rows, biped.RIGHT] / run.force[rows, biped.RIGHT].sum(axis=1, keepdims=True)
-        assert share == pytest.approx(np.full_like(share, 0.25), abs=0.06)
+        assert share == pytest.approx(np.full_like(share, 0.25), abs=0.01)
         assert run.height[rows, biped.RIGHT].max() < 0.0
 
 
