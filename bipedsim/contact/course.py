@@ -3,7 +3,7 @@
 The Delassus matrix, and what accelerates the feet besides contact, are taken as constant over the step of the
 dynamics; in between, feet are integrated in contact space, 6 numbers a foot: w' = drive + G f(x, w). So a stiff force
 law gets the short steps that it needs without pinocchio, and the robot gets the impulse, and the impulse weighted by
-the time that was left: a ball or a brick, whose G is constant, is integrated with fourth order.
+the time that was left: a ball, or a brick that does not turn, whose G is constant, is integrated with fourth order.
 
 Runge and Kutta's classical method; a substep ends where a vertex arrives at the ground or leaves it, so that the kink
 of its force is at an end.

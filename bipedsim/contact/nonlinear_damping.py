@@ -136,14 +136,18 @@ def _settle(p: Projection, m: Bristles):
 def _substeps(p: Projection, m: Bristles) -> int:
     """Return how many substeps the fastest motion of the contacts needs.
 
-    The sum over the vertices bounds the largest eigenvalue of stiffness, or damping, times compliance.
+    The sum over the vertices bounds the largest eigenvalue of stiffness, or damping, times compliance. Vertices that
+    may fall to the ground within the step count too: a stiff spring would throw them back out of too long a substep.
     """
     s = m.contacts
+    c = m.course
     h = s.h
     stiff = damped = stiff_t = damped_t = 0.0
     for k in range(s.heights.shape[0]):
+        d = c.drive[6 * k : 6 * k + 6]
         for i in range(p.n_vertices[k]):
-            depth = -m.course.height[k, i] + h * max(-m.course.velocity[k, i, 2], 0.0)
+            fall = d[4] * c.arm[k, i, 0] - d[3] * c.arm[k, i, 1] - d[2]
+            depth = -c.height[k, i] + h * (max(-c.velocity[k, i, 2], 0.0) + 0.5 * h * max(fall, 0.0))
             if depth <= 0.0:
                 continue
             g = normal_compliance(p, k, i)
