@@ -17,6 +17,7 @@ PAPERS: dict[str, str] = {
     "moraud2008": "bipedsim.reproduce.moraud2008",
     "rengifo2009": "bipedsim.reproduce.rengifo2009",
     "hurmuzlu2001": "bipedsim.reproduce.hurmuzlu2001",
+    "marhefka1996": "bipedsim.reproduce.marhefka1996",
 }
 """Name of a paper and the module with its ``PAPER``, which is imported when it is asked for."""
 
