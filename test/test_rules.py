@@ -77,6 +77,20 @@ def test_cop_beyond_an_edge_releases_to_that_edge() -> None:
     assert choose(FRONT, cop=(0.1, -0.051)) == 4
 
 
+@pytest.mark.parametrize("mode", [FACE, FRONT])
+def test_a_torque_without_load_is_a_pull(mode: int) -> None:
+    """It has no CoP that could be outside, yet some vertex would have to pull."""
+    p, s = one_foot(SOLE, 0.0, (0.0, 0.0), REVISED)
+    s.trial[0] = mode
+    s.converged[0] = True
+    assert rules.judge(p, s)
+    s.trial_impulse[0, 4] = 0.1
+    assert not rules.judge(p, s)
+    assert s.violations.tolist() == [0, 0, 1, 0]
+    assert rules.choose(p, s)
+    assert s.chosen[0] == 0
+
+
 def test_a_face_is_judged_by_its_cop_not_by_minimum_norm_vertex_forces() -> None:
     """Outside the diamond, minimum-norm vertex forces of a rectangle are negative; the face holds all the same."""
     assert choose(FACE, cop=(0.08, 0.04)) == FACE

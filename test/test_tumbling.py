@@ -96,13 +96,15 @@ def test_a_block_in_the_plane_comes_to_rest_on_a_face(model: str) -> None:
 def test_soles_that_share_a_corner_do_not_press_against_each_other(model: str) -> None:
     """A face more per side: every corner is there twice, and the torque of an edge can be had without any load."""
     block = special_robot("block")
-    turned = pin.SE3(pin.utils.rotate("y", 0.5 * np.pi), np.zeros(3))
-    sides = tuple(
-        replace(s, name=name, placement_joint_sole=turned * s.placement_joint_sole)
-        for name, s in zip(("left", "right"), block.soles, strict=True)
-    )
+    bottom, top = block.soles
+    turned = pin.SE3(pin.utils.rotate("y", -0.5 * np.pi), np.zeros(3))
+    right = replace(bottom, name="right", placement_joint_sole=turned * bottom.placement_joint_sole)
+    left = replace(top, name="left", placement_joint_sole=turned * top.placement_joint_sole)
     robot = replace(
-        block, soles=(*block.soles, *sides), ankle_joint_ids=(3,) * 4, placement_joint_ankle=(pin.SE3.Identity(),) * 4
+        block,
+        soles=(bottom, right, top, left),
+        ankle_joint_ids=(bottom.joint_id,) * 4,
+        placement_joint_ankle=(pin.SE3.Identity(),) * 4,
     )
     for sim in tumbles(robot, model, drops=30, duration=0.4):
         assert abs(sim.v).max() < 20.0
