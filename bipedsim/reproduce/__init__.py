@@ -18,6 +18,7 @@ PAPERS: dict[str, str] = {
     "rengifo2009": "bipedsim.reproduce.rengifo2009",
     "hurmuzlu2001": "bipedsim.reproduce.hurmuzlu2001",
     "marhefka1996": "bipedsim.reproduce.marhefka1996",
+    "adubredu": "bipedsim.reproduce.adubredu",
 }
 """Name of a paper and the module with its ``PAPER``, which is imported when it is asked for."""
 
