@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bipedsim
 from bipedsim.cli import main
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import Ground, Patch, get_ground, ground_names
 from bipedsim.robot import load_robot
+from bipedsim.runner import RunSettings, run_headless
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
 angles = st.floats(-1.4, 1.4)
@@ -289,6 +291,16 @@ def test_a_robot_stands_on_a_slope(capsys: pytest.CaptureFixture[str]) -> None:
     assert summary["fz_mean_over_mg"] == pytest.approx(1.0, abs=1e-6), "vertical in the world, whatever the normal is"
     assert summary["foot_drift_m"] < 1e-6
     assert summary["penetration_m"] < 1e-6
+
+
+def test_how_deep_a_ball_is_counts_from_its_skin() -> None:
+    """A spring of the default 1e5 N/m gives way by m g / k, and at first by twice that at most."""
+    ball = Path(bipedsim.__file__).parent / "robots" / "ball_3d"
+    settings = RunSettings(str(ball), "user_controllers:Rest", contact_model="nonlinear_damping", duration=0.6)
+    recording, summary = run_headless(settings)
+    sag = 0.3 * 9.81 / 1e5
+    assert 0.2 - recording.sole_poses[-1, 0, 2] == pytest.approx(sag, rel=1e-3)
+    assert sag < summary["penetration_m"] < 2.0 * sag
 
 
 def test_an_unknown_ground_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,14 @@ class Feedback(Echo):
         return self._command
 
 
+class Rest(Echo):
+    """Does nothing, with any number of joints."""
+
+    def update(self, observation: Observation) -> Command:
+        """Return no torque."""
+        return self._command
+
+
 class NotFinite(Echo):
     """A controller with a bug."""
 
