@@ -44,7 +44,7 @@ class LcpWork(NamedTuple):
         table: (n, n + 2) values of the basic variables, then one column for each variable outside the basis.
         basic, outside: (n,), (n + 2,) variable of each row and of each column of ``table``.
         place: (2n + 1,) row r of a variable as r, column c as -c.
-        wanted: (2n + 1,), tied: (n,) marks.
+        wanted: (2n + 1,), tied: (n,) marks. kept: (n,) the best basis so far.
         inside, pivot_columns: (n,) basic z; columns of ``factor`` in the order of elimination.
         factor: (n, n) LU of the block of the basis. order: (n,) its rows. right, step: (n,).
     """
@@ -66,6 +66,7 @@ class LcpWork(NamedTuple):
     place: Integers
     wanted: Flags
     tied: Flags
+    kept: Flags
     inside: Integers
     pivot_columns: Integers
     factor: Array
@@ -87,7 +88,7 @@ class LcpWork(NamedTuple):
             M=np.zeros((n, n)), q=np.zeros(n), basis=flags(n), z=np.zeros(n), residual=np.zeros(1), pivots=integers(1),
             rows=np.ones(n), columns=np.ones(n), unit=np.ones(1), scaled=np.zeros(n), covering=np.zeros(n),
             table=np.zeros((n, n + 2)), basic=integers(n), outside=integers(n + 2), place=integers(2 * n + 1),
-            wanted=flags(2 * n + 1), tied=flags(n), inside=integers(n), pivot_columns=integers(n),
+            wanted=flags(2 * n + 1), tied=flags(n), kept=flags(n), inside=integers(n), pivot_columns=integers(n),
             factor=np.zeros((n, n)), order=integers(n), right=np.zeros(n), step=np.zeros(n),
         )  # fmt: skip
 
