@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -24,9 +26,15 @@ class Motion:
     """
 
     def __init__(
-        self, robot: Robot, scenario: Scenario, contact: str, tilt: float = 0.0, physics_dt: float = 1e-3
+        self,
+        robot: Robot,
+        scenario: Scenario,
+        contact: str,
+        tilt: float = 0.0,
+        physics_dt: float = 1e-3,
+        contact_params: Mapping[str, float] | None = None,
     ) -> None:
-        self.sim = Simulator(robot, contact=contact, physics_dt=physics_dt)
+        self.sim = Simulator(robot, contact=contact, physics_dt=physics_dt, contact_params=contact_params)
         self.robot = robot
         self._push = scenario.push
         self._controller = make_controller("posture", robot, scenario.controller, self.sim.control_dt)

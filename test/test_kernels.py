@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bipedsim.contact.linear import solve_cholesky, solve_dense, solve_singular
+from bipedsim.contact.linear import solve_cholesky, solve_dense, solve_pseudo_inverse, solve_singular
 from bipedsim.dynamics import Dynamics
 from bipedsim.ground import Ground
 from bipedsim.sole import Sole
@@ -175,3 +175,15 @@ def test_singular_solve_gives_the_solution_of_least_norm(n: int, deficiency: int
     solve_singular(A, b, n, np.zeros((n, n)), x, np.zeros(n), np.zeros(n))
     np.testing.assert_allclose(A @ x, b, atol=1e-12 * max(abs(b).max(), 1.0))
     np.testing.assert_allclose(x, np.linalg.pinv(A, rcond=1e-9) @ b, atol=1e-5 * max(abs(x).max(), 1.0))
+
+
+@settings(max_examples=200)
+@given(n=st.integers(1, 14), deficiency=st.integers(0, 9), seed=st.integers(0, 2**32 - 1))
+def test_pseudo_inverse_of_equations_that_contradict_each_other(n: int, deficiency: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    half = rng.normal(size=(n, max(n - deficiency, 1)))
+    A, b = half @ half.T, rng.normal(size=n)
+    x, V, work = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
+    solve_pseudo_inverse(np.tril(A), b, n, V, work, x)
+    expected = np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ b
+    np.testing.assert_allclose(x, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())

@@ -19,7 +19,7 @@ import numpy as np
 from bipedsim.compiled import box, entry, inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.course import Course, begin_substep, crossing, is_closed, next_stage, start, substep
-from bipedsim.contact.linear import solve_cholesky, solve_singular
+from bipedsim.contact.linear import solve_cholesky, solve_pseudo_inverse
 from bipedsim.contact.linearisation import Linearised, lacking, patterns, resolve, spread
 from bipedsim.contact.vertices import VertexModel, begin, friction, publish
 from bipedsim.params import param
@@ -83,7 +83,7 @@ def feedback_linearised(p: Projection, m: Linearised):
                 solves += 1
                 lacking(p, m, rows)
                 if not solve_cholesky(m.A, m.rhs, rows, m.L, m.y):
-                    solve_singular(m.A, m.rhs, rows, m.L, m.y, m.residual, m.correction)
+                    solve_pseudo_inverse(m.A, m.rhs, rows, m.L, m.work, m.y)
             if spread(p, m):
                 solves += resolve(p, m, rows)
             if stage == 0:

@@ -13,6 +13,9 @@ RANK_TOLERANCE = 1e-13
 # Shift of a singular matrix, beside its largest diagonal entry, and how often its solution is refined.
 SHIFT = 1e-9
 REFINEMENTS = 4
+# Most sweeps of Jacobi's method, of which it needs six or so; an eigenvalue this small beside the largest is rounding.
+SWEEPS = 30
+EIGENVALUE_TOLERANCE = 1e-10
 
 
 @kernel
@@ -84,6 +87,70 @@ def solve_cholesky(A, b, n, L, x) -> bool:
         for j in range(i):
             x[j] -= L[i, j] * y
     return True
+
+
+@kernel
+def solve_pseudo_inverse(A, b, n, V, work, x):
+    """Find the x of least norm among those that come nearest to the symmetric positive semi-definite A x = b.
+
+    By Jacobi's rotations: unlike :func:`solve_singular`, for equations that contradict each other too.
+
+    Args:
+        A, b: (>= n, >= n), (>= n,), untouched; only the lower triangle of A is read.
+        V, work: (>= n, >= n) work arrays.
+        x: (>= n,) out.
+    """
+    total = 0.0
+    for i in range(n):
+        x[i] = 0.0
+        for j in range(n):
+            V[i, j] = 1.0 if i == j else 0.0
+            work[i, j] = A[i, j] if j <= i else A[j, i]
+            total += work[i, j] * work[i, j]
+    for _ in range(SWEEPS):
+        off = 0.0
+        for i in range(n):
+            for j in range(i):
+                off += work[i, j] * work[i, j]
+        if off <= 1e-32 * total:
+            break
+        for i in range(n):
+            for j in range(i):
+                _rotate(work, V, n, i, j)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, work[i, i])
+    for k in range(n):
+        if not work[k, k] > EIGENVALUE_TOLERANCE * largest:
+            continue
+        along = 0.0
+        for i in range(n):
+            along += V[i, k] * b[i]
+        along /= work[k, k]
+        for i in range(n):
+            x[i] += V[i, k] * along
+
+
+@kernel
+def _rotate(A, V, n, p, q):
+    """Make A[p, q] zero by a rotation in the plane of ``p`` and ``q``, and take ``V`` along."""
+    if A[p, q] == 0.0:
+        return
+    theta = (A[q, q] - A[p, p]) / (2.0 * A[p, q])
+    t = (1.0 if theta >= 0.0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0))
+    c = 1.0 / np.sqrt(t * t + 1.0)
+    s = t * c
+    for k in range(n):
+        a = A[k, p]
+        A[k, p] = c * a - s * A[k, q]
+        A[k, q] = s * a + c * A[k, q]
+    for k in range(n):
+        a = A[p, k]
+        A[p, k] = c * a - s * A[q, k]
+        A[q, k] = s * a + c * A[q, k]
+        a = V[k, p]
+        V[k, p] = c * a - s * V[k, q]
+        V[k, q] = s * a + c * V[k, q]
 
 
 @kernel

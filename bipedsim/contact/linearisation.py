@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.course import Course
-from bipedsim.contact.linear import solve_cholesky, solve_singular
+from bipedsim.contact.linear import solve_cholesky, solve_pseudo_inverse
 from bipedsim.contact.vertices import VertexContacts, friction
 
 Array = NDArray[np.float64]
@@ -39,7 +39,7 @@ class Linearised(NamedTuple):
         members: (K,) how many active vertices a foot has.
         R: (6K, 6) rows: the wrench on its foot by one unit of each pattern of vertex forces.
         foot, upright: (6K,) foot of each pattern, whether it is one of normal forces.
-        A, L, rhs, rhs_normal, y, residual, correction: R G R^T and its solution.
+        A, L, work, rhs, rhs_normal, y: R G R^T and its solution.
         wanted: (K, N, 2) tangential forces before saturation [N].
         normals, A_normal, friction: (3K,) patterns of normal forces, (3K, 3K) their part of A, (K, 6) wrench of the
             friction that is left.
@@ -62,11 +62,10 @@ class Linearised(NamedTuple):
     upright: NDArray[np.bool_]
     A: Array
     L: Array
+    work: Array
     rhs: Array
     rhs_normal: Array
     y: Array
-    residual: Array
-    correction: Array
     wanted: Array
     normals: Integers
     A_normal: Array
@@ -93,8 +92,8 @@ class Linearised(NamedTuple):
             centre=np.zeros((feet, 3)), axes=np.zeros((feet, 3, 3)), inertia=np.zeros((feet, 3)),
             members=np.zeros(feet, dtype=np.int64),
             R=np.zeros((size, 6)), foot=np.zeros(size, dtype=np.int64), upright=np.zeros(size, dtype=np.bool_),
-            A=np.zeros((size, size)), L=np.zeros((size, size)), rhs=np.zeros(size), rhs_normal=np.zeros(size),
-            y=np.zeros(size), residual=np.zeros(size), correction=np.zeros(size),
+            A=np.zeros((size, size)), L=np.zeros((size, size)), work=np.zeros((size, size)),
+            rhs=np.zeros(size), rhs_normal=np.zeros(size), y=np.zeros(size),
             wanted=np.zeros((feet, widest, 2)), normals=np.zeros(size, dtype=np.int64),
             A_normal=np.zeros((size, size)), friction=np.zeros((feet, 6)), force_sum=np.zeros((feet, widest, 3)),
         )  # fmt: skip
@@ -325,7 +324,7 @@ def resolve(p: Projection, m: Linearised, rows: int) -> int:
                 total -= m.R[row, a] * part
             m.rhs_normal[i] = total
         if not solve_cholesky(m.A_normal, m.rhs_normal, count, m.L, m.y):
-            solve_singular(m.A_normal, m.rhs_normal, count, m.L, m.y, m.residual, m.correction)
+            solve_pseudo_inverse(m.A_normal, m.rhs_normal, count, m.L, m.work, m.y)
         largest = changed = 0.0
         row = 0
         for k in range(m.members.shape[0]):
