@@ -149,7 +149,7 @@ class Dynamics:
         projection: What the contact model sees; refilled by every step.
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
-        displacement: (nv,) h v+ of the last step.
+        displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
         ground_axes: (K, 3, 3) axes (t1, t2, n) of the ground under each foot in the last step, as columns.
 
     Raises:

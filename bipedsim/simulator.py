@@ -78,7 +78,8 @@ class Simulator:
     """Steps one robot on the ground under joint torques.
 
     One step is semi-implicit on the Lie group: v+ from the projected dynamics and the contact impulses, then q+ = q
-    integrated by h v+. Same inputs give the same bits.
+    integrated by h v+, or by the course of the velocity where contact forces act within the step. Same inputs give the
+    same bits.
 
     Args:
         robot: What is simulated.

@@ -2,7 +2,7 @@
 
 Every vertex is a point contact: it does not pull, does not go below the ground, and its friction is that of all forces
 in the circular cone which dissipates most. No sets, no pyramid, no stiffness; impulses of one step as in time stepping
-after Moreau. See :mod:`ncp_solver` for the problem, its residual and its solution.
+after Moreau. See ``cone_problem.py`` for the problem and its residual, ``cone_solver.py`` for its solution.
 """
 
 from __future__ import annotations
