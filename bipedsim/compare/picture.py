@@ -102,7 +102,8 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
     axes[0].axhline(weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g", zorder=5)
     if peak > CEILING * weight:
         axes[0].set_ylim(-0.05 * CEILING * weight, CEILING * weight)
-    axes[0].legend(ncols=len(rows) + 1, fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, ncols=len(rows) + 1, fontsize=8, loc="outside upper left")
     beyond = f", impacts up to {peak:.0f} N" if peak > CEILING * weight else ""
     titles = (
         f"vertical force [N]{beyond}",
