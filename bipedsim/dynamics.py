@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,10 +177,14 @@ class Dynamics:
         self.acceleration = self._tree.acceleration
         self.displacement = self._tree.step
         self.ground_axes = self._foothold.axes
-        self._projected = box(_Projected(self._tree, self._foothold, self.projection))
         self._contact: ContactModel | None = None
         self._fused: Any = None
         self._step: Any = None
+
+    @cached_property
+    def _projected(self) -> Any:
+        """For steps that are not fused: boxing takes seconds to compile."""
+        return box(_Projected(self._tree, self._foothold, self.projection))
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.

@@ -12,7 +12,8 @@ under the friction that is left; with ``resolves: 0`` the model is the one print
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -143,7 +144,11 @@ class FeedbackLinearised(VertexModel):
             epsilon=params.epsilon,
             resolves=params.resolves,
         )
-        self._step = box(_Step(projection, self.arrays))
+
+    @cached_property
+    def _step(self) -> Any:
+        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
+        return box(_Step(self._projection, self.arrays))
 
     def _solve(self) -> None:
         _solve(self._step)

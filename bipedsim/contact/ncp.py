@@ -8,6 +8,7 @@ after Moreau. See ``cone_problem.py`` for the problem and its residual, ``cone_s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -355,7 +356,11 @@ class Ncp(VertexModel):
             Friction.of_feet(feet, widest, params.restitution, params.gamma),
             ConeProblem.of_feet(feet, feet * widest, params.tolerance, params.iterations),
         )
-        self._step = box(_Step(projection, self.arrays))
+
+    @cached_property
+    def _step(self) -> Any:
+        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
+        return box(_Step(self._projection, self.arrays))
 
     @property
     def residual(self) -> float:

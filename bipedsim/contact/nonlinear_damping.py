@@ -12,6 +12,7 @@ not, and has no jump.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -273,7 +274,11 @@ class NonlinearDamping(VertexModel):
             force_sum=np.zeros((feet, widest, 3)),
             old=np.zeros((widest, 2)),
         )
-        self._step = box(_Step(projection, self.arrays))
+
+    @cached_property
+    def _step(self) -> Any:
+        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
+        return box(_Step(self._projection, self.arrays))
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         return super()._memory() | {"bend": self.arrays.bend}

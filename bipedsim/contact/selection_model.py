@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -74,7 +75,11 @@ class SelectionModel:
             candidates=candidates,
         )
         self._projection = projection
-        self._step = box(Step(projection, self.arrays))
+
+    @cached_property
+    def _step(self) -> Any:
+        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
+        return box(Step(self._projection, self.arrays))
 
     def reset(self) -> None:
         """Forget contacts, anchors and counters: every foot is in the air until it touches."""
