@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.robot import Robot, inverse_inertia
+from bipedsim.settle import standing_torque
 
 Array = NDArray[np.float64]
 
@@ -37,20 +37,3 @@ class Hold:
         robot = self._robot
         error = robot.posture - q[robot.idx_q]
         return np.asarray(self._static + self._kp * error - self._kd * v[robot.idx_v])
-
-
-def standing_torque(robot: Robot) -> Array:
-    """Return the joint torques (nu,) [N.m] that hold the nominal posture with the least contact wrenches."""
-    model = robot.model
-    data = model.createData()
-    gravity = pin.computeGeneralizedGravity(model, data, robot.q_nominal)
-    pin.computeJointJacobians(model, data, robot.q_nominal)
-    rows = []
-    for sole in robot.soles:
-        local = pin.getJointJacobian(model, data, sole.joint_id, pin.ReferenceFrame.LOCAL)
-        at_sole = sole.placement_joint_sole.inverse().action @ local
-        rotation = (data.oMi[sole.joint_id] * sole.placement_joint_sole).rotation
-        rows += [rotation @ at_sole[:3], rotation @ at_sole[3:]]
-    J = np.vstack(rows)
-    wrench = np.linalg.lstsq(J.T[:6], gravity[:6], rcond=None)[0]
-    return np.asarray((gravity - J.T @ wrench)[robot.idx_v])
