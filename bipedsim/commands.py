@@ -234,9 +234,9 @@ def _warmup(args: argparse.Namespace) -> int:
     from bipedsim.simulator import Simulator
 
     robot = load_robot("biped14")
-    for name in CONTACT_MODELS:
+    for i, name in enumerate(CONTACT_MODELS, start=1):
         Simulator(robot, contact=name).warm_up()
-        print(f"contact model {name}: kernels ready")
+        print(f"[{i}/{len(CONTACT_MODELS)}] contact model {name}: kernels ready", flush=True)
     return 0
 
 

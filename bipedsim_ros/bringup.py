@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from bipedsim.contact import CONTACT_MODELS
 from bipedsim.controllers import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import ground_names
 from bipedsim.params import from_mapping, param
 from bipedsim.scenarios import SCENARIOS, get_scenario
-from bipedsim_ros.sim_params import CLOCKS, STARTS, TIMEOUT_MODES
+from bipedsim_ros.sim_params import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
 
 NO_CONTROLLER = "none"
 
@@ -28,11 +29,12 @@ class Arguments:
     """Arguments of a bring-up. What is not given keeps the default of the node, or what ``params_file`` says."""
 
     robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml")
-    contact_model: str = param("one_step", "contact model")
+    contact_model: str = param("one_step", "what holds the feet on the ground", choices=tuple(CONTACT_MODELS))
     ground: str = param("flat", f"{', '.join(ground_names())} or path of a ground YAML")
     clock: str = param("real_time", "how time passes", choices=CLOCKS)
     rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
     physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
+    rate_check: str = param("refuse", "what to do about a rate that this machine cannot keep", choices=RATE_CHECKS)
     start: str = param("wait_for_command", "what the robot does before the first command", choices=STARTS)
     command_timeout: float = param(0.2, "time without a command after which timeout_mode acts", unit="s", low=0.0)
     timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES)
@@ -73,6 +75,7 @@ _SIM = (
     "clock",
     "rate",
     "physics_dt",
+    "rate_check",
     "start",
     "command_timeout",
     "timeout_mode",

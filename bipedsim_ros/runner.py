@@ -29,8 +29,10 @@ READY_TIMEOUT_S = 60.0
 LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
 _POLL_S = 0.1
-# Kernels may be compiled before the first tick; from then on the clock of the simulation must move.
+# Once the simulation has begun, its clock must move.
 _STALL_S = 60.0
+# Before, kernels may be compiled, on a slow machine beside others.
+_COMPILE_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -160,13 +162,14 @@ def _watch(
         if len(children) < len(bringup.nodes):
             return f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s"
         statistics = _read_statistics(statistics_file)
-        t = float(statistics.get("duration_s", 0.0))
+        t = float(statistics.get("duration_s", -1.0))
         if t != last_t:
             last_t, last_moved = t, time.monotonic()
-        output.progress(t)
-        if duration > 0.0 and time.monotonic() - last_moved > _STALL_S:
+        output.progress(max(t, 0.0))
+        patience = _STALL_S if statistics else _COMPILE_S
+        if duration > 0.0 and time.monotonic() - last_moved > patience:
             state = statistics.get("state", "not there yet")
-            return f"simulated time has stood at {max(last_t, 0.0):.3f} s for {_STALL_S:g} s (sim_node is {state})"
+            return f"simulated time has stood at {max(last_t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
         time.sleep(_POLL_S)
     return ""
 

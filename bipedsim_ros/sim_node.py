@@ -28,6 +28,7 @@ from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
 from bipedsim_ros.publishers import Publishers
 from bipedsim_ros.qos import COMMAND_QOS, STATE_QOS
+from bipedsim_ros.rate_check import judge, measure
 from bipedsim_ros.sim_loop import SimLoop
 from bipedsim_ros.sim_params import SimParams, parse_pushes
 from bipedsim_ros.sim_statistics import Statistics, write_json
@@ -51,8 +52,7 @@ class SimNode:
         parameters = Parameters(node, "parameters of sim_node")
         self._params = parameters.declare(SimParams, live=LIVE, listener=self._on_change)
         params = self._params
-        contact_class: Any = CONTACT_MODELS[params.contact_model]
-        contact = parameters.declare(contact_class.Params, prefix=f"{params.contact_model}.")
+        contact = self._contact_params(parameters)
         parameters.refuse_unknown()
         if abs(params.ft_sign) != 1.0:
             raise ConfigError(f"parameters of sim_node: ft_sign = {params.ft_sign} must be 1 or -1")
@@ -67,10 +67,13 @@ class SimNode:
             contact=params.contact_model,
             physics_dt=params.physics_dt,
             control_dt=1.0 / params.rate,
-            contact_params=dataclasses.asdict(contact),
+            contact_params=contact,
         )
-        node.get_logger().info("loading the contact kernels; after an installation they are compiled, up to a minute")
+        node.get_logger().info(
+            "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
+        )
         sim.warm_up()
+        self._check_rate(sim)
         self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
         self._commands = Commands(robot, params, self._warn_of_command)
         self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
@@ -111,6 +114,38 @@ class SimNode:
     def destroy_node(self) -> None:
         """Release the node."""
         self._node.destroy_node()
+
+    def _contact_params(self, parameters: Parameters) -> dict[str, Any]:
+        """Declare the parameters of the contact model and return them.
+
+        A file may hold those of several models: given ones are checked, whichever model runs.
+        """
+        used = self._params.contact_model
+        others = [name for name in CONTACT_MODELS if name != used and parameters.given(f"{name}.")]
+        for name in others:
+            parameters.declare(CONTACT_MODELS[name].Params, prefix=f"{name}.")
+        if others:
+            text = f"contact_model is {used}: what is given for {', '.join(others)} has no effect"
+            self._node.get_logger().info(text)
+        return dataclasses.asdict(parameters.declare(CONTACT_MODELS[used].Params, prefix=f"{used}."))
+
+    def _check_rate(self, sim: Simulator) -> None:
+        """Refuse a rate in real time that the step cannot keep, or warn of it, as the parameter has it."""
+        params = self._params
+        if params.clock != "real_time" or params.rate_check == "off":
+            return
+        cost = measure(sim)
+        if cost is None:
+            return
+        self._node.get_logger().info(f"a step takes {1e6 * cost.tick:.0f} us, {cost.tick * params.rate:.1%} of a tick")
+        try:
+            warning = judge(cost, params.contact_model, sim.robot.name, params.rate)
+        except ConfigError as error:
+            if params.rate_check == "refuse":
+                raise
+            warning = str(error)
+        if warning:
+            self._node.get_logger().warning(warning)
 
     def _report(self, in_background: bool = True) -> None:
         self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))

@@ -13,6 +13,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.params import param
 
 CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
+RATE_CHECKS = ("refuse", "warn", "off")
 STARTS = ("wait_for_command", "immediately")
 TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
 
@@ -32,6 +33,11 @@ class SimParams:
     )
     rate: float = param(1000.0, "published states per second of simulated time", unit="Hz", low=1.0, high=20000.0)
     physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
+    rate_check: str = param(
+        "refuse",
+        "real_time: measure the step at the start, and refuse a rate that this machine cannot keep, or warn only",
+        choices=RATE_CHECKS,
+    )
     start: str = param(
         "wait_for_command",
         "before the first command: wait_for_command holds the physics at t = 0; "

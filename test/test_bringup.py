@@ -16,6 +16,7 @@ import pytest
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.commands import make_parser
+from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
@@ -55,7 +56,7 @@ def test_the_recorder_is_polite_and_the_loop_urgent_if_asked(tmp_path: Path) -> 
 
 def test_every_argument_reaches_a_node() -> None:
     given = {"ground": "stairs", "clock": "lock_step", "rate": 500.0, "physics_dt": 0.002, "duration": 2.0}
-    given["timeout_mode"] = "zero"
+    given |= {"timeout_mode": "zero", "contact_model": "ncp", "rate_check": "warn"}
     sim, controller = plan(given).nodes
     assert sim.parameters == given
     assert controller.parameters == {"rate": 500.0}
@@ -89,6 +90,7 @@ def test_scenario_tells_the_controller_and_pushes() -> None:
     ("given", "said"),
     [
         ({"clock": "slow"}, "unknown clock 'slow'"),
+        ({"contact_model": "lpc"}, "did you mean 'lcp'"),
         ({"rte": 1.0}, "did you mean 'rate'"),
         ({"rate": -1.0}, "below its minimum"),
         ({"duration": -1.0}, "below its minimum"),
@@ -121,6 +123,16 @@ def test_every_argument_is_explained_and_an_option(name: str) -> None:
     args = make_parser().parse_args(["up", option, "1"])
     assert isinstance(args, argparse.Namespace)
     assert getattr(args, name) == "1"
+
+
+def test_the_help_lists_every_contact_model() -> None:
+    for name in CONTACT_MODELS:
+        assert name in argument_help("contact_model")
+
+
+@pytest.mark.parametrize("name", CONTACT_MODELS)
+def test_contact_parameters_go_to_the_model_that_was_chosen(name: str) -> None:
+    assert plan({"contact_model": name}, None, {"x": 1.0}).nodes[0].parameters[f"{name}.x"] == 1.0
 
 
 def test_the_demo_is_a_plan() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_support import new_environment
 
+from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import param
 from bipedsim_ros.controller_node import ControllerNodeParams
@@ -167,6 +169,9 @@ def test_live_changes_are_checked_and_told(make: Any) -> None:
 def test_the_configuration_file_holds_the_defaults(name: str, cls: type) -> None:
     text = (ROOT / "config" / "sim.yaml").read_text(encoding="utf-8")
     written = yaml.safe_load(text)[name]["ros__parameters"]
+    if cls is SimParams:
+        for model, kind in CONTACT_MODELS.items():
+            assert written.pop(model) == vars(kind.Params()), model
     for field, default in vars(cls()).items():
         if default == ():
             assert f"# {field}: []" in text
@@ -197,3 +202,18 @@ def test_unknown_names_list_the_choices(make: Any) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'speed'") as caught:
         parameters.refuse_unknown()
     assert "count" in caught.value.choices
+
+
+@pytest.mark.parametrize("name", CONTACT_MODELS)
+def test_wrong_parameters_of_a_contact_model_list_the_right_ones(make: Any, name: str) -> None:
+    kind = CONTACT_MODELS[name].Params
+    fields = {field.name: field.default for field in dataclasses.fields(kind)}
+    known = next(key for key, default in fields.items() if isinstance(default, float))
+    _, parameters = make(**{f"{name}__{known}x": 1.0})
+    parameters.declare(kind, prefix=f"{name}.")
+    with pytest.raises(UnknownNameError, match=f"did you mean '{name}.{known}'") as caught:
+        parameters.refuse_unknown()
+    assert set(caught.value.choices) == {f"{name}.{key}" for key in fields}
+    _, parameters = make(**{f"{name}__{known}": -1.0})
+    with pytest.raises(ConfigError, match=f"{known} = -1.0.* is below its minimum"):
+        parameters.declare(kind, prefix=f"{name}.")

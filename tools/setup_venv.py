@@ -148,7 +148,18 @@ class Progress:
             print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r", flush=True)
 
 
-def run(*arguments: str | Path, progress: Progress | None = None) -> None:
+class Echo:
+    """What a command says, line by line."""
+
+    def feed(self, line: str) -> None:
+        """Show one line of the command's output."""
+        print(f"  {line.rstrip()}", flush=True)
+
+    def close(self) -> None:
+        """Leave the lines where they are."""
+
+
+def run(*arguments: str | Path, progress: Progress | Echo | None = None) -> None:
     """Run a command, its output going to LOG; raise SetupError with the end of it, and a remedy where one is known."""
     command = [str(argument) for argument in arguments]
     lines = []
@@ -227,8 +238,8 @@ def bring_up_to_date(state: State, done: State) -> None:
     print("Installing bipedsim, editable", flush=True)
     run(*pip, "--no-build-isolation", "--no-deps", "--editable", ".")
     link_ros_files()
-    print("Compiling the contact kernels", flush=True)
-    run(VENV / "bin" / "bipedsim", "warmup")
+    print("Compiling the kernels of the contact models, for some minutes the first time", flush=True)
+    run(VENV / "bin" / "bipedsim", "warmup", progress=Echo())
     write_stamp(state)
 
 
