@@ -14,7 +14,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.robot import load_robot
 from bipedsim.settle import standing_torque
 from bipedsim.simulator import Simulator, whole_ratio
-from bipedsim_ros.rate_check import COMFORTABLE, USABLE, StepCost, judge, measure
+from bipedsim_ros.rate_check import COMFORTABLE, TOPICS, USABLE, StepCost, judge, measure
 from bipedsim_ros.sim_params import SimParams
 
 
@@ -39,7 +39,7 @@ def test_cost_is_robust_against_a_few_disturbed_steps() -> None:
     [(100, 200, False), (399, 900, False), (401, 402, True), (699, 700, True), (100, 1001, True)],
 )
 def test_what_is_good_and_what_gets_a_warning(tick_us: float, high_us: float, warns: bool) -> None:
-    assert (COMFORTABLE, USABLE) == (0.4, 0.7), "docs/ros_interface.md says so"
+    assert (COMFORTABLE, USABLE, TOPICS) == (0.4, 0.7, 1e-4), "docs/ros_interface.md says so"
     warning = judge(cost(tick_us, high_us), "lcp", "biped14", 1000.0)
     assert bool(warning) == warns
     if warns:
@@ -47,6 +47,11 @@ def test_what_is_good_and_what_gets_a_warning(tick_us: float, high_us: float, wa
         assert "'biped14'" in warning
         assert f"{tick_us} us" in warning
         assert "missed_commands" in warning
+
+
+def test_topics_that_leave_no_time_for_the_step_get_a_warning() -> None:
+    assert judge(cost(10), "lcp", "biped14", 9_000.0) == ""
+    assert "commands may come too late" in judge(cost(10), "lcp", "biped14", 10_000.0)
 
 
 def test_a_refusal_names_what_was_found_and_every_way_out() -> None:
@@ -97,6 +102,7 @@ def test_the_rate_that_is_named_can_be_typed_and_kept(tick_us: float, share: flo
         assert params.rate < rate
         assert whole_ratio(1.0 / params.rate, params.physics_dt) == 1
         assert found.of_tick(1) <= USABLE / params.rate
+        assert found.of_tick(1) + TOPICS <= 1.0 / params.rate
     for physics_dt in re.findall(r"physics_dt:=([\d.]+), which keeps", said):
         fewer = whole_ratio(1.0 / rate, float(physics_dt))
         assert fewer < substeps
