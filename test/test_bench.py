@@ -19,6 +19,7 @@ from bipedsim.bench.own import Replay
 from bipedsim.bench.report import plot, table
 from bipedsim.bench.run import Bench, BenchSettings, pieces
 from bipedsim.bench.urdf_export import urdf
+from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.robot import Robot, load_robot
 
@@ -192,7 +193,7 @@ def test_the_command_end_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    engines = ["one_step", "exact"]
+    engines = list(CONTACT_MODELS)
     if engine_version("mujoco"):
         engines.append("mujoco")
     options = ["--robots", "biped14", "--blocks", "2", "--steps", "20", "--creep-seconds", "0.1"]
