@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -228,15 +229,26 @@ def _add_warmup(commands: Any) -> None:
     warmup.set_defaults(function=_warmup)
 
 
-def _warmup(args: argparse.Namespace) -> int:
-    from bipedsim.contact import CONTACT_MODELS
+def _compile(name: str) -> str:
     from bipedsim.robot import load_robot
     from bipedsim.simulator import Simulator
 
-    robot = load_robot("biped14")
-    for i, name in enumerate(CONTACT_MODELS, start=1):
-        Simulator(robot, contact=name).warm_up()
-        print(f"[{i}/{len(CONTACT_MODELS)}] contact model {name}: kernels ready", flush=True)
+    Simulator(load_robot("biped14"), contact=name).warm_up()
+    return name
+
+
+def _warmup(args: argparse.Namespace) -> int:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    from bipedsim.contact import CONTACT_MODELS
+
+    # A process for each core: they share the cache, and what they share in code is soon compiled.
+    workers = min(len(os.sched_getaffinity(0)), len(CONTACT_MODELS))
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        jobs = [pool.submit(_compile, name) for name in CONTACT_MODELS]
+        for i, job in enumerate(as_completed(jobs), start=1):
+            print(f"[{i}/{len(jobs)}] contact model {job.result()}: kernels ready", flush=True)
     return 0
 
 
