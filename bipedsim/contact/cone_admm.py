@@ -15,9 +15,9 @@ from bipedsim.contact.cone_problem import (
     gather,
     multiply,
     multiply_blocks,
-    velocity_at,
 )
 from bipedsim.contact.linear import solve_dense
+from bipedsim.contact.vertices import velocity_at
 
 ADMM_BLOCK = 50
 """Iterations of ADMM between two tries of Newton."""

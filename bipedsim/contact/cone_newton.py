@@ -19,9 +19,9 @@ from bipedsim.contact.cone_problem import (
     measure,
     multiply,
     multiply_blocks,
-    velocity_at,
 )
 from bipedsim.contact.linear import solve_dense
+from bipedsim.contact.vertices import velocity_at
 
 EASE, LEAST_PROXIMAL = 0.2, 1e-11
 """A Newton step that does not help lowers the weight by this, to this: points whose heights do not quite fit together

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.compiled import kernel
+from bipedsim.contact.vertices import velocity_at
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -90,15 +91,6 @@ class ConeProblem(NamedTuple):
             H=np.zeros((n_feet, 6, 6)), A=np.zeros((size, size)), rhs=np.zeros(size),
             rows=np.zeros(size, dtype=np.int64), columns=np.zeros(size, dtype=np.int64),
         )  # fmt: skip
-
-
-@kernel
-def velocity_at(twist, k, r, out):
-    """Fill ``out`` (3,) with the velocity at ``r`` from the origin of foot ``k``, of the velocities (6K,) of all."""
-    a = 6 * k
-    out[0] = twist[a] + twist[a + 4] * r[2] - twist[a + 5] * r[1]
-    out[1] = twist[a + 1] + twist[a + 5] * r[0] - twist[a + 3] * r[2]
-    out[2] = twist[a + 2] + twist[a + 3] * r[1] - twist[a + 4] * r[0]
 
 
 @kernel

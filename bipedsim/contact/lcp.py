@@ -24,10 +24,9 @@ from bipedsim.contact.lcp_problem import (
     fill_matrix,
     normal_velocity,
     take_impulses,
-    velocity_at,
 )
 from bipedsim.contact.modes import target_height_velocity
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
 
 # What is asked of a step that has no solution: all, no restitution, no friction either, nothing.
 _ALL, _NO_RESTITUTION, _NO_FRICTION, _NOTHING = 0, 1, 2, 3

@@ -15,7 +15,7 @@ from bipedsim.compiled import kernel
 from bipedsim.complementarity.basis import LcpWork
 from bipedsim.complementarity.pyramid import pyramid
 from bipedsim.contact.base import Projection
-from bipedsim.contact.vertices import VertexContacts
+from bipedsim.contact.vertices import VertexContacts, velocity_at
 from bipedsim.params import param
 
 Array = NDArray[np.float64]
@@ -95,15 +95,6 @@ class LcpContacts(NamedTuple):
             wanted=np.zeros((most, 3)), column=np.zeros((6 * n_feet, 3)), w_next=np.zeros(6 * n_feet),
             work=LcpWork.of_size(most * kinds),
         )  # fmt: skip
-
-
-@kernel
-def velocity_at(twists, k, r, out):
-    """Fill ``out`` (3,) with the velocity of the point at ``r`` (3,) from the sole origin of foot ``k``."""
-    u = twists[6 * k : 6 * k + 6]
-    out[0] = u[0] + u[4] * r[2] - u[5] * r[1]
-    out[1] = u[1] + u[5] * r[0] - u[3] * r[2]
-    out[2] = u[2] + u[3] * r[1] - u[4] * r[0]
 
 
 @kernel

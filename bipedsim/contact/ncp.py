@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from bipedsim.compiled import box, entry, kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.cone_problem import ConeProblem, velocity_at
+from bipedsim.contact.cone_problem import ConeProblem
 from bipedsim.contact.cone_solver import solve_cones
 from bipedsim.contact.course import normal_compliance, tangential_compliance
 from bipedsim.contact.foothold import NEW_PLANE, UNCHANGED
 from bipedsim.contact.modes import target_height_velocity
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
 from bipedsim.params import param
 
 Array = NDArray[np.float64]

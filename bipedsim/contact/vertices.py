@@ -107,6 +107,15 @@ def friction(p: Projection, s: VertexContacts, k: int, i: int) -> float:
 
 
 @kernel
+def velocity_at(twists, k, r, out):
+    """Fill ``out`` (3,) with the velocity of the point at ``r`` (3,) from the sole origin of foot ``k``."""
+    u = twists[6 * k : 6 * k + 6]
+    out[0] = u[0] + u[4] * r[2] - u[5] * r[1]
+    out[1] = u[1] + u[5] * r[0] - u[3] * r[2]
+    out[2] = u[2] + u[3] * r[1] - u[4] * r[0]
+
+
+@kernel
 def mode_of(touching, n) -> int:
     """Return the contact mode of the vertices that touch; any that span the sole plane, or a diagonal, are its face."""
     count = 0
