@@ -36,7 +36,7 @@ def onto_cone(x: Array, mu: Array) -> Array:
     t = np.linalg.norm(x[..., :2], axis=-1)
     n = x[..., 2]
     on_rim = (mu * t + n) / (1.0 + mu * mu)
-    projected_n = np.where(t <= mu * n, n, np.where(mu * t <= -n, 0.0, on_rim))
+    projected_n = np.where(mu * t <= -n, 0.0, np.where(t <= mu * n, n, on_rim))
     scale = np.where(t <= mu * n, 1.0, mu * projected_n / np.where(t > 0.0, t, 1.0))
     projected: Array = np.concatenate([scale[..., None] * x[..., :2], projected_n[..., None]], axis=-1)
     return projected

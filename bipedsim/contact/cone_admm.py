@@ -68,10 +68,11 @@ def start_admm(G, q: ConeProblem, penalty):
 def onto_cone(f, mu):
     """Move ``f`` (3,) to the nearest point of the cone |f_t| <= mu f_n."""
     t = np.sqrt(f[0] * f[0] + f[1] * f[1])
-    if t <= mu * f[2]:
-        return
+    # Pulls first: without friction the cone is a line, and t <= mu f_n holds for a pull along it too.
     if mu * t <= -f[2]:
         f[:] = 0.0
+        return
+    if t <= mu * f[2]:
         return
     f[2] = (mu * t + f[2]) / (1.0 + mu * mu)
     share = mu * f[2] / t
