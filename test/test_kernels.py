@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bipedsim.contact.linear import solve_cholesky, solve_dense, solve_pseudo_inverse, solve_singular
+from bipedsim.contact.linear import (
+    solve_cholesky,
+    solve_dense,
+    solve_least_norm,
+    solve_pseudo_inverse,
+    solve_singular,
+)
 from bipedsim.dynamics import Dynamics
 from bipedsim.ground import Ground
 from bipedsim.sole import Sole
@@ -187,3 +193,20 @@ def test_pseudo_inverse_of_equations_that_contradict_each_other(n: int, deficien
     solve_pseudo_inverse(np.tril(A), b, n, V, work, x)
     expected = np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ b
     np.testing.assert_allclose(x, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+
+
+def test_two_points_of_one_body_are_dependent_however_they_lie() -> None:
+    """Their distance cannot change: six rows of rank five. The nearer they lie to an axis, the smaller the pivots
+    before the one that is zero, and the larger what rounding makes of it."""
+    rng = np.random.default_rng(0)
+    x, L, work = np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6))
+    for off_axis in 10.0 ** rng.uniform(-6.0, 0.0, 500):
+        along = np.array([off_axis, 1.0, off_axis * rng.uniform()])
+        points = [rng.normal(size=3)]
+        points.append(points[0] + along)
+        J = np.vstack([np.hstack([np.eye(3), -pin.skew(point)]) for point in points])
+        A = J @ np.diag([1.0, 1.0, 1.0, *rng.uniform(2.0, 9.0, 3)]) @ J.T
+        b = rng.normal(size=6)
+        solve_least_norm(np.tril(A), b, 6, L, work, x)
+        expected = np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ b
+        np.testing.assert_allclose(x, expected, atol=1e-5 * np.abs(expected).max())

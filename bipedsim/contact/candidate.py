@@ -12,7 +12,13 @@ import numpy as np
 from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.friction import torsion_radius, update_slip
-from bipedsim.contact.linear import solve_cholesky, solve_dense, solve_singular
+from bipedsim.contact.linear import (
+    is_doubtful,
+    solve_cholesky,
+    solve_dense,
+    solve_pseudo_inverse,
+    solve_singular,
+)
 from bipedsim.contact.modes import clamped_range, constraints
 from bipedsim.contact.selection import Selection
 
@@ -75,13 +81,15 @@ def multipliers(p: Projection, s: Selection, w):
         for k in range(s.rows.shape[0]):
             for r in range(6):
                 s.rhs[6 * k + r] = s.b[k, r] - w[6 * k + r]
-        if solve_cholesky(p.G, s.rhs, size, s.L, s.lam):
+        if solve_cholesky(p.G, s.rhs, size, s.L, s.lam) and not is_doubtful(p.G, size, s.L):
             return
     total = _assemble(p, s, w)
     if not symmetric:
         solve_dense(s.A, s.rhs, total, s.lam, s.pivot_rows, s.pivot_columns)
     elif not solve_cholesky(s.A, s.rhs, total, s.L, s.lam):
         solve_singular(s.A, s.rhs, total, s.L, s.lam, s.residual, s.correction)
+    elif is_doubtful(s.A, total, s.L):
+        solve_pseudo_inverse(s.A, s.rhs, total, s.L, s.work, s.lam)
 
 
 @inlined_kernel

@@ -16,6 +16,8 @@ REFINEMENTS = 4
 # Most sweeps of Jacobi's method, of which it needs six or so; an eigenvalue this small beside the largest is rounding.
 SWEEPS = 30
 EIGENVALUE_TOLERANCE = 1e-10
+# A pivot this small beside the diagonal entry of its row may be rounding that small ones before it have magnified.
+DOUBTFUL_PIVOT = 1e-5
 
 
 @kernel
@@ -87,6 +89,32 @@ def solve_cholesky(A, b, n, L, x) -> bool:
         for j in range(i):
             x[j] -= L[i, j] * y
     return True
+
+
+@kernel
+def is_doubtful(A, n, L) -> bool:
+    """Return whether A, which :func:`solve_cholesky` has factored as ``L``, may be singular all the same.
+
+    There is no pivoting: the rows of two points of one body depend on each other, and with the points side by side
+    there are small pivots that magnify what rounding leaves of the last one, far above ``RANK_TOLERANCE``. The answer
+    would press the points against each other with 10 000 times the weight.
+    """
+    doubtful = False
+    for i in range(n):
+        # L holds the inverse roots of the pivots.
+        doubtful = doubtful or L[i, i] * L[i, i] * A[i, i] * DOUBTFUL_PIVOT > 1.0
+    return doubtful
+
+
+@kernel
+def solve_least_norm(A, b, n, L, work, x):
+    """Do as :func:`solve_pseudo_inverse`, by Cholesky's method where there is no doubt of the rank.
+
+    Args:
+        A, b, x: As in :func:`solve_pseudo_inverse`. L, work: (>= n, >= n) work arrays.
+    """
+    if not solve_cholesky(A, b, n, L, x) or is_doubtful(A, n, L):
+        solve_pseudo_inverse(A, b, n, L, work, x)
 
 
 @kernel

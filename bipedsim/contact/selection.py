@@ -52,6 +52,7 @@ class Selection(NamedTuple):
         tested, choices, scores, cursor, open: (C, K), (C, K), (C, 6), (C,), (C,) of the search: candidates, the modes
             that their solutions call for, what they violate, which of their corrections comes next, whether one may
             be left.
+        GF ... work: (6K, 6K), (6K,) of the solve.
         origin, old_anchors, old_anchored: (N,), (N, 2), (N,) for a polygon that changes: the vertex that each one
             continues, and its anchor.
     """
@@ -102,6 +103,7 @@ class Selection(NamedTuple):
     lam: Array
     residual: Array
     correction: Array
+    work: Array
     pivot_rows: Integers
     pivot_columns: Integers
     trial_impulse: Array
@@ -165,6 +167,7 @@ class Selection(NamedTuple):
             T=np.zeros((k, 6, 6)), F=np.zeros((k, 6, 6)), b=np.zeros((k, 6)), r_vj=np.zeros((k, 3)),
             rows=integers(k), whole=flags(k),
             GF=np.zeros((size, size)), A=np.zeros((size, size)), L=np.zeros((size, size)), rhs=np.zeros(size),
+            work=np.zeros((size, size)),
             lam=np.zeros(size), residual=np.zeros(size), correction=np.zeros(size),
             pivot_rows=integers(size), pivot_columns=integers(size),
             trial_impulse=np.zeros((k, 6)), trial_impact=np.zeros((k, 6)), w_next=np.zeros(size),
