@@ -147,3 +147,38 @@ def test_epsilon_ends_false_impacts_of_a_standing_robot() -> None:
         changes[epsilon] = contact.state_changes
     assert changes[0.0] >= 2
     assert changes[5e-5] == 0
+
+
+@pytest.mark.parametrize("corner", [(0.7, 0.7), (-0.9, 0.6), (0.3, -0.95)])
+def test_a_body_rests_with_its_centre_near_a_corner(corner: tuple[float, float], tmp_path: Path) -> None:
+    """There forces of least norm would pull at the corner across; the others carry the body without it."""
+    vertices = np.array(rectangle(0.3, 0.2)) - np.array(corner) * [0.15, 0.1]
+    sim = Simulator(box_robot(tmp_path, vertices.tolist()), contact="feedback_linearised")
+    for _ in range(4000):
+        contact = sim.advance(NOTHING)
+    np.testing.assert_allclose(sim.v, 0.0, atol=1e-6)
+    np.testing.assert_allclose(contact.cop[0], 0.0, atol=1e-6)
+    assert contact.wrench[0, 2] == pytest.approx(2.0 * G, rel=1e-6)
+    assert 0.0 <= -sim.q[2] < 1e-4
+
+
+def test_neighbouring_vertices_of_a_disc_do_not_push_against_each_other(tmp_path: Path) -> None:
+    """Three of 64 span a triangle 1 mm wide: any turn about its long side could be had by pulling at the middle one."""
+    radius, mass = 0.3, 2.0
+    robot = box_robot(
+        tmp_path, regular_polygon(64, radius), mass=mass, height=0.15, inertia=(0.036, 0.045, 0.054), mu_s=0.5, mu_d=0.5
+    )
+    rim = np.column_stack([robot.soles[0].vertices, np.zeros(64)])
+    data = robot.model.createData()
+    rng = np.random.default_rng(0)
+    sim = Simulator(robot, contact="feedback_linearised")
+    for _ in range(12):
+        turn = pin.exp3(rng.uniform(-0.8, 0.8, 3))
+        height = 0.005 - (rim @ turn.T)[:, 2].min()
+        velocity = turn.T @ rng.uniform(-2.0, 2.0, 3)
+        sim.reset(pin.SE3ToXYZQUAT(pin.SE3(turn, np.array([0.0, 0.0, height]))), np.array([*velocity, 0.0, 0.0, 0.0]))
+        start = pin.computeMechanicalEnergy(robot.model, data, sim.q, sim.v)
+        for _ in range(300):
+            sim.advance(NOTHING)
+            energy = pin.computeMechanicalEnergy(robot.model, data, sim.q, sim.v)
+            assert energy < start + 0.03 * mass * G * radius

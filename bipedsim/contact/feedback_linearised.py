@@ -4,9 +4,10 @@ The contact model says how the vertices that touch should accelerate (eq. 17), a
 for (eq. 18), of least norm where there are several; saturation makes them forces that a ground can give (eq. 19, 20).
 So the parameters describe the motion of the vertices alone, whatever mass stands on them.
 
-While friction is saturated, the solution of eq. 18 balances a friction that is not there: a brick that slides fast
-hops, because its normal forces are those that the moment of m k_v v would need. Here normal forces are solved for again
-under the friction that is left; with ``resolves: 0`` the model is the one printed.
+Saturation leaves all other forces as they are, and they balance what is not there. While friction is saturated, a
+brick that slides fast hops, because its normal forces are those that the moment of m k_v v would need; where a vertex
+would be pulled, its neighbours push against that pull. Here normal forces are solved for again under the friction that
+is left, and all forces without the vertices that would be pulled; with ``resolves: 0`` the model is the one printed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import numpy as np
 from bipedsim.compiled import box, entry, inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.course import Course, begin_substep, crossing, is_closed, next_stage, start, substep
-from bipedsim.contact.linear import solve_cholesky, solve_pseudo_inverse
-from bipedsim.contact.linearisation import Linearised, lacking, patterns, resolve, spread
+from bipedsim.contact.linear import solve_least_norm
+from bipedsim.contact.linearisation import Linearised, lacking, let_go, patterns, resolve, spread
 from bipedsim.contact.vertices import VertexModel, begin, friction, publish
 from bipedsim.params import param
 
@@ -50,11 +51,30 @@ def _sticks(p: Projection, m: Linearised):
     f = m.course.force
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
-            if m.active[k, i]:
+            if m.closed[k, i]:
                 size = np.sqrt(f[k, i, 0] ** 2 + f[k, i, 1] ** 2)
                 # Saturation leaves the force on the cone, to rounding.
                 s.sticking[k, i] = size < friction(p, s, k, i) * f[k, i, 2] * (1.0 - 1e-12)
-            s.touching[k, i] = m.active[k, i]
+            s.touching[k, i] = m.closed[k, i]
+
+
+@kernel
+def _forces(p: Projection, m: Linearised) -> int:
+    """Fill the vertex forces of the stage; return how many problems that took."""
+    for k in range(m.active.shape[0]):
+        for i in range(m.active.shape[1]):
+            m.active[k, i] = m.closed[k, i]
+    solves = 0
+    while True:
+        rows = patterns(p, m)
+        if rows > 0:
+            solves += 1
+            lacking(p, m, rows)
+            solve_least_norm(m.A, m.rhs, rows, m.L, m.work, m.y)
+        if spread(p, m):
+            solves += resolve(p, m, rows)
+        if m.resolves == 0 or not let_go(m):
+            return solves
 
 
 @kernel
@@ -74,19 +94,12 @@ def feedback_linearised(p: Projection, m: Linearised):
         begin_substep(c)
         for k in range(m.members.shape[0]):
             for i in range(m.active.shape[1]):
-                m.active[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
+                m.closed[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
                 for a in range(3):
                     m.force_sum[k, i, a] = 0.0
-        rows = patterns(p, m)
         for stage in range(4):
             weight = 2.0 if stage == 1 or stage == 2 else 1.0
-            if rows > 0:
-                solves += 1
-                lacking(p, m, rows)
-                if not solve_cholesky(m.A, m.rhs, rows, m.L, m.y):
-                    solve_pseudo_inverse(m.A, m.rhs, rows, m.L, m.work, m.y)
-            if spread(p, m):
-                solves += resolve(p, m, rows)
+            solves += _forces(p, m)
             if stage == 0:
                 _sticks(p, m)
                 dt = crossing(p, c, dt)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
 from bipedsim.contact.course import Course
-from bipedsim.contact.linear import solve_cholesky, solve_pseudo_inverse
+from bipedsim.contact.linear import solve_least_norm
 from bipedsim.contact.vertices import VertexContacts, friction
 
 Array = NDArray[np.float64]
@@ -32,7 +32,8 @@ class Linearised(NamedTuple):
 
     Attributes:
         contacts, course: Vertices, and feet within the step.
-        active: (K, N) whether a vertex is in contact in this substep.
+        closed: (K, N) whether a vertex is in contact in this substep.
+        active: (K, N) whether it takes part at this stage: those in contact, without those that would be pulled.
         centre: (K, 3) mean of the active vertices from the sole origin, ground axes [m].
         axes: (K, 3, 3) rows: principal axes, ground axes.
         inertia: (K, 3) sum of squared distances from them [m^2], 0 for an axis that no vertex turns about.
@@ -40,7 +41,7 @@ class Linearised(NamedTuple):
         R: (6K, 6) rows: the wrench on its foot by one unit of each pattern of vertex forces.
         foot, upright: (6K,) foot of each pattern, whether it is one of normal forces.
         A, L, work, rhs, rhs_normal, y: R G R^T and its solution.
-        wanted: (K, N, 2) tangential forces before saturation [N].
+        wanted, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
         normals, A_normal, friction: (3K,) patterns of normal forces, (3K, 3K) their part of A, (K, 6) wrench of the
             friction that is left.
         force_sum: (K, N, 3) vertex forces weighted over the stages.
@@ -52,6 +53,7 @@ class Linearised(NamedTuple):
     resolves: int
     contacts: VertexContacts
     course: Course
+    closed: NDArray[np.bool_]
     active: NDArray[np.bool_]
     centre: Array
     axes: Array
@@ -67,6 +69,7 @@ class Linearised(NamedTuple):
     rhs_normal: Array
     y: Array
     wanted: Array
+    normal: Array
     normals: Integers
     A_normal: Array
     friction: Array
@@ -88,13 +91,14 @@ class Linearised(NamedTuple):
         size = 6 * feet
         return cls(
             k_p=k_p, k_v=k_v, epsilon=epsilon, resolves=resolves, contacts=contacts, course=course,
-            active=np.zeros((feet, widest), dtype=np.bool_),
+            closed=np.zeros((feet, widest), dtype=np.bool_), active=np.zeros((feet, widest), dtype=np.bool_),
             centre=np.zeros((feet, 3)), axes=np.zeros((feet, 3, 3)), inertia=np.zeros((feet, 3)),
             members=np.zeros(feet, dtype=np.int64),
             R=np.zeros((size, 6)), foot=np.zeros(size, dtype=np.int64), upright=np.zeros(size, dtype=np.bool_),
             A=np.zeros((size, size)), L=np.zeros((size, size)), work=np.zeros((size, size)),
             rhs=np.zeros(size), rhs_normal=np.zeros(size), y=np.zeros(size),
-            wanted=np.zeros((feet, widest, 2)), normals=np.zeros(size, dtype=np.int64),
+            wanted=np.zeros((feet, widest, 2)), normal=np.zeros((feet, widest)),
+            normals=np.zeros(size, dtype=np.int64),
             A_normal=np.zeros((size, size)), friction=np.zeros((feet, 6)), force_sum=np.zeros((feet, widest, 3)),
         )  # fmt: skip
 
@@ -281,6 +285,7 @@ def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bo
     f = m.course.force[k, i]
     x = m.wanted[k, i, 0]
     y = m.wanted[k, i, 1]
+    m.normal[k, i] = normal
     f[2] = max(normal, 0.0)
     limit = f[2] * friction(p, m.contacts, k, i)
     size = np.sqrt(x * x + y * y)
@@ -288,6 +293,22 @@ def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bo
     f[0] = share * x
     f[1] = share * y
     return share < 1.0
+
+
+@kernel
+def let_go(m: Linearised) -> bool:
+    """Take the vertices that would be pulled out of the active ones; return whether there were any.
+
+    What balances a pull that cannot be had must go with it: of three neighbours on a polygon of many vertices, the
+    outer two would push with thousands of times the weight against the one between them.
+    """
+    found = False
+    for k in range(m.active.shape[0]):
+        for i in range(m.active.shape[1]):
+            if m.active[k, i] and m.normal[k, i] < 0.0:
+                m.active[k, i] = False
+                found = True
+    return found
 
 
 @kernel
@@ -323,8 +344,7 @@ def resolve(p: Projection, m: Linearised, rows: int) -> int:
                         part += p.G[6 * m.foot[row] + a, 6 * k + b] * m.friction[k, b]
                 total -= m.R[row, a] * part
             m.rhs_normal[i] = total
-        if not solve_cholesky(m.A_normal, m.rhs_normal, count, m.L, m.y):
-            solve_pseudo_inverse(m.A_normal, m.rhs_normal, count, m.L, m.work, m.y)
+        solve_least_norm(m.A_normal, m.rhs_normal, count, m.L, m.work, m.y)
         largest = changed = 0.0
         row = 0
         for k in range(m.members.shape[0]):
