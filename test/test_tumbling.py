@@ -108,27 +108,3 @@ def test_soles_that_share_a_corner_do_not_press_against_each_other(model: str) -
     )
     for sim in tumbles(robot, model, drops=30, duration=0.4):
         assert abs(sim.v).max() < 20.0
-
-
-@pytest.mark.parametrize("model", SELECTION_MODELS)
-def test_the_order_of_feet_does_not_matter(model: str) -> None:
-    """Feet of a rigid chair depend on each other; what rounding leaves of that must not press them apart."""
-    chair = special_robot("chair")
-    turned = replace(
-        chair,
-        soles=chair.soles[::-1],
-        ankle_joint_ids=chair.ankle_joint_ids[::-1],
-        placement_joint_ankle=chair.placement_joint_ankle[::-1],
-    )
-    sim, twin = (Simulator(robot, contact=model) for robot in (chair, turned))
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        q = pin.integrate(chair.model, chair.q_nominal, rng.uniform(-0.1, 0.1, 6))
-        q[2] += 0.1
-        v = rng.uniform(-1.0, 1.0, 6)
-        sim.reset(q, v)
-        twin.reset(q, v)
-        for _ in range(300):
-            force = sim.advance(NOTHING).impulse
-            np.testing.assert_allclose(twin.advance(NOTHING).impulse[::-1], force, atol=1e-5 * max(force.max(), H))
-        np.testing.assert_allclose(twin.v, sim.v, atol=1e-6)
