@@ -15,6 +15,9 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
+REPEAT = 0.5
+"""Time [s] after which an interrupt that nobody answered is raised again."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -26,16 +29,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     def interrupt(_signal: int, _frame: object) -> None:
         nonlocal interrupted
         interrupted = True
-        raise KeyboardInterrupt
+        # Callbacks of compiled code swallow exceptions: it is raised again until it gets through.
+        signal.setitimer(signal.ITIMER_REAL, REPEAT)
+        if not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            raise KeyboardInterrupt
 
     try:
         import signal
 
-        before = signal.signal(signal.SIGINT, interrupt)
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGALRM)}
         try:
             return _answer(argv)
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
     except BrokenPipeError:
         sys.stderr.close()
         return 0

@@ -177,6 +177,37 @@ def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -
         assert process.stderr.read() == "bipedsim: interrupted\n"
 
 
+def test_ctrl_c_that_a_callback_swallows_is_answered_all_the_same() -> None:
+    """Exceptions in callbacks of C code are printed and forgotten, as while kernels are loaded."""
+    code = """
+import ctypes, sys, time
+import bipedsim.commands
+from bipedsim import cli
+
+def busy(args):
+    callback = ctypes.CFUNCTYPE(None)(lambda: (print("up", flush=True), time.sleep(30)))
+    callback()
+    while True:
+        time.sleep(0.01)
+
+class Parser:
+    def parse_args(self, argv):
+        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
+
+bipedsim.commands.make_parser = Parser
+sys.exit(cli.main())
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read().endswith("bipedsim: interrupted\n")
+
+
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--robot", "talos", "--scenario", "toe_fall", "--duration", "4.5"]) == 0
     assert "talos fell at t = 3." in capsys.readouterr().out
