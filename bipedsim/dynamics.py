@@ -16,6 +16,7 @@ from bipedsim.contact.exact import Exact, exact
 from bipedsim.contact.feedback_linearised import FeedbackLinearised, feedback_linearised
 from bipedsim.contact.foothold import Foothold
 from bipedsim.contact.kernels import Tree
+from bipedsim.contact.lcp import Lcp, lcp
 from bipedsim.contact.ncp import Ncp, ncp
 from bipedsim.contact.nonlinear_damping import NonlinearDamping, nonlinear_damping
 from bipedsim.contact.one_step import OneStep, one_step
@@ -62,6 +63,10 @@ def _advance(step, v, impulse):
 @entry
 def _advance_within(step, v, impulse, late):
     return kernels.advance_within(step.arrays.tree, impulse, late, v)
+
+
+# The steps below differ in one call each. Written out: numba cannot cache a function that is made around another, and
+# would compile it in every process.
 
 
 @entry
@@ -126,6 +131,18 @@ def _ncp(step, v, tau_joint):
     return kernels.advance(t, m.contacts.impulse, v)
 
 
+@entry
+def _lcp(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    lcp(p, m)
+    return kernels.advance(t, m.contacts.impulse, v)
+
+
 # Models whose solve is compiled into the step; all others go through ContactModel.solve.
 _FUSED: dict[type, Any] = {
     OneStep: _one_step,
@@ -133,6 +150,7 @@ _FUSED: dict[type, Any] = {
     FeedbackLinearised: _feedback_linearised,
     NonlinearDamping: _nonlinear_damping,
     Ncp: _ncp,
+    Lcp: _lcp,
 }
 
 

@@ -55,7 +55,7 @@ class DivergenceError(BipedSimError):
         super().__init__(
             f"simulation diverged at t = {t:.6f} s: {reason}; the state before this step is kept "
             f"(largest |v| = {abs(v[fastest]):.4g} at index {fastest}). Usual causes: an explicit PD with "
-            "kd*h/I_eff > 1, commands without limits, or physics_dt too large"
+            "kd*h/I_eff > 1, commands without limits, physics_dt too large, or a contact too stiff for its substeps"
         )
 
 

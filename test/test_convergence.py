@@ -35,8 +35,6 @@ def squat(robot: Robot, model: str, h: float) -> tuple[np.ndarray, float]:
     assert not contact.sliding.any()
     model_, data = robot.model, robot.model.createData()
     energy = pin.computeMechanicalEnergy(model_, data, sim.q, sim.v)
-    # Reflected inertia of the drives moves too, which computeMechanicalEnergy leaves out.
-    energy += 0.5 * float(model_.armature @ sim.v**2)
     com = pin.centerOfMass(model_, data, sim.q)
     return np.concatenate([com, sim.q[robot.idx_q]]), float(energy)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
+from bipedsim.contact.vertices import VertexContacts, add_at
 
 Array = NDArray[np.float64]
 
@@ -42,7 +43,8 @@ class Course(NamedTuple):
         wrench_sum, early: (K, 6) the same weighted over the stages, and over the first three of them.
         impulse: (K, 6) since the beginning of the step. late: (K, 6) impulse times the share of the step then left.
         height, velocity, arm: Of the vertices at the stage: (K, N) [m], (K, N, 3) [m/s], (K, N, 3) off the sole origin.
-        force: (K, N, 3) on the vertices at the stage, ground axes [N].
+        force, force_sum: (K, N, 3) on the vertices at the stage, ground axes [N], and weighted over the stages.
+        impulses: (K, N, 3) of the vertices since the beginning of the step [N.s]; cleared by whoever owns them.
     """
 
     h: float
@@ -62,10 +64,13 @@ class Course(NamedTuple):
     velocity: Array
     arm: Array
     force: Array
+    force_sum: Array
+    impulses: Array
 
     @classmethod
-    def of_feet(cls, n_feet: int, widest: int, h: float) -> Course:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most."""
+    def of_feet(cls, contacts: VertexContacts) -> Course:
+        """Return the arrays for the feet of ``contacts``, whose impulses are summed up."""
+        n_feet, widest = contacts.heights.shape
 
         def flat() -> Array:
             return np.zeros(6 * n_feet)
@@ -77,9 +82,10 @@ class Course(NamedTuple):
             return np.zeros((n_feet, widest, 3))
 
         return cls(
-            h=h, drive=flat(), shift=flat(), twist=flat(), shift0=flat(), twist0=flat(), shift_sum=flat(),
+            h=contacts.h, drive=flat(), shift=flat(), twist=flat(), shift0=flat(), twist0=flat(), shift_sum=flat(),
             twist_sum=flat(), wrench=wrench(), wrench_sum=wrench(), early=wrench(), impulse=wrench(), late=wrench(),
             height=np.zeros((n_feet, widest)), velocity=vertices(), arm=vertices(), force=vertices(),
+            force_sum=vertices(), impulses=contacts.impulses,
         )  # fmt: skip
 
 
@@ -164,6 +170,9 @@ def begin_substep(c: Course):
         for r in range(6):
             c.wrench_sum[k, r] = 0.0
             c.early[k, r] = 0.0
+        for i in range(c.force_sum.shape[1]):
+            for a in range(3):
+                c.force_sum[k, i, a] = 0.0
 
 
 @inlined_kernel
@@ -174,14 +183,7 @@ def _sum_up(p, c):
         for r in range(6):
             wrench[r] = 0.0
         for i in range(p.n_vertices[k]):
-            f = c.force[k, i]
-            x = p.offsets[k, i]
-            wrench[0] += f[0]
-            wrench[1] += f[1]
-            wrench[2] += f[2]
-            wrench[3] += x[1] * f[2] - x[2] * f[1]
-            wrench[4] += x[2] * f[0] - x[0] * f[2]
-            wrench[5] += x[0] * f[1] - x[1] * f[0]
+            add_at(c.force[k, i], p.offsets[k, i], wrench)
 
 
 @inlined_kernel
@@ -239,6 +241,9 @@ def next_stage(p: Projection, c: Course, stage: int, dt: float):
             c.wrench_sum[k, r] += weight * c.wrench[k, r]
             if stage < 3:
                 c.early[k, r] += c.wrench[k, r]
+        for i in range(p.n_vertices[k]):
+            for a in range(3):
+                c.force_sum[k, i, a] += weight * c.force[k, i, a]
     ahead = 0.5 * dt if stage < 2 else dt
     for r in range(6 * feet):
         a = _acceleration(p, c, r)
@@ -255,6 +260,9 @@ def next_stage(p: Projection, c: Course, stage: int, dt: float):
             for r in range(6):
                 c.late[k, r] += dt / c.h * (c.impulse[k, r] + dt / 6.0 * c.early[k, r])
                 c.impulse[k, r] += dt / 6.0 * c.wrench_sum[k, r]
+            for i in range(p.n_vertices[k]):
+                for a in range(3):
+                    c.impulses[k, i, a] += dt / 6.0 * c.force_sum[k, i, a]
     place(p, c)
 
 

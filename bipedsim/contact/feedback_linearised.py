@@ -86,6 +86,7 @@ def feedback_linearised(p: Projection, m: Linearised):
     start(p, c)
     h = s.h
     longest = h / max(np.ceil(h * max(m.k_v, np.sqrt(m.k_p)) / RESOLUTION), 1.0)
+    m.agreed[0] = True
     solves = 0
     t = 0.0
     while t < h:
@@ -95,28 +96,17 @@ def feedback_linearised(p: Projection, m: Linearised):
         for k in range(m.members.shape[0]):
             for i in range(m.active.shape[1]):
                 m.closed[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
-                for a in range(3):
-                    m.force_sum[k, i, a] = 0.0
         for stage in range(4):
-            weight = 2.0 if stage == 1 or stage == 2 else 1.0
             solves += _forces(p, m)
             if stage == 0:
                 _sticks(p, m)
                 dt = crossing(p, c, dt)
-            for k in range(m.members.shape[0]):
-                for i in range(p.n_vertices[k]):
-                    for a in range(3):
-                        m.force_sum[k, i, a] += weight * c.force[k, i, a]
             next_stage(p, c, stage, dt)
-        for k in range(m.members.shape[0]):
-            for i in range(p.n_vertices[k]):
-                for a in range(3):
-                    s.impulses[k, i, a] += dt / 6.0 * m.force_sum[k, i, a]
         t = h if dt == rest else t + dt
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
             s.touching[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
-    publish(p, s, solves, False)
+    publish(p, s, solves, not m.agreed[0])
 
 
 class _Step(NamedTuple):
@@ -146,8 +136,7 @@ class FeedbackLinearised(VertexModel):
     def __init__(self, projection: Projection, params: FeedbackLinearisedParams, physics_dt: float) -> None:
         super().__init__(projection, physics_dt)
         self.params = params
-        feet, widest = projection.vertices.shape[:2]
-        course = Course.of_feet(feet, widest, physics_dt)
+        course = Course.of_feet(self.contacts)
         self.late = course.late
         self.arrays = Linearised.of_feet(
             self.contacts,

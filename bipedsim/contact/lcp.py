@@ -6,6 +6,7 @@ Source: Stewart and Trinkle 1996; Anitescu and Potra 1997; with restitution as i
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from bipedsim.compiled import box, entry, kernel
 from bipedsim.complementarity.basis import respond
 from bipedsim.complementarity.lemke import SOLVED, solve
+from bipedsim.contact.anchors import carry_anchors, way_back
 from bipedsim.contact.base import Projection
-from bipedsim.contact.foothold import NEW_PLANE, UNCHANGED
+from bipedsim.contact.foothold import UNCHANGED
 from bipedsim.contact.lcp_problem import (
     LcpContacts,
     LcpParams,
@@ -35,41 +37,20 @@ _NEAR = 1e-9
 _HELD = 1e-11
 
 
-class Step(NamedTuple):
-    """What one solve reads and writes."""
+class Vertices(NamedTuple):
+    """Everything that the model writes."""
 
-    projection: Projection
     contacts: VertexContacts
     lcp: LcpContacts
 
 
 @kernel
-def _anchor(p: Projection, s: VertexContacts, m: LcpContacts):
-    """Anchor each vertex that came to rest in the last step where it is; on another plane there are no anchors yet.
-
-    A ball rolls: the point where it touches is another one in each step, and has no anchor.
-    """
+def _carry(p: Projection, s: VertexContacts, m: LcpContacts):
+    """Continue anchors on polygons that changed; a basis of the old one says nothing of the new one."""
     for k in range(s.mode.shape[0]):
-        widest = m.anchored.shape[1]
         if p.changed[k] != UNCHANGED:
-            for i in range(widest):
-                m.old_anchored[i] = m.anchored[k, i]
-                for a in range(2):
-                    m.old_anchors[i, a] = m.anchors[k, i, a]
-                for c in range(m.basis.shape[2]):
-                    m.basis[k, i, c] = False
-            for i in range(widest):
-                j = s.origin[k, i] if i < p.n_vertices[k] and p.changed[k] != NEW_PLANE else -1
-                m.anchored[k, i] = j >= 0 and m.old_anchored[j]
-                if j >= 0:
-                    for a in range(2):
-                        m.anchors[k, i, a] = m.old_anchors[j, a]
-        for i in range(widest):
-            held = i < p.n_vertices[k] and s.sticking[k, i] and p.radius[k] == 0.0
-            if held and not m.anchored[k, i]:
-                for a in range(2):
-                    m.anchors[k, i, a] = p.position[k, a] + p.offsets[k, i, a]
-            m.anchored[k, i] = held
+            carry_anchors(k, p, s, m.anchors)
+            m.basis[k, :, :] = False
 
 
 @kernel
@@ -103,46 +84,18 @@ def _break_loose(p: Projection, s: VertexContacts, m: LcpContacts, count) -> boo
 
 @kernel
 def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
-    """List the contacts that take part with friction and wanted velocities; return how many there are.
-
-    The wanted tangential velocities of a foot are one rigid motion, that which takes its anchored vertices back by
-    least squares: what vertices of one foot cannot do at once would strain it up to the limits of friction.
-    """
+    """List the contacts that take part with friction and wanted velocities; return how many there are."""
     count = 0
     for k in range(s.mode.shape[0]):
-        anchored = 0
-        x = y = ex = ey = 0.0
-        for i in range(p.n_vertices[k]):
-            if m.anchored[k, i]:
-                anchored += 1
-                x += p.offsets[k, i, 0]
-                y += p.offsets[k, i, 1]
-                ex += p.position[k, 0] + p.offsets[k, i, 0] - m.anchors[k, i, 0]
-                ey += p.position[k, 1] + p.offsets[k, i, 1] - m.anchors[k, i, 1]
-        share = 1.0 / max(anchored, 1)
-        x *= share
-        y *= share
-        ex *= share
-        ey *= share
-        turn = 0.0
-        inertia = 0.0
-        for i in range(p.n_vertices[k]):
-            if m.anchored[k, i]:
-                rx = p.offsets[k, i, 0] - x
-                ry = p.offsets[k, i, 1] - y
-                turn += rx * (p.position[k, 1] + p.offsets[k, i, 1] - m.anchors[k, i, 1] - ey)
-                turn -= ry * (p.position[k, 0] + p.offsets[k, i, 0] - m.anchors[k, i, 0] - ex)
-                inertia += rx * rx + ry * ry
-        rate = -m.gamma / s.h
-        turn *= rate / inertia if anchored > 1 else 0.0
+        vx, vy, turn = way_back(k, p, s, m.anchors, m.gamma / s.h)
         for i in range(p.n_vertices[k]):
             if not m.active[k, i]:
                 continue
             m.foot[count] = k
             m.vertex[count] = i
             m.mu[count] = p.mu_dynamic[k] if m.slides[k, i] else p.mu_static[k]
-            m.wanted[count, 0] = rate * ex - turn * (p.offsets[k, i, 1] - y)
-            m.wanted[count, 1] = rate * ey + turn * (p.offsets[k, i, 0] - x)
+            m.wanted[count, 0] = vx - turn * p.offsets[k, i, 1]
+            m.wanted[count, 1] = vy + turn * p.offsets[k, i, 0]
             height = s.heights[k, i]
             wanted = target_height_velocity(height, s.h, m.gamma)
             if level == _ALL and m.restitution > 0.0:
@@ -198,11 +151,13 @@ def _attempt(p: Projection, s: VertexContacts, m: LcpContacts, count, level) -> 
 
 
 @kernel
-def lcp_step(p: Projection, s: VertexContacts, m: LcpContacts):
+def lcp(p: Projection, model: Vertices):
     """Take one step: solve for the vertices near the ground, and again where the answer drives others below it, or
     makes some slide that static friction was tried on."""
+    s = model.contacts
+    m = model.lcp
     begin(p, s)
-    _anchor(p, s, m)
+    _carry(p, s, m)
     for k in range(s.mode.shape[0]):
         for i in range(m.active.shape[1]):
             m.active[k, i] = False
@@ -236,9 +191,14 @@ def lcp_step(p: Projection, s: VertexContacts, m: LcpContacts):
     publish(p, s, solves, level > _ALL)
 
 
+class _Step(NamedTuple):
+    projection: Projection
+    model: Vertices
+
+
 @entry
-def _step(step):
-    lcp_step(step.arrays.projection, step.arrays.contacts, step.arrays.lcp)
+def _solve(step):
+    lcp(step.arrays.projection, step.arrays.model)
 
 
 class Lcp(VertexModel):
@@ -250,7 +210,7 @@ class Lcp(VertexModel):
         physics_dt: Step h [s].
 
     Attributes:
-        lcp: Parameters, state and work arrays, for whoever fuses the solve with the dynamics.
+        arrays: For whoever fuses the solve with the dynamics into one compiled step.
     """
 
     Params = LcpParams
@@ -259,23 +219,27 @@ class Lcp(VertexModel):
         super().__init__(projection, physics_dt)
         self.params = params
         feet, widest = projection.vertices.shape[:2]
-        self.lcp = LcpContacts.of_feet(feet, widest, params)
-        self._step = box(Step(projection, self.contacts, self.lcp))
+        self.arrays = Vertices(self.contacts, LcpContacts.of_feet(feet, widest, params))
+
+    @cached_property
+    def _step(self) -> Any:
+        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
+        return box(_Step(self._projection, self.arrays))
 
     @property
     def residual(self) -> float:
         """Scaled residual of the last step's problem; 0 in the air."""
-        return float(self.lcp.work.residual[0])
+        return float(self.arrays.lcp.work.residual[0])
 
     @property
     def pivots(self) -> int:
         """Pivots that the last problem of the last step took; 0 where the basis of the step before held."""
-        return int(self.lcp.work.pivots[0])
+        return int(self.arrays.lcp.work.pivots[0])
 
     def _solve(self) -> None:
-        _step(self._step)
+        _solve(self._step)
 
     def _memory(self) -> dict[str, NDArray[Any]]:
-        m = self.lcp
-        own = {"basis": m.basis, "anchors": m.anchors, "anchored": m.anchored, "landed": m.landed}
+        m = self.arrays.lcp
+        own = {"basis": m.basis, "anchors": m.anchors.place, "anchored": m.anchors.held, "landed": m.landed}
         return super()._memory() | own | {"residual": m.work.residual, "pivots": m.work.pivots}

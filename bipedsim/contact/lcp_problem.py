@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bipedsim.compiled import kernel
 from bipedsim.complementarity.basis import LcpWork
 from bipedsim.complementarity.pyramid import pyramid
+from bipedsim.contact.anchors import Anchors
 from bipedsim.contact.base import Projection
 from bipedsim.contact.vertices import VertexContacts, velocity_at
 from bipedsim.params import param
@@ -45,9 +46,8 @@ class LcpContacts(NamedTuple):
         threshold, gamma, restitution, rest_speed: See :class:`LcpParams`.
         corners: (k, 2) of the pyramid.
         basis: (K, N, k + 2) which of (normal impulse, k of friction, slip speed) were basic in the last answer.
-        anchors, anchored: (K, N, 2) where a sticking vertex belongs [m], (K, N) whether it has an anchor.
+        anchors: Where sticking vertices belong.
         landed: (1,) whether a vertex touched down in the last step.
-        old_anchors, old_anchored: (N, 2), (N,) work.
         active, slides: (K, N) which vertices take part, and which of them meet dynamic friction.
         foot, vertex: (K N,) foot and vertex of each contact.
         mu: (K N,) its friction. wanted: (K N, 3) velocity that it is held to [m/s].
@@ -62,11 +62,8 @@ class LcpContacts(NamedTuple):
     rest_speed: float
     corners: Array
     basis: Flags
-    anchors: Array
-    anchored: Flags
+    anchors: Anchors
     landed: Flags
-    old_anchors: Array
-    old_anchored: Flags
     active: Flags
     slides: Flags
     foot: Integers
@@ -88,8 +85,7 @@ class LcpContacts(NamedTuple):
         return cls(
             threshold=params.threshold, gamma=params.gamma, restitution=params.restitution,
             rest_speed=params.rest_speed, corners=pyramid(params.sides),
-            basis=flags(n_feet, widest, kinds), anchors=np.zeros((n_feet, widest, 2)), anchored=flags(n_feet, widest),
-            landed=flags(1), old_anchors=np.zeros((widest, 2)), old_anchored=flags(widest),
+            basis=flags(n_feet, widest, kinds), anchors=Anchors.of_feet(n_feet, widest), landed=flags(1),
             active=flags(n_feet, widest), slides=flags(n_feet, widest),
             foot=np.zeros(most, dtype=np.int64), vertex=np.zeros(most, dtype=np.int64), mu=np.zeros(most),
             wanted=np.zeros((most, 3)), column=np.zeros((6 * n_feet, 3)), w_next=np.zeros(6 * n_feet),

@@ -44,7 +44,7 @@ class Linearised(NamedTuple):
         wanted, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
         normals, A_normal, friction: (3K,) patterns of normal forces, (3K, 3K) their part of A, (K, 6) wrench of the
             friction that is left.
-        force_sum: (K, N, 3) vertex forces weighted over the stages.
+        agreed: (1,) whether normal forces and friction agreed in every stage of the step.
     """
 
     k_p: float
@@ -73,7 +73,7 @@ class Linearised(NamedTuple):
     normals: Integers
     A_normal: Array
     friction: Array
-    force_sum: Array
+    agreed: NDArray[np.bool_]
 
     @classmethod
     def of_feet(
@@ -99,7 +99,7 @@ class Linearised(NamedTuple):
             rhs=np.zeros(size), rhs_normal=np.zeros(size), y=np.zeros(size),
             wanted=np.zeros((feet, widest, 2)), normal=np.zeros((feet, widest)),
             normals=np.zeros(size, dtype=np.int64),
-            A_normal=np.zeros((size, size)), friction=np.zeros((feet, 6)), force_sum=np.zeros((feet, widest, 3)),
+            A_normal=np.zeros((size, size)), friction=np.zeros((feet, 6)), agreed=np.zeros(1, dtype=np.bool_),
         )  # fmt: skip
 
 
@@ -370,4 +370,5 @@ def resolve(p: Projection, m: Linearised, rows: int) -> int:
                 changed = max(changed, abs(f[k, i, 2] - before))
         if changed <= AGREED * largest:
             return attempt + 1
+    m.agreed[0] = m.resolves == 0
     return m.resolves

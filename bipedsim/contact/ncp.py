@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.compiled import box, entry, kernel
+from bipedsim.contact.anchors import Anchors, carry_anchors, way_back
 from bipedsim.contact.base import Projection
 from bipedsim.contact.cone_problem import ConeProblem
 from bipedsim.contact.cone_solver import solve_cones
 from bipedsim.contact.course import normal_compliance, tangential_compliance
-from bipedsim.contact.foothold import NEW_PLANE, UNCHANGED
+from bipedsim.contact.foothold import UNCHANGED
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
 from bipedsim.params import param
@@ -51,23 +52,20 @@ class Friction(NamedTuple):
     Attributes:
         restitution, gamma: See :class:`NcpParams`.
         warm: (K, N, 3) impulses of the last step, ground axes [N.s].
-        anchors, anchored: (K, N, 2) where a sticking vertex belongs [m], (K, N) whether it has an anchor.
+        anchors: Where sticking vertices belong.
         landed: (1,) whether a vertex touched down in the last step.
         targets: (K, N, 3) velocities wanted of the vertices [m/s].
-        old_warm, old_anchors, old_anchored: (N, 3), (N, 2), (N,) work, for a polygon that changes.
+        old_warm: (N, 3) work, for a polygon that changes.
         figures: (2,) residual of the last step, and the iterations that it took.
     """
 
     restitution: float
     gamma: float
     warm: Array
-    anchors: Array
-    anchored: Flags
+    anchors: Anchors
     landed: Flags
     targets: Array
     old_warm: Array
-    old_anchors: Array
-    old_anchored: Flags
     figures: Array
 
     @classmethod
@@ -78,80 +76,24 @@ class Friction(NamedTuple):
             restitution=restitution,
             gamma=gamma,
             warm=np.zeros((k, n, 3)),
-            anchors=np.zeros((k, n, 2)),
-            anchored=np.zeros((k, n), dtype=np.bool_),
+            anchors=Anchors.of_feet(k, n),
             landed=np.zeros(1, dtype=np.bool_),
             targets=np.zeros((k, n, 3)),
             old_warm=np.zeros((n, 3)),
-            old_anchors=np.zeros((n, 2)),
-            old_anchored=np.zeros(n, dtype=np.bool_),
             figures=np.zeros(2),
         )
 
 
 @kernel
 def _carry(k, p: Projection, s: VertexContacts, t: Friction):
-    """Continue impulses and anchors of foot ``k`` on another polygon; on another plane it has no anchors yet."""
-    for i in range(t.old_anchored.shape[0]):
-        t.old_anchored[i] = t.anchored[k, i] and p.changed[k] != NEW_PLANE
-        for a in range(2):
-            t.old_anchors[i, a] = t.anchors[k, i, a]
+    """Continue the impulses of foot ``k`` on another polygon."""
+    for i in range(t.old_warm.shape[0]):
         for a in range(3):
             t.old_warm[i, a] = t.warm[k, i, a]
-    for i in range(t.old_anchored.shape[0]):
+    for i in range(t.old_warm.shape[0]):
         j = s.origin[k, i] if i < p.n_vertices[k] else -1
-        t.anchored[k, i] = j >= 0 and t.old_anchored[j]
-        for a in range(2):
-            t.anchors[k, i, a] = t.old_anchors[j, a] if j >= 0 else 0.0
         for a in range(3):
             t.warm[k, i, a] = t.old_warm[j, a] if j >= 0 else 0.0
-
-
-@kernel
-def _correction(k, p: Projection, s: VertexContacts, t: Friction):
-    """Anchor the vertices of foot ``k`` that stick; return the velocities (x, y, turn) that take the foot back to them.
-
-    A rigid motion of the whole sole, fitted to the drifts: vertices that want each their own would set friction of one
-    against that of the next. A ball rolls, and has no anchor.
-    """
-    count = 0
-    x = 0.0
-    y = 0.0
-    ex = 0.0
-    ey = 0.0
-    for i in range(p.n_vertices[k]):
-        if p.radius[k] > 0.0 or not (s.touching[k, i] and s.sticking[k, i]):
-            t.anchored[k, i] = False
-            continue
-        rx = p.offsets[k, i, 0]
-        ry = p.offsets[k, i, 1]
-        if not t.anchored[k, i]:
-            t.anchored[k, i] = True
-            t.anchors[k, i, 0] = p.position[k, 0] + rx
-            t.anchors[k, i, 1] = p.position[k, 1] + ry
-        count += 1
-        x += rx
-        y += ry
-        ex += p.position[k, 0] + rx - t.anchors[k, i, 0]
-        ey += p.position[k, 1] + ry - t.anchors[k, i, 1]
-    if count == 0:
-        return 0.0, 0.0, 0.0
-    x /= count
-    y /= count
-    ex /= count
-    ey /= count
-    turn = 0.0
-    squares = 0.0
-    for i in range(p.n_vertices[k]):
-        if t.anchored[k, i]:
-            rx = p.offsets[k, i, 0]
-            ry = p.offsets[k, i, 1]
-            turn += (rx - x) * (p.position[k, 1] + ry - t.anchors[k, i, 1] - ey)
-            turn -= (ry - y) * (p.position[k, 0] + rx - t.anchors[k, i, 0] - ex)
-            squares += (rx - x) ** 2 + (ry - y) ** 2
-    rate = -t.gamma / s.h
-    wz = rate * turn / squares if squares > 0.0 else 0.0
-    return rate * ex + wz * y, rate * ey - wz * x, wz
 
 
 @kernel
@@ -166,7 +108,8 @@ def _fill_problem(p: Projection, s: VertexContacts, t: Friction, q: ConeProblem)
     for k in range(s.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
             _carry(k, p, s, t)
-        vx, vy, wz = _correction(k, p, s, t)
+            carry_anchors(k, p, s, t.anchors)
+        vx, vy, wz = way_back(k, p, s, t.anchors, t.gamma / h)
         for i in range(p.n_vertices[k]):
             r = p.offsets[k, i]
             target = t.targets[k, i]
@@ -373,8 +316,9 @@ class Ncp(VertexModel):
         return int(self.arrays.friction.figures[1])
 
     def _memory(self) -> dict[str, NDArray[Any]]:
-        names = ("warm", "anchors", "anchored", "landed", "figures")
-        return super()._memory() | {name: getattr(self.arrays.friction, name) for name in names}
+        t = self.arrays.friction
+        own = {"warm": t.warm, "anchors": t.anchors.place, "anchored": t.anchors.held, "landed": t.landed}
+        return super()._memory() | own | {"figures": t.figures}
 
     def _solve(self) -> None:
         _solve(self._step)

@@ -58,7 +58,6 @@ class Bristles(NamedTuple):
         bend: (K, N, 2) deflection of the bristles [m]: state.
         stage, rate_sum: (K, N, 2) the same at a stage, and their weighted rates.
         rate: (K, N, 2) [m/s].
-        force_sum: (K, N, 3) vertex forces weighted over the stages.
         old: (N, 2) work.
     """
 
@@ -76,7 +75,6 @@ class Bristles(NamedTuple):
     stage: Array
     rate: Array
     rate_sum: Array
-    force_sum: Array
     old: Array
 
 
@@ -186,8 +184,6 @@ def nonlinear_damping(p: Projection, m: Bristles):
                 for a in range(2):
                     m.stage[k, i, a] = m.bend[k, i, a]
                     m.rate_sum[k, i, a] = 0.0
-                for a in range(3):
-                    m.force_sum[k, i, a] = 0.0
         for stage in range(4):
             weight = 2.0 if stage == 1 or stage == 2 else 1.0
             ahead = 0.5 * dt if stage < 2 else dt
@@ -197,15 +193,11 @@ def nonlinear_damping(p: Projection, m: Bristles):
                     for a in range(2):
                         m.rate_sum[k, i, a] += weight * m.rate[k, i, a]
                         m.stage[k, i, a] = m.bend[k, i, a] + ahead * m.rate[k, i, a]
-                    for a in range(3):
-                        m.force_sum[k, i, a] += weight * c.force[k, i, a]
             next_stage(p, c, stage, dt)
         for k in range(feet):
             for i in range(p.n_vertices[k]):
                 for a in range(2):
                     m.bend[k, i, a] += dt / 6.0 * m.rate_sum[k, i, a]
-                for a in range(3):
-                    s.impulses[k, i, a] += dt / 6.0 * m.force_sum[k, i, a]
         _settle(p, m)
         t = h if dt == rest else t + dt
     publish(p, s, 1, wanted > count)
@@ -254,7 +246,7 @@ class NonlinearDamping(VertexModel):
         super().__init__(projection, physics_dt)
         self.params = params
         feet, widest = projection.vertices.shape[:2]
-        course = Course.of_feet(feet, widest, physics_dt)
+        course = Course.of_feet(self.contacts)
         self.late = course.late
         self.arrays = Bristles(
             stiffness=params.stiffness,
@@ -271,7 +263,6 @@ class NonlinearDamping(VertexModel):
             stage=np.zeros((feet, widest, 2)),
             rate=np.zeros((feet, widest, 2)),
             rate_sum=np.zeros((feet, widest, 2)),
-            force_sum=np.zeros((feet, widest, 3)),
             old=np.zeros((widest, 2)),
         )
 

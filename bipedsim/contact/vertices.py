@@ -169,8 +169,8 @@ def publish(p: Projection, s: VertexContacts, solves: int, unresolved: bool):
                 continue
             if s.touching[k, i] and i < 63:
                 bits |= 1 << i
-            _add_at(f, p.offsets[k, i], s.impulse[k])
-            _add_at(s.impacts[k, i], p.offsets[k, i], s.impact[k])
+            add_at(f, p.offsets[k, i], s.impulse[k])
+            add_at(s.impacts[k, i], p.offsets[k, i], s.impact[k])
             s.cop[k, 0] += f[2] * p.vertices[k, i, 0]
             s.cop[k, 1] += f[2] * p.vertices[k, i, 1]
             if f[2] > 0.0:
@@ -207,7 +207,7 @@ def publish(p: Projection, s: VertexContacts, solves: int, unresolved: bool):
 
 
 @inlined_kernel
-def _add_at(f, r, wrench):
+def add_at(f, r, wrench):
     """Add the force or impulse ``f`` (3,) at ``r`` (3,) from the sole origin to ``wrench`` (6,)."""
     wrench[0] += f[0]
     wrench[1] += f[1]
