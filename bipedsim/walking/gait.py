@@ -1,0 +1,276 @@
+"""Which foot stands, which one swings and where it lands, and the DCM plan over the steps that follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.params import param
+from bipedsim.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
+from bipedsim.walking.swing import FORWARD
+
+Array = NDArray[np.float64]
+
+_SMALLEST_COMMAND = 1e-3
+"""Velocities [m/s], [rad/s] below this mean standing."""
+_HORIZON = 4
+"""Steps that are planned ahead: what the fifth would change has decayed to a tenth of a millimetre."""
+_MOST_SHIFT = 0.04
+"""Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one."""
+
+
+@dataclass(frozen=True)
+class GaitParams:
+    """Shape and timing of the steps."""
+
+    single_support: float = param(0.6, "time on one foot", unit="s", low=0.1, high=10.0)
+    double_support: float = param(0.1, "time in which the weight passes from foot to foot", unit="s", low=0.01, high=10.0)
+    start_hold: float = param(0.5, "time between the command to walk and the first shift", unit="s", low=0.01, high=10.0)
+    start_shift: float = param(0.3, "time of the first shift of the weight", unit="s", low=0.01, high=10.0)
+    stop_shift: float = param(0.6, "time of the last shift, to between the feet", unit="s", low=0.01, high=10.0)
+    step_height: float = param(0.05, "rise of the swing foot", unit="m", low=0.0, high=0.5)
+    step_width: float = param(0.0, "between the centres of the feet; 0: as the robot stands", unit="m", low=0.0, high=1.0)
+    swing_inertia: float = param(
+        0.005, "kappa: shift of the ZMP per acceleration of the swing foot", unit="s^2", low=0.0, high=0.1
+    )
+    zmp_forward: float = param(0.0, "planned ZMP ahead of the centre of the sole", unit="m", low=-0.2, high=0.2)
+    zmp_inward: float = param(0.0, "planned ZMP inwards of the centre of the sole", unit="m", low=-0.1, high=0.1)
+    max_forward: float = param(0.8, "largest velocity ahead, and back half of it", unit="m/s", low=0.0, high=3.0)
+    max_sideways: float = param(0.2, "largest velocity to the side", unit="m/s", low=0.0, high=2.0)
+    max_turn: float = param(0.6, "largest rate of turning", unit="rad/s", low=0.0, high=3.0)
+    acceleration: float = param(0.4, "largest change of the velocity per time", unit="m/s^2", low=0.01, high=10.0)
+
+
+@dataclass
+class Heading:
+    """A place on the ground with a direction: x, y [m] and yaw [rad]."""
+
+    x: float
+    y: float
+    yaw: float
+
+    def moved(self, ahead: float, left: float, turn: float) -> Heading:
+        """Return where one is after moving so far ahead, to the left [m] and then turning [rad]."""
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        return Heading(self.x + c * ahead - s * left, self.y + s * ahead + c * left, self.yaw + turn)
+
+    @property
+    def point(self) -> Array:
+        """(2,) [m]."""
+        return np.array([self.x, self.y])
+
+
+def yaw_of(R: Array) -> float:
+    """Return the direction [rad] of the x axis of R (3, 3) over the ground."""
+    return math.atan2(R[1, 0], R[0, 0])
+
+
+def level_with(normal: Array, yaw: float) -> Array:
+    """Return the rotation (3, 3) whose z axis is ``normal`` and whose x axis heads to ``yaw`` [rad]."""
+    ahead = np.array([math.cos(yaw), math.sin(yaw), 0.0])
+    x = ahead - (ahead @ normal) * normal
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(normal, x), normal])
+
+
+class Gait:
+    """Turns a velocity command into steps.
+
+    The centre of the feet follows the command, step by step; feet land half a step width to its left and right. The
+    foot on the side to which the robot moves or turns goes first and twice as far, the other one closes up, so that
+    they never meet. Every step is fixed when its foot leaves the ground, with the newest command.
+
+    Args:
+        params: See :class:`GaitParams`.
+        width: Between the centres of the feet [m].
+        omega: sqrt(g / z) of the pendulum [1/s].
+        left: Index of the left foot of the two.
+
+    Attributes:
+        plan: ZMP and DCM.
+        phase: ``stand``, ``double`` or ``single``.
+        swing: Index of the foot in the air, or of the next one; -1 for none.
+        begin, end: Of the phase [s]. lifted: When the last step began [s].
+        start_p, start_R, land_p, land_R, turn: Of the swing foot: from where to where, and the rotation vector between
+            them in the axes of the world.
+        steps: Steps begun since :meth:`reset`.
+        normal: (3,) normal of the ground, as the feet have found it.
+    """
+
+    def __init__(self, params: GaitParams, width: float, omega: float, left: int) -> None:
+        self._params = params
+        self._width = width
+        self._omega = omega
+        self._left = left
+        self.plan = DcmPlan.empty(4 * _HORIZON + 8)
+        self._feet = (np.zeros(2), np.zeros(2))
+        self._begin = np.zeros(2)
+        self.reset(0.0, np.zeros(2), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), 1.0)
+
+    def reset(self, t: float, com: Array, p: Array, R: Array, ramp: float) -> None:
+        """Stand on both feet, and lead the CoM from ``com`` (2,) to between them.
+
+        Args:
+            t: Time [s].
+            com: (2,) over the ground [m].
+            p, R: (2, 3), (2, 3, 3) of the feet.
+            ramp: Time that it takes [s].
+        """
+        self.steps = 0
+        self.lifted = t
+        self.swing = -1
+        self.phase = "stand"
+        self.begin, self.end = t, t + ramp
+        self.velocity = np.zeros(3)
+        self._stopping = False
+        self.start_p, self.land_p, self.turn = np.zeros(3), np.zeros(3), np.zeros(3)
+        self.start_R, self.land_R = np.eye(3), np.eye(3)
+        normal = R[0, :, 2] + R[1, :, 2]
+        self.normal = normal / np.linalg.norm(normal)
+        self._square_up(p, R)
+        self._restart_plan(t)
+        add_line(self.plan, ramp, com, self._middle(p, R))
+        self._finish_plan(self._middle(p, R))
+
+    def _square_up(self, p: Array, R: Array) -> None:
+        middle = 0.5 * (p[0] + p[1])
+        ahead = R[0, :, 0] + R[1, :, 0]
+        self.centre = Heading(middle[0], middle[1], math.atan2(ahead[1], ahead[0]))
+
+    def _side(self, foot: int) -> float:
+        return 1.0 if foot == self._left else -1.0
+
+    def _zmp(self, foot: int, point: Array, yaw: float) -> Array:
+        """Return the planned ZMP (2,) under a foot whose centre is at ``point``."""
+        c, s = math.cos(yaw), math.sin(yaw)
+        ahead, left = self._params.zmp_forward, -self._side(foot) * self._params.zmp_inward
+        return np.array([point[0] + c * ahead - s * left, point[1] + s * ahead + c * left])
+
+    def _middle(self, p: Array, R: Array) -> Array:
+        at = [self._zmp(k, p[k], yaw_of(R[k])) for k in (0, 1)]
+        return 0.5 * (at[0] + at[1])
+
+    def _restart_plan(self, t: float) -> None:
+        self.plan.count[0] = 0
+        self.plan.knots[0] = t
+
+    def _finish_plan(self, end: Array) -> None:
+        solve_backwards(self.plan, self._omega, end, self._begin)
+
+    def _limited(self, command: Array) -> Array:
+        p = self._params
+        ahead = min(max(command[0], -0.5 * p.max_forward), p.max_forward)
+        side = min(max(command[1], -p.max_sideways), p.max_sideways)
+        turn = min(max(command[2], -p.max_turn), p.max_turn)
+        return np.array([ahead, side, turn])
+
+    def _next_velocity(self, velocity: Array, wanted: Array) -> Array:
+        most = self._params.acceleration * (self._params.single_support + self._params.double_support)
+        change = wanted - velocity
+        size = float(np.hypot(change[0], change[1]))
+        if size > most:
+            change[:2] *= most / size
+        return np.asarray(velocity + change)
+
+    def _advance(self, centre: Heading, foot: int, velocity: Array) -> Heading:
+        """Return the centre of the feet after a step of ``foot``."""
+        time = self._params.single_support + self._params.double_support
+        side = self._side(foot)
+        left = 2.0 * velocity[1] * time if side * velocity[1] > 0.0 else 0.0
+        turn = 2.0 * velocity[2] * time if side * velocity[2] > 0.0 else 0.0
+        return centre.moved(velocity[0] * time, left, turn)
+
+    def _landing(self, centre: Heading, foot: int) -> Heading:
+        return centre.moved(0.0, 0.5 * self._width * self._side(foot), 0.0)
+
+    def start(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
+        """Leave standing for ``command`` (3,), with the DCM at ``xi`` (2,) [m]."""
+        params = self._params
+        wanted = self._limited(command)
+        lead = wanted[1] if abs(wanted[1]) > _SMALLEST_COMMAND else wanted[2]
+        self.swing = self._left if lead > 0.0 else 1 - self._left
+        self.phase = "double"
+        self.begin, self.end = t, t + params.start_hold + params.start_shift
+        self._square_up(p, R)
+        self.velocity[:] = 0.0
+        stance = 1 - self.swing
+        middle, under = self._middle(p, R), self._zmp(stance, p[stance], yaw_of(R[stance]))
+        self._restart_plan(t)
+        add_line(self.plan, params.start_hold, middle, middle)
+        add_line(self.plan, params.start_shift, middle, under)
+        self._add_steps(self.swing, p, R, wanted, False)
+        begin_at(self.plan, self._omega, 1, self._begin, xi, _MOST_SHIFT)
+
+    def lift_off(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
+        """Begin the step of ``swing``, with the DCM at ``xi`` (2,) [m]; fix where it lands."""
+        params = self._params
+        wanted = self._limited(command)
+        foot, stance = self.swing, 1 - self.swing
+        self.phase = "single"
+        self.begin, self.end = t, t + params.single_support
+        self.lifted = t
+        self.steps += 1
+        self._stopping = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > 0.3
+        self._restart_plan(t)
+        self._add_steps(foot, p, R, wanted, self._stopping)
+        begin_at(self.plan, self._omega, 3, self._begin, xi, _MOST_SHIFT)
+        self.start_p[:], self.start_R[:] = p[foot], R[foot]
+        landing = self._first
+        self.land_p[:2] = landing.point
+        way = self.land_p[:2] - p[stance, :2]
+        self.land_p[2] = p[stance, 2] - (self.normal[:2] @ way) / self.normal[2]
+        self.land_R[:] = level_with(self.normal, landing.yaw)
+        self.turn[:] = self.start_R @ pin.log3(self.start_R.T @ self.land_R)
+
+    def touch_down(self, t: float, R: Array) -> None:
+        """End the step: pass the weight on, or come to rest."""
+        params = self._params
+        self.begin = t
+        self.phase = "double"
+        normal = self.normal + 0.5 * (R[self.swing, :, 2] - self.normal)
+        self.normal = normal / np.linalg.norm(normal)
+        if self._stopping:
+            self.end = t + params.stop_shift
+            self.phase = "stand"
+            self.swing = -1
+        else:
+            self.end = t + params.double_support
+            self.swing = 1 - self.swing
+
+    def _add_steps(self, foot: int, p: Array, R: Array, wanted: Array, stopping: bool) -> None:
+        """Add the step of ``foot`` and those after it to the plan, and advance centre and velocity by the first."""
+        params = self._params
+        stance = 1 - foot
+        points = [p[0, :2], p[1, :2]]
+        yaws = [yaw_of(R[0]), yaw_of(R[1])]
+        centre, velocity = self.centre, self.velocity
+        moving = self.phase == "single"
+        before, during = FORWARD[0] * params.single_support, (FORWARD[1] - FORWARD[0]) * params.single_support
+        after = params.single_support - before - during
+        under = self._zmp(stance, points[stance], yaws[stance])
+        for i in range(_HORIZON):
+            velocity = self._next_velocity(velocity, wanted)
+            if stopping:
+                velocity = np.zeros(3)
+            centre = self._advance(centre, foot, velocity)
+            landing = self._landing(centre, foot)
+            if i == 0 and moving:
+                self._first, self.centre, self.velocity = landing, centre, velocity
+            way = landing.point - points[foot]
+            points[foot], yaws[foot] = landing.point, landing.yaw
+            add_line(self.plan, before, under, under)
+            add_swing(self.plan, during, under, way, params.swing_inertia)
+            add_line(self.plan, after, under, under)
+            following = self._zmp(foot, landing.point, landing.yaw)
+            if stopping:
+                add_line(self.plan, params.stop_shift, under, 0.5 * (under + following))
+                self._finish_plan(0.5 * (under + following))
+                return
+            add_line(self.plan, params.double_support, under, following)
+            under = following
+            foot = 1 - foot
+        self._finish_plan(under)

@@ -1,0 +1,355 @@
+"""Joint accelerations that serve the tasks of feet, CoM, base and posture, by weighted least squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from bipedsim.live import live_motions, live_poses
+from bipedsim.params import param
+from bipedsim.robot import Robot
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+STANCE, SWING = 1, 2
+"""What a foot does: rest on the ground where it is, or follow its target."""
+
+
+@dataclass(frozen=True)
+class TaskParams:
+    """Weights and gains of the tasks."""
+
+    stance_weight: float = param(1e6, "of the acceleration of a foot on the ground", low=0.0)
+    stance_damping: float = param(20.0, "velocity gain of a foot on the ground", unit="1/s", low=0.0)
+    swing_weight: float = param(1e4, "of the acceleration of the swing foot", low=0.0)
+    swing_stiffness: float = param(900.0, "position gain of the swing foot", unit="1/s^2", low=0.0)
+    swing_damping: float = param(60.0, "velocity gain of the swing foot", unit="1/s", low=0.0)
+    com_weight: float = param(1e4, "of the acceleration of the centre of mass", low=0.0)
+    base_weight: float = param(1e3, "of the angular acceleration of the base", low=0.0)
+    base_stiffness: float = param(200.0, "attitude gain of the base", unit="1/s^2", low=0.0)
+    base_damping: float = param(28.0, "angular velocity gain of the base", unit="1/s", low=0.0)
+    posture_weight: float = param(5.0, "of joint accelerations towards the standing posture", low=0.0)
+    posture_stiffness: float = param(100.0, "position gain of the posture", unit="1/s^2", low=0.0)
+    posture_damping: float = param(20.0, "velocity gain of the posture", unit="1/s", low=0.0)
+    regularisation: float = param(1e-4, "weight of all accelerations", low=1e-9)
+
+
+class Body(NamedTuple):
+    """What pinocchio refills at every tick, live, and what of the robot never changes; K feet.
+
+    Attributes:
+        poses: (joints, 12) rotation column after column, then translation [m].
+        twists, accelerations: (joints, 6) linear first, in the frame of the joint; gravity is in the accelerations.
+        J: (6, nv) of all joints at the origin of the world.
+        M: (nv, nv) joint-space inertia. nle: (nv,) nonlinear effects.
+        com, v_com: (3,) centre of mass in the world [m], [m/s].
+        joint: (K,) that carries each foot. R_sole, p_sole: Frame at the centre of the sole in that joint.
+        columns: (K, most) columns of J that move the foot, -1 where there are fewer.
+        mass, g: [kg], [m/s^2].
+    """
+
+    poses: Array
+    twists: Array
+    accelerations: Array
+    J: Array
+    M: Array
+    nle: Array
+    com: Array
+    v_com: Array
+    joint: Integers
+    R_sole: Array  # noqa: N815 -- R is the rotation
+    p_sole: Array
+    columns: Integers
+    mass: float
+    g: float
+
+
+class Feet(NamedTuple):
+    """Where the feet are, in the axes of the world, at the centre of each sole.
+
+    Attributes:
+        R: (K, 3, 3). p: (K, 3) [m]. twist: (K, 6) linear [m/s], then angular [rad/s].
+        bias: (K, 6) acceleration at rest of the joint accelerations, J' v.
+        J: (K, 6, nv).
+    """
+
+    R: Array
+    p: Array
+    twist: Array
+    bias: Array
+    J: Array
+
+
+class Targets(NamedTuple):
+    """What the tasks ask for, in the axes of the world.
+
+    Attributes:
+        foot: (K,) ``STANCE``, ``SWING`` or 0 for no task.
+        R: (K, 3, 3). p: (K, 3) [m]. twist, acceleration: (K, 6) of the swing foot.
+        com: (3,) acceleration of the centre of mass [m/s^2].
+        R_base: (3, 3). w_base: (3,) angular velocity [rad/s].
+        posture: (nu,) joint positions [rad].
+    """
+
+    foot: Integers
+    R: Array
+    p: Array
+    twist: Array
+    acceleration: Array
+    com: Array
+    R_base: Array
+    w_base: Array
+    posture: Array
+
+
+@njit(cache=True)
+def place_feet(body: Body, feet: Feet) -> None:
+    """Fill ``feet``."""
+    for k in range(body.joint.shape[0]):
+        j = body.joint[k]
+        pose = body.poses[j]
+        v = body.twists[j]
+        a = body.accelerations[j]
+        R = feet.R[k]
+        r = body.p_sole[k]
+        # Velocity and classical acceleration of the sole's centre in the frame of the joint.
+        ux = v[0] + v[4] * r[2] - v[5] * r[1]
+        uy = v[1] + v[5] * r[0] - v[3] * r[2]
+        uz = v[2] + v[3] * r[1] - v[4] * r[0]
+        ax = a[0] + a[4] * r[2] - a[5] * r[1] + v[4] * uz - v[5] * uy
+        ay = a[1] + a[5] * r[0] - a[3] * r[2] + v[5] * ux - v[3] * uz
+        az = a[2] + a[3] * r[1] - a[4] * r[0] + v[3] * uy - v[4] * ux
+        for x in range(3):
+            r0 = pose[x]
+            r1 = pose[3 + x]
+            r2 = pose[6 + x]
+            for y in range(3):
+                R[x, y] = (
+                    r0 * body.R_sole[k, 0, y] + r1 * body.R_sole[k, 1, y] + r2 * body.R_sole[k, 2, y]
+                )
+            feet.p[k, x] = pose[9 + x] + r0 * r[0] + r1 * r[1] + r2 * r[2]
+            feet.twist[k, x] = r0 * ux + r1 * uy + r2 * uz
+            feet.twist[k, 3 + x] = r0 * v[3] + r1 * v[4] + r2 * v[5]
+            feet.bias[k, x] = r0 * ax + r1 * ay + r2 * az
+            feet.bias[k, 3 + x] = r0 * a[3] + r1 * a[4] + r2 * a[5]
+        feet.bias[k, 2] -= body.g
+        p = feet.p[k]
+        J = feet.J[k]
+        for i in range(body.columns.shape[1]):
+            c = body.columns[k, i]
+            if c < 0:
+                break
+            wx = body.J[3, c]
+            wy = body.J[4, c]
+            wz = body.J[5, c]
+            J[0, c] = body.J[0, c] + wy * p[2] - wz * p[1]
+            J[1, c] = body.J[1, c] + wz * p[0] - wx * p[2]
+            J[2, c] = body.J[2, c] + wx * p[1] - wy * p[0]
+            J[3, c] = wx
+            J[4, c] = wy
+            J[5, c] = wz
+
+
+@njit(cache=True)
+def rotation_error(R, goal, out) -> None:  # type: ignore[no-untyped-def]
+    """Fill ``out`` (3,) with the rotation vector that leads from R to ``goal``, for small angles, in common axes."""
+    for i in range(3):
+        out[i] = 0.0
+    for c in range(3):
+        out[0] += 0.5 * (R[1, c] * goal[2, c] - R[2, c] * goal[1, c])
+        out[1] += 0.5 * (R[2, c] * goal[0, c] - R[0, c] * goal[2, c])
+        out[2] += 0.5 * (R[0, c] * goal[1, c] - R[1, c] * goal[0, c])
+
+
+@njit(cache=True)
+def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q, idx_v, N, b, work):  # type: ignore[no-untyped-def]
+    """Fill the upper triangle of N (nv, nv) and b (nv,) of the weighted least squares N a = b.
+
+    Args:
+        body, feet, goal: See the classes.
+        gains: The numbers of :class:`TaskParams`, in order.
+        q, v: (nq,), (nv,).
+        idx_q, idx_v: (nu,) of the joints of the posture.
+        N, b: Out.
+        work: (3,) overwritten.
+    """
+    w_stance, d_stance, w_swing, k_swing, d_swing, w_com, w_base, k_base, d_base, w_post, k_post, d_post, least = gains
+    nv = v.shape[0]
+    for i in range(nv):
+        b[i] = 0.0
+        for j in range(i, nv):
+            N[i, j] = 0.0
+        N[i, i] = least
+    for k in range(body.joint.shape[0]):
+        if goal.foot[k] == 0:
+            continue
+        stance = goal.foot[k] == STANCE
+        weight = w_stance if stance else w_swing
+        rotation_error(feet.R[k], goal.R[k], work)
+        for r in range(6):
+            if stance:
+                wanted = -d_stance * feet.twist[k, r]
+            else:
+                error = goal.p[k, r] - feet.p[k, r] if r < 3 else work[r - 3]
+                rate = goal.twist[k, r] - feet.twist[k, r]
+                wanted = goal.acceleration[k, r] + k_swing * error + d_swing * rate
+            wanted -= feet.bias[k, r]
+            J = feet.J[k, r]
+            for i in range(body.columns.shape[1]):
+                ci = body.columns[k, i]
+                if ci < 0:
+                    break
+                scaled = weight * J[ci]
+                b[ci] += scaled * wanted
+                for j in range(i, body.columns.shape[1]):
+                    cj = body.columns[k, j]
+                    if cj < 0:
+                        break
+                    N[ci, cj] += scaled * J[cj]
+    # The first rows of M a + nle are the whole force on the robot, in the axes of the base: m (c'' + g).
+    pose = body.poses[1]
+    for r in range(3):
+        wanted = -body.nle[r] / body.mass
+        for x in range(3):
+            up = body.g if x == 2 else 0.0
+            wanted += pose[3 * r + x] * (goal.com[x] + up)
+        for i in range(nv):
+            scaled = w_com * body.M[r, i] / body.mass
+            b[i] += scaled * wanted
+            for j in range(i, nv):
+                N[i, j] += scaled * body.M[r, j] / body.mass
+    R = np.empty((3, 3))
+    for x in range(3):
+        for y in range(3):
+            R[x, y] = pose[3 * y + x]
+    rotation_error(R, goal.R_base, work)
+    for r in range(3):
+        error = R[0, r] * work[0] + R[1, r] * work[1] + R[2, r] * work[2]
+        rate = R[0, r] * goal.w_base[0] + R[1, r] * goal.w_base[1] + R[2, r] * goal.w_base[2] - v[3 + r]
+        N[3 + r, 3 + r] += w_base
+        b[3 + r] += w_base * (k_base * error + d_base * rate)
+    for i in range(idx_v.shape[0]):
+        c = idx_v[i]
+        N[c, c] += w_post
+        b[c] += w_post * (k_post * (goal.posture[i] - q[idx_q[i]]) - d_post * v[c])
+
+
+@njit(cache=True)
+def _torques(body: Body, feet: Feet, a, wrench, idx_v, tau):  # type: ignore[no-untyped-def]
+    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles."""
+    nv = a.shape[0]
+    for i in range(idx_v.shape[0]):
+        c = idx_v[i]
+        total = body.nle[c]
+        for j in range(nv):
+            total += body.M[c, j] * a[j]
+        for k in range(wrench.shape[0]):
+            for r in range(6):
+                total -= feet.J[k, r, c] * wrench[k, r]
+        tau[i] = total
+
+
+class WholeBody:
+    """The rigid-body model of one robot at a controller's hand, and its tasks.
+
+    Args:
+        robot: Free-flying, with feet.
+        params: See :class:`TaskParams`.
+
+    Attributes:
+        body, feet, goal: See the classes; ``feet`` is valid after :meth:`update`, ``goal`` is to be filled before
+            :meth:`accelerations`.
+    """
+
+    def __init__(self, robot: Robot, params: TaskParams) -> None:
+        self._model = model = robot.model
+        self._data = data = model.createData()
+        nv, count = model.nv, len(robot.soles)
+        self._idx_q = np.ascontiguousarray(robot.idx_q, dtype=np.int64)
+        self._idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
+        self._gains = tuple(float(value) for value in vars(params).values())
+        pin.computeAllTerms(model, data, robot.q_nominal, np.zeros(nv))
+        moves = [_columns(model, sole.joint_id) for sole in robot.soles]
+        columns = np.full((count, max(map(len, moves))), -1, dtype=np.int64)
+        for row, found in zip(columns, moves, strict=True):
+            row[: len(found)] = found
+        centres = [
+            sole.placement_joint_sole * pin.SE3(np.eye(3), np.append(sole.centre, 0.0)) for sole in robot.soles
+        ]
+        self.body = Body(
+            poses=live_poses(data, model.njoints),
+            twists=live_motions(data.v, model.njoints),
+            accelerations=live_motions(data.a_gf, model.njoints),
+            J=data.J,
+            M=data.M,
+            nle=data.nle,
+            com=data.com[0],
+            v_com=data.vcom[0],
+            joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
+            R_sole=np.array([centre.rotation for centre in centres]),
+            p_sole=np.array([centre.translation for centre in centres]),
+            columns=columns,
+            mass=robot.mass,
+            g=robot.weight / robot.mass,
+        )
+        self.feet = Feet(
+            np.zeros((count, 3, 3)),
+            np.zeros((count, 3)),
+            np.zeros((count, 6)),
+            np.zeros((count, 6)),
+            np.zeros((count, 6, nv)),
+        )
+        self.goal = Targets(
+            foot=np.full(count, STANCE, dtype=np.int64),
+            R=np.tile(np.eye(3), (count, 1, 1)),
+            p=np.zeros((count, 3)),
+            twist=np.zeros((count, 6)),
+            acceleration=np.zeros((count, 6)),
+            com=np.zeros(3),
+            R_base=np.eye(3),
+            w_base=np.zeros(3),
+            posture=robot.posture.copy(),
+        )
+        self._N = np.zeros((nv, nv), order="F")
+        self._b = np.zeros(nv)
+        self._work = np.zeros(3)
+
+    def update(self, q: Array, v: Array) -> None:
+        """Bring dynamics and feet to (q, v), (nq,) and (nv,)."""
+        pin.computeAllTerms(self._model, self._data, q, v)
+        place_feet(self.body, self.feet)
+
+    def accelerations(self, q: Array, v: Array) -> Array:
+        """Return the accelerations (nv,) that serve ``goal`` best, at the (q, v) of :meth:`update`.
+
+        Raises:
+            ArithmeticError: The normal equations are not positive definite: a number is not finite.
+        """
+        _normal_equations(
+            self.body, self.feet, self.goal, self._gains, q, v, self._idx_q, self._idx_v, self._N, self._b, self._work
+        )
+        _, a, info = dposv(self._N, self._b)
+        if info != 0:
+            raise ArithmeticError(f"the tasks of the whole body cannot be solved (dposv returned {info})")
+        return np.asarray(a)
+
+    def torques(self, a: Array, wrench: Array, tau: Array) -> None:
+        """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles' centres."""
+        _torques(self.body, self.feet, a, wrench, self._idx_v, tau)
+
+
+def _columns(model: Any, joint: int) -> list[int]:
+    """Return the columns of a Jacobian that move ``joint``, in ascending order."""
+    found: list[int] = []
+    while joint > 0:
+        start = model.joints[joint].idx_v
+        found += range(start, start + model.joints[joint].nv)
+        joint = model.parents[joint]
+    return sorted(found)
