@@ -47,6 +47,15 @@ def _numbers(kind: type[Any], params: Any) -> Any:
     return kind(**{f.name: getattr(params, f.name) for f in fields(kind)})
 
 
+_ROOM = 0.4
+"""Share of the narrowest half of a sole by which the planned ZMP may move to take over a new command."""
+
+
+def _narrowest(robot: Robot) -> float:
+    """Return the least distance [m] from the centre of a sole to its edge."""
+    return min(float(sole.margin(sole.centre)) for sole in robot.soles)
+
+
 class _Tick(NamedTuple):
     """What one tick works out; all arrays are overwritten by the next one.
 
@@ -166,7 +175,7 @@ class ZmpController:
         stands = float(whole.body.com[2] - feet.p[:, 2].mean())
         self._height = params.com_height or stands
         self._omega = float(np.sqrt(whole.body.g / self._height))
-        self._gait = Gait(_numbers(GaitParams, params), width, self._omega, left)
+        self._gait = Gait(_numbers(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
         most = max(s.n_vertices for s in robot.soles)
         self._vertices = np.zeros((2, most, 2))
         for row, sole in zip(self._vertices, robot.soles, strict=True):

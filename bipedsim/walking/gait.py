@@ -19,8 +19,8 @@ _SMALLEST_COMMAND = 1e-3
 """Velocities [m/s], [rad/s] below this mean standing."""
 _HORIZON = 4
 """Steps that are planned ahead: what the fifth would change has decayed to a tenth of a millimetre."""
-_MOST_SHIFT = 0.04
-"""Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one."""
+_HALVINGS = 4
+"""Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ class Gait:
         width: Between the centres of the feet [m].
         omega: sqrt(g / z) of the pendulum [1/s].
         left: Index of the left foot of the two.
+        room: Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one.
 
     Attributes:
         plan: ZMP and DCM.
@@ -101,8 +102,9 @@ class Gait:
         normal: (3,) normal of the ground, as the feet have found it.
     """
 
-    def __init__(self, params: GaitParams, width: float, omega: float, left: int) -> None:
+    def __init__(self, params: GaitParams, width: float, omega: float, left: int, room: float) -> None:
         self._params = params
+        self._room = room
         self._width = width
         self._omega = omega
         self._left = left
@@ -203,7 +205,7 @@ class Gait:
         add_line(self.plan, params.start_hold, middle, middle)
         add_line(self.plan, params.start_shift, middle, under)
         self._add_steps(self.swing, p, R, wanted, False)
-        begin_at(self.plan, self._omega, 1, self._begin, xi, _MOST_SHIFT)
+        begin_at(self.plan, self._omega, 1, self._begin, xi, np.inf)
 
     def lift_off(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
         """Begin the step of ``swing``, with the DCM at ``xi`` (2,) [m]; fix where it lands."""
@@ -215,9 +217,7 @@ class Gait:
         self.lifted = t
         self.steps += 1
         self._stopping = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > 0.3
-        self._restart_plan(t)
-        self._add_steps(foot, p, R, wanted, self._stopping)
-        begin_at(self.plan, self._omega, 3, self._begin, xi, _MOST_SHIFT)
+        self._take_over(t, xi, p, R, wanted)
         self.start_p[:], self.start_R[:] = p[foot], R[foot]
         landing = self._first
         self.land_p[:2] = landing.point
@@ -225,6 +225,27 @@ class Gait:
         self.land_p[2] = p[stance, 2] - (self.normal[:2] @ way) / self.normal[2]
         self.land_R[:] = level_with(self.normal, landing.yaw)
         self.turn[:] = self.start_R @ pin.log3(self.start_R.T @ self.land_R)
+
+    def _take_over(self, t: float, xi: Array, p: Array, R: Array, wanted: Array) -> None:
+        """Plan from the DCM ``xi`` (2,) on, towards the velocity ``wanted`` (3,) as far as the ZMP can follow.
+
+        Where a foot lands decides where the DCM must be now. What the plan before it had not foreseen is made up for by
+        the ZMP under this foot, which has little room; so a sudden command is taken over in several steps.
+        """
+        centre, before = self.centre, self.velocity
+        share = 1.0
+        for attempt in range(_HALVINGS + 1):
+            self.centre, self.velocity = centre, before
+            self._restart_plan(t)
+            goal = before + share * (self._next_velocity(before, wanted) - before)
+            self._add_steps(self.swing, p, R, goal, self._stopping)
+            pieces = 3
+            time = self.plan.knots[pieces] - t
+            needed = float(np.abs(xi - self._begin).max()) / (1.0 - math.exp(-self._omega * time))
+            if needed <= self._room:
+                break
+            share = 0.5 * share if attempt < _HALVINGS - 1 else 0.0
+        begin_at(self.plan, self._omega, pieces, self._begin, xi, 2.0 * self._room)
 
     def touch_down(self, t: float, R: Array) -> None:
         """End the step: pass the weight on, or come to rest."""
