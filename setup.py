@@ -90,6 +90,7 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "setuptools",  # ament_python's convention
+        "daqp>=0.11",
         "matplotlib>=3.5",
         "mcap>=1.6",
         "numba>=0.56",

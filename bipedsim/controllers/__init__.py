@@ -9,12 +9,14 @@ from typing import Any
 
 from bipedsim.controllers.base import Controller
 from bipedsim.controllers.posture import PostureController
+from bipedsim.controllers.zmp import ZmpController
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import from_mapping
 from bipedsim.robot import Robot
 
 CONTROLLERS: dict[str, type[Any]] = {
     "posture": PostureController,
+    "zmp": ZmpController,
 }
 
 

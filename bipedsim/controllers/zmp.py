@@ -181,7 +181,8 @@ class ZmpController:
         for row, sole in zip(self._vertices, robot.soles, strict=True):
             row[: sole.n_vertices] = sole.vertices - sole.centre
         self._counts = np.array([s.n_vertices for s in robot.soles], dtype=np.int64)
-        self._tick = _Tick(*(np.zeros(2) for _ in range(4)), np.zeros((2 * most, 2)), np.zeros((2 * most, 2)))
+        corners = np.zeros((2, 2 * most, 2))
+        self._tick = _Tick(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), *corners)
         self._numbers = (
             self._omega,
             params.dcm_gain,
@@ -196,20 +197,22 @@ class ZmpController:
         self.readouts = {"zmp_margin": 0.0, "dcm_error": 0.0}
         self.fallen = False
         self.estimate: Any = None
-        self.reset(Observation.zeros(robot.nu, 2))
         self._warm_up()
 
     def _warm_up(self) -> None:
+        """Load or compile what the first steps need, so that they cost what the others do."""
         observation = Observation.zeros(self._robot.nu, 2)
         observation.joint_position[:] = self._robot.posture
         observation.imu_linear_acceleration[2] = self._whole.body.g
         self.reset(observation)
-        self.set_velocity(0.1, 0.0, 0.0)
-        for _ in range(3):
-            observation.t += 0.45 * self._params.single_support + self._params.ramp
-            self.update(observation)
-        self.set_velocity(0.0, 0.0, 0.0)
-        self._gait.steps = 0
+        self.update(observation)
+        gait, feet = self._gait, self._whole.feet
+        xi, ahead = self._tick.xi.copy(), np.array([0.1, 0.0, 0.0])
+        gait.start(0.0, xi, feet.p, feet.R, ahead)
+        gait.lift_off(0.0, xi, feet.p, feet.R, ahead)
+        self._whole.goal.foot[gait.swing] = SWING
+        self.update(observation)
+        self.reset(observation)
 
     def set_velocity(self, vx: float, vy: float, wz: float) -> None:
         """Walk ahead and to the left [m/s] and turn to the left [rad/s] at this rate; zeros stop."""
@@ -237,6 +240,7 @@ class ZmpController:
         upright = pin.rpy.rpyToMatrix(0.0, 0.0, yaw_of(R))
         self._tilt = pin.log3(upright.T @ R)
         self._touch = 0.0
+        self._swung = 0
         self._anchor = [float(feet.p[:, 2].mean())] * 2
         self.fallen = False
 
@@ -282,9 +286,9 @@ class ZmpController:
             return
         if gait.phase == "single":
             gait.touch_down(t, feet.R)
-            self._anchor = [float(feet.p[1 - self._last, 2]), float(feet.p[self._last, 2])]
+            self._anchor = [float(feet.p[1 - self._swung, 2]), float(feet.p[self._swung, 2])]
         elif gait.phase == "double":
-            self._last = foot = gait.swing
+            self._swung = foot = gait.swing
             gait.lift_off(t, self._tick.xi, feet.p, feet.R, self._velocity)
             self._anchor = [float(feet.p[1 - foot, 2])] * 2
             goal.foot[:] = STANCE
@@ -326,7 +330,7 @@ class ZmpController:
         if blend > 0.0:
             goal.R_base[:] = goal.R_base @ pin.exp3(blend * self._tilt)
         goal.w_base[2] = turning
-        share = 1.0 if gait.phase == "single" else min(max((t - gait.begin) / max(gait.end - gait.begin, 1e-9), 0.0), 1.0)
+        share = 1.0 if gait.phase == "single" else min((t - gait.begin) / (gait.end - gait.begin), 1.0)
         ground = self._anchor[0] + share * (self._anchor[1] - self._anchor[0])
         nx, ny, nz = gait.normal
         ground -= (nx * (body.com[0] - tick.zmp[0]) + ny * (body.com[1] - tick.zmp[1])) / nz

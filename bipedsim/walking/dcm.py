@@ -19,16 +19,16 @@ Array = NDArray[np.float64]
 
 
 class DcmPlan(NamedTuple):
-    """A ZMP over time and the DCM that goes with it; the first ``count`` pieces are valid.
+    """A ZMP over time and the DCM that goes with it; the first ``n`` pieces are valid.
 
     Attributes:
-        count: (1,) number of pieces.
+        n: (1,) number of pieces.
         knots: (S + 1,) times between the pieces [s].
         zmp: (S, 2, 4) coefficients of each piece along x and y: sum c_i (t - knot)^i [m].
         end: (S, 2) DCM at the end of each piece [m].
     """
 
-    count: NDArray[np.int64]
+    n: NDArray[np.int64]
     knots: Array
     zmp: Array
     end: Array
@@ -51,14 +51,14 @@ def _particular(c, t: float, omega: float) -> float:  # type: ignore[no-untyped-
 @njit(cache=True)
 def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignore[no-untyped-def]
     """Add a piece on which the ZMP moves evenly from ``start`` (2,) to ``end`` (2,) [m] in ``duration`` [s]."""
-    k = plan.count[0]
+    k = plan.n[0]
     plan.knots[k + 1] = plan.knots[k] + duration
     for axis in range(2):
         plan.zmp[k, axis, 0] = start[axis]
         plan.zmp[k, axis, 1] = (end[axis] - start[axis]) / duration
         plan.zmp[k, axis, 2] = 0.0
         plan.zmp[k, axis, 3] = 0.0
-    plan.count[0] = k + 1
+    plan.n[0] = k + 1
 
 
 @njit(cache=True)
@@ -67,7 +67,7 @@ def add_swing(plan: DcmPlan, duration: float, at, way, kappa: float) -> None:  #
 
     The inertia of the leg takes kappa times the acceleration of the foot from the ZMP of the pendulum.
     """
-    k = plan.count[0]
+    k = plan.n[0]
     plan.knots[k + 1] = plan.knots[k] + duration
     for axis in range(2):
         scale = kappa * way[axis] / (duration * duration)
@@ -75,13 +75,13 @@ def add_swing(plan: DcmPlan, duration: float, at, way, kappa: float) -> None:  #
         plan.zmp[k, axis, 1] = -60.0 * scale / duration
         plan.zmp[k, axis, 2] = 180.0 * scale / duration**2
         plan.zmp[k, axis, 3] = -120.0 * scale / duration**3
-    plan.count[0] = k + 1
+    plan.n[0] = k + 1
 
 
 @njit(cache=True)
 def solve_backwards(plan: DcmPlan, omega: float, end, begin) -> None:  # type: ignore[no-untyped-def]
     """Fill ``plan.end`` so that the DCM ends at ``end`` (2,), and ``begin`` (2,) with where it then begins [m]."""
-    last = plan.count[0] - 1
+    last = plan.n[0] - 1
     for axis in range(2):
         xi = end[axis]
         for k in range(last, -1, -1):
@@ -113,7 +113,7 @@ def begin_at(plan: DcmPlan, omega: float, pieces: int, begin, wanted, most: floa
 @njit(cache=True)
 def evaluate(plan: DcmPlan, omega: float, t: float, zmp, xi) -> None:  # type: ignore[no-untyped-def]
     """Fill ``zmp`` (2,) and ``xi`` (2,) [m] at time ``t`` [s]; after the last piece, where that ends."""
-    last = plan.count[0] - 1
+    last = plan.n[0] - 1
     k = 0
     while k < last and t >= plan.knots[k + 1]:
         k += 1

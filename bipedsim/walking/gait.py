@@ -28,12 +28,12 @@ class GaitParams:
     """Shape and timing of the steps."""
 
     single_support: float = param(0.6, "time on one foot", unit="s", low=0.1, high=10.0)
-    double_support: float = param(0.1, "time in which the weight passes from foot to foot", unit="s", low=0.01, high=10.0)
-    start_hold: float = param(0.5, "time between the command to walk and the first shift", unit="s", low=0.01, high=10.0)
+    double_support: float = param(0.1, "time in which the weight passes over", unit="s", low=0.01, high=10.0)
+    start_hold: float = param(0.5, "time from the command to the first shift", unit="s", low=0.01, high=10.0)
     start_shift: float = param(0.3, "time of the first shift of the weight", unit="s", low=0.01, high=10.0)
     stop_shift: float = param(0.6, "time of the last shift, to between the feet", unit="s", low=0.01, high=10.0)
     step_height: float = param(0.05, "rise of the swing foot", unit="m", low=0.0, high=0.5)
-    step_width: float = param(0.0, "between the centres of the feet; 0: as the robot stands", unit="m", low=0.0, high=1.0)
+    step_width: float = param(0.0, "between the feet's centres; 0: as the robot stands", unit="m", low=0.0, high=1.0)
     swing_inertia: float = param(
         0.005, "kappa: shift of the ZMP per acceleration of the swing foot", unit="s^2", low=0.0, high=0.1
     )
@@ -157,7 +157,7 @@ class Gait:
         return 0.5 * (at[0] + at[1])
 
     def _restart_plan(self, t: float) -> None:
-        self.plan.count[0] = 0
+        self.plan.n[0] = 0
         self.plan.knots[0] = t
 
     def _finish_plan(self, end: Array) -> None:

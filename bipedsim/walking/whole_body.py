@@ -64,7 +64,7 @@ class Body(NamedTuple):
     com: Array
     v_com: Array
     joint: Integers
-    R_sole: Array  # noqa: N815 -- R is the rotation
+    R_sole: Array
     p_sole: Array
     columns: Integers
     mass: float
@@ -341,7 +341,7 @@ class WholeBody:
         return np.asarray(a)
 
     def torques(self, a: Array, wrench: Array, tau: Array) -> None:
-        """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles' centres."""
+        """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles."""
         _torques(self.body, self.feet, a, wrench, self._idx_v, tau)
 
 
