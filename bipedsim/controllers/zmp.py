@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,10 +164,12 @@ class ZmpController:
         if not robot.free_flyer or len(robot.soles) != 2 or min(s.n_vertices for s in robot.soles) < 3:
             raise ConfigError(f"controller 'zmp' needs a free-flying robot with two flat feet, {robot.name!r} has not")
         self._robot = robot
-        self._params = params
         self._estimator = Estimator(robot, _numbers(EstimatorParams, params), dt)
         self._whole = whole = WholeBody(robot, _numbers(TaskParams, params))
         self._distribution = Distribution(robot, _numbers(DistributionParams, params))
+        if params.swing_inertia < 0.0:
+            params = replace(params, swing_inertia=whole.swing_inertia(robot.q_nominal, 0))
+        self._params = params
         whole.update(robot.q_nominal, np.zeros(robot.model.nv))
         feet = whole.feet
         left = int(np.argmax(feet.p[:, 1]))

@@ -35,7 +35,7 @@ class GaitParams:
     step_height: float = param(0.05, "rise of the swing foot", unit="m", low=0.0, high=0.5)
     step_width: float = param(0.0, "between the feet's centres; 0: as the robot stands", unit="m", low=0.0, high=1.0)
     swing_inertia: float = param(
-        0.005, "kappa: shift of the ZMP per acceleration of the swing foot", unit="s^2", low=0.0, high=0.1
+        -1.0, "kappa: shift of the ZMP per acceleration of the swing foot; -1: by its inertia", unit="s^2", high=0.1
     )
     zmp_forward: float = param(0.0, "planned ZMP ahead of the centre of the sole", unit="m", low=-0.2, high=0.2)
     zmp_inward: float = param(0.0, "planned ZMP inwards of the centre of the sole", unit="m", low=-0.1, high=0.1)

@@ -29,8 +29,8 @@ class TaskParams:
     stance_weight: float = param(1e6, "of the acceleration of a foot on the ground", low=0.0)
     stance_damping: float = param(20.0, "velocity gain of a foot on the ground", unit="1/s", low=0.0)
     swing_weight: float = param(1e4, "of the acceleration of the swing foot", low=0.0)
-    swing_stiffness: float = param(900.0, "position gain of the swing foot", unit="1/s^2", low=0.0)
-    swing_damping: float = param(60.0, "velocity gain of the swing foot", unit="1/s", low=0.0)
+    swing_stiffness: float = param(400.0, "position gain of the swing foot", unit="1/s^2", low=0.0)
+    swing_damping: float = param(40.0, "velocity gain of the swing foot", unit="1/s", low=0.0)
     com_weight: float = param(1e4, "of the acceleration of the centre of mass", low=0.0)
     base_weight: float = param(1e3, "of the angular acceleration of the base", low=0.0)
     base_stiffness: float = param(200.0, "attitude gain of the base", unit="1/s^2", low=0.0)
@@ -339,6 +339,29 @@ class WholeBody:
         if info != 0:
             raise ArithmeticError(f"the tasks of the whole body cannot be solved (dposv returned {info})")
         return np.asarray(a)
+
+    def swing_inertia(self, q: Array, foot: int) -> float:
+        """Return kappa [s^2]: how far the ZMP moves per acceleration of ``foot`` over the ground, standing at ``q`` (nq,).
+
+        The rest of the body does what the tasks ask for, the CoM rests. Mean over both directions; :meth:`update` is to
+        be called after it.
+        """
+        goal, v = self.goal, np.zeros(self._model.nv)
+        self.update(q, v)
+        goal.foot[:] = STANCE
+        goal.foot[foot] = SWING
+        goal.R[:], goal.p[:], goal.twist[:], goal.com[:], goal.w_base[:] = self.feet.R, self.feet.p, 0.0, 0.0, 0.0
+        goal.R_base[:] = np.asarray(self._data.oMi[1].rotation)
+        at = []
+        for acceleration in ((0.0, 0.0), (1.0, 1.0)):
+            goal.acceleration[:] = 0.0
+            goal.acceleration[foot, :2] = acceleration
+            a = self.accelerations(q, v)
+            wrench = self._data.oMi[1].act(pin.Force((self.body.M @ a + self.body.nle)[:6]))
+            at.append(np.array([-wrench.angular[1], wrench.angular[0]]) / wrench.linear[2])
+        goal.acceleration[:] = 0.0
+        goal.foot[:] = STANCE
+        return float((at[1] - at[0]).mean())
 
     def torques(self, a: Array, wrench: Array, tau: Array) -> None:
         """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles."""
