@@ -20,6 +20,7 @@ from bipedsim.walking.dcm import evaluate
 from bipedsim.walking.distribution import Distribution, DistributionParams
 from bipedsim.walking.gait import Gait, GaitParams, yaw_of
 from bipedsim.walking.polygon import clamp, convex_hull, margin
+from bipedsim.walking.supervision import SupervisionParams, Supervisor, measured_zmp
 from bipedsim.walking.swing import forward, height
 from bipedsim.walking.whole_body import STANCE, SWING, Body, Feet, Targets, TaskParams, WholeBody
 
@@ -27,7 +28,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ZmpParams(GaitParams, TaskParams, DistributionParams, EstimatorParams):
+class ZmpParams(GaitParams, SupervisionParams, TaskParams, DistributionParams, EstimatorParams):
     """Parameters of :class:`ZmpController`."""
 
     com_height: float = param(0.0, "of the CoM over the soles; 0: as the robot stands", unit="m", low=0.0, high=3.0)
@@ -151,7 +152,8 @@ class ZmpController:
 
     Attributes:
         estimate: Where the robot believes to be; see :class:`bipedsim.estimation.BaseEstimate`.
-        readouts: ``zmp_margin`` [m], ``dcm_error`` [m], updated in place.
+        readouts: Updated in place: ``zmp_margin`` [m] of the measured ZMP to the edge of the polygon of support,
+            negative outside; ``dcm_error`` [m].
         fallen: Whether it has given up.
 
     Raises:
@@ -182,6 +184,7 @@ class ZmpController:
         self._vertices = np.zeros((2, most, 2))
         for row, sole in zip(self._vertices, robot.soles, strict=True):
             row[: sole.n_vertices] = sole.vertices - sole.centre
+        self._centres = np.array([s.centre for s in robot.soles])
         self._counts = np.array([s.n_vertices for s in robot.soles], dtype=np.int64)
         corners = np.zeros((2, 2 * most, 2))
         self._tick = _Tick(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), *corners)
@@ -192,8 +195,11 @@ class ZmpController:
             params.height_stiffness,
             params.height_damping,
         )
+        self._supervisor = Supervisor(_numbers(SupervisionParams, params), dt)
         self._shift = np.zeros(2)
+        self._zmp = np.zeros(2)
         self._velocity = np.zeros(3)
+        self._footsteps = np.zeros((0, 3))
         self._command = Command(np.zeros(robot.nu))
         self._dt = dt
         self.readouts = {"zmp_margin": 0.0, "dcm_error": 0.0}
@@ -220,6 +226,19 @@ class ZmpController:
         """Walk ahead and to the left [m/s] and turn to the left [rad/s] at this rate; zeros stop."""
         self._velocity[:] = vx, vy, wz
 
+    def set_footsteps(self, steps: Array) -> None:
+        """Take these steps once the robot stands, and stand again.
+
+        Args:
+            steps: (n, 3) x, y [m] and yaw [rad] of the centres of the soles, left and right in turn, in the frame
+                midway between the feet as they stand then. The first one is of the left foot if its y is positive.
+
+        Raises:
+            ConfigError: Wrong shape, not finite, or a step that is too long or crosses the other foot.
+        """
+        self._gait.check_footsteps(steps)
+        self._footsteps = np.array(steps, dtype=np.float64)
+
     @property
     def steps(self) -> int:
         """Steps begun since :meth:`reset`."""
@@ -241,6 +260,7 @@ class ZmpController:
         R = np.asarray(pin.Quaternion(estimate.q[3:7]).toRotationMatrix())
         upright = pin.rpy.rpyToMatrix(0.0, 0.0, yaw_of(R))
         self._tilt = pin.log3(upright.T @ R)
+        self._supervisor.reset()
         self._touch = 0.0
         self._swung = 0
         self._anchor = [float(feet.p[:, 2].mean())] * 2
@@ -273,6 +293,11 @@ class ZmpController:
             self.fallen = True
         return self._command
 
+    def _moving(self) -> bool:
+        """Whether the command asks to move."""
+        x, y, turn = self._velocity
+        return bool(max(abs(x), abs(y), abs(turn)) > 1e-3)
+
     def _advance(self, t: float, force: Array) -> None:
         """Go from phase to phase, by the clock and by what the feet feel."""
         gait, goal, feet, params = self._gait, self._whole.goal, self._whole.feet, self._params
@@ -282,6 +307,8 @@ class ZmpController:
             if t > gait.lifted + params.touch_after * params.single_support:
                 heavy = force[foot] > params.touch_force * self._robot.weight
                 self._touch = self._touch + self._dt if heavy else 0.0
+                if heavy:
+                    self._supervisor.touched_down(t)
                 if self._touch >= params.touch_time - 0.5 * self._dt:
                     goal.foot[foot] = STANCE
         if t < gait.end - 0.5 * self._dt:
@@ -291,13 +318,18 @@ class ZmpController:
             self._anchor = [float(feet.p[1 - self._swung, 2]), float(feet.p[self._swung, 2])]
         elif gait.phase == "double":
             self._swung = foot = gait.swing
-            gait.lift_off(t, self._tick.xi, feet.p, feet.R, self._velocity)
+            self._supervisor.step_begun()
+            gait.lift_off(t, self._tick.xi, feet.p, feet.R, self._supervisor.share * self._velocity)
             self._anchor = [float(feet.p[1 - foot, 2])] * 2
             goal.foot[:] = STANCE
             goal.foot[foot] = SWING
             self._touch = 0.0
             evaluate(gait.plan, self._omega, t, self._tick.zmp, self._tick.xi)
-        elif np.abs(self._velocity).max() > 1e-3:
+        elif len(self._footsteps):
+            gait.follow(t, self._tick.xi, feet.p, feet.R, self._footsteps)
+            self._footsteps = self._footsteps[:0]
+            evaluate(gait.plan, self._omega, t, self._tick.zmp, self._tick.xi)
+        elif self._moving() and self._supervisor.share > 0.0:
             gait.start(t, self._tick.xi, feet.p, feet.R, self._velocity)
             evaluate(gait.plan, self._omega, t, self._tick.zmp, self._tick.xi)
 
@@ -340,4 +372,7 @@ class ZmpController:
         lift = self._height + blend * (self._height0 - self._height)
         corners = _support(feet, goal.foot, self._vertices, self._counts, tick.corners, tick.hull)
         _stabilise(body, goal, tick, corners, self._shift, self._numbers, (ground + lift, rate))
-        self.readouts["zmp_margin"] = margin(tick.hull, corners, tick.zmp_goal[0], tick.zmp_goal[1])
+        if corners and measured_zmp(feet, self.estimate.wrench, self._centres, 0.1 * self._robot.weight, self._zmp):
+            found = margin(tick.hull, corners, self._zmp[0], self._zmp[1])
+            self.readouts["zmp_margin"] = found
+            self._supervisor.watch(t, found, self._moving())

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
 from bipedsim.walking.swing import FORWARD
@@ -17,6 +18,8 @@ Array = NDArray[np.float64]
 
 _SMALLEST_COMMAND = 1e-3
 """Velocities [m/s], [rad/s] below this mean standing."""
+_FAST = 0.3
+"""Above this velocity [m/s] the robot slows down before it stops."""
 _HORIZON = 4
 """Steps that are planned ahead: what the fifth would change has decayed to a tenth of a millimetre."""
 _HALVINGS = 4
@@ -129,6 +132,7 @@ class Gait:
         self.begin, self.end = t, t + ramp
         self.velocity = np.zeros(3)
         self._stopping = False
+        self._queue: list[Heading] = []
         self.start_p, self.land_p, self.turn = np.zeros(3), np.zeros(3), np.zeros(3)
         self.start_R, self.land_R = np.eye(3), np.eye(3)
         normal = R[0, :, 2] + R[1, :, 2]
@@ -191,10 +195,46 @@ class Gait:
 
     def start(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
         """Leave standing for ``command`` (3,), with the DCM at ``xi`` (2,) [m]."""
-        params = self._params
         wanted = self._limited(command)
         lead = wanted[1] if abs(wanted[1]) > _SMALLEST_COMMAND else wanted[2]
-        self.swing = self._left if lead > 0.0 else 1 - self._left
+        self._leave(t, xi, p, R, wanted, lead > 0.0)
+
+    def follow(self, t: float, xi: Array, p: Array, R: Array, footsteps: Array) -> None:
+        """Leave standing for ``footsteps`` (n, 3), with the DCM at ``xi`` (2,) [m]; see :meth:`check_footsteps`."""
+        self._square_up(p, R)
+        self._queue = [self.centre.moved(x, y, yaw) for x, y, yaw in footsteps]
+        self._leave(t, xi, p, R, np.zeros(3), footsteps[0, 1] > 0.0)
+
+    def check_footsteps(self, footsteps: Array) -> None:
+        """Raise if ``footsteps`` cannot be taken.
+
+        Args:
+            footsteps: (n, 3) x, y [m] and yaw [rad] of the feet in turn, in the frame midway between the feet.
+
+        Raises:
+            ConfigError: Wrong shape, not finite, or a step that is too long or crosses the other foot.
+        """
+        steps = np.asarray(footsteps, dtype=np.float64)
+        if steps.ndim != 2 or steps.shape[1] != 3 or not len(steps) or not np.isfinite(steps).all():
+            raise ConfigError(f"footsteps of shape {steps.shape} must be (n, 3): x, y [m] and yaw [rad], all finite")
+        side = 1.0 if steps[0, 1] > 0.0 else -1.0
+        stance = Heading(0.0, -0.5 * self._width * side, 0.0)
+        longest = self._params.max_forward * (self._params.single_support + self._params.double_support)
+        for i, (x, y, yaw) in enumerate(steps):
+            c, s = math.cos(stance.yaw), math.sin(stance.yaw)
+            dx, dy = x - stance.x, y - stance.y
+            ahead, apart = c * dx + s * dy, side * (c * dy - s * dx)
+            if abs(ahead) > longest or not 0.7 * self._width <= apart <= 2.0 * self._width:
+                raise ConfigError(
+                    f"footsteps[{i}] = [{x:g}, {y:g}, {yaw:g}] lies {ahead:.3g} m ahead and {apart:.3g} m outside of "
+                    f"the other foot; it must be within {longest:.3g} m ahead and back, "
+                    f"and {0.7 * self._width:.3g} to {2.0 * self._width:.3g} m outside"
+                )
+            stance, side = Heading(x, y, yaw), -side
+
+    def _leave(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, left_first: bool) -> None:
+        params = self._params
+        self.swing = self._left if left_first else 1 - self._left
         self.phase = "double"
         self.begin, self.end = t, t + params.start_hold + params.start_shift
         self._square_up(p, R)
@@ -216,7 +256,8 @@ class Gait:
         self.begin, self.end = t, t + params.single_support
         self.lifted = t
         self.steps += 1
-        self._stopping = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > 0.3
+        idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
+        self._stopping = len(self._queue) == 1 if self._queue else idle
         self._take_over(t, xi, p, R, wanted)
         self.start_p[:], self.start_R[:] = p[foot], R[foot]
         landing = self._first
@@ -234,18 +275,19 @@ class Gait:
         """
         centre, before = self.centre, self.velocity
         share = 1.0
+        pieces = 3
         for attempt in range(_HALVINGS + 1):
             self.centre, self.velocity = centre, before
             self._restart_plan(t)
             goal = before + share * (self._next_velocity(before, wanted) - before)
             self._add_steps(self.swing, p, R, goal, self._stopping)
-            pieces = 3
             time = self.plan.knots[pieces] - t
             needed = float(np.abs(xi - self._begin).max()) / (1.0 - math.exp(-self._omega * time))
-            if needed <= self._room:
+            if needed <= self._room or self._queue:
                 break
             share = 0.5 * share if attempt < _HALVINGS - 1 else 0.0
         begin_at(self.plan, self._omega, pieces, self._begin, xi, 2.0 * self._room)
+        self._queue = self._queue[1:]
 
     def touch_down(self, t: float, R: Array) -> None:
         """End the step: pass the weight on, or come to rest."""
@@ -274,11 +316,13 @@ class Gait:
         after = params.single_support - before - during
         under = self._zmp(stance, points[stance], yaws[stance])
         for i in range(_HORIZON):
-            velocity = self._next_velocity(velocity, wanted)
-            if stopping:
-                velocity = np.zeros(3)
-            centre = self._advance(centre, foot, velocity)
-            landing = self._landing(centre, foot)
+            if self._queue:
+                landing, ends = self._queue[i], i == len(self._queue) - 1
+                centre = landing.moved(0.0, -0.5 * self._width * self._side(foot), 0.0)
+            else:
+                velocity = np.zeros(3) if stopping else self._next_velocity(velocity, wanted)
+                centre, ends = self._advance(centre, foot, velocity), stopping
+                landing = self._landing(centre, foot)
             if i == 0 and moving:
                 self._first, self.centre, self.velocity = landing, centre, velocity
             way = landing.point - points[foot]
@@ -287,7 +331,7 @@ class Gait:
             add_swing(self.plan, during, under, way, params.swing_inertia)
             add_line(self.plan, after, under, under)
             following = self._zmp(foot, landing.point, landing.yaw)
-            if stopping:
+            if ends:
                 add_line(self.plan, params.stop_shift, under, 0.5 * (under + following))
                 self._finish_plan(0.5 * (under + following))
                 return

@@ -341,7 +341,7 @@ class WholeBody:
         return np.asarray(a)
 
     def swing_inertia(self, q: Array, foot: int) -> float:
-        """Return kappa [s^2]: how far the ZMP moves per acceleration of ``foot`` over the ground, standing at ``q`` (nq,).
+        """Return kappa [s^2]: how far the ZMP moves per acceleration of ``foot`` over the ground, at ``q`` (nq,).
 
         The rest of the body does what the tasks ask for, the CoM rests. Mean over both directions; :meth:`update` is to
         be called after it.
