@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import daqp
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from bipedsim.compiled import box, entry
 from bipedsim.params import param
 from bipedsim.robot import Robot
 from bipedsim.walking.whole_body import Body, Feet
@@ -100,6 +101,38 @@ def _to_world(feet: Feet, contact, x, wrench):  # type: ignore[no-untyped-def]
                 wrench[k, 3 * half + r] = total
 
 
+class Share(NamedTuple):
+    """All that the kernels of :class:`Distribution` read and fill, for one set of feet; see :func:`_problem`."""
+
+    body: Body
+    feet: Feet
+    contact: Integers
+    limits: Array
+    H: Array
+    f: Array
+    A: Array
+    target: Array
+    wrench: Array
+
+
+@entry
+def _pose(share, a):  # type: ignore[no-untyped-def]
+    """Fill the QP for accelerations ``a`` (nv,); return whether its numbers are finite."""
+    s = share.arrays
+    _problem(s.body, s.feet, s.contact, s.limits, a, s.H, s.f, s.A, s.limits.shape[1], s.target)
+    total = 0.0
+    for i in range(s.f.shape[0]):
+        total += s.f[i]
+    return np.isfinite(total)
+
+
+@entry
+def _take(share, x):  # type: ignore[no-untyped-def]
+    """Fill the wrenches from the solution ``x``."""
+    s = share.arrays
+    _to_world(s.feet, s.contact, x, s.wrench)
+
+
 class Distribution:
     """Shares the wrench on the base among the feet.
 
@@ -110,49 +143,49 @@ class Distribution:
     Args:
         robot: Its soles.
         params: See :class:`DistributionParams`.
+        body, feet: Where the dynamics and the feet are kept up to date.
 
     Attributes:
         wrench: (K, 6) last result: force [N] and moment [N.m] at the centre of each sole, in world axes.
         target: (6,) what the base needed: force and moment at its origin, in its own axes.
     """
 
-    def __init__(self, robot: Robot, params: DistributionParams) -> None:
+    def __init__(self, robot: Robot, params: DistributionParams, body: Body, feet: Feet) -> None:
         limits = [_rows(sole.vertices - sole.centre, params) for sole in robot.soles]
         self._rows = max(map(len, limits))
         # Feet with fewer edges repeat their last row.
         self._limits = np.array([np.vstack([rows, *[rows[-1:]] * (self._rows - len(rows))]) for rows in limits])
+        self._body, self._feet = body, feet
         self.wrench = np.zeros((len(robot.soles), 6))
         self.target = np.zeros(6)
-        self._problems: dict[int, tuple[Any, ...]] = {}
+        self._problems: dict[tuple[int, ...], tuple[Any, ...]] = {}
 
-    def solve(self, body: Body, feet: Feet, a: Array, contact: Integers) -> bool:
-        """Fill ``wrench`` for accelerations ``a`` (nv,) and the feet ``contact`` (n,); return whether it was solved.
+    def _problem_of(self, contact: tuple[int, ...]) -> tuple[Any, ...]:
+        """Return the QP of these feet: boxed, and what the solver takes."""
+        size, rows = 6 * len(contact), self._rows * len(contact)
+        H, f, A = np.zeros((size, size)), np.zeros(size), np.zeros((rows, size))
+        feet = np.array(contact, dtype=np.int64)
+        share = Share(self._body, self._feet, feet, self._limits, H, f, A, self.target, self.wrench)
+        return box(share), H, f, A, np.zeros(rows), np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
+
+    def solve(self, a: Array, contact: tuple[int, ...]) -> bool:
+        """Fill ``wrench`` for accelerations ``a`` (nv,) and the feet ``contact``; return whether it was solved.
 
         Without feet in contact all wrenches are 0. After a failure of the solver, they stay what they were.
         """
-        n = len(contact)
-        if n == 0:
+        if not contact:
             self.wrench[:] = 0.0
             return True
-        if n not in self._problems:
-            size, rows = 6 * n, self._rows * n
-            self._problems[n] = (
-                np.zeros((size, size)),
-                np.zeros(size),
-                np.zeros((rows, size)),
-                np.zeros(rows),
-                np.full(rows, -1e30),
-                np.zeros(rows, dtype=np.int32),
-            )
-        H, f, A, upper, lower, sense = self._problems[n]
-        _problem(body, feet, contact, self._limits, a, H, f, A, self._rows, self.target)
-        if not np.isfinite(f).all():
+        if contact not in self._problems:
+            self._problems[contact] = self._problem_of(contact)
+        share, H, f, A, upper, lower, sense = self._problems[contact]
+        if not _pose(share, a):
             return False
         sense[:] = 0
         x, _, flag, _ = daqp.solve(H, f, A, upper, lower, sense)
         if flag < 1:
             return False
-        _to_world(feet, contact, np.asarray(x), self.wrench)
+        _take(share, x)
         return True
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
+from bipedsim.walking.reference import Step
 from bipedsim.walking.swing import FORWARD
 
 Array = NDArray[np.float64]
@@ -99,10 +100,8 @@ class Gait:
         phase: ``stand``, ``double`` or ``single``.
         swing: Index of the foot in the air, or of the next one; -1 for none.
         begin, end: Of the phase [s]. lifted: When the last step began [s].
-        start_p, start_R, land_p, land_R, turn: Of the swing foot: from where to where, and the rotation vector between
-            them in the axes of the world.
+        step: The way of the swing foot.
         steps: Steps begun since :meth:`reset`.
-        normal: (3,) normal of the ground, as the feet have found it.
     """
 
     def __init__(self, params: GaitParams, width: float, omega: float, left: int, room: float) -> None:
@@ -112,6 +111,7 @@ class Gait:
         self._omega = omega
         self._left = left
         self.plan = DcmPlan.empty(4 * _HORIZON + 8)
+        self.step = Step.on_the_spot()
         self._feet = (np.zeros(2), np.zeros(2))
         self._begin = np.zeros(2)
         self.reset(0.0, np.zeros(2), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), 1.0)
@@ -133,10 +133,8 @@ class Gait:
         self.velocity = np.zeros(3)
         self._stopping = False
         self._queue: list[Heading] = []
-        self.start_p, self.land_p, self.turn = np.zeros(3), np.zeros(3), np.zeros(3)
-        self.start_R, self.land_R = np.eye(3), np.eye(3)
         normal = R[0, :, 2] + R[1, :, 2]
-        self.normal = normal / np.linalg.norm(normal)
+        self.step.normal[:] = normal / np.linalg.norm(normal)
         self._square_up(p, R)
         self._restart_plan(t)
         add_line(self.plan, ramp, com, self._middle(p, R))
@@ -259,13 +257,13 @@ class Gait:
         idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
         self._stopping = len(self._queue) == 1 if self._queue else idle
         self._take_over(t, xi, p, R, wanted)
-        self.start_p[:], self.start_R[:] = p[foot], R[foot]
-        landing = self._first
-        self.land_p[:2] = landing.point
-        way = self.land_p[:2] - p[stance, :2]
-        self.land_p[2] = p[stance, 2] - (self.normal[:2] @ way) / self.normal[2]
-        self.land_R[:] = level_with(self.normal, landing.yaw)
-        self.turn[:] = self.start_R @ pin.log3(self.start_R.T @ self.land_R)
+        step, landing = self.step, self._first
+        step.start_p[:], step.start_R[:] = p[foot], R[foot]
+        step.land_p[:2] = landing.point
+        way = step.land_p[:2] - p[stance, :2]
+        step.land_p[2] = p[stance, 2] - (step.normal[:2] @ way) / step.normal[2]
+        step.land_R[:] = level_with(step.normal, landing.yaw)
+        step.turn[:] = step.start_R @ pin.log3(step.start_R.T @ step.land_R)
 
     def _take_over(self, t: float, xi: Array, p: Array, R: Array, wanted: Array) -> None:
         """Plan from the DCM ``xi`` (2,) on, towards the velocity ``wanted`` (3,) as far as the ZMP can follow.
@@ -294,8 +292,8 @@ class Gait:
         params = self._params
         self.begin = t
         self.phase = "double"
-        normal = self.normal + 0.5 * (R[self.swing, :, 2] - self.normal)
-        self.normal = normal / np.linalg.norm(normal)
+        normal = self.step.normal + 0.5 * (R[self.swing, :, 2] - self.step.normal)
+        self.step.normal[:] = normal / np.linalg.norm(normal)
         if self._stopping:
             self.end = t + params.stop_shift
             self.phase = "stand"

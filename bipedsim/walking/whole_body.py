@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
+from bipedsim.compiled import box, entry
 from bipedsim.live import live_motions, live_poses
 from bipedsim.params import param
 from bipedsim.robot import Robot
@@ -256,6 +257,38 @@ def _torques(body: Body, feet: Feet, a, wrench, idx_v, tau):  # type: ignore[no-
         tau[i] = total
 
 
+class Tasks(NamedTuple):
+    """All that the kernels of :class:`WholeBody` read and fill; gains are the numbers of :class:`TaskParams`."""
+
+    body: Body
+    feet: Feet
+    goal: Targets
+    gains: tuple[float, ...]
+    idx_q: Integers
+    idx_v: Integers
+    N: Array
+    b: Array
+    work: Array
+
+
+@entry
+def _place(tasks):  # type: ignore[no-untyped-def]
+    t = tasks.arrays
+    place_feet(t.body, t.feet)
+
+
+@entry
+def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
+    t = tasks.arrays
+    _normal_equations(t.body, t.feet, t.goal, t.gains, q, v, t.idx_q, t.idx_v, t.N, t.b, t.work)
+
+
+@entry
+def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
+    t = tasks.arrays
+    _torques(t.body, t.feet, a, wrench, t.idx_v, tau)
+
+
 class WholeBody:
     """The rigid-body model of one robot at a controller's hand, and its tasks.
 
@@ -272,9 +305,6 @@ class WholeBody:
         self._model = model = robot.model
         self._data = data = model.createData()
         nv, count = model.nv, len(robot.soles)
-        self._idx_q = np.ascontiguousarray(robot.idx_q, dtype=np.int64)
-        self._idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
-        self._gains = tuple(float(value) for value in vars(params).values())
         pin.computeAllTerms(model, data, robot.q_nominal, np.zeros(nv))
         moves = [_columns(model, sole.joint_id) for sole in robot.soles]
         columns = np.full((count, max(map(len, moves))), -1, dtype=np.int64)
@@ -319,12 +349,16 @@ class WholeBody:
         )
         self._N = np.zeros((nv, nv), order="F")
         self._b = np.zeros(nv)
-        self._work = np.zeros(3)
+        idx_q = np.ascontiguousarray(robot.idx_q, dtype=np.int64)
+        idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
+        gains = tuple(float(value) for value in vars(params).values())
+        tasks = Tasks(self.body, self.feet, self.goal, gains, idx_q, idx_v, self._N, self._b, np.zeros(3))
+        self._tasks = box(tasks)
 
     def update(self, q: Array, v: Array) -> None:
         """Bring dynamics and feet to (q, v), (nq,) and (nv,)."""
         pin.computeAllTerms(self._model, self._data, q, v)
-        place_feet(self.body, self.feet)
+        _place(self._tasks)
 
     def accelerations(self, q: Array, v: Array) -> Array:
         """Return the accelerations (nv,) that serve ``goal`` best, at the (q, v) of :meth:`update`.
@@ -332,9 +366,7 @@ class WholeBody:
         Raises:
             ArithmeticError: The normal equations are not positive definite: a number is not finite.
         """
-        _normal_equations(
-            self.body, self.feet, self.goal, self._gains, q, v, self._idx_q, self._idx_v, self._N, self._b, self._work
-        )
+        _serve(self._tasks, q, v)
         _, a, info = dposv(self._N, self._b)
         if info != 0:
             raise ArithmeticError(f"the tasks of the whole body cannot be solved (dposv returned {info})")
@@ -365,7 +397,7 @@ class WholeBody:
 
     def torques(self, a: Array, wrench: Array, tau: Array) -> None:
         """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles."""
-        _torques(self.body, self.feet, a, wrench, self._idx_v, tau)
+        _drive(self._tasks, a, wrench, tau)
 
 
 def _columns(model: Any, joint: int) -> list[int]:
