@@ -1,8 +1,8 @@
-"""What the kernels of :mod:`bipedsim.estimation` read and fill, as tuples of arrays."""
+"""What the kernels of the estimator read and fill, as tuples of arrays; K feet."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,12 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
+P_IMU, V_IMU, BIAS, ANCHORS = range(4)
+"""Rows of the filter's state; the anchors come last."""
+
 
 class Shape(NamedTuple):
-    """The robot; K feet.
+    """The robot.
 
     Attributes:
         poses: (joints, 12) live placements of all joints against the base, see :func:`bipedsim.live.live_poses`.
@@ -63,19 +66,43 @@ class Held(NamedTuple):
     v: Array
 
 
+class Kinematics(NamedTuple):
+    """Where things are in this tick.
+
+    Attributes:
+        base_R: (3, 3) orientation of the base in the world.
+        imu_R, imu_p: (3, 3), (3,) IMU in the base.
+        imu_v: (3,) velocity of the IMU by the joints alone, in the base [m/s].
+        w: (3,) angular velocity of the base, in the base [rad/s].
+        feet_R: (K, 3, 3) orientation of each sole in the world.
+        sole: (K, 3) origin of each sole, seen from the IMU, in the axes of the world [m].
+        slide: (K, 3) velocity of the point of each foot that touches the ground, likewise [m/s].
+    """
+
+    base_R: Array  # noqa: N815
+    imu_R: Array  # noqa: N815
+    imu_p: Array
+    imu_v: Array
+    w: Array
+    feet_R: Array  # noqa: N815
+    sole: Array
+    slide: Array
+
+
 class State(NamedTuple):
     """What the next tick depends on.
 
     Attributes:
         R: (3, 3) orientation of the IMU in the world.
         x: (3 + K, 3) position [m] and velocity [m/s] of the IMU in the world, bias of the accelerometer in the IMU
-            frame [m/s^2], and the position of each sole in the world [m].
+            frame [m/s^2], and the origin of each sole in the world [m].
         P: (3 + K, 3 + K) covariance of ``x``, the same for every axis.
         feet_R: (K, 3, 3) orientation of each sole in the world.
         pivot: (K, 2) centre of pressure in each sole [m], the last one of feet without load.
         beyond: (K,) how long the force has been beyond the threshold for a change of contact [s].
         age: (K,) how long each foot has been in contact [s].
         heading: (2,) cosine and sine of the turn from the IMU's world to the estimator's.
+        rise: (1,) by how much the ground is still to be lowered [m].
     """
 
     R: Array
@@ -86,6 +113,7 @@ class State(NamedTuple):
     beyond: Array
     age: Array
     heading: Array
+    rise: Array
 
 
 class Result(NamedTuple):
@@ -98,24 +126,25 @@ class Result(NamedTuple):
     wrench: Array
 
 
-class Geometry(NamedTuple):
-    """Where things are in this tick; vectors in world axes.
+class Work(NamedTuple):
+    """Room for what lives for a few lines: rotations (3, 3), vectors (3,) and a row of the covariance."""
 
-    Attributes:
-        base_R: (3, 3) orientation of the base in the world.
-        imu_R, imu_p: (3, 3), (3,) IMU in the base.
-        imu_v: (3,) velocity of the IMU against the base, by the joints alone, in the base.
-        w: (3,) angular velocity of the base, in the base [rad/s].
-        feet_R: (K, 3, 3) orientation of each sole.
-        s: (K, 3) sole origins, seen from the IMU [m].
-        u: (K, 3) velocity of the point of each sole that touches the ground, seen from the IMU [m/s].
-    """
+    A: Array
+    B: Array
+    C: Array
+    a: Array
+    b: Array
+    c: Array
+    row: Array
 
-    base_R: Array  # noqa: N815
-    imu_R: Array  # noqa: N815
-    imu_p: Array
-    imu_v: Array
-    w: Array
-    feet_R: Array  # noqa: N815
-    s: Array
-    u: Array
+
+class Estimation(NamedTuple):
+    """Everything; ``tuning`` are the numbers of the parameters by name."""
+
+    shape: Shape
+    held: Held
+    kinematics: Kinematics
+    state: State
+    result: Result
+    work: Work
+    tuning: Any

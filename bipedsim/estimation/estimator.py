@@ -16,10 +16,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.compiled import box
 from bipedsim.contact.base import padded_vertices
 from bipedsim.errors import ConfigError
-from bipedsim.estimation_arrays import Held, Result, Shape, State
-from bipedsim.estimation_kernels import ANCHORS, estimate, start, take
+from bipedsim.estimation.arrays import ANCHORS, Estimation, Held, Kinematics, Result, Shape, State, Work
+from bipedsim.estimation.filter import estimate, start, take
 from bipedsim.live import live_motions, live_poses
 from bipedsim.params import param
 from bipedsim.robot import Robot
@@ -142,21 +143,10 @@ class Estimator:
         self._model = model = pin.Model(robot.model)
         self._data = data = model.createData()
         n_feet = len(robot.soles)
-        self._shape = _shape(robot, model, data)
         zeros = Observation.zeros(robot.nu, n_feet)
         measured = {name: getattr(zeros, name).copy() for name in MEASUREMENTS}
-        self._held = Held(**measured, q=pin.neutral(model), v=np.zeros(model.nv))
         n = ANCHORS + n_feet
-        self._state = State(
-            R=np.eye(3),
-            x=np.zeros((n, 3)),
-            P=np.zeros((n, n)),
-            feet_R=np.zeros((n_feet, 3, 3)),
-            pivot=np.zeros((n_feet, 2)),
-            beyond=np.zeros(n_feet),
-            age=np.zeros(n_feet),
-            heading=np.array([1.0, 0.0]),
-        )
+        self._held = Held(**measured, q=pin.neutral(model), v=np.zeros(model.nv))
         self._result = Result(
             q=robot.q_nominal.copy(),
             v=np.zeros(model.nv),
@@ -165,7 +155,36 @@ class Estimator:
             wrench=np.zeros((n_feet, 6)),
         )
         self.estimate = BaseEstimate(**self._result._asdict())
-        self._tuning = Tuning(*astuple(params))
+        self._box = box(
+            Estimation(
+                shape=_shape(robot, model, data),
+                held=self._held,
+                kinematics=Kinematics(
+                    base_R=np.eye(3),
+                    imu_R=np.eye(3),
+                    imu_p=np.zeros(3),
+                    imu_v=np.zeros(3),
+                    w=np.zeros(3),
+                    feet_R=np.zeros((n_feet, 3, 3)),
+                    sole=np.zeros((n_feet, 3)),
+                    slide=np.zeros((n_feet, 3)),
+                ),
+                state=State(
+                    R=np.eye(3),
+                    x=np.zeros((n, 3)),
+                    P=np.zeros((n, n)),
+                    feet_R=np.zeros((n_feet, 3, 3)),
+                    pivot=np.zeros((n_feet, 2)),
+                    beyond=np.zeros(n_feet),
+                    age=np.zeros(n_feet),
+                    heading=np.array([1.0, 0.0]),
+                    rise=np.zeros(1),
+                ),
+                result=self._result,
+                work=Work(*np.zeros((3, 3, 3)), *np.zeros((3, 3)), np.zeros(n)),  # type: ignore[call-arg]
+                tuning=Tuning(*astuple(params)),
+            )
+        )
         self._gap = params.gap
         self._dt = dt
         self._t = 0.0
@@ -198,7 +217,7 @@ class Estimator:
         if pose_world_base is not None:
             R = pose_world_base.rotation
             pose[:] = *pose_world_base.translation, np.arctan2(R[1, 0], R[0, 0])
-        start(self._shape, self._held, self._state, self._result, self._tuning, pose)
+        start(self._box, pose)
         return self.estimate
 
     def update(self, observation: Observation) -> BaseEstimate:
@@ -218,15 +237,13 @@ class Estimator:
             self._report(bad, dt)
         self._t = observation.t if stamped else self._t + self._dt
         step = dt if stamped and not jumped else self._dt
-        estimate(self._shape, self._held, self._state, self._result, self._tuning, step, jumped)
+        estimate(self._box, step, bad, jumped)
         return self.estimate
 
     def _take(self, observation: Observation) -> int:
         """Hold all measurements that are good, bring the joints there, and return the bits of the others."""
         bad = take(
-            self._shape.idx_q,
-            self._shape.idx_v,
-            self._held,
+            self._box,
             observation.joint_position,
             observation.joint_velocity,
             observation.imu_orientation,
