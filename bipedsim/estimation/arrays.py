@@ -102,7 +102,8 @@ class State(NamedTuple):
         beyond: (K,) how long the force has been beyond the threshold for a change of contact [s].
         age: (K,) how long each foot has been in contact [s].
         heading: (2,) cosine and sine of the turn from the IMU's world to the estimator's.
-        rise: (1,) by how much the ground is still to be lowered [m].
+        since: (2,) time since the start [s], and whether the heading was given then.
+        foothold: (4,) where a foot came to rest last [m], NaN before, and how far that is still to be lowered [m].
     """
 
     R: Array
@@ -113,7 +114,8 @@ class State(NamedTuple):
     beyond: Array
     age: Array
     heading: Array
-    rise: Array
+    since: Array
+    foothold: Array
 
 
 class Result(NamedTuple):

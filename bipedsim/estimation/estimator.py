@@ -54,6 +54,20 @@ class EstimatorParams:
     settle: float = param(
         0.02, "how long a foot must touch the ground before its place is an anchor", unit="s", low=0.0, high=0.5
     )
+    rest_speed: float = param(
+        0.3,
+        "speed of a foot on the ground above which it is not at rest, and settles anew",
+        unit="m/s",
+        low=1e-3,
+        high=10.0,
+    )
+    level_slope: float = param(
+        0.006,
+        "rise over run from one foothold to the next below which the ground is taken as level, and the rise as the "
+        "tilt of the IMU; 0: never",
+        low=0.0,
+        high=1.0,
+    )
     full_load: float = param(
         0.2, "normal force over the robot's weight from which a foot is trusted in full", low=1e-3, high=1.0
     )
@@ -178,7 +192,8 @@ class Estimator:
                     beyond=np.zeros(n_feet),
                     age=np.zeros(n_feet),
                     heading=np.array([1.0, 0.0]),
-                    rise=np.zeros(1),
+                    since=np.zeros(2),
+                    foothold=np.full(4, np.nan),
                 ),
                 result=self._result,
                 work=Work(*np.zeros((3, 3, 3)), *np.zeros((3, 3)), np.zeros(n)),  # type: ignore[call-arg]

@@ -30,8 +30,12 @@ from bipedsim.sensors import _quaternion as to_quaternion
 
 STARTLED = 1.0
 """Standard deviation of the velocity [m/s] where nothing is known of it."""
+AT_REST = 0.01
+"""The same [m/s] at the start of a robot at rest."""
+LEVEL_AFTER = 0.02
+"""Time [s] after which the height of an anchor is known."""
 LEVELLING = 0.1
-"""Time [s] in which the ground is lowered to where it must be."""
+"""Time [s] in which the ground is lowered to where it was."""
 
 
 @kernel
@@ -109,6 +113,47 @@ def _roll(e: Estimation, k):
 
 
 @kernel
+def _level(e: Estimation, k):
+    """Compare the height of a new foothold with the last one's: ground that rises by less than a tilt is level.
+
+    The IMU's tilt is off by some milliradians, which would let the robot climb or sink as it walks.
+    """
+    last = e.state.foothold
+    point = e.work.a
+    R, pivot = e.kinematics.feet_R[k], e.state.pivot[k]
+    for i in range(3):
+        point[i] = e.state.x[ANCHORS + k, i] + R[i, 0] * pivot[0] + R[i, 1] * pivot[1]
+    point[2] -= e.shape.radius[k]
+    rise = point[2] - last[2]
+    way = math.hypot(point[0] - last[0], point[1] - last[1])
+    if e.tuning.level_slope > 0.0 and abs(rise) < e.tuning.level_slope * way + 3.0 * e.tuning.position_noise:
+        last[3] += rise
+    for i in range(3):
+        last[i] = point[i]
+
+
+@kernel
+def _lower(e: Estimation, dt):
+    """Lower robot, anchors and last foothold together, smoothly."""
+    last = e.state.foothold
+    step = last[3] * min(dt / LEVELLING, 1.0)
+    last[3] -= step
+    last[2] -= step
+    for j in range(len(e.state.x)):
+        if j != V_IMU and j != BIAS:
+            e.state.x[j, 2] -= step
+
+
+@kernel
+def _slides(e: Estimation, k):
+    """Return whether the point of a foot that touches the ground moves faster than a foot at rest."""
+    square = 0.0
+    for i in range(3):
+        square += (e.state.x[V_IMU, i] + e.kinematics.slide[k, i]) ** 2
+    return square > e.tuning.rest_speed**2
+
+
+@kernel
 def _hold_on(e: Estimation, k, dt, bad):
     """Take in what a foot says that has stood for a while."""
     tuning = e.tuning
@@ -172,11 +217,19 @@ def _stand(e: Estimation):
         e.state.age[k] = e.tuning.settle if e.result.contact[k] else 0.0
         e.state.beyond[k] = 0.0
         standing += e.result.contact[k]
+    speed = 0.0
     for i in range(3):
         e.state.x[V_IMU, i] = 0.0
         for k in range(feet):
             if e.result.contact[k]:
                 e.state.x[V_IMU, i] -= e.kinematics.slide[k, i] / standing
+        speed += e.state.x[V_IMU, i] ** 2
+    # Nearly all robots start at rest: what may be noise is.
+    moving = speed > (3.0 * e.tuning.velocity_noise) ** 2
+    for i in range(3):
+        if not moving:
+            e.state.x[V_IMU, i] = 0.0
+    e.state.P[V_IMU, V_IMU] = e.tuning.velocity_noise**2 if moving else AT_REST**2
 
 
 @kernel
@@ -184,6 +237,10 @@ def _start(e: Estimation, pose):
     state, shape, kin, x = e.state, e.shape, e.kinematics, e.state.x
     feet = len(e.result.contact)
     given = not math.isnan(pose[0])
+    state.since[0] = 0.0
+    state.since[1] = 1.0 if given else 0.0
+    state.foothold[:3] = math.nan
+    state.foothold[3] = 0.0
     state.heading[0], state.heading[1] = 1.0, 0.0
     measured_attitude(e, state.R)
     place_imu(e)
@@ -200,6 +257,9 @@ def _start(e: Estimation, pose):
                 state.pivot[k, i] += shape.vertices[k, n, i] / shape.n_vertices[k]
     slide_feet(e)
     find_wrenches(e)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            state.P[i, j] = 0.0
     _stand(e)
     arm = e.work.a
     turned(kin.base_R, kin.imu_p, arm)
@@ -211,10 +271,6 @@ def _start(e: Estimation, pose):
                 # Midway between the feet, and on the ground.
                 centre = kin.feet_R[k, i, 0] * state.pivot[k, 0] + kin.feet_R[k, i, 1] * state.pivot[k, 1]
                 x[P_IMU, i] -= (kin.sole[k, i] + centre - (shape.radius[k] if i == 2 else 0.0)) / feet
-    for i in range(len(x)):
-        for j in range(len(x)):
-            state.P[i, j] = 0.0
-    state.P[V_IMU, V_IMU] = e.tuning.velocity_noise**2
     state.P[BIAS, BIAS] = e.tuning.bias_initial**2
     _follow(e, True)
     _write(e)
@@ -255,9 +311,17 @@ def _estimate(e: Estimation, dt, bad, jumped):
     else:
         _predict(e, dt)
     for k in range(len(e.result.contact)):
-        if e.result.contact[k] and e.state.age[k] >= e.tuning.settle:
-            _hold_on(e, k, dt, bad)
+        age = e.state.age[k]
+        if not e.result.contact[k] or age < e.tuning.settle:
+            continue
+        if _slides(e, k):
+            e.state.age[k] = 0.0
+            continue
+        _hold_on(e, k, dt, bad)
+        if age - dt < e.tuning.settle + LEVEL_AFTER <= age:
+            _level(e, k)
     _follow(e, False)
+    _lower(e, dt)
     _write(e)
 
 

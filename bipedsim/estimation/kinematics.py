@@ -7,12 +7,14 @@ import math
 import numpy as np
 
 from bipedsim.compiled import kernel
-from bipedsim.estimation.arrays import Estimation
+from bipedsim.estimation.arrays import ANCHORS, P_IMU, Estimation
 
 POSITION, VELOCITY, ORIENTATION, GYRO, ACCELEROMETER, WRENCH = (1 << i for i in range(6))
 """Bits of measurements that are not good."""
 LOST = 0.1
 """An attitude that is further off [rad] is taken over at once."""
+SETTLING = 0.2
+"""Time [s] after the start in which the attitude is the mean of what the IMU measures, and a given heading is found."""
 LEAST_SHARE = 0.01
 """A foot that carries less of the weight than this has no centre of pressure."""
 
@@ -138,9 +140,22 @@ def measured_attitude(e: Estimation, out):
 
 
 @kernel
+def _turn_anchors(e: Estimation, R):
+    """Turn all anchors about the IMU: they were placed with an attitude that is only now known better."""
+    x, arm, out = e.state.x, e.work.a, e.work.b
+    for row in range(ANCHORS, len(x)):
+        for i in range(3):
+            arm[i] = x[row, i] - x[P_IMU, i]
+        turned(R, arm, out)
+        for i in range(3):
+            x[row, i] = x[P_IMU, i] + out[i]
+
+
+@kernel
 def turn(e: Estimation, dt, bad, jumped):
     """Turn the attitude by the gyro, and towards what the IMU says within ``attitude_time``."""
-    R, measured, predicted, work = e.state.R, e.work.A, e.work.B, e.work.C
+    state = e.state
+    R, measured, predicted, work = state.R, e.work.A, e.work.B, e.work.C
     phi = e.work.a
     _exponential(e.held.imu_angular_velocity, dt, work)
     product(R, work, predicted)
@@ -155,10 +170,20 @@ def turn(e: Estimation, dt, bad, jumped):
     phi[0] = 0.5 * (work[2, 1] - work[1, 2])
     phi[1] = 0.5 * (work[0, 2] - work[2, 0])
     phi[2] = 0.5 * (work[1, 0] - work[0, 1])
-    gain = 0.0
-    if not bad & ORIENTATION:
-        far = trace < 1.0 + 2.0 * math.cos(LOST)
-        gain = 1.0 if jumped or far or bad & GYRO else min(dt / max(e.tuning.attitude_time, dt), 1.0)
+    state.since[0] += dt
+    # At first the mean of all ticks is better than any gain.
+    gain = dt / min(max(e.tuning.attitude_time, dt), state.since[0] + dt)
+    if bad & ORIENTATION:
+        gain = 0.0
+    elif state.since[1] > 0.0 and state.since[0] < SETTLING:
+        # The heading was given: what the IMU measures is turned to it.
+        c, s = state.heading
+        yaw = -phi[2] * dt / (state.since[0] + dt)
+        state.heading[0] = c * math.cos(yaw) - s * math.sin(yaw)
+        state.heading[1] = s * math.cos(yaw) + c * math.sin(yaw)
+        phi[2] = 0.0
+    elif jumped or bad & GYRO or trace < 1.0 + 2.0 * math.cos(LOST):
+        gain = 1.0
     if gain == 1.0:
         for i in range(3):
             for j in range(3):
@@ -166,6 +191,8 @@ def turn(e: Estimation, dt, bad, jumped):
         return
     _exponential(phi, gain, work)
     product(work, predicted, R)
+    if state.since[0] < SETTLING:
+        _turn_anchors(e, work)
 
 
 @kernel
