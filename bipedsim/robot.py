@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from bipedsim.errors import UnknownNameError
+from bipedsim.hardware import check_presets
 from bipedsim.robot_reader import RobotReader, has_free_flyer
 from bipedsim.robots import ROBOTS
 from bipedsim.settle import place_base
@@ -41,6 +42,7 @@ class Robot:
         q_nominal: (nq,) standing: soles flat on z = 0, CoM over the centre of the support.
         posture: (nu,) the actuated joints of ``q_nominal`` [rad].
         controllers: Controller name to this robot's parameters.
+        hardware: Preset of the hardware to this robot's parameters.
         sources: Where the numbers of robot.yaml were published.
         warnings: What was odd but usable.
     """
@@ -68,6 +70,7 @@ class Robot:
     q_nominal: Array
     posture: Array
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    hardware: dict[str, dict[str, Any]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -96,6 +99,25 @@ class Robot:
         model = pin.Model(self.model)
         model.inertias[joint_id] = inertia
         return replace(self, model=model)
+
+    def with_mass_scale(self, scale: float) -> Robot:
+        """Return this robot with all masses and inertias times ``scale``, rotors aside; ``q_nominal`` stays."""
+        model = pin.Model(self.model)
+        for i, body in enumerate(self.model.inertias):
+            model.inertias[i] = pin.Inertia(scale * body.mass, body.lever, scale * body.inertia)
+        return replace(self, model=model)
+
+    def with_com_shift(self, shift: ArrayLike) -> Robot:
+        """Return this robot with its whole CoM shifted by ``shift`` (3,) [m] along the axes of its trunk.
+
+        The trunk's own CoM takes all of it: it moves by ``shift`` times the robot's mass over the trunk's. The trunk is
+        the first body with a mass; ``q_nominal`` stays as it is.
+        """
+        inertias = self.model.inertias
+        trunk = next(i for i in range(1, self.model.njoints) if inertias[i].mass > 0.0)
+        body = inertias[trunk]
+        lever = body.lever + np.asarray(shift, dtype=np.float64) * self.mass / body.mass
+        return self.with_inertia(trunk, pin.Inertia(body.mass, lever, body.inertia))
 
     def settle(self, posture: ArrayLike) -> Array:
         """Return q (nq,) with the joints at ``posture`` (nu,) and all sole vertices at z = 0 by least squares."""
@@ -180,6 +202,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
         q_nominal=q_nominal,
         posture=q_nominal[idx_q].copy(),
         controllers={str(k): dict(v or {}) for k, v in (config.controllers or {}).items()},
+        hardware=check_presets(config.hardware or {}, joints, f"{source}: hardware"),
         sources={str(k): str(v) for k, v in (config.sources or {}).items()},
         warnings=tuple(reader.warnings),
     )

@@ -56,6 +56,7 @@ class RobotConfig:
     joint_damping: Any = param(None, "viscous friction per joint, instead of the URDF's", unit="N.m.s/rad")
     posture: Any = param(None, "standing posture per joint, knees bent; 0 where nothing is given", unit="rad")
     controllers: Any = param(None, "controller name to the parameters that differ from its defaults")
+    hardware: Any = param(None, "preset of the hardware to the parameters that this robot changes in it")
     sources: Any = param(None, "where armature, soles and limits were published")
 
 
@@ -69,7 +70,7 @@ def read_robot_config(path: Path) -> RobotConfig:
     for key in ("name", "urdf"):
         if not getattr(config, key):
             raise ConfigError(f"{path}: key {key!r} is missing")
-    for key in ("locked", "feet", "imu", "controllers", "sources"):
+    for key in ("locked", "feet", "imu", "controllers", "hardware", "sources"):
         value = getattr(config, key)
         if value is not None and not isinstance(value, Mapping):
             raise ConfigError(f"{path}: {key} = {value!r} must be a mapping")

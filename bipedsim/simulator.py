@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.actuators import Actuators
 from bipedsim.contact import make_contact_model
 from bipedsim.contact.base import ContactModel, ContactResult
 from bipedsim.contact.kernels import SPEED_LIMIT
@@ -17,6 +18,8 @@ from bipedsim.contact.tick import Tick
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
+from bipedsim.hardware import IDEAL, ActuatorParams, NoiseParams, differs, perturbed, read_hardware
+from bipedsim.noise import Noise
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
 from bipedsim.sensors import Sensors
@@ -36,6 +39,8 @@ class Snapshot:
     contact: dict[str, Any]
     footing: dict[str, NDArray[Any]]
     tick: ContactResult | None
+    actuators: dict[str, NDArray[Any]] | None = None
+    noise: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +94,14 @@ class Simulator:
         control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by
             default.
         contact_params: Parameters of the contact model that differ from its defaults.
+        hardware: What drives, sensors and masses are like, see :func:`bipedsim.hardware.read_hardware`; ideal by
+            default, which adds nothing to the simulation and costs nothing.
+        seed: Of all noise; see :class:`bipedsim.noise.Noise`.
 
     Attributes:
+        robot: What a controller knows.
+        plant: What is simulated: the robot, or one whose masses differ from it.
+        hardware: Parameters of the hardware.
         q: (nq,) configuration, base position and quaternion x y z w first.
         v: (nv,) velocity, base linear and angular in the base frame first.
         contact: What the ground did over the last control tick; of several physics steps, see
@@ -99,8 +110,8 @@ class Simulator:
             result and the generalised force (nv,) of the push; both are overwritten by the next step. None by default.
 
     Raises:
-        ConfigError: The periods do not fit, or a contact parameter is wrong.
-        UnknownNameError: No such contact model.
+        ConfigError: The periods do not fit, or a parameter of contact or hardware is wrong.
+        UnknownNameError: No such contact model, or no such preset of the hardware.
     """
 
     def __init__(
@@ -111,6 +122,8 @@ class Simulator:
         physics_dt: float = 1e-3,
         control_dt: float | None = None,
         contact_params: Mapping[str, Any] | None = None,
+        hardware: str | Mapping[str, Any] = IDEAL,
+        seed: int = 0,
     ) -> None:
         self.robot = robot
         self.ground = ground or Ground.flat()
@@ -118,17 +131,31 @@ class Simulator:
         self.physics_dt = float(physics_dt)
         self.control_dt = self.physics_dt if control_dt is None else float(control_dt)
         self._substeps = whole_ratio(self.control_dt, self.physics_dt)
-        self._model = robot.model
-        self._dynamics = Dynamics(robot, self.ground, self.physics_dt)
+        self.hardware = read_hardware(hardware, robot)
+        self.plant = plant = perturbed(robot, self.hardware)
+        self._model = plant.model
+        self._actuators: Actuators | None = None
+        if differs(self.hardware, ActuatorParams):
+            self._actuators = Actuators(plant, self.hardware, self.physics_dt)
+            # The dynamics keep the array itself, which the actuators rewrite at every step.
+            plant = replace(plant, joint_damping=self._actuators.damping)
+        self._dynamics = Dynamics(plant, self.ground, self.physics_dt)
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
         )
         self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
-        self._sensors = Sensors(robot)
+        self._sensors = Sensors(plant)
+        self._noise: Noise | None = None
+        if differs(self.hardware, NoiseParams):
+            self._noise = Noise(self.hardware, self._sensors.observation, self.control_dt, seed)
         nv = self._model.nv
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(nv)
-        self._tau_joint = np.zeros(robot.nu)
+        # With ideal drives the command is the torque of the drives, and all that the joints feel.
+        self._command = self._tau_joint = self._torque = np.zeros(robot.nu)
+        if self._actuators is not None:
+            self._command = self._actuators.command
+            self._tau_joint, self._torque = self._actuators.effort, self._actuators.torque
         self._acceleration = np.zeros(nv)
         self._steps = 0
         self._push: tuple[int, Array, int] | None = None
@@ -148,12 +175,14 @@ class Simulator:
         """What the ground did over the last control tick; overwritten by the next one."""
         return self._contact.result if self._tick is None else self._tick.result
 
-    def reset(self, q: Array | None = None, v: Array | None = None) -> Observation:
+    def reset(self, q: Array | None = None, v: Array | None = None, seed: int | None = None) -> Observation:
         """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
 
+        Every reset draws new biases and new noise, all from the seed; with ``seed`` as a new simulator of this seed.
+
         Raises:
-            ConfigError: ``q`` or ``v`` has the wrong size or is not finite, the quaternion is none, or there is no
-                ground at the origin to stand on.
+            ConfigError: The seed is no integer of at least 0, ``q`` or ``v`` has the wrong size or is not finite, the
+                quaternion is none, or there is no ground at the origin to stand on.
         """
         if q is None:
             nominal = self.robot.q_nominal
@@ -173,8 +202,12 @@ class Simulator:
         if self._tick is not None:
             self._tick.reset()
         self._tau_joint[:] = 0.0
+        if self._actuators is not None:
+            self._actuators.reset(self.v)
+        if self._noise is not None:
+            self._noise.reset(seed)
         self._moved = False
-        return self._sensors.measure(0.0, self.q, self.v, np.zeros_like(self.v), self._tau_joint, self.contact)
+        return self._measure(np.zeros_like(self.v), first=True)
 
     def step(self, tau_joint: Array) -> Observation:
         """Advance by ``control_dt`` under constant joint torques and return the observation after it.
@@ -193,7 +226,11 @@ class Simulator:
         self.advance(tau_joint)
         self._moved = False
         acceleration = self._dynamics.acceleration if self._tick is None else self._acceleration
-        return self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self.contact)
+        return self._measure(acceleration)
+
+    def _measure(self, acceleration: Array, first: bool = False) -> Observation:
+        ideal = self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self.contact)
+        return ideal if self._noise is None else self._noise.measure(first)
 
     def advance(self, tau_joint: Array) -> ContactResult:
         """Advance as :meth:`step` does, but measure nothing: for those who look at q, v and the contact alone.
@@ -204,9 +241,9 @@ class Simulator:
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
         tau = np.asarray(tau_joint, dtype=np.float64)
-        if tau.shape != self._tau_joint.shape:
+        if tau.shape != self._command.shape:
             self._checked("tau_joint", tau, self.robot.nu)
-        self._tau_joint[:] = tau
+        self._command[:] = tau
         self._moved = True
         if self._tick is not None:
             return self._advance_tick(self._tick)
@@ -228,7 +265,9 @@ class Simulator:
         dynamics = self._dynamics
         if self._push is not None:
             dynamics.push[:] = self._push_torque()
-        fastest = dynamics.step(self.q, self.v, self._tau_joint, self._contact)
+        if self._actuators is not None and not self._actuators.drive(self.v):
+            self._refuse(-1.0)
+        fastest = dynamics.step(self.q, self.v, self._torque, self._contact)
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
         self.q = pin.integrate(self._model, self.q, dynamics.displacement)
@@ -239,7 +278,7 @@ class Simulator:
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
         if fastest < 0.0:
-            self._checked("tau_joint", self._tau_joint, self.robot.nu)
+            self._checked("tau_joint", self._command, self.robot.nu)
         self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
@@ -292,6 +331,8 @@ class Simulator:
             self._contact.state(),
             self._dynamics.state(),
             None if self._tick is None else self._tick.state(),
+            None if self._actuators is None else self._actuators.state(),
+            None if self._noise is None else self._noise.state(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
@@ -306,8 +347,13 @@ class Simulator:
         self._dynamics.set_state(snapshot.footing)
         if self._tick is not None and snapshot.tick is not None:
             self._tick.set_state(snapshot.tick)
+        if self._actuators is not None and snapshot.actuators is not None:
+            self._actuators.set_state(snapshot.actuators)
         self._moved = False
-        return self._sensors.restore(self.q, snapshot.observation)
+        ideal = self._sensors.restore(self.q, snapshot.observation)
+        if self._noise is not None and snapshot.noise is not None:
+            return self._noise.set_state(snapshot.noise)
+        return ideal
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses and the overall CoP, as no robot can measure them."""
