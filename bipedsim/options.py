@@ -11,6 +11,7 @@ import yaml
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import ground_names
+from bipedsim.hardware import IDEAL, PRESETS
 from bipedsim.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -61,6 +62,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
     parser.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")
     parser.add_argument(
+        "--hardware",
+        default=IDEAL,
+        help=f"{', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file (docs/hardware.md) "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sensors' noise (default: %(default)s)")
+    parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
     )
 
@@ -82,5 +90,7 @@ def run_settings(args: argparse.Namespace) -> RunSettings:
         ground=args.ground,
         rate=args.rate,
         physics_dt=args.physics_dt,
+        hardware=args.hardware,
+        seed=args.seed,
         controller_params=key_values(args.set, "--set"),
     )

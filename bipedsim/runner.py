@@ -20,6 +20,7 @@ from bipedsim.controllers import find_controller, make_controller
 from bipedsim.controllers.base import Controller, checked_torque
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
+from bipedsim.hardware import IDEAL
 from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.scenarios import Scenario, get_scenario
@@ -44,6 +45,8 @@ class RunSettings:
         ground: Name of a ground, or path of a ground YAML.
         rate: Control rate [Hz].
         physics_dt: Physics step [s]; one per control tick if None.
+        hardware: As :class:`Simulator` takes it.
+        seed: Of the sensors' noise.
         controller_params, contact_params: What differs from the defaults.
     """
 
@@ -55,6 +58,8 @@ class RunSettings:
     ground: str = "flat"
     rate: float = 1000.0
     physics_dt: float | None = None
+    hardware: str | Mapping[str, Any] = IDEAL
+    seed: int = 0
     controller_params: Mapping[str, Any] = field(default_factory=dict)
     contact_params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -147,6 +152,8 @@ def run_headless(
         physics_dt=prepared.physics_dt,
         control_dt=prepared.control_dt,
         contact_params=settings.contact_params,
+        hardware=settings.hardware,
+        seed=settings.seed,
     )
     controller = prepared.controller
     sim.warm_up()
