@@ -17,6 +17,7 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.controllers import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import ground_names
+from bipedsim.hardware import IDEAL, PRESETS
 from bipedsim.params import from_mapping, param
 from bipedsim.scenarios import SCENARIOS, get_scenario
 from bipedsim_ros.sim_params import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
@@ -31,6 +32,8 @@ class Arguments:
     robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml")
     contact_model: str = param("one_step", "what holds the feet on the ground", choices=tuple(CONTACT_MODELS))
     ground: str = param("flat", f"{', '.join(ground_names())} or path of a ground YAML")
+    hardware: str = param(IDEAL, f"{', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file")
+    seed: int = param(0, "seed of the sensors' noise", low=0)
     clock: str = param("real_time", "how time passes", choices=CLOCKS)
     rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
     physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
@@ -72,6 +75,8 @@ _SIM = (
     "robot",
     "contact_model",
     "ground",
+    "hardware",
+    "seed",
     "clock",
     "rate",
     "physics_dt",

@@ -68,6 +68,8 @@ class SimNode:
             physics_dt=params.physics_dt,
             control_dt=1.0 / params.rate,
             contact_params=contact,
+            hardware=params.hardware,
+            seed=params.seed,
         )
         node.get_logger().info(
             "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError
+from bipedsim.hardware import IDEAL, PRESETS
 from bipedsim.params import param
 
 CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
@@ -25,6 +26,11 @@ class SimParams:
     robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
     contact_model: str = param("one_step", "contact model", choices=tuple(CONTACT_MODELS))
     ground: str = param("flat", "name of a ground, or path of a ground YAML")
+    hardware: str = param(
+        IDEAL,
+        f"drives, sensors, masses: {', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file",
+    )
+    seed: int = param(0, "seed of the sensors' noise; every reset draws anew", low=0)
     clock: str = param(
         "real_time",
         "real_time keeps `rate` on the wall clock; as_fast_as_possible never waits; "

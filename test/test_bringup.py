@@ -57,6 +57,7 @@ def test_the_recorder_is_polite_and_the_loop_urgent_if_asked(tmp_path: Path) -> 
 def test_every_argument_reaches_a_node() -> None:
     given = {"ground": "stairs", "clock": "lock_step", "rate": 500.0, "physics_dt": 0.002, "duration": 2.0}
     given |= {"timeout_mode": "zero", "contact_model": "ncp", "rate_check": "warn"}
+    given |= {"hardware": "realistic", "seed": 3}
     sim, controller = plan(given).nodes
     assert sim.parameters == given
     assert controller.parameters == {"rate": 500.0}
