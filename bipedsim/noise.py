@@ -155,8 +155,8 @@ class Noise:
     """Makes real observations of ideal ones.
 
     All random numbers come from the seed and the number of resets since it was set, 0 for the first: the same seed
-    gives the same bits in every process, and every reset another draw. Each channel has random numbers of its own:
-    switching one off leaves the others as they were.
+    gives the same bits in every process with the same version of NumPy, and every reset another draw. Each channel has
+    random numbers of its own: switching one off leaves the others as they were.
 
     Args:
         params: See :class:`NoiseParams`.

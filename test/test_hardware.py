@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 
 from bipedsim.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
@@ -147,6 +149,22 @@ def test_a_robot_yaml_adds_to_a_preset_and_the_caller_to_both(biped: Robot) -> N
         {"preset": "realistic", "gyro_noise": 0.5, "coulomb_friction": {".*": 1.0, "._knee": 2.0}}, biped
     )
     assert read_hardware({}, biped) == read_hardware("ideal", biped) == HardwareParams()
+
+
+def test_the_table_of_parameters_is_that_of_the_code() -> None:
+    text = (Path(__file__).resolve().parents[1] / "docs" / "hardware.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip(" `") for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")
+    ]
+    shown = {row[0]: row[1:4] for row in rows}
+    fields = {f.name: f for f in dataclasses.fields(HardwareParams)}
+    assert list(shown) == list(fields)
+    for name, (ideal, realistic, unit) in shown.items():
+        default = fields[name].default
+        assert unit == fields[name].metadata["unit"], name
+        for cell, value in ((ideal, default), (realistic, PRESETS["realistic"].get(name, default))):
+            values = [yaml.safe_load(word) for word in cell.split()]
+            assert [float(x) for x in values] == [float(x) for x in np.atleast_1d(value)], name
 
 
 def test_a_file_describes_hardware(biped: Robot, tmp_path: Path) -> None:
