@@ -1,0 +1,105 @@
+"""Recordings written as tables and drawn as pictures."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recording_support import standing
+
+from bipedsim.errors import RecordingError, UnknownNameError
+from bipedsim.plotting import FACE_COLOUR, FOOT_COLOURS, LIMIT_COLOUR, PANELS, TOTAL_COLOUR, plot
+from bipedsim.recording import Recording, export_csv
+
+
+def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) -> None:
+    r = standing(4500)
+    r.cop[7, 1] = np.nan
+    r.sliding[8, 0] = True
+    r.export_csv(tmp_path / "sub" / "run.csv")
+    with (tmp_path / "sub" / "run.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    head, body = rows[0], rows[1:]
+    assert len(body) == 4500
+    assert len(set(head)) == len(head)
+    column = {name: [row[i] for row in body] for i, name in enumerate(head)}
+    np.testing.assert_allclose(np.array(column["t[s]"], float), r.t, rtol=1e-8)
+    np.testing.assert_allclose(np.array(column["l_knee_joint_effort[N.m]"], float), r.joint_effort[:, 0], rtol=1e-8)
+    np.testing.assert_allclose(np.array(column["left_foot_wrench_ty[N.m]"], float), r.wrench[:, 0, 4], rtol=1e-8)
+    np.testing.assert_allclose(np.array(column["right_foot_sole_poses_y[m]"], float), r.sole_poses[:, 1, 1], rtol=1e-8)
+    assert set(column["left_foot_mode"]) == {"9"}
+    assert column["left_foot_sliding"][7:10] == ["0", "1", "0"]
+    assert column["right_foot_cop_x[m]"][6:8] == ["0", ""]
+    # Nothing of an IMU was recorded.
+    assert not [name for name in head if "imu" in name]
+
+
+def test_export_reports_progress_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export_csv(standing(4100), tmp_path / "run.csv", progress=True)
+    assert "4100 of 4100 rows (100 %)\n" in capsys.readouterr().err
+    export_csv(standing(100), tmp_path / "run.csv")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_table_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match=r"run\.csv: cannot be written"):
+        export_csv(standing(3), tmp_path / "file" / "run.csv")
+
+
+# --- pictures ---
+
+
+def shows(path: Path, colour: str) -> bool:
+    """Return whether a picture has pixels of ``colour``; lines are thinned by antialiasing, areas are not."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.image import imread
+
+    distance = np.abs(imread(path)[:, :, :3] - np.array(to_rgb(colour))).max(axis=2)
+    return int((distance < (0.01 if colour == FACE_COLOUR else 0.3)).sum()) >= 20
+
+
+@pytest.mark.parametrize(
+    ("panels", "colours"),
+    [
+        (["forces"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1], LIMIT_COLOUR}),
+        (["cop"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1]}),
+        (["modes"], {FACE_COLOUR}),
+        (["torques"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1], LIMIT_COLOUR}),
+        (PANELS, {TOTAL_COLOUR, FOOT_COLOURS[0], FACE_COLOUR, LIMIT_COLOUR}),
+    ],
+)
+def test_every_panel_draws_what_it_is_for(tmp_path: Path, panels: list[str], colours: set[str]) -> None:
+    r = standing(2000)
+    absent = {LIMIT_COLOUR, FACE_COLOUR} - colours
+    r.wrench[:, 0, :2] = 20 * np.sin(r.t)[:, None]
+    r.wrench[:, 1, :3] += 20 * np.cos(3 * r.t)[:, None]
+    r.wrench[:, :, 3:] += np.array([2.0, 3.0, 0.0]) * np.sin(5 * r.t)[:, None, None]
+    plot(r, tmp_path / "run.png", panels)
+    assert {c for c in (*colours, *absent) if shows(tmp_path / "run.png", c)} == colours
+
+
+def test_a_recording_of_nothing_but_joints_still_draws(tmp_path: Path) -> None:
+    r = Recording.empty(100, ["a", "b"], ["left"])
+    r.t[:] = np.arange(100) * 1e-3
+    r.joint_effort[:] = 1.0
+    plot(r, tmp_path / "run.png")
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_pictures_of_nothing_and_unknown_panels_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown panel 'force'; did you mean 'forces'"):
+        plot(standing(10), tmp_path / "x.png", ["force"])
+    with pytest.raises(RecordingError, match="no rows"):
+        plot(standing(0), tmp_path / "x.png")
+    with pytest.raises(RecordingError, match=r"x\.doc: the picture cannot be written"):
+        plot(standing(10), tmp_path / "x.doc")
+
+
+def test_matplotlib_is_imported_only_to_draw() -> None:
+    code = "import sys, bipedsim.plotting, bipedsim.recording; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
