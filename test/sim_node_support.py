@@ -1,0 +1,46 @@
+"""What the tests of sim_node share: commands sent to it, and what its messages and its statistics say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ros_support import RosWorld
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+COMMANDS = "/effort_controller/commands"
+
+
+def time_of(message: Any) -> float:
+    return float(message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec)
+
+
+def moving(states: list[JointState]) -> Callable[[], bool]:
+    """Return whether the physics has begun, as a condition to wait for."""
+    return lambda: bool(states) and time_of(states[-1]) > 0.0
+
+
+def statistics(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text()))
+
+
+class Commander:
+    """Publishes commands from the test."""
+
+    def __init__(self, world: RosWorld, qos: Any = 1) -> None:
+        self.world = world
+        self.publisher = world.node.create_publisher(Float64MultiArray, COMMANDS, qos)
+
+    def send(self, tau: list[float], taken: Callable[[], Any]) -> None:
+        """Send a command until ``taken`` holds.
+
+        The subscription is best effort: it may know of the publisher later than the other way round, and loses what
+        came before.
+        """
+        self.world.connected(self.publisher)
+        while not taken():
+            self.publisher.publish(Float64MultiArray(data=tau))
+            self.world.spin(taken, 5.0)

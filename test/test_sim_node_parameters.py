@@ -1,0 +1,67 @@
+"""Parameters of sim_node: described, guarded while it runs, and refused with a message when they are wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import DescribeParameters, SetParameters
+from ros_support import RosWorld
+
+pytestmark = pytest.mark.ros
+
+
+def test_parameters_are_described_and_guarded(ros: RosWorld) -> None:
+    ros.start("sim_node")
+    described = ros.call(DescribeParameters, "/sim_node/describe_parameters", names=["rate", "timeout_mode"])
+    rate, mode = described.descriptors
+    assert rate.read_only
+    assert "[Hz]" in rate.description
+    assert rate.floating_point_range[0].from_value == 1.0
+    assert not mode.read_only
+    assert "damping" in mode.additional_constraints
+
+    def put(name: str, value: str) -> Any:
+        text = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+        return ros.call(
+            SetParameters, "/sim_node/set_parameters", parameters=[Parameter(name=name, value=text)]
+        ).results[0]
+
+    assert put("timeout_mode", "stiff").successful
+    refused = put("timeout_mode", "stif")
+    assert not refused.successful
+    assert "did you mean 'stiff'" in refused.reason
+    assert not put("robot", "g1").successful
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"robot": "biped15"}, "unknown robot 'biped15'; did you mean 'biped14'?"),
+        ({"robot": "/nowhere/robot.yaml"}, "/nowhere/robot.yaml"),
+        ({"clock": "fast"}, "unknown clock 'fast'"),
+        ({"contact_model": "magic"}, "'magic'"),
+        ({"rate": 0.1}, "rate = 0.1 Hz is below its minimum 1.0 Hz"),
+        ({"rate": 700.0}, "must be a whole multiple of physics_dt"),
+        ({"rate": "fast"}, "rate = 'fast' must be of type float"),
+        ({"rte": 1000.0}, "unknown parameter 'rte'; did you mean 'rate'?"),
+        ({"one_step.gamm": 0.1}, "unknown parameter 'one_step.gamm'"),
+        ({"pushes": ["1.0 2.0"]}, "pushes: '1.0 2.0' must be 'start duration fx fy fz [body]'"),
+        ({"pushes": ["1.0 2.0 1 2 3 tail"]}, "no frame 'tail'"),
+        ({"ft_sign": 0.5}, "ft_sign = 0.5 must be 1 or -1"),
+    ],
+)
+def test_bad_parameters_end_the_node_with_a_message(ros: RosWorld, parameters: dict[str, Any], said: str) -> None:
+    sim = ros.start("sim_node", **parameters)
+    assert sim.wait() == 2
+    assert said in sim.output
+    assert "Traceback" not in sim.output
+
+
+def test_an_integer_will_do_for_a_float(ros: RosWorld) -> None:
+    sim = ros.start("sim_node", rate=500, start="immediately", duration=1, clock="as_fast_as_possible")
+    assert ros.ended(sim) == 0
