@@ -1,42 +1,23 @@
-"""The experiments of Adu-Bredu: the figures that the command prints are met, and a second run agrees."""
+"""The experiments of Adu-Bredu: a second engine agrees, and closed forms beyond the figures."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bipedsim.cli import main
 from bipedsim.complementarity.coulomb import Contacts
 from bipedsim.complementarity.time_stepping import assemble_step, solve_step
-from bipedsim.reproduce import get_paper
 from bipedsim.reproduce.adubredu import ball, block, foot_on_ball, kick
 from bipedsim.reproduce.adubredu.planar import GRAVITY, REST_SPEED, Throw, body, throw
-from bipedsim.reproduce.common import Outcome
-
-PAPER = get_paper("adubredu")
-
-
-@lru_cache
-def outcome(name: str) -> Outcome:
-    return PAPER.cases[name].run(False)
 
 
 @lru_cache
 def measured(name: str) -> Throw:
     return {"ball": ball.measure, "block": block.measure}[name]()
-
-
-@pytest.mark.parametrize("name", PAPER.cases)
-def test_figures_are_met(name: str) -> None:
-    missed = [check for check in outcome(name).checks if not check.ok]
-    assert missed == []
-    assert any(check.expected for check in outcome(name).checks)
 
 
 def second_run(run: Throw) -> tuple[np.ndarray, np.ndarray]:
@@ -147,10 +128,3 @@ def test_leg_and_ball_at_both_ends_of_restitution(restitution: float) -> None:
     assert found.after[0] == pytest.approx(found.before[0] - found.impulse / inertia, rel=1e-6)
 
 
-def test_the_command_writes_figures_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "adubredu", "ball", "foot", "--json", "--output", str(tmp_path)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["ok"]
-    assert sorted(found["cases"]) == ["ball", "foot"]
-    for name in ("ball", "foot"):
-        assert (tmp_path / f"{name}.png").stat().st_size > 20_000

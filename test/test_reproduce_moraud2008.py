@@ -1,41 +1,20 @@
-"""The experiments of Moraud et al. 2008: every figure that the command prints is met, and the pictures are written."""
+"""The experiments of Moraud et al. 2008: what their figures mean, step by step, and the motions that they rest on."""
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+import reproduce_support
 
-from bipedsim.cli import main
-from bipedsim.errors import UnknownNameError
-from bipedsim.reproduce import PAPERS, get_paper
-from bipedsim.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown, table
+from bipedsim.reproduce.common import Outcome
 from bipedsim.reproduce.moraud2008 import bend_and_jump, friction, squats, toe_fall
 from bipedsim.robot import load_robot
 from bipedsim.sole import checked_polygon
 
-PAPER = get_paper("moraud2008")
-
-
-@lru_cache
-def outcome(name: str) -> Outcome:
-    return PAPER.cases[name].run(False)
-
-
-@pytest.mark.parametrize("name", [name for name in PAPER.cases if name != "fig8"])
-def test_figures_are_met(name: str) -> None:
-    missed = [check for check in outcome(name).checks if not check.ok]
-    assert missed == []
-    assert any(check.expected for check in outcome(name).checks)
-
-
-def measured(name: str, start: str) -> float:
-    found = [check.measured for check in outcome(name).checks if check.quantity.startswith(start)]
-    assert len(found) == 1, start
-    return found[0]
+measured = partial(reproduce_support.measured, "moraud2008")
 
 
 def test_the_fall_turns_in_the_step_in_which_the_cop_reaches_the_edge() -> None:
@@ -111,61 +90,6 @@ def test_one_step_costs_few_candidates_and_exact_searches(tmp_path: Path) -> Non
     drawn = Outcome((), lambda figure: bend_and_jump.draw(figure, costs), (13.0, 7.5))
     assert save_picture(drawn, "fig8", tmp_path / "fig8.png")
     assert (tmp_path / "fig8.png").stat().st_size > 20_000
-
-
-def test_the_command_prints_figures_and_writes_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "moraud2008", "friction", "-o", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
-    assert "quantity" in printed
-    assert "coefficient by regression" in printed
-    assert (tmp_path / "friction.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_command_speaks_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "moraud2008", "fig9", "--json", "-o", str(tmp_path)]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["ok"] is True
-    figures = result["cases"]["fig9"]["figures"]
-    assert all(set(figure) == {"quantity", "expected", "measured", "unit", "ok"} for figure in figures)
-    assert Path(result["cases"]["fig9"]["picture"]).is_file()
-
-
-def test_a_missed_figure_is_an_exit_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(friction, "PAIRS", {"glass": 0.2})
-    monkeypatch.setattr(friction, "LOADS", (0.0, 5.0))
-    monkeypatch.setattr(friction, "RAMP", ((0.0, 0.01), (0.0, 1.2)))
-    assert main(["reproduce", "moraud2008", "friction", "-o", str(tmp_path)]) == 1
-    captured = capsys.readouterr()
-    assert "NO" in captured.out
-    assert "figures missed in friction" in captured.err
-
-
-def test_wrong_names_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "moraud2009"]) == 2
-    assert "did you mean 'moraud2008'" in capsys.readouterr().err
-    assert main(["reproduce", "moraud2008", "fig7"]) == 2
-    assert "fig6" in capsys.readouterr().err
-    with pytest.raises(UnknownNameError, match="moraud2008"):
-        get_paper("hooke1678")
-
-
-def test_every_paper_of_the_table_has_cases() -> None:
-    for name in PAPERS:
-        paper = get_paper(name)
-        assert paper.reference
-        assert all(case.title for case in paper.cases.values())
-        assert list(paper.chosen([])) == list(paper.cases)
-
-
-def test_a_check_says_whether_it_is_met() -> None:
-    checks = (at_most("a", 2.0, 1.0), at_least("b", 2.0, 1.0, "N"), near("c", 1.1, 1.0, 0.05), equal("d", 3, 3))
-    assert [check.ok for check in checks] == [False, True, False, True]
-    text = table([*checks, shown("e", 1.0)])
-    assert text.splitlines()[1].split() == ["a", "<=", "1", "2", "NO"]
-    assert text.splitlines()[5].split() == ["e", "1"]
-    assert Check("f", "", float("nan")).ok
 
 
 def test_the_window_of_the_fall_ends_before_the_feet_slip() -> None:
