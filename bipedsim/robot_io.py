@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +54,8 @@ class Observation:
 
     def copy(self) -> Observation:
         """Return an independent copy."""
-        return deepcopy(self)
+        arrays = (getattr(self, field.name).copy() for field in fields(self)[1:])
+        return Observation(self.t, *arrays)
 
 
 @dataclass(slots=True, eq=False)
