@@ -14,7 +14,7 @@ from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from ros_support import RosWorld
 from sensor_msgs.msg import JointState
-from sim_node_support import statistics, time_of
+from sim_node_support import Commander, statistics, time_of
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.robot import load_robot
@@ -72,9 +72,10 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
 
 def test_scheduled_push_acts_at_its_time(ros: RosWorld) -> None:
     states = ros.collect(Odometry, "/ground_truth/odom")
-    ros.start(
-        "sim_node", clock="as_fast_as_possible", start="immediately", duration=0.02, pushes=["0.01 0.005 0 500 0"]
-    )
+    commander = Commander(ros)
+    ros.start("sim_node", clock="as_fast_as_possible", duration=0.02, pushes=["0.01 0.005 0 500 0"])
+    ros.until(lambda: states, "the state at t = 0, so that this test is connected before time begins")
+    commander.send([0.0] * 14, lambda: time_of(states[-1]) > 0.0)
     ros.until(lambda: states and time_of(states[-1]) >= 0.02, "the last state")
     speed = {round(time_of(m) * 1000): m.twist.twist.linear.y for m in states}
     assert abs(speed[10]) < 1e-3
