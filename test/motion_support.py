@@ -79,6 +79,9 @@ class Bookkeeper:
     def __init__(self, robot: Robot, ground: Ground | None = None, h: float = 1e-3) -> None:
         self.robot, self.h = robot, h
         self._data = robot.model.createData()
+        # Summed over all links at every call.
+        self._mass = robot.mass
+        self._gravity = robot.model.gravity.linear.copy()
         self._axes = np.eye(3) if ground is None else ground.patches[0].rotation_world_patch
 
     def force_error(
@@ -87,7 +90,7 @@ class Bookkeeper:
         """Return |sum f - m (a_com - g)| [N] of the step that took ``v`` to ``v_next`` at ``q``."""
         pin.centerOfMass(self.robot.model, self._data, q, v, (v_next - v) / self.h)
         ground = self._axes @ contact.impulse[:, :3].sum(axis=0) / self.h
-        inertial = self.robot.mass * (self._data.acom[0] - self.robot.model.gravity.linear)
+        inertial = self._mass * (self._data.acom[0] - self._gravity)
         return float(np.linalg.norm(ground + (0.0 if push is None else push) - inertial))
 
     def kinetic(self, q: Array, v: Array, v_next: Array, tau_joint: Array) -> tuple[float, float]:

@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 
 from bipedsim import cli
+from bipedsim.bench import own
 from bipedsim.bench.engines import ENGINES, EngineSpec, engine_version, make_engine
 from bipedsim.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
 from bipedsim.bench.hold import Hold
@@ -193,6 +194,7 @@ def test_the_command_end_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(own, "MOTION_SECONDS", 0.5)
     engines = list(CONTACT_MODELS)
     if engine_version("mujoco"):
         engines.append("mujoco")
@@ -234,7 +236,10 @@ def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         BenchSettings(dt=float("nan"))
 
 
-def test_the_progress_bar_ends_where_the_work_does() -> None:
+def test_the_progress_bar_ends_where_the_work_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "VERTICES", (4, 8))
+    monkeypatch.setattr(own, "MOTIONS", ("squat", "jump"))
+    monkeypatch.setattr(own, "MOTION_SECONDS", 0.2)
     done: list[str] = []
     settings = BenchSettings(robots=("biped14",), engines=("one_step",), blocks=1, steps=5, creep_seconds=0.1)
     Bench(settings, done.append).report()

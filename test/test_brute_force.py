@@ -22,8 +22,8 @@ from bipedsim.robot import Robot, load_robot
 H = 1e-3
 TOLERANCE = 1e-6
 
-# (feet, vertices): states; 1000 in all. The cost of a state grows with (2N + 2)^K.
-STATES = {(1, n): 100 for n in range(3, 9)} | {(2, 3): 120, (2, 4): 120, (2, 5): 60, (2, 6): 40, (2, 7): 30, (2, 8): 30}
+# (feet, vertices): states; 400 in all. The cost of a state grows with (2N + 2)^K.
+STATES = {(1, n): 35 for n in range(3, 9)} | {(2, 3): 50, (2, 4): 60, (2, 5): 30, (2, 6): 20, (2, 7): 15, (2, 8): 15}
 
 
 def polygonal(robot: Robot, feet: int, n: int, rng: np.random.Generator) -> Robot:

@@ -40,7 +40,7 @@ class Theory:
         rest: Time [s] until a body is at rest to ``force``, a relative error of its force, and 2 % of ``depth``.
         grip: Share of mu up to which a box on a slope sticks.
         creep: How far [m] it then moves in a second.
-        drift: How far [m] a foot of a biped wanders in squats of 9 s.
+        drift: How far [m] a foot of a biped wanders in squats of 3 s.
         landing: How deep [m] a vertex gets at 1 m/s.
         params: What the model needs for bodies of 2 kg, as (name, value).
     """
@@ -50,7 +50,7 @@ class Theory:
     force: float = 1e-9
     grip: float = 0.999
     creep: float = 1e-9
-    drift: float = 1e-5
+    drift: float = 1e-8
     landing: float = 1e-6
     params: tuple[tuple[str, float], ...] = ()
 
@@ -59,7 +59,7 @@ THEORY = {
     # Depth is a parameter, reached at the rate k_p / k_v. Friction is shared evenly, whatever a vertex carries, so that
     # the vertices up the slope slip first. A landing at v goes v / k_v deep.
     "feedback_linearised": Theory(
-        depth=lambda load: 5e-5, rest=4.0, force=1e-6, grip=0.7, creep=1e-6, landing=4.2e-3
+        depth=lambda load: 5e-5, rest=4.0, force=1e-6, grip=0.7, creep=1e-6, drift=1e-6, landing=4.2e-3
     ),
     # Springs of 1e5 N/m at the vertices. Damping is in proportion to the load: little for a light body.
     "nonlinear_damping": Theory(
@@ -67,7 +67,7 @@ THEORY = {
         rest=2.0,
         force=1e-6,
         grip=0.99,
-        drift=1e-3,
+        drift=2e-6,
         landing=4e-3,
         params=(("alpha", 20.0),),
     ),
@@ -306,14 +306,14 @@ def test_a_tick_of_several_steps_keeps_every_impulse(box: Robot, model: str) -> 
 
 @pytest.mark.parametrize("scenario", ["stand", "squat"])
 @pytest.mark.parametrize("name", ["biped14", "talos"])
-def test_bipeds_stand_for_ten_seconds_and_squat_under_one_controller(model: str, name: str, scenario: str) -> None:
+def test_bipeds_stand_and_squat_under_one_controller(model: str, name: str, scenario: str) -> None:
     robot = load_robot(name)
     motion = Motion(robot, SCENARIOS[scenario], model)
     book = Bookkeeper(robot)
     sim, expected = motion.sim, theory(model)
     worst = 0.0
     depth = expected.depth(0.25 * robot.weight)
-    for step in range(10_000):
+    for step in range(4_000):
         q, v = sim.q.copy(), sim.v.copy()
         contact = motion.step()
         worst = max(worst, book.force_error(q, v, sim.v, contact))

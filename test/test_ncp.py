@@ -58,6 +58,7 @@ def hard() -> list[Hard]:
     steps = []
     for name in ROBOTS:
         robot = load_robot(name)
+        weight = robot.weight
         dynamics = Dynamics(robot, Ground.flat(), H)
         for motion_name, seconds in MOTIONS.items():
             motion = Motion(robot, SCENARIOS[motion_name], "one_step", tilt=0.02 if motion_name == "drop" else 0.0)
@@ -69,7 +70,7 @@ def hard() -> list[Hard]:
                 result = motion.step(tau)
                 if motion.fallen:
                     break
-                if is_hard(result, memory["mode"], robot.weight):
+                if is_hard(result, memory["mode"], weight):
                     hard.append((before, memory))
                 elif (result.impulse[:, 2] > 0.0).all():
                     plain.append((before, memory))
