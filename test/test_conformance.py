@@ -248,19 +248,41 @@ def test_a_ball_rolls_down_a_slope_by_five_sevenths(model: str) -> None:
     assert sim.v[2] * 0.2 == pytest.approx(speed, rel=1e-3)
 
 
-def test_a_box_over_a_nose_tips_when_its_centre_is_beyond_it(box: Robot, model: str) -> None:
-    """The supported part of the sole ends at the nose of the table, and so does the CoP."""
+def over_a_nose(box: Robot, model: str, overhang: float) -> Simulator:
+    """Return a box half a metre above the floor on a table that ends ``overhang`` [m] before its centre."""
     region = np.array([[-2.0, -1.0], [0.0, -1.0], [0.0, 1.0], [-2.0, 1.0]])
     ground = Ground((Patch(name="floor"), Patch(np.array([0.0, 0.0, 0.5]), region=region, name="table")))
+    sim = simulator(box, model, ground)
+    sim.reset(np.array([overhang, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0]))
+    return sim
+
+
+def test_a_box_over_a_nose_tips_when_its_centre_is_beyond_it(box: Robot, model: str) -> None:
+    """The supported part of the sole ends at the nose of the table, and so does the CoP."""
     for overhang in (-0.02, 0.02):
-        sim = simulator(box, model, ground)
-        sim.reset(np.array([overhang, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0]))
+        sim = over_a_nose(box, model, overhang)
         for _ in range(150):
             contact = sim.advance(NOTHING)
             if contact.wrench[0, 2] > 0.0:
                 assert contact.cop[0, 0] <= -overhang + 1e-4
         tilt = 2.0 * sim.q[4]
         assert tilt > 0.02 if overhang > 0.0 else abs(tilt) < 1e-3
+
+
+def test_a_box_over_a_nose_sticks_under_a_pull(box: Robot, model: str) -> None:
+    """A compliant sole gives way by micrometres, and what the nose supports of it becomes another polygon meanwhile."""
+    expected = theory(model)
+    sim = over_a_nose(box, model, -0.05)
+    run(sim, expected.rest)
+    pull = 0.3 * expected.grip * MU * MASS * G * np.array([0.8, 0.6])
+    for step in range(1000):
+        if step == 500:
+            start = sim.q.copy()
+        sim.push(np.array([*min(step / 200.0, 1.0) * pull, 0.0, 0.0, 0.0, 0.0]))
+        contact = sim.advance(NOTHING)
+        assert not contact.sliding[0]
+    assert np.linalg.norm(sim.q[:2] - start[:2]) < expected.creep
+    assert contact.impulse[0, :2] / H == pytest.approx(-pull, rel=1e-6)
 
 
 def test_the_same_run_gives_the_same_bits_and_so_does_a_restored_one(box: Robot, model: str) -> None:
