@@ -259,6 +259,7 @@ class Dynamics:
         """Forget what the feet stand on."""
         feet = self._foothold
         feet.patch[:] = -1
+        feet.passing[:] = False
         p = self.projection
         p.n_vertices[:] = feet.n_soles
         p.vertices[:, : feet.soles.shape[1]] = feet.soles
@@ -279,6 +280,7 @@ class Dynamics:
         f, p = self._foothold, self.projection
         return {
             "patch": f.patch,
+            "passing": f.passing,
             "axes": f.axes,
             "origin": f.origin,
             "vertices": p.vertices,

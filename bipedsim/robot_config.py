@@ -34,6 +34,14 @@ class FootConfig:
     friction_static: float = param(0.45, "Coulomb friction while sticking", low=0.0, high=10.0)
     friction_dynamic: float = param(0.45, "Coulomb friction while sliding, at most friction_static", low=0.0, high=10.0)
     ankle_frame: str = param("", "frame of the ankle force-torque sensor; default the frame of the foot's parent joint")
+    load_cell: bool = param(False, "the sensor is in the sole, below all mass of the foot, and not at its joint")
+    passes_ground: float = param(
+        0.0,
+        "of straight legs: once lifted, the foot meets no ground until it comes down this far in front of the others",
+        unit="m",
+        low=0.0,
+        high=10.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,7 @@ class RobotConfig:
     position_limit: Any = param(None, "per joint [lower, upper], instead of the URDF's", unit="rad")
     armature: Any = param(None, "reflected rotor inertia per joint", unit="kg.m^2")
     joint_damping: Any = param(None, "viscous friction per joint, instead of the URDF's", unit="N.m.s/rad")
+    gravity: float = param(9.81, "where the robot lives; 1 in normalised units", unit="m/s^2", low=0.0, high=1000.0)
     posture: Any = param(None, "standing posture per joint, knees bent; 0 where nothing is given", unit="rad")
     controllers: Any = param(None, "controller name to the parameters that differ from its defaults")
     hardware: Any = param(None, "preset of the hardware to the parameters that this robot changes in it")

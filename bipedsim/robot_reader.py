@@ -59,6 +59,7 @@ class RobotReader:
         model, xml, odd = read_urdf(path, self.config.root == "free_flyer", overrides)
         self.warnings += odd
         model, joints = self._reduced(model)
+        model.gravity.linear = np.array([0.0, 0.0, -self.config.gravity])
         self._check_bodies(model)
         return model, joints, path, xml
 
@@ -223,10 +224,18 @@ class RobotReader:
             friction_static=foot.friction_static,
             friction_dynamic=foot.friction_dynamic,
             radius=foot.radius,
+            passes_ground=foot.passes_ground,
+            load_cell=foot.load_cell,
         )
 
     def _ankle(self, model: pin.Model, sole: Sole) -> pin.SE3:
         name = (self.config.feet or {})[sole.name].get("ankle_frame", "")
+        if sole.load_cell:
+            if name:
+                raise ConfigError(
+                    f"{self.source}: feet.{sole.name}: a load cell measures in the sole frame; leave out ankle_frame"
+                )
+            return sole.placement_joint_sole
         if not name:
             return pin.SE3.Identity()
         frame = self._frame(model, name, f"feet.{sole.name}.ankle_frame")

@@ -205,7 +205,13 @@ class Sensors:
                 imu_p=np.ascontiguousarray(placement.translation),
                 ankle_joint=np.array(robot.ankle_joint_ids, dtype=np.int64),
                 sole_to_ankle=np.array([ankle.actInv(sole).toDualActionMatrix() for ankle, sole in soles]),
-                joint_to_ankle=np.array([ankle.inverse().toDualActionMatrix() for ankle in ankles]),
+                # Nothing hangs below a load cell.
+                joint_to_ankle=np.array(
+                    [
+                        np.zeros((6, 6)) if sole.load_cell else ankle.inverse().toDualActionMatrix()
+                        for ankle, sole in zip(ankles, robot.soles, strict=True)
+                    ]
+                ),
                 foot_joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
                 sole_R=np.array([sole.rotation for _, sole in soles]),
                 sole_p=np.array([sole.translation for _, sole in soles]),

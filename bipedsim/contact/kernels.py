@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.foothold import UNCHANGED, Foothold, find_foothold
+from bipedsim.contact.foothold import UNCHANGED, Foothold, find_foothold, find_passing
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -104,8 +104,8 @@ def factor(M_rows, damping, h, ancestors, depth, L, inverse):
 
 
 @inlined_kernel
-def place_foot(k, t: Tree, f: Foothold, p: Projection):
-    """Find out where foot ``k`` is and what is under it; fill rotation, position and offsets in ground axes."""
+def locate_foot(k, t: Tree, f: Foothold):
+    """Fill the pose of the sole of foot ``k`` in the world."""
     pose = t.poses[t.foot_joint[k]]
     for a in range(3):
         f.sole_origin[k, a] = pose[9 + a]
@@ -115,7 +115,12 @@ def place_foot(k, t: Tree, f: Foothold, p: Projection):
             for c in range(3):
                 total += pose[3 * c + a] * t.placement_R[k, c, b]
             f.sole_axes[k, a, b] = total
-    if f.endless and f.patch[k] == 0:
+
+
+@inlined_kernel
+def place_foot(k, f: Foothold, p: Projection):
+    """Find out what is under foot ``k``; fill rotation, position and offsets in ground axes."""
+    if f.endless and f.patch[k] == 0 and not f.passing[k]:
         p.changed[k] = UNCHANGED
     else:
         find_foothold(k, f, p)
@@ -168,7 +173,11 @@ def project(t: Tree, f: Foothold, p: Projection, v, tau_joint) -> bool:
             z[t.ancestors[i, d]] -= L[i, d] * a
 
     for k in range(feet):
-        place_foot(k, t, f, p)
+        locate_foot(k, t, f)
+    if f.passes:
+        find_passing(f, p.radius)
+    for k in range(feet):
+        place_foot(k, f, p)
         Rg = f.axes[k]
         c0 = f.sole_origin[k, 0]
         c1 = f.sole_origin[k, 1]
