@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bipedsim.controllers.base import Controller
+from bipedsim.controllers.computed_torque import ComputedTorqueController
+from bipedsim.controllers.pfl import PflController
 from bipedsim.controllers.posture import PostureController
 from bipedsim.controllers.zmp import ZmpController
+from bipedsim.controllers.sliding import SlidingController
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import from_mapping
 from bipedsim.robot import Robot
@@ -17,6 +20,9 @@ from bipedsim.robot import Robot
 CONTROLLERS: dict[str, type[Any]] = {
     "posture": PostureController,
     "zmp": ZmpController,
+    "computed_torque": ComputedTorqueController,
+    "sliding": SlidingController,
+    "pfl": PflController,
 }
 
 

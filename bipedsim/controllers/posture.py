@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bipedsim.controllers.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
+from bipedsim.controllers.references import goal_posture
 from bipedsim.controllers.static_support import UNPLANNED, StaticSupport
 from bipedsim.controllers.steps import Gait, steps
 from bipedsim.errors import ConfigError
@@ -123,7 +124,7 @@ class PostureController:
             )
         self._kp, self._kd = _gains(robot, params, dt)
         self._robot = robot
-        goal = _goal(robot, params)
+        goal = goal_posture(robot, params.posture, "posture")
         self._motion = _motion(robot, goal, params)
         self._law = (self._motion.law, self._motion.numbers, params.ramp, robot.weight / robot.mass)
         self._t0 = 0.0
@@ -185,18 +186,6 @@ def _gains(robot: Robot, params: PostureParams, dt: float) -> tuple[Array, Array
         fast = ", ".join(f"{names[i]} {ratio[i]:.2f}" for i in np.flatnonzero(ratio > 1.0))
         warnings.warn(f"posture: kd dt / I_eff is above 1 (above 2 diverges): {fast}; lower kd or dt", stacklevel=3)
     return kp, kd
-
-
-def _goal(robot: Robot, params: PostureParams) -> Array:
-    """Return the posture (nu,) to hold."""
-    goal = robot.posture.copy()
-    for joint, angle in numbers_per_joint(params.posture, robot.joint_names, "posture: posture").items():
-        i = robot.joint_names.index(joint)
-        if not robot.position_lower[i] <= angle <= robot.position_upper[i]:
-            limits = f"[{robot.position_lower[i]:g}, {robot.position_upper[i]:g}]"
-            raise ConfigError(f"posture: posture.{joint} = {angle:g} rad is outside the limits {limits}")
-        goal[i] = angle
-    return goal
 
 
 def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
