@@ -148,9 +148,10 @@ def _add_robots(commands: Any) -> None:
 
 def _robots(args: argparse.Namespace) -> int:
     from bipedsim.robot import load_robot, robot_names
+    from bipedsim.robots import WALKERS
 
     rows: list[dict[str, Any]] = []
-    for name in robot_names():
+    for name in (*robot_names(), *WALKERS):
         try:
             robot = load_robot(name)
         except ConfigError as error:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bipedsim.errors import UnknownNameError
 from bipedsim.hardware import check_presets
 from bipedsim.robot_reader import RobotReader, has_free_flyer
-from bipedsim.robots import ROBOTS
+from bipedsim.robots import ROBOTS, WALKERS
 from bipedsim.settle import place_base
 from bipedsim.sole import Sole
 
@@ -127,7 +127,7 @@ class Robot:
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the names that :func:`load_robot` knows."""
+    """Return the names of robots that stand, which :func:`load_robot` knows beside those of ``WALKERS``."""
     return ROBOTS
 
 
@@ -157,14 +157,15 @@ def load_robot(name_or_path: str | Path) -> Robot:
         ConfigError: Anything else that is wrong with robot.yaml or its URDF, with file, key and value.
     """
     text = str(name_or_path)
-    if text in ROBOTS:
+    if text in (*ROBOTS, *WALKERS):
         source = Path(__file__).parent / "robots" / text / "robot.yaml"
     elif isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")) or Path(text).is_dir():
         source = Path(name_or_path)
         if source.is_dir():
             source = source / "robot.yaml"
     else:
-        raise UnknownNameError("robot", text, ROBOTS, "a robot is one of the table or the path of a robot.yaml")
+        choices = (*ROBOTS, *WALKERS)
+        raise UnknownNameError("robot", text, choices, "a robot is one of the table or the path of a robot.yaml")
     reader = RobotReader(source)
     config = reader.config
     model, joints, path, xml = reader.read_model()

@@ -98,9 +98,9 @@ class Sole:
         friction_dynamic: Coulomb coefficient while sliding, not above ``friction_static``.
         radius: Of a ball around the only vertex [m], 0 for none: it touches a radius below the vertex along the normal
             of the ground, and so it rolls.
-        passes_ground: What stands for the knee that a straight leg has not: a foot that has lifted meets no ground until
-            it comes down at least this far [m] in front of all other feet, along its own x axis; 0 for a foot that
-            meets the ground wherever it is.
+        passes_ground: What stands for the knee that a straight leg has not: a foot that has lifted meets no ground
+            until it comes down at least this far [m] in front of all other feet, along its own x axis; 0 for a foot
+            that meets the ground wherever it is.
         load_cell: Whether the sensor of the foot is a load cell in the sole, with all mass above it, and not at the
             joint that carries the foot.
     """

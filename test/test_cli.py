@@ -18,6 +18,7 @@ from bipedsim.cli import main
 from bipedsim.options import key_values
 from bipedsim.recording import Recording
 from bipedsim.robot import robot_names
+from bipedsim.robots import WALKERS
 
 
 def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
@@ -98,7 +99,7 @@ def test_same_run_same_bits(tmp_path: Path) -> None:
 def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["robots", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert tuple(row["name"] for row in rows) == robot_names()
+    assert tuple(row["name"] for row in rows) == (*robot_names(), *WALKERS)
     biped = next(row for row in rows if row["name"] == "biped14")
     assert (biped["joints"], biped["mass_kg"]) == (14, 70.0)
 

@@ -38,8 +38,8 @@ class Foothold(NamedTuple):
         endless: Whether the ground is one plane without end: there is nothing to look up after the first step.
         soles, n_soles: (K, N, 2) sole polygons in the sole frame [m], (K,).
         mu_static, mu_dynamic: (K,) friction of the soles.
-        passes: Whether any foot may pass through the ground. lead: (K,) how far [m] such a foot must be in front to land,
-            0 for all others; passing: (K,) whether there is no ground for it now (:func:`find_passing`).
+        passes: Whether any foot may pass through the ground. lead: (K,) how far [m] such a foot must be in front to
+            land, 0 for all others. passing: (K,) whether there is no ground for it now (:func:`find_passing`).
         patch: (K,) patch of each foot, -1 over nothing.
         axes, origin: (K, 3, 3) axes of the ground under each foot as columns, (K, 3) a point of it, in the world.
         sole_axes, sole_origin: (K, 3, 3), (K, 3) pose of each sole in the world.

@@ -32,8 +32,8 @@ class ComputedTorqueController(OutputTracking):
     """Lets constraints g = y - y_ref follow g'' + C2 g' + C3 g = 0 with the torques of the constrained dynamics.
 
     Eq. 55 for holonomic constraints, C1 = 1: the error has the poles -w (z +- sqrt(z^2 - 1)), whatever the robot, as
-    long as its model is right, its feet rest and no drive is at its limit. Virtual constraints are sums of joints and of
-    the trunk's roll and pitch.
+    long as its model is right, its feet rest and no drive is at its limit. Virtual constraints are sums of joints and
+    of the trunk's roll and pitch.
 
     Args:
         robot: The robot.

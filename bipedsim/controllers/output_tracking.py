@@ -1,7 +1,7 @@
 """What controllers that linearise outputs have in common: outputs by name, their targets, and the tick.
 
-A controller says what it wants of the error (:meth:`OutputTracking.wanted`); which torques bring that about follows from
-the dynamics on the feet that carry (:class:`bipedsim.controllers.supported.SupportedDynamics`).
+A controller says what it wants of the error (:meth:`OutputTracking.wanted`); which torques bring that about follows
+from the dynamics on the feet that carry (:class:`bipedsim.controllers.supported.SupportedDynamics`).
 """
 
 from __future__ import annotations

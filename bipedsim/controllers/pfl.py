@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,8 @@ class PflController(OutputTracking):
     """Makes sums of driven joints follow y'' = y_ref'' - K_p (y - y_ref) - K_d (y' - y_ref') exactly.
 
     What the outputs do not say, such as a stance leg that falls forwards over its foot, goes its own way. With
-    ``swing``, the foot that carries is the only one at rest, and every touch-down of the other begins a swing: a quintic
-    from the measured angle and velocity to ``swing_target`` at rest.
+    ``swing``, the foot that carries is the only one at rest, and every touch-down of the other begins a swing: a
+    quintic from the measured angle and velocity to ``swing_target`` at rest.
 
     Args:
         robot: The robot.
@@ -79,7 +80,7 @@ class PflController(OutputTracking):
         self._stance = 0
         self._swinging = False
         self._planned = 0
-        self._curve = np.zeros(6)
+        self._curve: tuple[NDArray[Any], ...] = ()
         self._began = 0.0
         if params.swing:
             self.readouts["steps"] = 0.0
@@ -114,20 +115,22 @@ class PflController(OutputTracking):
         self._planned = 1 if stance != self._stance or not self._swinging else self._planned + 1
         self._stance, self._began, self._swinging = stance, observation.t, True
         row = self._swing[stance]
-        self._curve = swing_curve(
-            float(row @ observation.joint_position), float(row @ observation.joint_velocity), self._target, self._time
-        )
+        start, rate = float(row @ observation.joint_position), float(row @ observation.joint_velocity)
+        curve = swing_curve(start, rate, self._target, self._time)
+        self._curve = tuple(np.polyder(curve, order) for order in range(3))
 
     def _tasks(self, observation: Observation, t: float) -> list[Task]:
-        tasks = super()._tasks(observation, t)
         if not len(self._swing):
-            return tasks
+            return super()._tasks(observation, t)
         row = self._swing[self._stance : self._stance + 1]
         since = min(observation.t - self._began, self._time)
-        y, dy, ddy = (np.polyval(np.polyder(self._curve, order), since) for order in range(3))
+        y, dy, ddy = (np.polyval(curve, since) for curve in self._curve)
         error, rate = row @ observation.joint_position - y, row @ observation.joint_velocity - dy
+        swing = Task(row @ self._joints, np.zeros(1), self.wanted(error, rate, np.array([ddy])))
+        # A walker of one drive has none left for anything else.
+        others = super()._tasks(observation, t) if self._robot.nu > 1 else []
         self.readouts["tracking_error"] = abs(float(error[0]))
-        return [Task(row @ self._joints, np.zeros(1), self.wanted(error, rate, np.array([ddy]))), *tasks]
+        return [swing, *others]
 
 
 def swing_curve(start: float, rate: float, end: float, duration: float) -> Array:

@@ -38,8 +38,8 @@ class ReferenceParams:
     posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
     outputs: dict[str, str] = param(
         {},
-        "what is tracked, by name: sums such as `left_knee - 0.5 * right_knee` of joints; joints hold their posture with "
-        "what drives are left; every joint by default",
+        "what is tracked, by name: sums such as `left_knee - 0.5 * right_knee` of joints; joints hold their posture "
+        "with what is left; every joint by default",
     )
     wave: dict[str, float] = param(
         {}, "amplitude of a sine on top of an output, by name; a joint's name without `outputs`", unit="rad"

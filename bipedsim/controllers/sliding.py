@@ -23,7 +23,9 @@ Array = NDArray[np.float64]
 class SlidingParams(ReferenceParams):
     """Parameters of :class:`SlidingController`; `outputs` may contain `roll` and `pitch` of the IMU's body."""
 
-    slope: float = param(10.0, "lam of s = e' + lam e: rate of the error on the surface", unit="1/s", low=1e-3, high=1e3)
+    slope: float = param(
+        10.0, "lam of s = e' + lam e: rate of the error on the surface", unit="1/s", low=1e-3, high=1e3
+    )
     reach: float = param(
         20.0, "eta: what s loses per second outside the layer; above the largest disturbance", unit="rad/s^2", low=0.0
     )

@@ -1,7 +1,7 @@
 """The dynamics of a robot on feet that rest, from what the robot measures: joints, IMU and the load of its feet.
 
-With the rows J of what rests, M a + nle + D v = S^T u + J^T lam and J a + J' v = 0 leave (hurmuzlu2001 eq. 1 with active
-constraints, adubredu eq. 10-11)
+With the rows J of what rests, M a + nle + D v = S^T u + J^T lam and J a + J' v = 0 leave (hurmuzlu2001 eq. 1 with
+active constraints, adubredu eq. 10-11)
 
     a = A u + b,  A = P M^-1 S^T,  b = -P M^-1 (nle + D v) - X J' v,  X = M^-1 J^T (J M^-1 J^T)^+,  P = 1 - X J
 
@@ -10,7 +10,7 @@ Redundant rows, as of two feet or of a robot in a plane, cost nothing: the pseud
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +47,14 @@ class Task(NamedTuple):
     rows: Array
     bias: Array
     wanted: Array
+
+
+class RestingPoint(NamedTuple):
+    """A frame, by its placement in a joint, and how many components of its velocity are zero, linear ones first."""
+
+    joint_id: int
+    placement: pin.SE3
+    size: int
 
 
 class LoadedFeet:
@@ -100,6 +108,7 @@ class SupportedDynamics:
         self._unmeasured = np.setdiff1d(np.arange(model.nv), robot.idx_v)
         self._nominal = self._imu_rotation(robot.q_nominal)
         self._selection = np.eye(model.nv)[:, robot.idx_v]
+        self._points = [_resting_points(sole) for sole in robot.soles]
 
     def place(self, observation: Observation) -> None:
         """Take in joint positions and the attitude of the IMU."""
@@ -112,24 +121,21 @@ class SupportedDynamics:
         self.q = pin.integrate(self._model, self.q, change)
 
     def lowest_feet(self) -> Flags:
-        """Return which feet (K,) are lowest, to ``LEVEL``, after :meth:`place`: those that stand before any is loaded."""
+        """Return which feet (K,) are lowest, to ``LEVEL``, after :meth:`place`: they stand before any load is known."""
         pin.forwardKinematics(self._model, self._data, self.q)
-        corners = [
-            self._data.oMi[sole.joint_id].rotation[2] @ sole.vertices_joint.T + self._data.oMi[sole.joint_id].translation[2]
-            for sole in self._robot.soles
-        ]
-        heights = np.array([corner.min() for corner in corners])
+        poses = [(self._data.oMi[sole.joint_id], sole.vertices_joint) for sole in self._robot.soles]
+        heights = np.array([pose.translation[2] + (corners @ pose.rotation[2]).min() for pose, corners in poses])
         return heights < heights.min(initial=np.inf) + LEVEL
 
     def update(self, observation: Observation, resting: Flags) -> None:
         """Fill velocity and dynamics after :meth:`place`, with the feet of ``resting`` (K,) at rest."""
         model, data, robot = self._model, self._data, self._robot
         pin.computeJointJacobians(model, data, self.q)
-        soles = [sole for sole, rests in zip(robot.soles, resting, strict=True) if rests]
-        J = np.vstack([np.zeros((0, model.nv)), *(self._rows(sole) for sole in soles)])
+        points = [point for points, rests in zip(self._points, resting, strict=True) if rests for point in points]
+        J = np.vstack([np.zeros((0, model.nv)), *(self._rows(point) for point in points)])
         self._find_velocity(observation, J)
         pin.forwardKinematics(model, data, self.q, self.v, self._rest)
-        drift = np.concatenate([np.zeros(0), *(self._drift(sole) for sole in soles)])
+        drift = np.concatenate([np.zeros(0), *(self._drift(point) for point in points)])
         pin.crba(model, data, self.q)
         forces = pin.nonLinearEffects(model, data, self.q, self.v) + robot.joint_damping * self.v
         M = np.triu(data.M) + np.triu(data.M, 1).T
@@ -143,9 +149,10 @@ class SupportedDynamics:
     def torque(self, tasks: Iterable[Task], start: Array) -> Array:
         """Return the torques (nu,) within the effort limits that let the outputs accelerate as wanted.
 
-        u = u0 + (H A)^+ (y'' - H' v - H (A u0 + b)), adubredu eq. 15 and hurmuzlu2001 eq. 56. Of several tasks the first
-        comes first: a later one gets what torques are left that do not disturb it. Where torques are redundant, they
-        differ least from ``start``; where outputs contradict each other or the feet, squares of the errors are least.
+        u = u0 + (H A)^+ (y'' - H' v - H (A u0 + b)), adubredu eq. 15 and hurmuzlu2001 eq. 56. Of several tasks the
+        first comes first: a later one gets what torques are left that do not disturb it. Where torques are redundant,
+        they differ least from ``start``; where outputs contradict each other or the feet, squares of the errors are
+        least.
 
         Args:
             tasks: What is wanted, the most important first.
@@ -167,18 +174,18 @@ class SupportedDynamics:
         return np.clip(u, -limit, limit)
 
     def tilt(self) -> tuple[Array, Array, Array]:
-        """Return roll and pitch (2,) [rad] of the IMU's body from the nominal posture, their rows (2, nv) and bias (2,).
+        """Return roll and pitch (2,) [rad] of the IMU's body from the nominal posture, rows (2, nv) and bias (2,).
 
         Roll and pitch are those of rotations about x, then y, then z of the world; pitch is not at +-90 degrees.
         """
-        # The Jacobian maps to world axes; roll' and pitch' are linear in the angular velocity.
         R = self._imu_rotation_now() @ self._nominal.T
+        # Roll and pitch change with the angular velocity times E.
         roll, pitch, yaw = pin.rpy.matrixToRpy(R)
         c, s, tan, cos = np.cos(yaw), np.sin(yaw), np.tan(pitch), np.cos(pitch)
         E = np.array([[c / cos, s / cos, 0.0], [-s, c, 0.0]])
         J = self._imu_jacobian(_ALIGNED)
         w = J @ self.v
-        d_roll, d_pitch = E @ w
+        d_pitch = E[1] @ w
         d_yaw = w[2] + tan * (c * w[0] + s * w[1])
         dE = np.array([[-s, c, 0.0], [-c, -s, 0.0]]) * d_yaw
         dE[0] = dE[0] / cos + E[0] * tan * d_pitch
@@ -200,21 +207,17 @@ class SupportedDynamics:
         jacobian: Array = pin.getFrameJacobian(self._model, self._data, joint, placement, axes)[3:]
         return jacobian
 
-    def _rows(self, sole: Sole) -> Array:
-        """Return the rows of what rests of a sole: all of a face, of a blade or a point its vertices."""
-        parts = [
-            pin.getFrameJacobian(self._model, self._data, sole.joint_id, placement, _ALIGNED)[:size]
-            for placement, size in _resting_points(sole)
-        ]
-        return np.vstack(parts)
+    def _rows(self, point: RestingPoint) -> Array:
+        """Return the rows of the velocity of ``point`` that are zero."""
+        jacobian = pin.getFrameJacobian(self._model, self._data, point.joint_id, point.placement, _ALIGNED)
+        rows: Array = jacobian[: point.size]
+        return rows
 
-    def _drift(self, sole: Sole) -> Array:
+    def _drift(self, point: RestingPoint) -> Array:
         """Return J' v of :meth:`_rows`."""
-        parts = [
-            pin.getFrameClassicalAcceleration(self._model, self._data, sole.joint_id, placement, _ALIGNED).vector[:size]
-            for placement, size in _resting_points(sole)
-        ]
-        return np.concatenate(parts)
+        model, data = self._model, self._data
+        motion = pin.getFrameClassicalAcceleration(model, data, point.joint_id, point.placement, _ALIGNED)
+        return np.asarray(motion.vector[: point.size])
 
     def _find_velocity(self, observation: Observation, J: Array) -> None:
         self.v[:] = 0.0
@@ -230,8 +233,9 @@ def _solved(rows: Array, values: Array) -> Array:
     return solution
 
 
-def _resting_points(sole: Sole) -> Sequence[tuple[pin.SE3, int]]:
-    """Return frames in the joint of a sole and how many components of their velocity are zero while it rests."""
+def _resting_points(sole: Sole) -> tuple[RestingPoint, ...]:
+    """Return what rests of a sole: all of a face, of a blade or a point the place of its vertices."""
+    joint = sole.joint_id
     if sole.n_vertices > 2:
-        return ((sole.placement_joint_sole, 6),)
-    return tuple((pin.SE3(np.eye(3), vertex), 3) for vertex in sole.vertices_joint)
+        return (RestingPoint(joint, sole.placement_joint_sole, 6),)
+    return tuple(RestingPoint(joint, pin.SE3(np.eye(3), vertex), 3) for vertex in sole.vertices_joint)
