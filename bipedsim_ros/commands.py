@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.controllers.guard import joint_damping
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
 from bipedsim_ros.conversions import CommandReader
@@ -46,7 +47,7 @@ class Commands:
         """Take timeout, mode and gains from ``params``; they may change at any time."""
         self._timeout = params.command_timeout
         self._mode = params.timeout_mode
-        self._kd = params.timeout_damping * self._robot.effort_limit / self._robot.velocity_limit
+        self._kd = params.timeout_damping * joint_damping(self._robot)
         self._kp = params.timeout_stiffness * self._robot.effort_limit
 
     @property

@@ -23,11 +23,13 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
 from bipedsim.controllers import find_controller
-from bipedsim.controllers.base import Controller, checked_torque
+from bipedsim.controllers.guard import FALL_TILT, Guard
 from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.robot import Robot, load_robot
 from bipedsim.robot_io import Observation
+from bipedsim_ros.controller_inputs import ControllerInputs
+from bipedsim_ros.controller_outputs import ControllerOutputs
 from bipedsim_ros.conversions import CommandWriter, ImuReader, JointStateReader, WrenchReader
 from bipedsim_ros.frames import ankle_wrench_topic
 from bipedsim_ros.inbox import Background, Inbox
@@ -61,7 +63,28 @@ class ControllerNodeParams:
         True, "wait for a first message of IMU and ankle wrenches; if false, what never came is NaN for the controller"
     )
     wait_for_listeners: int = param(
-        1, "subscriptions to wait for on the command topic before the first command, for 10 s at most", low=1, high=100
+        1,
+        "subscriptions to wait for on the command topic, and one less on the controller's other topics, before the "
+        "first command, for 10 s at most",
+        low=1,
+        high=100,
+    )
+    fall_tilt: float = param(
+        FALL_TILT,
+        "tilt of the IMU from its attitude in the standing posture beyond which the robot has fallen; 0 is never",
+        unit="rad",
+        low=0.0,
+        high=3.2,
+    )
+    cmd_vel_timeout: float = param(
+        0.5, "age beyond which a message on /cmd_vel counts as zero; 0 is never", unit="s", low=0.0, high=1e6
+    )
+    cmd_vel_period: float = param(
+        0.0,
+        "lock_step with commander_node: time between its messages, each of which is waited for; 0 takes what has come",
+        unit="s",
+        low=0.0,
+        high=100.0,
     )
 
 
@@ -102,7 +125,7 @@ class ControllerNode:
         if abs(params.ft_sign) != 1.0:
             raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self._params = params
-        self._controller: Controller = cls(robot, own, 1.0 / params.rate)
+        self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
         self._imu_reader = ImuReader()
@@ -119,8 +142,12 @@ class ControllerNode:
         self._ankles = [
             self._inbox.subscribe(WrenchStamped, ankle_wrench_topic(sole.name), SENSOR_QOS) for sole in robot.soles
         ]
+        self._inputs = ControllerInputs(
+            self._inbox, self._guard, params.cmd_vel_timeout, params.cmd_vel_period, self._warn, lambda: self._stop
+        )
         self._missing = {self._imu.topic_name, *(ankle.topic_name for ankle in self._ankles)}
         self._commands = node.create_publisher(Float64MultiArray, COMMAND_TOPIC, LATEST_QOS)
+        self._outputs = ControllerOutputs(node, self._guard)
         self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
         self._background = Background(node)
         self._heard = False
@@ -130,7 +157,8 @@ class ControllerNode:
         self._last_stamp: int | None = None
         self._period_checked = False
         self._update_time = Histogram()
-        self._updates = self._skipped = self._withheld = 0
+        self._updates = self._skipped = 0
+        self._warn_after: dict[str, float] = {}
         node.get_logger().info(f"{params.controller} for {robot.name} ({robot.nu} joints) at {params.rate:g} Hz")
 
     def run(self) -> int:
@@ -153,7 +181,7 @@ class ControllerNode:
         spent = self._update_time.summary_us()
         self._node.get_logger().info(
             f"{self._updates} updates, {spent['p50']} us each (p99 {spent['p99']} us); "
-            f"{self._skipped} joint states skipped, {self._withheld} commands withheld"
+            f"{self._skipped} joint states skipped"
         )
         return 0
 
@@ -180,10 +208,12 @@ class ControllerNode:
 
     def _ready(self, observation: Observation) -> bool:
         """Whether the controller can be asked; warn if it cannot."""
-        if self._missing and self._params.wait_for_sensors:
+        missing = sorted(self._missing) if self._params.wait_for_sensors else []
+        missing += [self._inputs.missing] if self._inputs.missing else []
+        if missing:
             self._waiting_since = self._waiting_since or time.monotonic()
             if time.monotonic() - self._waiting_since > _DISCOVERY_S:
-                self._warn(f"waiting for a first message on {', '.join(sorted(self._missing))}")
+                self._warn(f"waiting for a first message on {', '.join(missing)}")
             return False
         if not (np.isfinite(observation.joint_position).all() and np.isfinite(observation.joint_velocity).all()):
             self._skipped += 1
@@ -201,15 +231,17 @@ class ControllerNode:
         return self._heard
 
     def _listened(self) -> bool:
-        """Whether enough subscriptions take commands; one will do once patience is over."""
-        count = self._commands.get_subscription_count()
+        """Whether enough subscriptions are there; one that takes commands will do once patience is over."""
+        count, wanted = self._commands.get_subscription_count(), self._params.wait_for_listeners
         self._silent_since = self._silent_since or time.monotonic()
-        if count >= self._params.wait_for_listeners:
+        unheard = self._outputs.unheard(wanted - 1)
+        if count >= wanted and not unheard:
             return True
         if count == 0 or time.monotonic() - self._silent_since < _LISTENERS_S:
             return False
         self._warn(
-            f"{count} of {self._params.wait_for_listeners} listeners on {COMMAND_TOPIC}; starting without the rest"
+            f"{count} of {wanted} listeners on {COMMAND_TOPIC}, too few on {', '.join(unheard) or 'no other topic'}; "
+            "starting without the rest"
         )
         return True
 
@@ -217,32 +249,38 @@ class ControllerNode:
         observation = self._observation
         self._take_sensors()
         self._reader.read(data, observation)
-        if not self._ready(observation):
-            return
         now = self._reader.t_ns
         last = self._last_stamp
-        if last is not None and now == last:
+        if last is not None and now < last:
+            self._inputs.restart()
+            self._last_stamp = last = None
+        self._inputs.take(now)
+        if not self._ready(observation):
+            return
+        if now == last:
             # The same measurement again: its command was lost, or came from another state of the simulation.
             if self._command is not None:
                 self._commands.publish(self._command)
             return
-        if last is None or now < last:
-            self._controller.reset(observation)
+        if last is None:
+            self._guard.reset(observation)
             self._period_checked = False
         elif not self._period_checked:
             self._check_period((now - last) / NS_PER_S)
         self._last_stamp = now
+        stood = not self._guard.fallen
         begin = time.monotonic_ns()
-        tau_joint = checked_torque(self._controller.update(observation), observation)
+        self._inputs.deliver(now)
+        tau_joint = self._guard.update(observation).tau_joint
         self._update_time.record(time.monotonic_ns() - begin)
         self._updates += 1
-        if not np.isfinite(tau_joint).all():
-            self._withheld += 1
-            self._command = None
-            self._warn(f"{self._params.controller} returned a torque that is not finite; it is not sent")
-            return
         self._command = self._writer.write(tau_joint[self._order])
         self._commands.publish(self._command)
+        self._outputs.publish(now)
+        if stood and self._guard.fallen:
+            self._node.get_logger().error(
+                f"fallen at t = {observation.t:.3f} s: {self._guard.reason}; the joints are damped until a reset"
+            )
 
     def _check_period(self, period: float) -> None:
         self._period_checked = True
@@ -253,18 +291,23 @@ class ControllerNode:
             )
 
     def _warn(self, text: str) -> None:
-        self._node.get_logger().warning(text, throttle_duration_sec=_WARN_EVERY_S)
+        # rclpy's own throttle goes by the line of the call, so that one warning would silence another.
+        now = time.monotonic()
+        if now >= self._warn_after.get(text, 0.0):
+            self._warn_after[text] = now + _WARN_EVERY_S
+            self._node.get_logger().warning(text)
 
     def _report(self) -> None:
         level, message = DiagnosticStatus.OK, "running"
-        if self._withheld or self._skipped:
+        if self._skipped:
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"
         if not self._updates:
             level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
+        if self._guard.fallen:
+            level, message = DiagnosticStatus.ERROR, f"fallen: {self._guard.reason}"
         values = {
             "updates": self._updates,
             "skipped": self._skipped,
-            "withheld": self._withheld,
             **{f"update_us.{key}": value for key, value in self._update_time.summary_us().items()},
         }
         pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]

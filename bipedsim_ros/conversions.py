@@ -6,12 +6,12 @@ import array
 from collections.abc import Sequence
 
 import numpy as np
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from geometry_msgs.msg import PointStamped, Twist, WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
 
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.robot_io import Observation
@@ -184,7 +184,7 @@ class PointWriter:
 
 
 class OdometryWriter:
-    """Odometry messages with the true base pose and twist."""
+    """Odometry messages with the pose and twist of the base, true or estimated."""
 
     def __init__(self, frame_id: str, child_frame_id: str) -> None:
         message = Odometry(child_frame_id=child_frame_id)
@@ -231,6 +231,31 @@ class ClockWriter:
     def write(self, t_ns: int) -> bytes:
         """Return the message for the time ``t_ns`` [ns]."""
         return self._wire.data(t_ns)
+
+
+class NumberWriter:
+    """Float64 messages."""
+
+    def __init__(self) -> None:
+        message = Float64()
+        self._wire = WireWriter(message, [leaves(message, "data")], None)
+
+    def write(self, value: float) -> bytes:
+        """Return the message for a number."""
+        self._wire.groups[0][0] = value
+        return self._wire.data(0)
+
+
+class TwistReader:
+    """Reads Twist messages as what a robot on the ground can do."""
+
+    def __init__(self) -> None:
+        self._wire = WireReader(Twist, lambda m: [leaves(m.linear, "x y z") + leaves(m.angular, "x y z")])
+
+    def read(self, data: bytes) -> tuple[float, float, float]:
+        """Return the velocity ahead and to the left [m/s] and the turning rate [rad/s] of a serialised message."""
+        vx, vy, _, _, _, wz = self._wire.read(data)[0].tolist()
+        return vx, vy, wz
 
 
 class CommandWriter:

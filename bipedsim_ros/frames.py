@@ -4,6 +4,8 @@ from __future__ import annotations
 
 WORLD_FRAME = "odom"
 BASE_FRAME = "base_link"
+FEET_FRAME = "feet"
+"""Midway between the feet as they stand, level, x ahead: footsteps are given in it."""
 
 _SHORT = {"left": "l", "right": "r"}
 
@@ -26,3 +28,8 @@ def ankle_wrench_topic(foot: str) -> str:
 def foot_topic(foot: str, what: str) -> str:
     """Return a topic of the ground under a foot: wrench, cop, contact or contact_mode."""
     return f"/{foot}_foot/{what}"
+
+
+def readout_topic(name: str) -> str:
+    """Return the topic of one of the numbers that a controller shows."""
+    return f"/controller/{name}"

@@ -10,14 +10,17 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Pose, PoseStamped, Quaternion, Twist, Vector3, WrenchStamped
+from nav_msgs.msg import Odometry
+from nav_msgs.msg import Path as NavPath
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Bool, Float64, Float64MultiArray, Header
 
 from bipedsim.controllers import make_controller
 from bipedsim.robot import load_robot
 from bipedsim.robot_io import Observation
+from bipedsim_ros.qos import LATCHED_QOS
 
 pytestmark = pytest.mark.ros
 
@@ -159,11 +162,11 @@ def test_effort_may_be_missing(ros: RosWorld, robot: PlayedRobot) -> None:
 
 
 def test_sensors_may_be_absent_if_so_asked(ros: RosWorld, robot: PlayedRobot) -> None:
+    """What is NaN for want of a sensor makes a torque of it NaN, which is where the guard takes over."""
     node = ros.start("controller_node", controller=ECHO, wait_for_sensors=False)
-    robot.publish(0, sensors=False)
-    ros.until(lambda: "returned a torque that is not finite" in node.output, "a NaN where there is no sensor")
-    assert not robot.commands
-    assert robot.answer(1)[0] == 1.0
+    damped = robot.answer(0, sensors=False)
+    assert "its torque is not finite" in node.output
+    np.testing.assert_allclose(damped, damping(robot.observation), rtol=1e-12)
 
 
 def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: PlayedRobot) -> None:
@@ -177,18 +180,62 @@ def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: Play
     assert not robot.commands
 
 
-def test_torques_that_are_not_finite_are_withheld(ros: RosWorld, robot: PlayedRobot) -> None:
+def damping(observation: Observation) -> np.ndarray:
+    """Return what the joints of a fallen robot do."""
+    return np.asarray(-ROBOT.effort_limit * observation.joint_velocity / ROBOT.velocity_limit)
+
+
+def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: PlayedRobot) -> None:
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
-    node = ros.start("controller_node", controller="user_controllers:NotFinite")
+    fallen = ros.collect(Bool, "/fallen", LATCHED_QOS)
+    ros.start("controller_node", controller="user_controllers:NotFinite")
+    np.testing.assert_allclose(robot.answer(0), damping(robot.observation), rtol=1e-12)
+    said = "fallen: its torque is not finite"
+    ros.until(lambda: any(s.message == said for a in diagnostics for s in a.status), "a fall in the diagnostics")
+    ros.until(lambda: [m.data for m in fallen[-1:]] == [True], "the fall on its topic")
 
-    def withheld() -> bool:
-        robot.publish(len(diagnostics))
-        values = [v for a in diagnostics[-1:] for s in a.status for v in s.values if v.key == "withheld"]
-        return bool(values) and int(values[0].value) > 0
 
-    ros.until(withheld, "a withheld command in the diagnostics")
-    assert not robot.commands
-    assert "not finite; it is not sent" in node.output
+def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRobot) -> None:
+    """Velocity and footsteps in, readouts, estimate and fall out; a controller without them has no such topics."""
+    velocity = ros.node.create_publisher(Twist, "/cmd_vel", 10)
+    path = ros.node.create_publisher(NavPath, "/footsteps", 10)
+    shown = {name: ros.collect(Float64, f"/controller/{name}") for name in ("vx", "vy", "wz", "steps", "yaw")}
+    odometry = ros.collect(Odometry, "/odom")
+    fallen = ros.collect(Bool, "/fallen", LATCHED_QOS)
+    node = ros.start("controller_node", controller="user_controllers:Steered")
+    for publisher in (velocity, path):
+        ros.connected(publisher)
+
+    def steer(t_ms: int, vx: float, wz: float) -> np.ndarray:
+        velocity.publish(Twist(linear=Vector3(x=vx, y=0.1), angular=Vector3(z=wz)))
+        velocity.wait_for_all_acked()
+        return robot.answer(t_ms)
+
+    ahead = steer(0, 0.3, -0.2)
+    np.testing.assert_allclose(ahead, 0.3 * robot.observation.joint_position)
+    ros.until(lambda: shown["vx"] and odometry and fallen, "a message on every topic")
+    assert [shown[name][-1].data for name in ("vx", "vy", "wz")] == [0.3, 0.1, -0.2]
+    assert fallen[-1].data is False
+    np.testing.assert_array_equal(steer(500, float("nan"), 0.0), ahead)
+    assert "message on /cmd_vel dropped: it is not finite" in node.output
+    assert not robot.answer(501).any(), "half a second after the last sound command"
+    steps = [PoseStamped(pose=Pose(orientation=Quaternion(z=np.sin(0.1 * k), w=np.cos(0.1 * k)))) for k in range(4)]
+    for frame in ("map", "feet"):
+        path.publish(NavPath(header=Header(frame_id=frame), poses=steps))
+        path.wait_for_all_acked()
+        robot.answer(510 if frame == "map" else 520)
+    assert "message on /footsteps dropped: its frame is 'map', it must be 'feet'" in node.output
+    ros.until(lambda: shown["steps"] and shown["steps"][-1].data == 4.0, "the footsteps")
+    assert shown["yaw"][-1].data == pytest.approx(0.6)
+    assert [m.data for m in shown["steps"]] == [0.0, 0.0, 0.0, 4.0], "one message for each 10 ms"
+    at = {round(1000 * m.pose.pose.position.x): m for m in odometry}
+    assert sorted(at) == [0, 500, 510, 520]
+    assert (at[500].header.stamp.nanosec, at[500].child_frame_id) == (500_000_000, "base_link")
+    assert at[0].twist.twist.linear.x == 0.3
+    np.testing.assert_allclose(steer(530, 0.3, 10.0), damping(robot.observation), rtol=1e-12)
+    ros.until(lambda: fallen[-1].data is True, "the fall")
+    robot.answer(0)
+    ros.until(lambda: fallen[-1].data is False, "that the reset ends it")
 
 
 def test_a_wrong_rate_is_noticed(ros: RosWorld, robot: PlayedRobot) -> None:

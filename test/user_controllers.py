@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -99,3 +100,35 @@ class NoCommand(Feedback):
     def update(self, observation: Observation) -> Any:
         """Return an array."""
         return super().update(observation).tau_joint
+
+
+class Steered(Rest):
+    """Has every optional member, and shows through them what it was told."""
+
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
+        super().__init__(robot, params, dt)
+        self.readouts = dict.fromkeys(("vx", "vy", "wz", "steps", "yaw"), 0.0)
+        self.fallen = False
+        self.estimate = SimpleNamespace(q=robot.q_nominal.copy(), v=np.zeros(robot.model.nv))
+
+    def reset(self, observation: Observation) -> None:
+        """Stand up, and stand."""
+        super().reset(observation)
+        self.fallen = False
+        self.set_velocity(0.0, 0.0, 0.0)
+
+    def set_velocity(self, vx: float, vy: float, wz: float) -> None:
+        """Take a velocity; a turn of more than 9 rad/s is where it gives up."""
+        self.readouts.update(vx=vx, vy=vy, wz=wz)
+
+    def set_footsteps(self, steps: Any) -> None:
+        """Take footsteps and show how many there are and where the last one looks."""
+        self.readouts.update(steps=float(len(steps)), yaw=float(steps[-1, 2]))
+
+    def update(self, observation: Observation) -> Command:
+        """Walk along x in its imagination; push back on what moves."""
+        self.estimate.q[0] = observation.t
+        self.estimate.v[0] = self.readouts["vx"]
+        self.fallen = self.readouts["wz"] > 9.0
+        np.multiply(self.readouts["vx"], observation.joint_position, out=self._command.tau_joint)
+        return self._command

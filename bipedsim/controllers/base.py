@@ -16,6 +16,20 @@ class Controller(Protocol):
 
     The table entry is a class whose constructor takes ``(robot: Robot, params: Params, dt: float)``, with the dataclass
     of its parameters as the class attribute ``Params``.
+
+    A controller may have more members. Whoever hosts it looks for them once, after construction, through
+    :class:`bipedsim.controllers.guard.Guard`; docs/ros_interface.md says on which topics they are:
+
+    * ``set_velocity(vx, vy, wz)``, a method: takes the newest velocity command [m/s, m/s, rad/s] in the heading frame
+      of the robot, x ahead, y to the left. It is called between two updates, and only with finite numbers. After
+      :meth:`reset` the command is zero.
+    * ``set_footsteps(steps)``, a method: takes the next footsteps (n, 3), x and y [m] and yaw [rad] each, alternating
+      between the feet, in the frame midway between the feet as they stand: x ahead, z up.
+    * ``readouts``, a dict from names to numbers: what there is to watch, such as ``zmp_margin`` [m]. The controller
+      writes new numbers into the same dict at every update; its keys never change.
+    * ``fallen``, a bool: the controller has given up. It is false again after :meth:`reset`.
+    * ``estimate``, an :class:`Estimate`: where the controller believes the robot to be; None as long as it does not
+      know.
     """
 
     def reset(self, observation: Observation) -> None:
@@ -25,6 +39,19 @@ class Controller(Protocol):
     def update(self, observation: Observation) -> Command:
         """Return the command for one tick. The controller owns and may reuse the returned arrays."""
         ...
+
+
+class Estimate(Protocol):
+    """What a controller believes of the state; the arrays are overwritten by its next update.
+
+    Attributes:
+        q: (nq,) configuration in pinocchio's order: position [m] and quaternion x y z w of the base first. The origin
+            is where the controller has put it.
+        v: (nv,) velocity: linear [m/s] and angular [rad/s] of the base in its own frame first.
+    """
+
+    q: NDArray[np.float64]
+    v: NDArray[np.float64]
 
 
 def checked_torque(command: Any, observation: Observation) -> NDArray[np.float64]:
