@@ -11,8 +11,8 @@ from bipedsim.controllers.base import Controller
 from bipedsim.controllers.computed_torque import ComputedTorqueController
 from bipedsim.controllers.pfl import PflController
 from bipedsim.controllers.posture import PostureController
-from bipedsim.controllers.zmp import ZmpController
 from bipedsim.controllers.sliding import SlidingController
+from bipedsim.controllers.zmp import ZmpController
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import from_mapping
 from bipedsim.robot import Robot

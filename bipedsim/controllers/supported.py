@@ -229,8 +229,7 @@ class SupportedDynamics:
 
 def _solved(rows: Array, values: Array) -> Array:
     """Return the least-squares solution, of least norm where it is not unique."""
-    solution: Array = np.linalg.lstsq(rows, values, rcond=RANK)[0]
-    return solution
+    return np.asarray(np.linalg.lstsq(rows, values, rcond=RANK)[0], dtype=np.float64)
 
 
 def _resting_points(sole: Sole) -> tuple[RestingPoint, ...]:
