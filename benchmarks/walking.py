@@ -1,0 +1,253 @@
+"""What the walking controller holds, measured: `python benchmarks/walking.py --help`.
+
+Every row is one headless run of the `zmp` controller, judged by the truth of the simulation. Rows run in processes of
+their own; the same seed gives the same figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from bipedsim.ground.tiles import tiles
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.controllers import make_controller
+from bipedsim.controllers.zmp import ZmpController
+from bipedsim.ground import Ground
+from bipedsim.robot import Robot, load_robot
+from bipedsim.simulator import Simulator
+
+Array = NDArray[np.float64]
+Command = tuple[float, float, float, float]
+
+SPEEDS = {"biped14": 0.75, "talos": 0.65, "g1": 0.45}
+"""Commanded velocity [m/s] of the straight walks."""
+ROUGH = {"biped14": 0.5, "talos": 0.45}
+"""The same on slopes and tiles."""
+START = 1.2
+"""When the command comes [s]."""
+IMPACT = 0.05
+"""Time [s] after a foot has landed or left in which the ZMP may be anywhere."""
+STRAIGHT = 10.0
+"""Length [m] of the walk whose errors are given."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run.
+
+    Attributes:
+        what: First column.
+        robot: Its name.
+        command: Times [s] and the velocities (vx, vy, wz) from then on.
+        duration: [s].
+        hardware, contact, seed: As for the simulator.
+        ground: ``flat``, ``slope DIRECTION`` of 5 degrees, or ``tiles SEED`` of up to 20 mm.
+    """
+
+    what: str
+    robot: str
+    command: tuple[Command, ...]
+    duration: float
+    hardware: dict[str, Any] = field(default_factory=lambda: {"preset": "ideal"})
+    contact: str = "one_step"
+    ground: str = "flat"
+    seed: int = 0
+
+
+def straight(robot: str, speed: float, seconds: float) -> tuple[tuple[Command, ...], float]:
+    """Return command and duration of a walk ahead for ``seconds``, and a stop."""
+    return ((START, speed, 0.0, 0.0), (START + seconds, 0.0, 0.0, 0.0)), START + seconds + 5.0
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Yield all rows."""
+    for robot, speed in SPEEDS.items():
+        for preset in ("ideal", "realistic"):
+            hardware = {"preset": preset}
+            yield Case(f"50 steps, {preset}", robot, *straight(robot, speed, 42.0), hardware, seed=seed)
+    for robot, speed in SPEEDS.items():
+        turn = ((START, 0.5 * speed, 0.0, 0.0), (4.0, 0.2, 0.0, 0.25), (12.0, 0.0, 0.0, 0.0))
+        yield Case("turn", robot, turn, 16.0)
+        side = ((START, 0.0, 0.1, 0.0), (6.0, 0.0, -0.1, 0.0), (11.0, 0.0, 0.0, 0.0))
+        yield Case("side-steps", robot, side, 15.0)
+        yield Case("backwards", robot, *straight(robot, -0.2, 6.0))
+    for robot, speed in ROUGH.items():
+        for direction, name in ((0, "up"), (180, "down"), (90, "across")):
+            yield Case(f"slope {name}", robot, *straight(robot, speed, 12.0), ground=f"slope {direction}")
+        for number in range(3):
+            yield Case(f"tiles {number}", robot, *straight(robot, speed, 14.0), ground=f"tiles {number}")
+        walk = straight(robot, SPEEDS[robot], 16.0)
+        for name, change in (
+            ("5 ms of delay", {"measurement_delay": 0.002, "command_delay": 0.003}),
+            ("mass +10 %", {"mass_scale": 1.1}),
+            ("mass -10 %", {"mass_scale": 0.9}),
+            ("CoM +20 mm", {"com_shift": [0.02, 0.0, 0.0]}),
+            ("CoM -20 mm", {"com_shift": [-0.02, 0.0, 0.0]}),
+            ("CoM 20 mm left", {"com_shift": [0.0, 0.02, 0.0]}),
+        ):
+            yield Case(name, robot, *walk, {"preset": "realistic", **change}, seed=seed)
+    for contact in CONTACT_MODELS:
+        yield Case(f"under {contact}", "biped14", *straight("biped14", 0.6, 10.0), contact=contact)
+
+
+def ground_of(name: str) -> Ground:
+    """Return the ground of a case."""
+    kind, _, number = name.partition(" ")
+    if kind == "slope":
+        return Ground.slope(np.deg2rad(5.0), np.deg2rad(float(number)))
+    return tiles(0.02, 0.4, 30, 8, seed=int(number)) if kind == "tiles" else Ground.flat()
+
+
+def knees(robot: Robot) -> list[int]:
+    """Return where in q the knees are: the joint of each leg that is bent most in the standing posture."""
+    found = []
+    for joint in robot.ankle_joint_ids:
+        above = set(robot.model.supports[joint])
+        leg = [i for i, q in enumerate(robot.idx_q) if robot.model.getJointId(robot.joint_names[i]) in above]
+        found.append(int(robot.idx_q[max(leg, key=lambda i: robot.posture[i])]))
+    return found
+
+
+class Log:
+    """What is noted in every tick of a run."""
+
+    def __init__(self, sim: Simulator, controller: ZmpController) -> None:
+        self._sim, self._controller = sim, controller
+        self._knees = knees(sim.robot)
+        self._loaded = np.ones(2, dtype=bool)
+        self._touched = -np.inf
+        self._base = sim.q[:7].copy()
+        self.rows: list[tuple[float, ...]] = []
+        # The estimate starts between the feet; so does the walk.
+        self.start = sim.ground_truth().pose_world_sole[:, :2].mean(axis=0)
+
+    def note(self, tau: Array) -> None:
+        """Note a tick: ``tau`` (nu,) was commanded for what the simulator showed before its last step."""
+        sim, controller = self._sim, self._controller
+        robot, readouts = sim.robot, controller.readouts
+        loaded = sim.contact.wrench[:, 2] > 0.05 * robot.weight
+        if (loaded != self._loaded).any():
+            self._touched = sim.t
+        self._loaded = loaded
+        estimate = controller.estimate.q
+        away = estimate[:3] - self._base[:3] + np.append(self.start, 0.0)
+        turn = pin.Quaternion(self._base[3:7]).conjugate() * pin.Quaternion(estimate[3:7])
+        share = np.abs(tau / robot.effort_limit).max()
+        self.rows.append(
+            (
+                sim.t,
+                *sim.ground_truth().pose_world_sole[:, :2].mean(axis=0),
+                readouts["dcm_error"],
+                readouts["zmp_margin"] if sim.t > self._touched + IMPACT else np.inf,
+                float(share),
+                float(sim.q[self._knees].min()),
+                float(np.linalg.norm(away)),
+                float(np.linalg.norm(pin.log3(turn.toRotationMatrix()))),
+                float(np.abs(sim.v[robot.idx_v]).max()),
+            )
+        )
+        self._base = sim.q[:7].copy()
+
+
+def run(case: Case) -> dict[str, Any]:
+    """Return the figures of one run."""
+    robot = load_robot(case.robot)
+    controller = make_controller("zmp", robot)
+    assert isinstance(controller, ZmpController)
+    sim = Simulator(robot, ground_of(case.ground), case.contact, hardware=case.hardware, seed=case.seed)
+    sim.warm_up()
+    observation = sim.reset()
+    controller.reset(observation)
+    log = Log(sim, controller)
+    for _ in range(round(case.duration / sim.control_dt)):
+        now = [command for command in case.command if command[0] <= observation.t]
+        controller.set_velocity(*(now[-1][1:] if now else (0.0, 0.0, 0.0)))
+        tau = controller.update(observation).tau_joint
+        if controller.fallen:
+            break
+        observation = sim.step(np.clip(tau, -robot.effort_limit, robot.effort_limit))
+        log.note(tau)
+    return {"what": case.what, "robot": case.robot, **_figures(case, controller, np.array(log.rows), log.start)}
+
+
+def _figures(case: Case, controller: ZmpController, rows: Array, start: Array) -> dict[str, Any]:
+    """Return what is printed of one run.
+
+    Args:
+        case: The run.
+        controller: As it ended.
+        rows: (n, 10) of :class:`Log`.
+        start: (2,) between the feet.
+    """
+    t, x, y, dcm, margin, effort, knee, position, orientation, speed = rows.T
+    x, y = x - start[0], y - start[1]
+    settled = t > START
+    steady = (t > START + 5.0) & (t < case.command[-1][0])
+    ahead = np.hypot(x, y)
+    within = ahead <= STRAIGHT
+    # Averaged over two steps, in which the feet's centre goes from side to side once.
+    wide = np.ones(1400) / 1400
+    path = np.convolve(y, wide, mode="valid") if len(y) > len(wide) else y
+    figures = {
+        "steps": controller.steps,
+        "fell_s": round(float(t[-1]), 2) if controller.fallen else None,
+        "speed_m_s": float((ahead[steady][-1] - ahead[steady][0]) / np.ptp(t[steady])) if steady.sum() > 1 else None,
+        "dcm_error_mm": 1e3 * float(dcm[settled].max()),
+        "zmp_margin_mm": 1e3 * float(margin[settled].min()),
+        "effort": float(effort.max()),
+        "saturated_ticks": int((effort >= 1.0 - 1e-6).sum()),
+        "knee_rad": float(knee.min()),
+        "lateral_mm": 1e3 * float(np.abs(path[within[: len(path)]]).max()),
+        "estimate_mm": 1e3 * float(position[within].max()),
+        "attitude_deg": float(np.rad2deg(orientation[within].max())),
+        "at_rest_rad_s": float(speed[-500:].max()),
+    }
+    return figures
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """Return the figures as a table of Markdown."""
+    keys = list(results[0])
+    lines = ["| " + " | ".join(keys) + " |", "|" + " --- |" * len(keys)]
+    for result in results:
+        texts = [f"{v:.3g}" if isinstance(v, float) else "" if v is None else str(v) for v in result.values()]
+        lines.append("| " + " | ".join(texts) + " |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run the cases; return 0, or 1 if a robot fell."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name and robot hold this")
+    parser.add_argument("--seed", type=int, default=0, help="of the realistic hardware (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: %(default)s)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the figures as JSON, and a table beside it")
+    args = parser.parse_args()
+    chosen = [case for case in cases(args.seed) if args.only in f"{case.what} {case.robot}"]
+    if not chosen:
+        names = ", ".join(sorted({case.what for case in cases(0)}))
+        print(f"walking.py: no case holds {args.only!r}; there are {names}", file=sys.stderr)
+        return 2
+    with ProcessPoolExecutor(args.jobs) as pool:
+        results = list(tqdm(pool.map(run, chosen), total=len(chosen), unit="run"))
+    print(table(results))
+    if args.output is not None:
+        args.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        args.output.with_suffix(".md").write_text(table(results) + "\n", encoding="utf-8")
+    return int(any(result["fell_s"] is not None for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
