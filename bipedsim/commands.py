@@ -132,7 +132,8 @@ def _add_export(commands: Any) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from bipedsim.recording import Recording, export_csv
+    from bipedsim.recording import Recording
+    from bipedsim.recording_csv import export_csv
 
     output = _output(args, ".csv")
     export_csv(Recording.load(args.recording), output)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-PANELS = ("forces", "cop", "modes", "torques")
+PANELS = ("forces", "cop", "modes", "torques", "readouts")
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 TOTAL_COLOUR = "#222222"
@@ -55,12 +55,13 @@ def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutof
     Args:
         recording: What to draw.
         path: .png, .pdf or .svg.
-        panels: Which of :data:`PANELS`, in any order.
+        panels: Which of :data:`PANELS`, in any order; one of which nothing was recorded is left out.
         cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
 
     Raises:
         UnknownNameError: No such panel.
-        RecordingError: The recording is empty, or the picture cannot be written.
+        RecordingError: The recording is empty or lacks the only panel that was asked for, or the picture cannot be
+            written.
         ConfigError: The cut-off does not fit the recording's rate.
     """
     for panel in panels:
@@ -68,6 +69,10 @@ def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutof
             raise UnknownNameError("panel", panel, PANELS)
     if len(recording) == 0:
         raise RecordingError("the recording has no rows: there is nothing to draw")
+    if not recording.readouts:
+        panels = [panel for panel in panels if panel != "readouts"]
+        if not panels:
+            raise RecordingError("the recording has no readouts: its controller showed none")
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -108,6 +113,8 @@ def _heights(recording: Recording, panels: Sequence[str]) -> dict[str, float]:
         height["top"] = height.get("top", 0.0) + 0.9 + 0.3 * len(recording.feet)
     if "torques" in panels:
         height["torques"] = 0.5 + 1.25 * -(-len(_joint_groups(recording.joint_names)) // 3)
+    if "readouts" in panels:
+        height["readouts"] = 0.5 + 1.25 * -(-len(recording.readouts) // 3)
     return height
 
 
@@ -134,6 +141,14 @@ def _compose(
             _draw_cop(columns[-1], recording, plate)
     if "torques" in place:
         _draw_torques(place["torques"], recording)
+    if "readouts" in place:
+        _draw_readouts(place["readouts"], recording)
+
+
+def _mark_fall(ax: Axes, recording: Recording) -> None:
+    """Mark the time from which the joints were damped because the robot had fallen."""
+    if np.isfinite(recording.gave_up_at):
+        ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="fallen")
 
 
 def _at_least(ax: Axes, span: float) -> None:
@@ -163,6 +178,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         for k, foot in enumerate(recording.feet):
             ax.plot(recording.t, force[:, k, i], color=_foot_colour(k), linestyle=_dash(k), label=f"{foot} foot")
         ax.set_title(name, pad=3)
+        _mark_fall(ax, recording)
     total = force[:, :, 2].sum(axis=1)
     axes[0].plot(recording.t, total, color=TOTAL_COLOUR, label="all feet")
     if np.isfinite(recording.weight):
@@ -181,7 +197,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
                 fontsize=8,
                 color=TOTAL_COLOUR,
             )
-    axes[0].legend(ncols=len(recording.feet) + 2, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    axes[0].legend(ncols=len(recording.feet) + 3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
 
 
@@ -289,6 +305,7 @@ def _draw_modes(ax: Axes, recording: Recording) -> None:
     ax.set_yticks(range(len(recording.feet)), [f"{foot} foot" for foot in recording.feet])
     ax.set_ylim(len(recording.feet) - 0.5, -0.5)
     ax.set_title("contact modes (hatched: sliding)")
+    _mark_fall(ax, recording)
     ax.grid(False)
     if legend:
         ax.figure.legend(handles=list(legend.values()), loc="outside lower left", ncols=5)
@@ -318,8 +335,7 @@ def _joint_colour(name: str, position: int) -> tuple[str, str]:
 
 def _draw_torques(figure: SubFigure, recording: Recording) -> None:
     groups = _joint_groups(recording.joint_names)
-    rows = -(-len(groups) // 3)
-    axes = figure.subplots(rows, 3, sharex=True, squeeze=False)
+    axes = figure.subplots(-(-len(groups) // 3), 3, sharex=True, squeeze=False)
     figure.suptitle("joint torques [N.m]", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
     labels: dict[str, Any] = {}
     for ax, (title, joints) in zip(axes.flat, groups.items(), strict=False):
@@ -329,20 +345,38 @@ def _draw_torques(figure: SubFigure, recording: Recording) -> None:
             (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour, linestyle=dash)
             if label:
                 labels.setdefault(label, line)
+        _mark_fall(ax, recording)
         limit = _draw_limit(ax, recording, joints)
         _at_least(ax, 0.2)
         ax.set_title(f"{title}{limit}", fontweight="normal", pad=2, fontsize=8.5)
+    _finish_grid(axes, recording, len(groups))
+    if labels:
+        figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
+
+
+def _finish_grid(axes: Any, recording: Recording, used: int) -> None:
+    """Give the first ``used`` axes of a grid a common time axis, and hide the rest."""
+    for ax in axes.flat[:used]:
         ax.set_xlim(recording.t[0], recording.t[-1])
         ax.tick_params(labelsize=7.5)
-    for ax in axes.flat[len(groups) :]:
+    for ax in axes.flat[used:]:
         ax.set_visible(False)
-    for column in range(3):
+    for column in range(axes.shape[1]):
         shown = [ax for ax in axes[:, column] if ax.get_visible()]
         if shown:
             shown[-1].set_xlabel("time [s]")
             shown[-1].tick_params(labelbottom=True)
-    if labels:
-        figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
+
+
+def _draw_readouts(figure: SubFigure, recording: Recording) -> None:
+    axes = figure.subplots(-(-len(recording.readouts) // 3), 3, sharex=True, squeeze=False)
+    figure.suptitle("readouts of the controller", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
+    for ax, (name, values) in zip(axes.flat, recording.readouts.items(), strict=False):
+        rows = np.isfinite(values)
+        ax.plot(recording.t[rows], values[rows], color=TOTAL_COLOUR)
+        ax.set_title(name, fontweight="normal", pad=2, fontsize=8.5)
+        _mark_fall(ax, recording)
+    _finish_grid(axes, recording, len(recording.readouts))
 
 
 def _draw_limit(ax: Axes, recording: Recording, joints: list[int]) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +29,8 @@ CONTACT_FIELDS = (
     *(f"impact_{component}" for component in ("fx", "fy", "fz", "tx", "ty", "tz")),
 )
 """What is published of a foot's :class:`bipedsim.contact.base.ContactResult`, in this order, besides wrench and CoP."""
+READOUTS = "/controller/"
+"""What the topics of a controller's readouts begin with."""
 _WRENCH = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
 _IMPULSE = ("fx[N.s]", "fy[N.s]", "fz[N.s]", "tx[N.m.s]", "ty[N.m.s]", "tz[N.m.s]")
 _POSE = ("x[m]", "y[m]", "z[m]", "qx", "qy", "qz", "qw")
@@ -62,6 +62,7 @@ COLUMNS: dict[str, _Column] = {
     "sole_poses": _Column("foot", _POSE),
     "cop_world": _Column("", ("x[m]", "y[m]", "z[m]")),
     "base_pose": _Column("", _POSE),
+    "odometry": _Column("", _POSE),
     "imu_orientation": _Column("", ("qx", "qy", "qz", "qw")),
     "imu_angular_velocity": _Column("", ("x[rad/s]", "y[rad/s]", "z[rad/s]")),
     "imu_linear_acceleration": _Column("", ("x[m/s^2]", "y[m/s^2]", "z[m/s^2]")),
@@ -86,11 +87,14 @@ class Recording:
             :class:`bipedsim.contact.base.ContactResult`.
         ankle_wrench: (n, K, 6) what the force-torque sensors measured, in their frames.
         base_pose: (n, 7) true pose of the base in the world: position [m], quaternion x y z w.
+        odometry: (n, 7) the same as the controller estimated it from the measurements of the row, in axes of its own.
         sole_poses: (n, K, 7) the same of each sole frame.
         imu_orientation, imu_angular_velocity, imu_linear_acceleration: (n, 4), (n, 3) [rad/s], (n, 3) [m/s^2].
         sole_vertices: (N, 2) polygon of each foot in its sole frame [m]; (0, 2) when unknown.
         effort_limit: (nu,) [N.m], NaN when unknown.
         weight: m g [N], NaN when unknown.
+        readouts: Name to what the controller showed in answer to the measurements of each row (n,).
+        gave_up_at: When the controller was found fallen, and the joints went to damping [s]; NaN if it never was.
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
         about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``.
     """
@@ -114,6 +118,7 @@ class Recording:
     n_vertices: Integers
     ankle_wrench: Array
     base_pose: Array
+    odometry: Array
     sole_poses: Array
     imu_orientation: Array
     imu_angular_velocity: Array
@@ -121,6 +126,8 @@ class Recording:
     sole_vertices: tuple[Array, ...]
     effort_limit: Array
     weight: float
+    readouts: dict[str, Array] = field(default_factory=dict)
+    gave_up_at: float = float("nan")
     notes: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
 
@@ -166,6 +173,7 @@ class Recording:
         """Return the recording with only the selected rows; with a slice, arrays are views."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values |= {name: values[name][selection] for name in ("t", *COLUMNS)}
+        values["readouts"] = {name: column[selection] for name, column in self.readouts.items()}
         return Recording(**values)
 
     def save(self, path: Path) -> None:
@@ -180,11 +188,14 @@ class Recording:
             "joint_names": self.joint_names,
             "feet": self.feet,
             "weight": self.weight if np.isfinite(self.weight) else None,
+            "readouts": list(self.readouts),
+            "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
             "notes": self.notes,
             "about": dict(self.about),
         }
         arrays = {name: getattr(self, name) for name in ("t", "effort_limit", *COLUMNS)}
         arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
+        arrays |= {f"readout_{name}": values for name, values in self.readouts.items()}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
@@ -214,10 +225,6 @@ class Recording:
         from bipedsim.recording_bag import recording_from_bag
 
         return recording_from_bag(path, segment)
-
-    def export_csv(self, path: Path, progress: bool | None = None) -> None:
-        """Write one wide table; see :func:`export_csv`."""
-        export_csv(self, path, progress)
 
     class Builder:
         """Collect a headless run row by row into arrays that double when they are full.
@@ -279,11 +286,30 @@ class Recording:
                 r.base_pose[i] = q[:7]
             self._n = i + 1
 
+        def note(self, readouts: Mapping[str, float], odometry: Array | None) -> None:
+            """Add to the last row what the controller showed in answer to it; before the first row do nothing.
+
+            Args:
+                readouts: The numbers.
+                odometry: (7,) estimated pose of the base, or None.
+            """
+            if self._n == 0:
+                return
+            i, r = self._n - 1, self._recording
+            for name, value in readouts.items():
+                if name not in r.readouts:
+                    r.readouts[name] = np.full(len(r.t), np.nan)
+                r.readouts[name][i] = value
+            if odometry is not None:
+                r.odometry[i] = odometry
+
         def _grow(self) -> Recording:
             old = self._recording
             new = Recording.empty(2 * len(old), old.joint_names, old.feet, old.robot)
             for name in ("t", *COLUMNS):
                 getattr(new, name)[: len(old)] = getattr(old, name)
+            for name, values in old.readouts.items():
+                new.readouts[name] = np.concatenate([values, np.full(len(old), np.nan)])
             for name in ("sole_vertices", "effort_limit", "weight"):
                 setattr(new, name, getattr(old, name))
             self._recording = new
@@ -295,6 +321,10 @@ class Recording:
         def build(self) -> Recording:
             """Return what was appended so far; its arrays are views of the builder's."""
             return self._recording.rows(slice(0, self._n))
+
+
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
 
 
 def _load_npz(path: Path) -> Recording:
@@ -311,7 +341,9 @@ def _load_npz(path: Path) -> Recording:
             for name in ("t", "effort_limit", *(name for name in COLUMNS if name in data)):
                 getattr(run, name)[...] = data[name]
             run.sole_vertices = tuple(data[f"sole_vertices_{i}"] for i in range(len(run.feet)))
-            run.weight = float("nan") if header["weight"] is None else float(header["weight"])
+            run.weight = _or_nan(header["weight"])
+            run.readouts = {name: data[f"readout_{name}"] for name in header.get("readouts", ())}
+            run.gave_up_at = _or_nan(header.get("gave_up_at"))
             run.notes = tuple(header["notes"])
             # Older runs do not say.
             run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}
@@ -320,70 +352,3 @@ def _load_npz(path: Path) -> Recording:
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise RecordingError(f"{path}: not a run of bipedsim, or damaged ({error})") from error
     return run
-
-
-def _column_names(recording: Recording, name: str) -> list[str]:
-    column = COLUMNS[name]
-    owners = {"": [""], "joint": recording.joint_names, "foot": [f"{foot}_foot" for foot in recording.feet]}[column.per]
-    names = []
-    for owner in owners:
-        for component in column.components:
-            # A component such as "[rad]" is only a unit and sticks to the name before it.
-            parts = (
-                [owner, name, component] if component and not component.startswith("[") else [owner, name + component]
-            )
-            names.append("_".join(part for part in parts if part))
-    return names
-
-
-def export_csv(recording: Recording, path: Path, progress: bool | None = None) -> None:
-    """Write one wide CSV table: a row per tick, names with units in the first line, NaN as empty cells.
-
-    Groups that were not recorded at all are left out.
-
-    Args:
-        recording: What to write.
-        path: The file, replaced if it exists.
-        progress: Show progress on stderr; by default on a terminal and beyond 20 000 rows.
-
-    Raises:
-        RecordingError: The file cannot be written.
-    """
-    n = len(recording)
-    names, formats = ["t[s]"], ["%.9g"]
-    blocks = [recording.t[:, None]]
-    for name, column in COLUMNS.items():
-        block = getattr(recording, name).reshape(n, -1)
-        missing = np.isnan(block).all() if column.kind is float else column.kind is int and (block == ABSENT_MODE).all()
-        if not missing:
-            names += _column_names(recording, name)
-            formats += [("%.9g" if column.kind is float else "%d")] * block.shape[1]
-            blocks.append(block)
-    if progress is None:
-        progress = n > 20_000 and sys.stderr.isatty()
-    report = _report_progress if progress else lambda _done, _total: None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerow(names)
-            _write_rows(file, blocks, formats, report)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
-
-
-def _write_rows(
-    file: IO[str], blocks: list[NDArray[Any]], formats: list[str], report: Callable[[int, int], None]
-) -> None:
-    line = ",".join(formats) + "\n"
-    n, step = len(blocks[0]), 2000
-    for start in range(0, n, step):
-        # One float table is exact for the integers in it: modes and bit masks stay below 2^53.
-        table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
-        text = "".join([line % tuple(row) for row in table.tolist()])
-        file.write(text.replace("nan", ""))
-        report(min(start + step, n), n)
-
-
-def _report_progress(done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    print(f"\r{done} of {total} rows ({100 * done // total} %)", end=end, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.bag import Bag
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.recording import CONTACT_FIELDS, Recording
+from bipedsim.recording import CONTACT_FIELDS, READOUTS, Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.ros_messages import Columns, columns, text
 
@@ -65,6 +65,7 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
     rows.put(out.imu_angular_velocity, imu, "angular_velocity")
     rows.put(out.imu_linear_acceleration, imu, "linear_acceleration")
     rows.put(out.base_pose, reader.read("/ground_truth/odom"), "pose")
+    rows.put(out.odometry, reader.read("/odom"), "pose")
     rows.put(out.cop_world, reader.read("/cop"), "point")
     for k, foot in enumerate(feet):
         rows.put(out.wrench[:, k], reader.read(f"/{foot}_foot/wrench"), "wrench")
@@ -73,6 +74,7 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
         rows.put(point, reader.read(f"/{foot}_foot/cop"), "point")
         out.cop[:, k] = point[:, :2]
         _put_contact(out, k, rows, reader.read(f"/{foot}_foot/contact"))
+    _put_controller(out, reader)
     robot, problem = _robot_of(bag)
     if robot is not None:
         out.describe_robot(robot)
@@ -91,6 +93,9 @@ class _TopicReader:
         self._bag = bag
         self._segment = segment
         self.segments = 1
+        # Messages of /joint_states in the stretch, and the row of each.
+        self._stretch = range(0)
+        self._row_of: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
     def read(self, topic: str) -> Columns | None:
         """Return the topic's stretch, each stamp once; None when it has no messages there."""
@@ -118,10 +123,33 @@ class _TopicReader:
             return None
         first, last = starts[back - 1], starts[back] if back < -1 else starts[-1]
         stamp = stamp[first:last]
+        if topic == "/joint_states":
+            self._stretch = range(first, last)
+            self._row_of = np.unique(stamp, return_inverse=True)[1]
         _, keep = np.unique(stamp[::-1], return_index=True)
         keep = len(stamp) - 1 - keep
         values = {name: value[first:last][keep] for name, value in table.values.items()}
         return Columns(stamp[keep], values, table.labels)
+
+
+    def numbers(self, prefix: str) -> list[str]:
+        """Return the topics of single numbers that begin with ``prefix``."""
+        types = self._bag.types.items()
+        return sorted(topic for topic, kind in types if topic.startswith(prefix) and kind == "std_msgs/msg/Float64")
+
+    def unstamped(self, topic: str) -> tuple[NDArray[np.intp], Array]:
+        """Return (rows, numbers) of a topic whose messages say no time, in the order in which they came.
+
+        A message belongs to the row whose joint states were the last to arrive before it.
+        """
+        joints, messages = self._bag.messages["/joint_states"], self._bag.messages.get(topic)
+        if not messages:
+            return np.zeros(0, dtype=np.intp), np.zeros(0)
+        numbers = columns([m.data for m in messages], self._bag.types[topic]).values["data"][:, 0]
+        arrived = np.array([m.log_time for m in joints], dtype=np.int64)
+        last = np.searchsorted(arrived, [m.log_time for m in messages], side="right") - 1
+        here = (last >= self._stretch.start) & (last < self._stretch.stop)
+        return self._row_of[last[here] - self._stretch.start], numbers[here]
 
 
 class _Rows:
@@ -155,6 +183,18 @@ def _put_contact(out: Recording, foot: int, rows: _Rows, table: Columns | None) 
         elif name in CONTACT_FIELDS and name != "t":
             target = getattr(out, name)
             target[at, foot] = data[:, column].astype(target.dtype)
+
+
+def _put_controller(out: Recording, reader: _TopicReader) -> None:
+    """Fill what the controller told without a stamp: its readouts, and when it was found fallen."""
+    for topic in reader.numbers(READOUTS):
+        column = np.full(len(out), np.nan)
+        rows, numbers = reader.unstamped(topic)
+        column[rows] = numbers
+        out.readouts[topic.removeprefix(READOUTS)] = column
+    rows, fallen = reader.unstamped("/fallen")
+    if fallen.any():
+        out.gave_up_at = float(out.t[rows[np.argmax(fallen)]])
 
 
 def _robot_of(bag: Bag) -> tuple[Robot | None, str]:

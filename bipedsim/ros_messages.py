@@ -30,6 +30,10 @@ def _pose(message: Any) -> tuple[float, ...]:
     return at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w
 
 
+def _single(message: Any) -> tuple[float]:
+    return (float(message.data),)
+
+
 _COLUMNS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "sensor_msgs/msg/JointState": {name: attrgetter(name) for name in ("position", "velocity", "effort")},
     "geometry_msgs/msg/WrenchStamped": {"wrench": _components("wrench.force", "wrench.torque")},
@@ -41,6 +45,8 @@ _COLUMNS: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     "nav_msgs/msg/Odometry": {"pose": _pose, "twist": _components("twist.twist.linear", "twist.twist.angular")},
     "std_msgs/msg/Float64MultiArray": {"data": attrgetter("data")},
+    "std_msgs/msg/Float64": {"data": _single},
+    "std_msgs/msg/Bool": {"data": _single},
 }
 
 
@@ -75,7 +81,7 @@ def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
 
     Args:
         messages: Serialised messages, encapsulation included; at least one.
-        msgtype: One of JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray.
+        msgtype: One of JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray, Float64, Bool.
 
     Raises:
         RecordingError: The type is another one, or a message is damaged.

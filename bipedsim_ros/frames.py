@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bipedsim.recording import READOUTS
+
 WORLD_FRAME = "odom"
 BASE_FRAME = "base_link"
 FEET_FRAME = "feet"
@@ -32,4 +34,4 @@ def foot_topic(foot: str, what: str) -> str:
 
 def readout_topic(name: str) -> str:
     """Return the topic of one of the numbers that a controller shows."""
-    return f"/controller/{name}"
+    return f"{READOUTS}{name}"

@@ -31,6 +31,7 @@ from rclpy.node import Node
 from bipedsim.bag import BagWriter, Pending
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.params import param
+from bipedsim.recording import READOUTS
 from bipedsim_ros.inbox import Background, HandledByLoop
 from bipedsim_ros.message_definitions import definition_of
 from bipedsim_ros.node_main import run_node
@@ -50,7 +51,7 @@ class RecorderParams:
 
     output: str = param("", "directory of the bag; it must not exist; empty: bags/<date and time>")
     topics: list[str] = param(
-        [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and the commands"
+        [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and controller"
     )
     feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
     robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
@@ -152,6 +153,7 @@ class Recorder:
             else:
                 self._waiting_for_type.add(name)
         wanted = wanted if params.topics else known
+        self._all = not params.topics
         self._subscriptions: dict[str, _Subscription] = {}
         for name, (msgtype, kind) in wanted.items():
             self._subscribe(name, msgtype, kind or offered_kind(self._node, name) or "reliable")
@@ -189,9 +191,10 @@ class Recorder:
 
     def _look_at_graph(self) -> None:
         """Subscribe to topics whose type has become known, and weaken a QoS that a publisher does not grant."""
-        if self._waiting_for_type:
+        if self._waiting_for_type or self._all:
             for name, types in self._node.get_topic_names_and_types():
-                if name in self._waiting_for_type:
+                shown = self._all and name.startswith(READOUTS) and name not in self._subscriptions
+                if name in self._waiting_for_type or shown:
                     self._waiting_for_type.discard(name)
                     self._subscribe(name, types[0], offered_kind(self._node, name) or "reliable")
         for source in list(self._subscriptions.values()):

@@ -15,11 +15,16 @@ from bipedsim_ros.message_definitions import definition_of, type_hash_of
 # Deeper than anything that arrives while the recorder is kept from running for a second.
 QUEUE_DEPTH = 5000
 # Topics that may have no publisher for as long as nobody pushes, commands or complains.
-OPTIONAL = frozenset({"/push", "/effort_controller/commands", "/diagnostics"})
+OPTIONAL = frozenset(
+    {"/push", "/effort_controller/commands", "/diagnostics", "/cmd_vel", "/footsteps", "/odom", "/fallen"}
+)
 
 
 def default_topics(feet: list[str]) -> dict[str, tuple[str, str]]:
-    """Return topic -> (type, kind of QoS) for all that ``sim_node`` publishes and receives."""
+    """Return topic -> (type, kind of QoS) for all that ``sim_node`` publishes and receives, and controllers beside it.
+
+    What a controller shows under :data:`bipedsim.recording.READOUTS` is known only when it is there.
+    """
     wrench, multi = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64MultiArray"
     point, text = "geometry_msgs/msg/PointStamped", "std_msgs/msg/String"
     topics = {
@@ -32,6 +37,10 @@ def default_topics(feet: list[str]) -> dict[str, tuple[str, str]]:
         "/effort_controller/commands": (multi, "best_effort"),
         "/push": (wrench, "reliable"),
         "/diagnostics": ("diagnostic_msgs/msg/DiagnosticArray", "reliable"),
+        "/cmd_vel": ("geometry_msgs/msg/Twist", "reliable"),
+        "/footsteps": ("nav_msgs/msg/Path", "reliable"),
+        "/odom": ("nav_msgs/msg/Odometry", "reliable"),
+        "/fallen": ("std_msgs/msg/Bool", "latched"),
     }
     for foot in feet:
         topics[f"/{foot}_foot_ft/wrench"] = (wrench, "reliable")

@@ -20,8 +20,12 @@ def same(a: Recording, b: Recording) -> None:
     """Assert that two recordings are equal, NaN included."""
     for f in fields(Recording):
         left, right = getattr(a, f.name), getattr(b, f.name)
-        if isinstance(left, np.ndarray) or f.name == "weight":
+        if isinstance(left, (np.ndarray, float)):
             np.testing.assert_array_equal(left, right, err_msg=f.name)
+        elif f.name == "readouts":
+            assert list(left) == list(right)
+            for name, values in left.items():
+                np.testing.assert_array_equal(values, right[name])
         elif f.name == "sole_vertices":
             assert len(left) == len(right)
             for one, other in zip(left, right, strict=True):
@@ -37,6 +41,7 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
     builder = Recording.Builder(robot, capacity=3)
     rows = []
     for i in range(20):
+        builder.note({"tick": i}, None)
         observation = sim.step(np.full(robot.nu, 0.1 * i))
         truth = sim.ground_truth()
         builder.append(sim.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
@@ -44,6 +49,7 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
         rows.append((sim.t, kept, sim.contact.wrench.copy(), sim.contact.mode.copy(), sim.q.copy(), truth))
     r = builder.build()
     assert len(r) == len(builder) == 20
+    np.testing.assert_array_equal(r.readouts["tick"], [*range(1, 20), np.nan])
     for i, (t, observed, forces, mode, q, truth) in enumerate(rows):
         assert r.t[i] == t
         np.testing.assert_array_equal(r.joint_velocity[i], observed.joint_velocity)
@@ -66,6 +72,8 @@ def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
     r.notes = ("half of it is missing",)
     r.about = {"scenario": "stand", "ground": "flat"}
     r.cop[3] = np.nan
+    r.readouts = {"zmp_margin": np.arange(7.0), "odometry": np.full(7, np.nan)}
+    r.gave_up_at = 0.004
     r.save(tmp_path / "new" / "run.npz")
     same(Recording.load(tmp_path / "new" / "run.npz"), r)
 
@@ -76,7 +84,8 @@ def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None
     with np.load(tmp_path / "run.npz") as data:
         arrays = dict(data)
     header = json.loads(str(arrays.pop("header")))
-    del header["about"]
+    for later in ("about", "readouts", "gave_up_at"):
+        del header[later]
     np.savez(tmp_path / "old.npz", header=np.array(json.dumps(header)), **arrays)
     same(Recording.load(tmp_path / "old.npz"), r)
 

@@ -90,6 +90,35 @@ def test_a_reset_starts_another_stretch(tmp_path: Path) -> None:
         Recording.load(tmp_path / "bag", segment=3)
 
 
+def test_what_a_controller_tells_goes_to_the_row_that_it_answered(tmp_path: Path) -> None:
+    """Readouts and falls have no stamp: they belong to the joint states that came last, of their own stretch."""
+    messages: list[tuple[str, str, bytes]] = []
+    for stretch, ticks in enumerate((range(30), range(20))):
+        messages.append(("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=False)))
+        for i in ticks:
+            state = joint_state(i * MS, ["l_knee"], [i], [0], [0])
+            # The state at t = 0 is repeated.
+            messages += [("/joint_states", JOINTS, state)] * (3 if i == 0 else 1)
+            if i % 10 == 5:
+                value = serialise("std_msgs/msg/Float64", data=100.0 * stretch + i)
+                messages.append(("/controller/zmp_margin", "std_msgs/msg/Float64", value))
+                pose = {"pose": {"position": {"x": float(i)}}}
+                kind, frame = "nav_msgs/msg/Odometry", "base_link"
+                estimate = serialise(kind, header=header(i * MS), child_frame_id=frame, pose=pose)
+                messages.append(("/odom", kind, estimate))
+            if (stretch, i) == (1, 12):
+                messages.append(("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True)))
+    write_bag(tmp_path / "bag", messages).close()
+    for stretch, told in ((0, {5: 5.0, 15: 15.0, 25: 25.0}), (1, {5: 105.0, 15: 115.0})):
+        r = Recording.load(tmp_path / "bag", segment=stretch)
+        margin = r.readouts["zmp_margin"]
+        assert {i: margin[i] for i in np.flatnonzero(np.isfinite(margin))} == told
+        assert np.flatnonzero(np.isfinite(r.odometry[:, 0])).tolist() == list(told)
+        assert [r.odometry[i, 0] for i in told] == [float(i) for i in told]
+    assert r.gave_up_at == pytest.approx(0.012)
+    assert np.isnan(Recording.load(tmp_path / "bag", segment=0).gave_up_at)
+
+
 def test_wall_clock_stamps_of_a_robot_start_at_zero(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", bag_messages(range(10), t0=T0 + 123)).close()
     r = Recording.load(tmp_path / "bag")

@@ -13,14 +13,16 @@ from recording_support import standing
 
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.plotting import FACE_COLOUR, FOOT_COLOURS, LIMIT_COLOUR, PANELS, TOTAL_COLOUR, plot
-from bipedsim.recording import Recording, export_csv
+from bipedsim.recording import Recording
+from bipedsim.recording_csv import export_csv
 
 
 def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) -> None:
     r = standing(4500)
     r.cop[7, 1] = np.nan
     r.sliding[8, 0] = True
-    r.export_csv(tmp_path / "sub" / "run.csv")
+    r.readouts = {"zmp_margin": np.where(np.arange(4500) % 10 == 0, 0.03, np.nan)}
+    export_csv(r, tmp_path / "sub" / "run.csv")
     with (tmp_path / "sub" / "run.csv").open(newline="") as file:
         rows = list(csv.reader(file))
     head, body = rows[0], rows[1:]
@@ -34,6 +36,7 @@ def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) ->
     assert set(column["left_foot_mode"]) == {"9"}
     assert column["left_foot_sliding"][7:10] == ["0", "1", "0"]
     assert column["right_foot_cop_x[m]"][6:8] == ["0", ""]
+    assert column["readout_zmp_margin"][:2] == ["0.03", ""]
     # Nothing of an IMU was recorded.
     assert not [name for name in head if "imu" in name]
 
@@ -70,6 +73,7 @@ def shows(path: Path, colour: str) -> bool:
         (["cop"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1]}),
         (["modes"], {FACE_COLOUR}),
         (["torques"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1], LIMIT_COLOUR}),
+        (["readouts"], {TOTAL_COLOUR}),
         (PANELS, {TOTAL_COLOUR, FOOT_COLOURS[0], FACE_COLOUR, LIMIT_COLOUR}),
     ],
 )
@@ -79,8 +83,18 @@ def test_every_panel_draws_what_it_is_for(tmp_path: Path, panels: list[str], col
     r.wrench[:, 0, :2] = 20 * np.sin(r.t)[:, None]
     r.wrench[:, 1, :3] += 20 * np.cos(3 * r.t)[:, None]
     r.wrench[:, :, 3:] += np.array([2.0, 3.0, 0.0]) * np.sin(5 * r.t)[:, None, None]
+    r.readouts = {"zmp_margin": np.where(np.arange(2000) % 10 == 0, np.sin(r.t), np.nan)}
     plot(r, tmp_path / "run.png", panels)
     assert {c for c in (*colours, *absent) if shows(tmp_path / "run.png", c)} == colours
+
+
+@pytest.mark.parametrize("panel", ["modes", "readouts"])
+def test_a_fall_is_marked_over_time(tmp_path: Path, panel: str) -> None:
+    r = standing(2000)
+    r.readouts = {"zmp_margin": r.t}
+    r.gave_up_at = 1.0
+    plot(r, tmp_path / "run.png", [panel])
+    assert shows(tmp_path / "run.png", LIMIT_COLOUR)
 
 
 def test_a_recording_of_nothing_but_joints_still_draws(tmp_path: Path) -> None:
@@ -96,6 +110,8 @@ def test_pictures_of_nothing_and_unknown_panels_are_refused(tmp_path: Path) -> N
         plot(standing(10), tmp_path / "x.png", ["force"])
     with pytest.raises(RecordingError, match="no rows"):
         plot(standing(0), tmp_path / "x.png")
+    with pytest.raises(RecordingError, match="no readouts"):
+        plot(standing(10), tmp_path / "x.png", ["readouts"])
     with pytest.raises(RecordingError, match=r"x\.doc: the picture cannot be written"):
         plot(standing(10), tmp_path / "x.doc")
 
