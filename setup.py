@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "bipedsim"
-NODES = ("sim_node", "controller_node", "recorder_node")
+NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
 RUN_SCRIPT = '#!/bin/sh\nexec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"\n'
@@ -48,9 +48,9 @@ def version() -> str:
 
 
 def package_files() -> "list[str]":
-    """Everything below robots/ and grounds/ but Python, relative to the package. Old setuptools know no ``**``."""
+    """The files below robots/, grounds/ and scenarios/ but Python, from the package. Old setuptools know no ``**``."""
     root = Path(NAME)
-    found = [path for folder in ("robots", "grounds") for path in (root / folder).rglob("*")]
+    found = [path for folder in ("robots", "grounds", "scenarios") for path in (root / folder).rglob("*")]
     files = (path for path in found if path.is_file() and path.suffix not in {".py", ".pyc"})
     return sorted(path.relative_to(root).as_posix() for path in files)
 
@@ -102,7 +102,7 @@ setup(
         "tqdm>=4.57",
     ],
     extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "bench": BENCH, "dev": DEV},
-    zip_safe=False,  # robots/ and grounds/ are read as files
+    zip_safe=False,  # robots/, grounds/ and scenarios/ are read as files
     entry_points={
         "console_scripts": [
             "bipedsim = bipedsim.cli:main",

@@ -17,13 +17,11 @@ from bipedsim.errors import ConfigError
 
 def _add_run(commands: Any) -> None:
     from bipedsim.options import add_run_options
-    from bipedsim.scenarios import SCENARIOS
 
     run = commands.add_parser(
         "run",
         help="simulate without ROS, as fast as it goes",
         description="Simulate a robot under a controller, without ROS, and report the ground reaction forces.",
-        epilog="scenarios: " + "; ".join(f"{name}: {s.description}" for name, s in SCENARIOS.items()),
     )
     add_run_options(run)
     run.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
@@ -63,16 +61,39 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(summary))
         return 0
-    for key, value in summary.items():
-        # What only a run with ROS counts, or only a robot that stood, is left out for readers.
-        if value is None or key in ("overruns", "missed_commands", "commands_dropped", "fell_at_s"):
-            continue
-        print(f"{key:22} {value:.6g}" if isinstance(value, float) else f"{key:22} {value}")
-    if summary["fell_at_s"] is not None:
-        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
+    _print_summary(summary)
     for path in (args.output, args.plot):
         if path:
             print(f"wrote {path}")
+    return 0
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    """Print the figures of a headless run for readers: what only a run with ROS counts is left out."""
+    sentences = ("readouts", "fell_at_s", "gave_up_at_s")
+    for key, value in summary.items():
+        if value is None or key in ("overruns", "missed_commands", "commands_dropped", *sentences):
+            continue
+        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {value}")
+    for name, span in summary["readouts"].items():
+        print(f"{name:26} {span['min']:.6g} to {span['max']:.6g}")
+    if summary["fell_at_s"] is not None:
+        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
+    if summary["gave_up_at_s"] is not None:
+        print(f"seen by the controller at t = {summary['gave_up_at_s']:.3f} s, after which the joints were damped")
+
+
+def _add_scenarios(commands: Any) -> None:
+    scenarios = commands.add_parser("scenarios", help="list the scenarios that can be named")
+    scenarios.set_defaults(function=_scenarios)
+
+
+def _scenarios(args: argparse.Namespace) -> int:
+    from bipedsim.scenarios import SCENARIOS
+
+    for name, scenario in SCENARIOS.items():
+        print(f"{name:12} {scenario.controller:10} {scenario.description}")
+    print("your own: --scenario path/to/scenario.yaml (docs/scenarios.md)")
     return 0
 
 
@@ -280,6 +301,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_plot,
         _add_export,
         _add_robots,
+        _add_scenarios,
         _add_reproduce,
         _add_compare,
         _add_bench,

@@ -11,8 +11,8 @@ import yaml
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import ground_names
-from bipedsim.hardware import IDEAL, PRESETS
-from bipedsim.scenarios import SCENARIOS
+from bipedsim.hardware import PRESETS
+from bipedsim.scenarios import scenario_names
 
 if TYPE_CHECKING:
     from bipedsim.runner import RunSettings
@@ -48,24 +48,27 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
     )
     parser.add_argument(
-        "--controller", default="posture", help="controller, or package.module:Class of your own (default: %(default)s)"
+        "--scenario",
+        default="stand",
+        help=f"{', '.join(scenario_names())} (see `bipedsim scenarios`), or path of a scenario YAML "
+        "(docs/scenarios.md) (default: %(default)s)",
     )
-    parser.add_argument("--scenario", default="stand", help=f"{', '.join(SCENARIOS)} (default: %(default)s)")
     parser.add_argument(
-        "--duration", type=float, default=10.0, metavar="S", help="simulated seconds (default: %(default)s)"
+        "--controller", help="controller, or package.module:Class of your own (default: that of the scenario)"
+    )
+    parser.add_argument(
+        "--duration", type=float, metavar="S", help="simulated seconds (default: what the scenario says)"
     )
     parser.add_argument(
         "--ground",
-        default="flat",
-        help=f"{', '.join(ground_names())} or path of a ground YAML (docs/ground.md) (default: %(default)s)",
+        help=f"{', '.join(ground_names())} or path of a ground YAML (docs/ground.md) (default: that of the scenario)",
     )
     parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
     parser.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")
     parser.add_argument(
         "--hardware",
-        default=IDEAL,
         help=f"{', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file (docs/hardware.md) "
-        "(default: %(default)s)",
+        "(default: that of the scenario)",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the sensors' noise (default: %(default)s)")
     parser.add_argument(

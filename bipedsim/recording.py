@@ -29,6 +29,8 @@ CONTACT_FIELDS = (
     *(f"impact_{component}" for component in ("fx", "fy", "fz", "tx", "ty", "tz")),
 )
 """What is published of a foot's :class:`bipedsim.contact.base.ContactResult`, in this order, besides wrench and CoP."""
+WALL_CLOCK_NS = 10**18
+"""Stamps beyond 30 years are wall clock and not simulated time: what they stamp starts at t = 0."""
 READOUTS = "/controller/"
 """What the topics of a controller's readouts begin with."""
 _WRENCH = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")

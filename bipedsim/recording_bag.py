@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from bipedsim.bag import Bag
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.recording import CONTACT_FIELDS, READOUTS, Recording
+from bipedsim.recording import CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.ros_messages import Columns, columns, text
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-# Stamps beyond 30 years are wall clock and not simulated time: such a recording starts at t = 0.
-_WALL_CLOCK_NS = 10**18
 _IMPACT = tuple(name for name in CONTACT_FIELDS if name.startswith("impact_"))
 _FOOT = re.compile(r"^/(\w+?)_foot(?:_ft)?/(?:wrench|cop|contact)$")
 
@@ -54,7 +52,7 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
     names = {match[1]: None for topic in sorted(bag.messages) if (match := _FOOT.match(topic))}
     feet = [f for f in bag.custom_data.get("feet", "").split(",") if f in names] or list(names)
     out = Recording.empty(len(joints.stamp), joints.labels, feet)
-    shift = joints.stamp[0] if joints.stamp[0] > _WALL_CLOCK_NS else 0
+    shift = joints.stamp[0] if joints.stamp[0] > WALL_CLOCK_NS else 0
     out.t[:] = (joints.stamp - shift) * 1e-9
     for name in ("position", "velocity", "effort"):
         if joints.values[name].shape[1] == len(joints.labels):

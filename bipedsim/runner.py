@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,18 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from bipedsim.analysis.controller import controller_figures
 from bipedsim.analysis.fall import fall_time
 from bipedsim.analysis.feet import sole_depth, sole_drift
 from bipedsim.analysis.force_plate import summary
-from bipedsim.controllers import find_controller, make_controller
-from bipedsim.controllers.base import Controller, checked_torque
+from bipedsim.controllers import make_controller
+from bipedsim.controllers.guard import Guard
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.hardware import IDEAL
+from bipedsim.pushes import PushSchedule
 from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.scenarios import Scenario, get_scenario
+from bipedsim.scenarios.host import no_velocity, told
 from bipedsim.simulator import Simulator, whole_ratio
+from bipedsim.velocities import VelocitySchedule
 
 Array = NDArray[np.float64]
 
@@ -34,12 +37,12 @@ SETTLE = 1.0
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What to run.
+    """What to run; None takes what the scenario says.
 
     Attributes:
         robot: Name or path of a robot.yaml.
-        controller: Name in ``CONTROLLERS``.
-        scenario: Name in ``SCENARIOS``.
+        controller: Name in ``CONTROLLERS``, or ``package.module:Class``.
+        scenario: Name in ``SCENARIOS``, or path of a scenario YAML.
         duration: Simulated time [s].
         contact_model: Name in ``CONTACT_MODELS``.
         ground: Name of a ground, or path of a ground YAML.
@@ -51,14 +54,14 @@ class RunSettings:
     """
 
     robot: str = "biped14"
-    controller: str = "posture"
+    controller: str | None = None
     scenario: str = "stand"
-    duration: float = 10.0
+    duration: float | None = None
     contact_model: str = "one_step"
-    ground: str = "flat"
+    ground: str | None = None
     rate: float = 1000.0
     physics_dt: float | None = None
-    hardware: str | Mapping[str, Any] = IDEAL
+    hardware: str | Mapping[str, Any] | None = None
     seed: int = 0
     controller_params: Mapping[str, Any] = field(default_factory=dict)
     contact_params: Mapping[str, Any] = field(default_factory=dict)
@@ -81,16 +84,18 @@ class Prepared:
     """What the settings name, found and checked.
 
     Attributes:
+        settings: The settings with what the scenario says in them.
         robot, ground, scenario: The things themselves.
-        controller: A new one, told what the scenario needs and what the settings say.
+        guard: Hosts a new controller, told what the scenario needs and what the settings say.
         control_dt, physics_dt: Periods [s]; their ratio is whole.
         ticks: Control ticks of the run.
     """
 
+    settings: RunSettings
     robot: Robot
     ground: Ground
     scenario: Scenario
-    controller: Controller
+    guard: Guard
     control_dt: float
     physics_dt: float
     ticks: int
@@ -102,36 +107,96 @@ def prepare(settings: RunSettings) -> Prepared:
     Raises:
         ConfigError: Something in the settings is wrong.
     """
-    for name in ("duration", "rate"):
-        value = getattr(settings, name)
+    scenario = get_scenario(settings.scenario)
+    controller = scenario.controller if settings.controller is None else settings.controller
+    duration = scenario.duration if settings.duration is None else settings.duration
+    ground = scenario.ground if settings.ground is None else settings.ground
+    hardware = scenario.hardware if settings.hardware is None else settings.hardware
+    for name, value in (("duration", duration), ("rate", settings.rate)):
         if not (np.isfinite(value) and value > 0.0):
             raise ConfigError(f"{name} = {value} must be positive and finite")
     control_dt = 1.0 / settings.rate
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
     whole_ratio(control_dt, physics_dt)
     robot = load_robot(settings.robot)
-    scenario = get_scenario(settings.scenario)
-    # A scenario speaks to the controllers that know its words; one of the user's own need not.
-    known = getattr(find_controller(settings.controller)[1], "Params", None)
-    fields = {f.name for f in dataclasses.fields(known)} if known is not None else set()
-    told = {key: value for key, value in scenario.controller.items() if key in fields}
+    params = {**told(scenario, controller), **settings.controller_params}
+    guard = Guard(make_controller(controller, robot, params, control_dt), robot)
+    if scenario.velocity and guard.set_velocity is None:
+        raise ConfigError(no_velocity(scenario, controller))
     return Prepared(
+        settings=replace(settings, controller=controller, duration=duration, ground=ground, hardware=hardware),
         robot=robot,
-        ground=get_ground(settings.ground),
+        ground=get_ground(ground),
         scenario=scenario,
-        controller=make_controller(settings.controller, robot, {**told, **settings.controller_params}, control_dt),
+        guard=guard,
         control_dt=control_dt,
         physics_dt=physics_dt,
-        ticks=max(1, round(settings.duration * settings.rate)),
+        ticks=max(1, round(duration * settings.rate)),
     )
+
+
+class Run:
+    """A run, tick by tick: the simulator, the guarded controller, pushes and velocity commands.
+
+    The effort limits of the robot are applied to every command, as its drives would.
+
+    Args:
+        prepared: What to run; the controller is used, so that another run needs another one.
+
+    Attributes:
+        sim, guard: The simulator and the controller.
+        observation: What the robot measured last.
+        tau_joint: (nu,) what the drives got in the last tick [N.m].
+
+    Raises:
+        ConfigError: A parameter of the contact model is wrong, or a push names no body of the robot.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        robot, scenario, settings = prepared.robot, prepared.scenario, prepared.settings
+        self._limit = robot.effort_limit
+        self._pushes = PushSchedule(push.scheduled(robot) for push in scenario.pushes)
+        self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
+        self.guard = guard = prepared.guard
+        self.sim = sim = Simulator(
+            robot,
+            prepared.ground,
+            contact=settings.contact_model,
+            physics_dt=prepared.physics_dt,
+            control_dt=prepared.control_dt,
+            contact_params=settings.contact_params,
+            hardware=settings.hardware or IDEAL,
+            seed=settings.seed,
+        )
+        self.tau_joint = np.zeros(robot.nu)
+        sim.warm_up()
+        self.observation = sim.reset(_start(prepared))
+        # The first update may load kernels.
+        guard.reset(self.observation)
+        guard.update(self.observation)
+        guard.reset(self.observation)
+
+    def control(self) -> None:
+        """Let the controller answer the last observation."""
+        velocity = None if self._velocities is None else self._velocities.due(round(self.sim.t * 1e9))
+        if velocity is not None:
+            self.guard.steer(velocity)
+        np.clip(self.guard.update(self.observation).tau_joint, -self._limit, self._limit, out=self.tau_joint)
+
+    def step(self) -> None:
+        """Take the tick that the controller's answer is for.
+
+        Raises:
+            DivergenceError: The simulation left the finite numbers.
+        """
+        self._pushes.apply(self.sim)
+        self.observation = self.sim.step(self.tau_joint)
 
 
 def run_headless(
     settings: RunSettings, progress: bool = False, observer: Observer | None = None, label: str = ""
 ) -> tuple[Recording, dict[str, Any]]:
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
-
-    The effort limits of the robot are applied to every command, as its drives would.
 
     Args:
         settings: What to run.
@@ -144,48 +209,29 @@ def run_headless(
         DivergenceError: The simulation left the finite numbers.
     """
     prepared = prepare(settings)
-    robot, ground, scenario, ticks = prepared.robot, prepared.ground, prepared.scenario, prepared.ticks
-    sim = Simulator(
-        robot,
-        ground,
-        contact=settings.contact_model,
-        physics_dt=prepared.physics_dt,
-        control_dt=prepared.control_dt,
-        contact_params=settings.contact_params,
-        hardware=settings.hardware,
-        seed=settings.seed,
-    )
-    controller = prepared.controller
-    sim.warm_up()
-    observation = sim.reset(_start(prepared))
-    controller.reset(observation)
-    controller.update(observation)
-    controller.reset(observation)
+    robot, ground, ticks = prepared.robot, prepared.ground, prepared.ticks
+    run = Run(prepared)
+    sim = run.sim
     if observer is not None:
         observer.start(sim)
     builder = Recording.Builder(robot, ticks)
-    limit = robot.effort_limit
-    tau = np.zeros(robot.nu)
-    push = scenario.push
-    push_tick = -1 if push is None else round(push.start * settings.rate)
 
     started = time.perf_counter()
-    for tick in tqdm(range(ticks), desc=label or None, unit="tick", disable=not progress, leave=False):
-        if push is not None and tick == push_tick:
-            force = robot.weight * np.array(push.force_over_weight)
-            sim.push(np.concatenate([force, np.zeros(3)]), duration=push.duration)
-        np.clip(checked_torque(controller.update(observation), observation), -limit, limit, out=tau)
+    for _ in tqdm(range(ticks), desc=label or None, unit="tick", disable=not progress, leave=False):
+        run.control()
+        note(builder, run.guard)
         before = time.perf_counter()
-        observation = sim.step(tau)
+        run.step()
         seconds = time.perf_counter() - before
-        truth = sim.ground_truth()
-        builder.append(observation.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+        append(builder, run)
         if observer is not None:
-            observer.tick(tau, seconds)
+            observer.tick(run.tau_joint, seconds)
     elapsed = time.perf_counter() - started
 
     recording = builder.build()
-    recording.about = _about(settings)
+    recording.about = _about(prepared.settings)
+    if run.guard.fell_at is not None:
+        recording.gave_up_at = run.guard.fell_at
     counted = {
         "duration_s": ticks * prepared.control_dt,
         "rate_hz": settings.rate,
@@ -201,8 +247,21 @@ def run_headless(
         "foot_drift_m": sole_drift(recording, SETTLE),
         "penetration_m": float(sole_depth(recording, robot, ground).max()),
         "fell_at_s": fall_time(recording, robot),
+        **controller_figures(recording),
     }
     return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}
+
+
+def note(builder: Recording.Builder, guard: Guard) -> None:
+    """Add what the controller shows after its update to the row that it has answered."""
+    estimate = guard.estimate
+    builder.note(guard.readouts, None if estimate is None else estimate.q[:7])
+
+
+def append(builder: Recording.Builder, run: Run) -> None:
+    """Add a row for the tick that ``run`` has taken."""
+    sim, truth = run.sim, run.sim.ground_truth()
+    builder.append(sim.t, run.observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
 
 
 def _start(prepared: Prepared) -> Array:
@@ -218,8 +277,8 @@ def _start(prepared: Prepared) -> Array:
 def _about(settings: RunSettings) -> dict[str, str]:
     """Return what a picture says of the run; a file's name without its folders."""
     return {
-        "scenario": settings.scenario,
-        "controller": settings.controller,
+        "scenario": Path(settings.scenario).stem,
+        "controller": settings.controller or "",
         "contact_model": settings.contact_model,
-        "ground": Path(settings.ground).stem,
+        "ground": Path(settings.ground or "").stem,
     }

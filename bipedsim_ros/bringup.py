@@ -19,7 +19,8 @@ from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import ground_names
 from bipedsim.hardware import IDEAL, PRESETS
 from bipedsim.params import from_mapping, param
-from bipedsim.scenarios import SCENARIOS, get_scenario
+from bipedsim.scenarios import Scenario, get_scenario, scenario_names
+from bipedsim.velocities import PERIOD_NS
 from bipedsim_ros.sim_params import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
 
 NO_CONTROLLER = "none"
@@ -44,7 +45,11 @@ class Arguments:
     controller: str = param(
         "posture", f"controller, package.module:Class of your own, or {NO_CONTROLLER} to start your own node yourself"
     )
-    scenario: str = param("", f"what the controller is told and who pushes: {', '.join(SCENARIOS)}; none by default")
+    scenario: str = param(
+        "",
+        f"who pushes, where to walk, ground and controller if not given: {', '.join(scenario_names())}, or the "
+        "path of a scenario YAML; none by default",
+    )
     duration: float = param(0.0, "simulated time after which everything ends; 0 is never", unit="s", low=0.0)
     record: str = param(
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
@@ -145,6 +150,10 @@ def plan(
     Raises:
         ConfigError: An argument is wrong, or the folder of the recording already holds a bag.
     """
+    from_mapping(Arguments, given, "bring-up")
+    scenario = get_scenario(given["scenario"]) if given.get("scenario") else None
+    if scenario is not None:
+        given = {**_defaults(scenario), **given}
     arguments = from_mapping(Arguments, given, "bring-up")
     if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
         find_controller(arguments.controller)
@@ -166,9 +175,8 @@ def plan(
         nodes.append(NodeProcess("recorder_node", recording, files, ready="recording", prefix=_POLITE))
     sim = {name: given[name] for name in _SIM if name in given}
     sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
-    told: dict[str, Any] = {}
-    if arguments.scenario:
-        told |= _scenario(arguments, sim)
+    if scenario is not None:
+        sim |= _start_and_pushes(scenario, arguments.robot)
     if run_folder is not None:
         # Nodes find each other in a second or so: without this the bag could begin after the run has.
         sim["wait_for_recorder"] = True
@@ -177,8 +185,17 @@ def plan(
     nodes.append(NodeProcess("sim_node", sim, files, prefix=loop))
     if arguments.controller != NO_CONTROLLER:
         prefix = arguments.controller.rpartition(":")[2]
-        own = {f"{prefix}.{name}": value for name, value in {**told, **(controller_params or {})}.items()}
         controller = {name: given[name] for name in _CONTROLLER if name in given}
+        words = controller_params or {}
+        if scenario is not None:
+            from bipedsim.scenarios.host import told
+
+            words = {**told(scenario, arguments.controller), **words}
+        own = {f"{prefix}.{name}": value for name, value in words.items()}
+        if scenario is not None and scenario.velocity:
+            _check_velocity(scenario, arguments.controller)
+            if arguments.clock == "lock_step":
+                controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
         if run_folder is not None:
             controller["wait_for_listeners"] = 2
         nodes.append(NodeProcess("controller_node", {**controller, **own}, files, prefix=loop))
@@ -186,21 +203,41 @@ def plan(
         raise ConfigError(
             f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"
         )
+    if scenario is not None and scenario.velocity:
+        schedule = [step.text() for step in scenario.velocity]
+        commander: dict[str, Any] = {"schedule": schedule}
+        if run_folder is not None:
+            commander["wait_for_listeners"] = 2
+        nodes.append(NodeProcess("commander_node", commander, files))
     return BringUp(arguments, tuple(nodes), run_folder)
 
 
-def _scenario(arguments: Arguments, sim: dict[str, Any]) -> dict[str, Any]:
-    """Put the start and the push of the scenario into ``sim`` and return what the controller is told."""
-    scenario = get_scenario(arguments.scenario)
+def _defaults(scenario: Scenario) -> dict[str, Any]:
+    """Return the arguments that a scenario decides where they are not given, less what the nodes do by themselves."""
+    usual = {info.name: info.default for info in dataclasses.fields(Arguments)}
+    values = {name: getattr(scenario, name) for name in ("controller", "ground", "hardware")}
+    return {name: value for name, value in values.items() if value != usual[name]}
+
+
+def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
+    """Return the parameters of sim_node that say how a scenario starts and who pushes."""
+    parameters: dict[str, Any] = {}
     if scenario.drop_height:
-        sim["drop_height"] = scenario.drop_height
-    if scenario.push is not None:
+        parameters["drop_height"] = scenario.drop_height
+    if scenario.pushes:
         from bipedsim.robot import load_robot
 
-        weight = load_robot(arguments.robot).weight
-        force = " ".join(f"{share * weight:.6g}" for share in scenario.push.force_over_weight)
-        sim["pushes"] = [f"{scenario.push.start:g} {scenario.push.duration:g} {force}"]
-    return dict(scenario.controller)
+        model = load_robot(robot)
+        parameters["pushes"] = [push.scheduled(model).text() for push in scenario.pushes]
+    return parameters
+
+
+def _check_velocity(scenario: Scenario, controller: str) -> None:
+    """Refuse a walk under a controller that takes no velocity."""
+    from bipedsim.scenarios.host import no_velocity
+
+    if not hasattr(find_controller(controller)[1], "set_velocity"):
+        raise ConfigError(no_velocity(scenario, controller))
 
 
 def argument_help(name: str) -> str:

@@ -69,7 +69,6 @@ class ControllerInputs:
         """Forget every command, as time begins anew."""
         self._received = 0
         self._newest: tuple[float, float, float] | None = None
-        self._told: tuple[float, float, float] | None = None
         self._arrived_ns = 0
 
     @property
@@ -86,13 +85,10 @@ class ControllerInputs:
                 self._wait_for(due, t_ns)
 
     def deliver(self, t_ns: int) -> None:
-        """Hand the controller the newest velocity, if it is another one than before, and footsteps."""
+        """Hand the controller the newest velocity and footsteps."""
         if self._newest is not None:
             late = 0 < self._timeout_ns < t_ns - self._arrived_ns
-            velocity = (0.0, 0.0, 0.0) if late else self._newest
-            if velocity != self._told and self._guard.set_velocity is not None:
-                self._told = velocity
-                self._guard.set_velocity(*velocity)
+            self._guard.steer((0.0, 0.0, 0.0) if late else self._newest)
         if self._footsteps is not None:
             self._take_footsteps()
 

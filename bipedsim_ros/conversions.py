@@ -246,11 +246,28 @@ class NumberWriter:
         return self._wire.data(0)
 
 
+def _twist_groups(message: Twist) -> Groups:
+    return [leaves(message.linear, "x y z") + leaves(message.angular, "x y z")]
+
+
+class TwistWriter:
+    """Twist messages of what a robot on the ground can do."""
+
+    def __init__(self) -> None:
+        message = Twist()
+        self._wire = WireWriter(message, _twist_groups(message), None)
+
+    def write(self, velocity: tuple[float, float, float]) -> bytes:
+        """Return the message for a velocity ahead and to the left [m/s] and a turning rate [rad/s]."""
+        self._wire.groups[0][[0, 1, 5]] = velocity
+        return self._wire.data(0)
+
+
 class TwistReader:
     """Reads Twist messages as what a robot on the ground can do."""
 
     def __init__(self) -> None:
-        self._wire = WireReader(Twist, lambda m: [leaves(m.linear, "x y z") + leaves(m.angular, "x y z")])
+        self._wire = WireReader(Twist, _twist_groups)
 
     def read(self, data: bytes) -> tuple[float, float, float]:
         """Return the velocity ahead and to the left [m/s] and the turning rate [rad/s] of a serialised message."""

@@ -185,12 +185,13 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
     keys = ("robot", "duration_s", "rate_hz", "real_time_factor", "overruns", "missed_commands", "commands_dropped")
     result: dict[str, Any] = {key: statistics.get(key) for key in keys}
     if bringup.run_folder is not None:
+        from bipedsim.analysis.controller import controller_figures
         from bipedsim.analysis.force_plate import summary
         from bipedsim.plotting import plot
         from bipedsim.recording import Recording
 
         recording = Recording.load(bringup.run_folder)
-        figures = summary(recording)
+        figures = {**summary(recording), **controller_figures(recording)}
         result |= {key: value for key, value in figures.items() if key not in result}
         plot(recording, bringup.run_folder / "forces.png")
     # Counted on every physics step, where the bag sees control ticks only.
@@ -255,9 +256,11 @@ def _remove_outputs(folder: Path) -> None:
 
 def _report(result: dict[str, Any], folder: Path | None) -> None:
     for key, value in result.items():
+        if key == "readouts":
+            value = {name: f"{span['min']:.6g} to {span['max']:.6g}" for name, span in value.items()}
         if isinstance(value, dict):
             value = "  ".join(f"{name} {entry}" for name, entry in value.items())
-        print(f"{key:20} {value:.6g}" if isinstance(value, float) else f"{key:20} {'-' if value is None else value}")
+        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {'-' if value is None else value}")
     ticks = (result["duration_s"] or 0.0) * (result["rate_hz"] or 0.0)
     if ticks and result["missed_commands"] > LATE_SHARE * ticks:
         share = result["missed_commands"] / ticks

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import BipedSimError, DivergenceError
+from bipedsim.pushes import PushSchedule
 from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
 from bipedsim_ros.inbox import Inbox
 from bipedsim_ros.publishers import Publishers
 from bipedsim_ros.realtime import NS_PER_S, RateKeeper
-from bipedsim_ros.sim_params import ScheduledPush, SimParams
+from bipedsim_ros.sim_params import SimParams
 from bipedsim_ros.sim_statistics import Statistics
 
 # Signals reach Python between two waits only.
@@ -51,7 +52,7 @@ class SimLoop:
     Args:
         sim: The simulator; only the loop touches it.
         params: Clock, rate, timeouts.
-        pushes: Scheduled pushes in order of start.
+        pushes: Scheduled pushes.
         inbox: Where commands arrive.
         commands: Judges and keeps them.
         publishers: Where states go.
@@ -66,7 +67,7 @@ class SimLoop:
         self,
         sim: Simulator,
         params: SimParams,
-        pushes: tuple[ScheduledPush, ...],
+        pushes: PushSchedule,
         inbox: Inbox,
         commands: Commands,
         publishers: Publishers,
@@ -76,8 +77,7 @@ class SimLoop:
     ) -> None:
         self._sim = sim
         self._params = params
-        self._schedule = pushes
-        self._pushes: deque[ScheduledPush] = deque(pushes)
+        self._pushes = pushes
         self._inbox = inbox
         self._commands = commands
         self._publishers = publishers
@@ -232,7 +232,7 @@ class SimLoop:
             q[2] += self._params.drop_height
         self._observation = self._sim.reset(q)
         self._commands.clear()
-        self._pushes = deque(self._schedule)
+        self._pushes.restart()
         self._statistics.error = ""
         self._repeat_at = self._repeats = 0
         self._state = "waiting"
@@ -288,9 +288,7 @@ class SimLoop:
     def _step(self) -> bool:
         """Step once and publish what the robot measures; return False if the simulation has diverged."""
         sim = self._sim
-        while self._pushes and sim.t >= self._pushes[0].start - 0.5 * sim.physics_dt:
-            push = self._pushes.popleft()
-            sim.push(push.wrench, push.body or None, push.duration)
+        self._pushes.apply(sim)
         try:
             self._observation = sim.step(self._commands.torque(self._observation, sim.t))
         except DivergenceError as error:

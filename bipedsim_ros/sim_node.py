@@ -19,6 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError
 from bipedsim.ground import get_ground
+from bipedsim.pushes import PushSchedule, parse_pushes
 from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
@@ -30,7 +31,7 @@ from bipedsim_ros.publishers import Publishers
 from bipedsim_ros.qos import COMMAND_QOS, STATE_QOS
 from bipedsim_ros.rate_check import judge, measure
 from bipedsim_ros.sim_loop import SimLoop
-from bipedsim_ros.sim_params import SimParams, parse_pushes
+from bipedsim_ros.sim_params import SimParams
 from bipedsim_ros.sim_statistics import Statistics, write_json
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
@@ -60,7 +61,7 @@ class SimNode:
         ground = get_ground(params.ground)
         for warning in robot.warnings:
             node.get_logger().warning(warning)
-        pushes = parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames}))
+        pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
         sim = Simulator(
             robot,
             ground,

@@ -1,15 +1,10 @@
-"""Parameters of sim_node, and the scheduled pushes that one of them describes."""
+"""Parameters of sim_node."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.errors import ConfigError
 from bipedsim.hardware import IDEAL, PRESETS
 from bipedsim.params import param
 
@@ -77,7 +72,8 @@ class SimParams:
     push_timeout: float = param(0.5, "how long a message on /push acts", unit="s", low=0.0, high=1e9)
     pushes: tuple[str, ...] = param(
         (),
-        "scheduled pushes 'start duration fx fy fz [body]' in s, s and N, odom axes; body is the root link by default",
+        "scheduled pushes 'start duration fx fy fz [body [frame]]' in s, s and N; body is the root link by default or "
+        "as 'root', frame 'world' (odom axes) or 'heading'",
     )
     drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     ft_sign: float = param(
@@ -91,44 +87,3 @@ class SimParams:
     )
     duration: float = param(0.0, "simulated time after which the node ends; 0 is never", unit="s", low=0.0, high=1e9)
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduledPush:
-    """A push that begins by itself.
-
-    Attributes:
-        start, duration: When it acts [s].
-        wrench: (6,) force [N] and torque [N.m] in world axes.
-        body: Frame that is pushed; empty for the root link.
-    """
-
-    start: float
-    duration: float
-    wrench: NDArray[np.float64]
-    body: str
-
-
-def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[ScheduledPush, ...]:
-    """Read the parameter ``pushes``, sorted by start.
-
-    Raises:
-        ConfigError: A text has the wrong form, or names no frame of the robot.
-    """
-    result = []
-    for text in texts:
-        words = text.split()
-        form = f"pushes: {text!r} must be 'start duration fx fy fz [body]' in s, s and N, the times not negative"
-        if len(words) not in (5, 6):
-            raise ConfigError(form)
-        try:
-            start, duration, *force = (float(word) for word in words[:5])
-        except ValueError as error:
-            raise ConfigError(form) from error
-        if not (np.isfinite([start, duration, *force]).all() and start >= 0.0 and duration >= 0.0):
-            raise ConfigError(form)
-        body = words[5] if len(words) == 6 else ""
-        if body and body not in frames:
-            raise ConfigError(f"pushes: {text!r}: the robot has no frame {body!r}; it has {', '.join(frames)}")
-        result.append(ScheduledPush(start, duration, np.array([*force, 0.0, 0.0, 0.0]), body))
-    return tuple(sorted(result, key=lambda push: push.start))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bipedsim.contact.base import ContactResult
 from bipedsim.controllers import make_controller
 from bipedsim.ground import Ground
+from bipedsim.pushes import PushSchedule
 from bipedsim.robot import Robot
 from bipedsim.scenarios import Scenario
 from bipedsim.simulator import Simulator
@@ -36,8 +37,8 @@ class Motion:
     ) -> None:
         self.sim = Simulator(robot, contact=contact, physics_dt=physics_dt, contact_params=contact_params)
         self.robot = robot
-        self._push = scenario.push
-        self._controller = make_controller("posture", robot, scenario.controller, self.sim.control_dt)
+        self._pushes = PushSchedule(push.scheduled(robot) for push in scenario.pushes)
+        self._controller = make_controller("posture", robot, scenario.controller_params, self.sim.control_dt)
         q = robot.q_nominal.copy()
         q[2] += scenario.drop_height
         if tilt:
@@ -49,11 +50,7 @@ class Motion:
 
     def torque(self) -> Array:
         """Return the joint torques (nu,) of the coming step; pushes begin here."""
-        push = self._push
-        if push is not None and self.sim.t >= push.start - 0.5 * self.sim.physics_dt:
-            force = self.robot.weight * np.array(push.force_over_weight)
-            self.sim.push(np.concatenate([force, np.zeros(3)]), duration=push.duration)
-            self._push = None
+        self._pushes.apply(self.sim)
         limit = self.robot.effort_limit
         return np.asarray(np.clip(self._controller.update(self._observation).tau_joint, -limit, limit))
 

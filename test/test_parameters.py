@@ -23,7 +23,7 @@ from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import param
 from bipedsim_ros.controller_node import ControllerNodeParams
 from bipedsim_ros.parameters import Parameters
-from bipedsim_ros.sim_params import ScheduledPush, SimParams, parse_pushes
+from bipedsim_ros.sim_params import SimParams
 
 pytestmark = pytest.mark.ros
 
@@ -178,22 +178,6 @@ def test_the_configuration_file_holds_the_defaults(name: str, cls: type) -> None
         else:
             assert written.pop(field) == default
     assert written == {}
-
-
-def test_pushes_are_sorted_and_read() -> None:
-    late, early = "2.0 0.1 0 30 0", "1 0.5 1 2 3 torso"
-    pushes = parse_pushes([late, early], ["torso"])
-    assert [(p.start, p.duration, p.body) for p in pushes] == [(1.0, 0.5, "torso"), (2.0, 0.1, "")]
-    assert isinstance(pushes[0], ScheduledPush)
-    assert pushes[0].wrench.tolist() == [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1 2 3 4", "1 2 3 4 5 6 7", "a 1 2 3 4", "nan 1 2 3 4", "-1 1 2 3 4", "1 -1 2 3 4"]
-)
-def test_malformed_pushes_are_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="start duration fx fy fz"):
-        parse_pushes([text], [])
 
 
 def test_unknown_names_list_the_choices(make: Any) -> None:

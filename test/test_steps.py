@@ -45,7 +45,7 @@ def default_gait(robot: str) -> Gait:
 def walk(robot: str, contact: str) -> Trace:
     """Return a walk of five steps and the standing after it."""
     sim = Simulator(loaded(robot), contact=contact)
-    controller = make_controller("posture", loaded(robot), get_scenario("steps").controller, sim.control_dt)
+    controller = make_controller("posture", loaded(robot), get_scenario("steps").controller_params, sim.control_dt)
     return simulate(sim, controller, float(default_gait(robot).ends[-1]) + 1.0, robot)
 
 

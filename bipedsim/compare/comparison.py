@@ -38,7 +38,7 @@ class Comparison:
     """What came of it.
 
     Attributes:
-        settings: The run; its contact model and parameters are those of each row.
+        settings: The run, with what its scenario says; contact model and parameters are those of each row.
         prepared: What the settings name.
         reference: Model that the others are compared with.
         params: Model to its parameters that differ from the defaults.
@@ -104,7 +104,8 @@ def compare(
     for name in (*given, *([reference] if reference else [])):
         if name not in names:
             raise UnknownNameError("contact model among those compared", name, names)
-    result = Comparison(settings, prepare(settings), reference or names[0], given)
+    prepared = prepare(settings)
+    result = Comparison(prepared.settings, prepared, reference or names[0], given)
     # The reference goes first: what the others deviate from must be there.
     done: dict[str, Measured | Failed] = {}
     for name in sorted(names, key=lambda name: name != result.reference):

@@ -40,7 +40,8 @@ class Guard:
         fall_tilt: See above [rad]; 0 is never. Robots fixed to the world cannot tilt.
 
     Attributes:
-        set_velocity, set_footsteps: The controller's own, or None.
+        set_velocity: The controller's own, or None; :meth:`steer` calls it.
+        set_footsteps: The controller's own, or None.
         readouts: The controller's, live; empty if it has none.
         has_estimate: Whether the controller estimates where the robot is.
         reason: Why the robot counts as fallen; empty while it does not.
@@ -61,6 +62,7 @@ class Guard:
         self._damped = Command(np.zeros(robot.nu))
         self.reason = ""
         self.fell_at: float | None = None
+        self._velocity: tuple[float, float, float] | None = None
 
     @property
     def fallen(self) -> bool:
@@ -75,8 +77,14 @@ class Guard:
 
     def reset(self, observation: Observation) -> None:
         """Forget a fall and reset the controller."""
-        self.reason, self.fell_at = "", None
+        self.reason, self.fell_at, self._velocity = "", None, None
         self._controller.reset(observation)
+
+    def steer(self, velocity: tuple[float, float, float]) -> None:
+        """Hand a velocity (vx, vy, wz) [m/s, m/s, rad/s] on, if it is new and the controller takes one."""
+        if self.set_velocity is not None and velocity != self._velocity:
+            self._velocity = velocity
+            self.set_velocity(*velocity)
 
     def update(self, observation: Observation) -> Command:
         """Return the controller's command, or joint damping once the robot has fallen.

@@ -13,6 +13,7 @@ import pinocchio as pin
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.patch import Patch, axes_of_normal
 from bipedsim.ground.surface import Ground
+from bipedsim.ground.tiles import tiles
 from bipedsim.params import from_mapping, param, read_yaml
 from bipedsim.robot_config import number
 
@@ -67,6 +68,18 @@ class StairsConfig(_Friction):
     landing: float = param(0.0, "how much deeper the last tread is", unit="m", low=0.0)
 
 
+@dataclass(frozen=True)
+class TilesConfig(_Friction):
+    """``tiles``: a floor, and tiles at random heights above it."""
+
+    height: float = param(0.02, "the highest that a tile may be above the floor", unit="m")
+    size: float = param(0.5, "edge of a tile", unit="m")
+    columns: int = param(10, "number of tiles along world x", low=1, high=1000)
+    rows: int = param(4, "number of tiles along world y, centred on y = 0", low=1, high=1000)
+    start: float = param(0.5, "where the first column begins", unit="m")
+    seed: int = param(0, "the same one gives the same tiles", low=0, high=2**31 - 1)
+
+
 def _flat(values: Any, where: str) -> tuple[Patch, ...]:
     config = _read(FlatConfig, values, where)
     return Ground.flat(config.height, **config.pair()).patches
@@ -80,6 +93,11 @@ def _slope(values: Any, where: str) -> tuple[Patch, ...]:
 def _stairs(values: Any, where: str) -> tuple[Patch, ...]:
     c = _read(StairsConfig, values, where)
     return Ground.stairs(c.rise, c.run, c.steps, c.width, c.start, c.landing, **c.pair()).patches
+
+
+def _tiles(values: Any, where: str) -> tuple[Patch, ...]:
+    c = _read(TilesConfig, values, where)
+    return tiles(c.height, c.size, c.columns, c.rows, c.start, c.seed, **c.pair()).patches
 
 
 def _patches(values: Any, where: str) -> tuple[Patch, ...]:
@@ -103,7 +121,7 @@ def _patch(values: Any, i: int, where: str) -> Patch:
 
 
 # In this order they lie over each other where they share a plane: what is listed under `patches` comes last, on top.
-_KEYS = {"flat": _flat, "slope": _slope, "stairs": _stairs, "patches": _patches}
+_KEYS = {"flat": _flat, "slope": _slope, "stairs": _stairs, "tiles": _tiles, "patches": _patches}
 
 
 def _read(cls: type[Any], values: Any, where: str) -> Any:

@@ -78,7 +78,7 @@ def measure(model: str, n: int, progress: bool = False) -> Cost:
     """Let the robot jump on feet of ``n`` vertices and time every step of the simulator, without the controller."""
     robot = on_feet_of(load_robot(ROBOT), n)
     sim = Simulator(robot, contact=model)
-    controller = make_controller("posture", robot, get_scenario("jump").controller, sim.control_dt)
+    controller = make_controller("posture", robot, get_scenario("jump").controller_params, sim.control_dt)
     dynamics = Dynamics(robot, sim.ground, sim.physics_dt)
     sim.warm_up()
     observation = sim.reset()

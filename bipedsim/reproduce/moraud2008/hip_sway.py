@@ -28,7 +28,7 @@ def trace(progress: bool = False) -> Trace:
     """Simulate the hip sway of a full-size humanoid."""
     robot = load_robot(ROBOT)
     sim = Simulator(robot)
-    params = {**get_scenario("shift").controller, "squat_delay": DELAY, "sway_period": PERIOD}
+    params = {**get_scenario("shift").controller_params, "squat_delay": DELAY, "sway_period": PERIOD}
     return simulate(sim, make_controller("posture", robot, params, sim.control_dt), DURATION, "fig9", progress)
 
 

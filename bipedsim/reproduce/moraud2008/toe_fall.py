@@ -34,7 +34,7 @@ def trace(rules: str, progress: bool = False) -> Trace:
     """Simulate the fall under one set of rules, until the feet have turned by a few degrees."""
     robot = load_robot(ROBOT)
     sim = Simulator(robot, contact_params={"rules": rules})
-    params = get_scenario("toe_fall").controller
+    params = get_scenario("toe_fall").controller_params
     return simulate(sim, make_controller("posture", robot, params, sim.control_dt), DURATION, f"fig6 {rules}", progress)
 
 
