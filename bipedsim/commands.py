@@ -247,6 +247,18 @@ def _add_compare(commands: Any) -> None:
     command.add_arguments(compare)
 
 
+def _add_push_map(commands: Any) -> None:
+    from bipedsim.pushmap import command
+
+    push_map = commands.add_parser(
+        "push-map",
+        help="find the largest push that a robot recovers from, standing and walking",
+        description="Bisect headless runs for the largest impulse after which the robot stays on its feet, in several "
+        "directions, and draw it beside what the support allows in theory. docs/push_map.md says how.",
+    )
+    command.add_arguments(push_map)
+
+
 def _add_warmup(commands: Any) -> None:
     warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
     warmup.set_defaults(function=_warmup)
@@ -304,6 +316,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_scenarios,
         _add_reproduce,
         _add_compare,
+        _add_push_map,
         _add_bench,
         _add_warmup,
     ):

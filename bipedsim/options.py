@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -45,19 +46,24 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Declare what a headless run is, but for the contact model; :func:`run_settings` reads it."""
     parser.add_argument(
-        "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
-    )
-    parser.add_argument(
         "--scenario",
         default="stand",
         help=f"{', '.join(scenario_names())} (see `bipedsim scenarios`), or path of a scenario YAML "
         "(docs/scenarios.md) (default: %(default)s)",
     )
     parser.add_argument(
-        "--controller", help="controller, or package.module:Class of your own (default: that of the scenario)"
+        "--duration", type=float, metavar="S", help="simulated seconds (default: what the scenario says)"
+    )
+    add_plant_options(parser)
+
+
+def add_plant_options(parser: argparse.ArgumentParser) -> None:
+    """Declare robot, controller and ground of a run; :func:`plant_settings` reads them."""
+    parser.add_argument(
+        "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
     )
     parser.add_argument(
-        "--duration", type=float, metavar="S", help="simulated seconds (default: what the scenario says)"
+        "--controller", help="controller, or package.module:Class of your own (default: that of the scenario)"
     )
     parser.add_argument(
         "--ground",
@@ -82,14 +88,21 @@ def run_settings(args: argparse.Namespace) -> RunSettings:
     Raises:
         ConfigError: A ``--set`` is no NAME=VALUE.
     """
+    return replace(plant_settings(args), scenario=args.scenario, duration=args.duration)
+
+
+def plant_settings(args: argparse.Namespace) -> RunSettings:
+    """Return the run that the options of :func:`add_plant_options` describe, under the default scenario.
+
+    Raises:
+        ConfigError: A ``--set`` is no NAME=VALUE.
+    """
     # The simulator, which help needs not wait for.
     from bipedsim.runner import RunSettings
 
     return RunSettings(
         robot=args.robot,
         controller=args.controller,
-        scenario=args.scenario,
-        duration=args.duration,
         ground=args.ground,
         rate=args.rate,
         physics_dt=args.physics_dt,

@@ -45,8 +45,7 @@ class ScheduledPush:
         """Return the wrench (6,) in world axes, if it begins in the configuration ``q`` (nq,)."""
         if self.frame == WORLD or not robot.free_flyer:
             return self.wrench
-        x, y, z, w = q[3:7].tolist()
-        yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+        yaw = heading_of(q)
         c, s = math.cos(yaw), math.sin(yaw)
         turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         return np.concatenate([turn @ self.wrench[:3], turn @ self.wrench[3:]])
@@ -56,6 +55,12 @@ class ScheduledPush:
         numbers = " ".join(repr(float(value)) for value in (self.start, self.duration, *self.wrench[:3]))
         tail = [self.body or ROOT, self.frame] if self.frame != WORLD else [self.body] * bool(self.body)
         return " ".join([numbers, *tail])
+
+
+def heading_of(q: Array) -> float:
+    """Return the heading [rad] of a free-flying root in the configuration ``q`` (nq,): its x axis seen from above."""
+    x, y, z, w = q[3:7].tolist()
+    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
 
 ROOT = "root"

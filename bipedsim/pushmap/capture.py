@@ -1,0 +1,62 @@
+"""What a robot can stand without a step, in theory: the oracle of a push map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """How a robot stands just before it is pushed, in axes with x along its heading and the origin between its feet.
+
+    Attributes:
+        polygon: (N, 2) support, counter-clockwise [m].
+        zmp: (2,) where the ground carries it [m].
+        com_height: Of the CoM above the soles [m].
+        mass: [kg].
+        gravity: [m/s^2].
+        feet: Names of the feet that carry it.
+    """
+
+    polygon: Array
+    zmp: Array
+    com_height: float
+    mass: float
+    gravity: float
+    feet: tuple[str, ...]
+
+    @property
+    def omega(self) -> float:
+        """Rate of the linear inverted pendulum, sqrt(g / z) [1/s]."""
+        return float(np.sqrt(self.gravity / self.com_height))
+
+    def reach(self, angle: float) -> float:
+        """Return the distance [m] from the ZMP to the edge of the support towards ``angle`` [rad]; 0 from outside."""
+        towards = np.array([np.cos(angle), np.sin(angle)])
+        edges = np.roll(self.polygon, -1, axis=0) - self.polygon
+        outward = np.column_stack([edges[:, 1], -edges[:, 0]])
+        speed = outward @ towards
+        gap = np.einsum("ij,ij->i", outward, self.polygon - self.zmp)
+        crossing = speed > 1e-12
+        return max(0.0, float((gap[crossing] / speed[crossing]).min()))
+
+    def bound(self, angle: float) -> float:
+        """Return the largest impulse [N.s] towards ``angle`` [rad] that feet which stay can take: m omega reach.
+
+        At rest the DCM xi = c + c'/omega is where the ZMP is. An impulse J moves it by J / (m omega) at once, and it
+        can be brought back as long as the ZMP can be put beyond it (Pratt et al. 2006; Englsberger et al. 2015).
+        Pushes that last, CoM heights that change and arms that swing make some per cent of difference.
+        """
+        return self.mass * self.omega * self.reach(angle)
+
+
+def support_polygon(points: Array) -> Array:
+    """Return the convex hull (N, 2) of points (n, 2), counter-clockwise."""
+    from scipy.spatial import ConvexHull
+
+    return np.asarray(points[ConvexHull(points).vertices])
