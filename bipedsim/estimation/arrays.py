@@ -11,6 +11,8 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
+FOOT_TIME = 0.02
+"""Time [s] over which the acceleration of a swinging foot is measured."""
 P_IMU, V_IMU, BIAS, ANCHORS = range(4)
 """Rows of the filter's state; the anchors come last."""
 
@@ -101,6 +103,7 @@ class State(NamedTuple):
         pivot: (K, 2) centre of pressure in each sole [m], the last one of feet without load.
         beyond: (K,) how long the force has been beyond the threshold for a change of contact [s].
         age: (K,) how long each foot has been in contact [s].
+        smooth: (K, 3) velocity of each foot in the world, late by ``FOOT_TIME`` [m/s].
         heading: (2,) cosine and sine of the turn from the IMU's world to the estimator's.
         since: (2,) time since the start [s], and whether the heading was given then.
         foothold: (4,) where a foot came to rest last [m], NaN before, and how far that is still to be lowered [m].
@@ -113,6 +116,7 @@ class State(NamedTuple):
     pivot: Array
     beyond: Array
     age: Array
+    smooth: Array
     heading: Array
     since: Array
     foothold: Array

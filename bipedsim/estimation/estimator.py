@@ -120,8 +120,8 @@ class BaseEstimate:
         v: (nv,) velocity in pinocchio's order; the base's in its own frame, linear first.
         contact: (K,) whether each foot touches the ground.
         normal_force: (K,) along each sole's normal [N].
-        wrench: (K, 6) of the ground on each sole, in the sole frame at its origin, force first. The foot's weight is
-            added back, its inertia is not: exact for feet at rest.
+        wrench: (K, 6) of the ground on each sole, in the sole frame at its origin, force first: that of the ankle, and
+            what the foot's own mass needs, at rest in contact and else as it moves.
         faults: Ticks since reset in which a measurement was not finite, or time did not go on; the last good values
             stood in.
     """
@@ -191,6 +191,7 @@ class Estimator:
                     pivot=np.zeros((n_feet, 2)),
                     beyond=np.zeros(n_feet),
                     age=np.zeros(n_feet),
+                    smooth=np.zeros((n_feet, 3)),
                     heading=np.array([1.0, 0.0]),
                     since=np.zeros(2),
                     foothold=np.full(4, np.nan),
@@ -226,7 +227,7 @@ class Estimator:
         self.estimate.faults = 0
         bad = self._take(observation)
         if bad:
-            raise ConfigError(f"estimator: cannot start from {_named(bad)} that is not finite or no rotation")
+            raise ConfigError(f"estimator: cannot start from {_named(bad)}: not finite, or no quaternion")
         self._t = observation.t
         pose = np.full(4, np.nan)
         if pose_world_base is not None:
@@ -274,7 +275,9 @@ class Estimator:
         if self._warned:
             return
         self._warned = True
-        what = f"{_named(bad)} not finite, the last good values stand in" if bad else f"time went on by {dt:.6g} s"
+        what = (
+            f"{_named(bad)} is no finite value, the last good one stands in" if bad else f"time went on by {dt:.6g} s"
+        )
         warnings.warn(f"estimator: at t = {self._t:.6g} s {what}; further faults are only counted", stacklevel=3)
 
 

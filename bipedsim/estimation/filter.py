@@ -40,7 +40,7 @@ LEVELLING = 0.1
 
 @kernel
 def _predict(e: Estimation, dt):
-    """Move position and velocity of the IMU on by ``dt``."""
+    """Move velocity and then position of the IMU on by ``dt``, as simulators do: half a tick more or less is noise."""
     x, P, R = e.state.x, e.state.P, e.state.R
     felt, a = e.work.a, e.work.b
     for i in range(3):
@@ -48,17 +48,16 @@ def _predict(e: Estimation, dt):
     turned(R, felt, a)
     a[2] -= e.shape.g
     for i in range(3):
-        x[P_IMU, i] += dt * (x[V_IMU, i] + 0.5 * dt * a[i])
         x[V_IMU, i] += dt * a[i]
+        x[P_IMU, i] += dt * x[V_IMU, i]
     n = len(x)
-    # F P F^T with F = 1 + dt on (p, v), -dt on (v, b), -dt^2 / 2 on (p, b).
-    half = 0.5 * dt * dt
+    # F P F^T: first v loses dt b, then p gains dt v.
     for j in range(n):
-        P[P_IMU, j] += dt * P[V_IMU, j] - half * P[BIAS, j]
         P[V_IMU, j] -= dt * P[BIAS, j]
+        P[P_IMU, j] += dt * P[V_IMU, j]
     for j in range(n):
-        P[j, P_IMU] += dt * P[j, V_IMU] - half * P[j, BIAS]
         P[j, V_IMU] -= dt * P[j, BIAS]
+        P[j, P_IMU] += dt * P[j, V_IMU]
     P[V_IMU, V_IMU] += e.tuning.acceleration_noise**2 * dt
     P[BIAS, BIAS] += e.tuning.bias_noise**2 * dt
 
@@ -256,7 +255,10 @@ def _start(e: Estimation, pose):
             for n in range(shape.n_vertices[k]):
                 state.pivot[k, i] += shape.vertices[k, n, i] / shape.n_vertices[k]
     slide_feet(e)
-    find_wrenches(e)
+    # Before contacts are known: as if they were.
+    for k in range(feet):
+        e.result.contact[k] = True
+    find_wrenches(e, 0.0)
     for i in range(len(x)):
         for j in range(len(x)):
             state.P[i, j] = 0.0
@@ -271,6 +273,9 @@ def _start(e: Estimation, pose):
                 # Midway between the feet, and on the ground.
                 centre = kin.feet_R[k, i, 0] * state.pivot[k, 0] + kin.feet_R[k, i, 1] * state.pivot[k, 1]
                 x[P_IMU, i] -= (kin.sole[k, i] + centre - (shape.radius[k] if i == 2 else 0.0)) / feet
+    for k in range(feet):
+        for i in range(3):
+            state.smooth[k, i] = x[V_IMU, i] + kin.slide[k, i]
     state.P[BIAS, BIAS] = e.tuning.bias_initial**2
     _follow(e, True)
     _write(e)
@@ -298,18 +303,20 @@ def _estimate(e: Estimation, dt, bad, jumped):
     turn(e, dt, bad, jumped)
     place_imu(e)
     place_feet(e)
-    if not bad & WRENCH:
-        find_wrenches(e)
-        find_contacts(e, dt)
     slide_feet(e)
+    if not jumped:
+        _predict(e, dt)
+    if not bad & WRENCH:
+        find_wrenches(e, 0.0 if jumped or bad & VELOCITY else dt)
+        find_contacts(e, dt)
+        # With the pivots of now.
+        slide_feet(e)
     if jumped:
         P = e.state.P
         for j in range(len(P)):
             P[V_IMU, j] = P[j, V_IMU] = 0.0
         P[V_IMU, V_IMU] = STARTLED**2
         _follow(e, True)
-    else:
-        _predict(e, dt)
     for k in range(len(e.result.contact)):
         age = e.state.age[k]
         if not e.result.contact[k] or age < e.tuning.settle:

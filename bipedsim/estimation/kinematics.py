@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from bipedsim.compiled import kernel
-from bipedsim.estimation.arrays import ANCHORS, P_IMU, Estimation
+from bipedsim.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, Estimation
 
 POSITION, VELOCITY, ORIENTATION, GYRO, ACCELEROMETER, WRENCH = (1 << i for i in range(6))
 """Bits of measurements that are not good."""
@@ -268,15 +268,25 @@ def slide_feet(e: Estimation):
 
 
 @kernel
-def find_wrenches(e: Estimation):
-    """Fill the wrench of the ground on every sole: the ankle's, moved, and what bears the foot's own weight."""
+def find_wrenches(e: Estimation, dt):
+    """Fill the wrench of the ground on every sole: the ankle's, moved, and what the foot's own mass needs.
+
+    A foot on the ground needs its weight, one in the air what accelerates it too; how it turns is left out.
+    """
     shape, kin, wrench = e.shape, e.kinematics, e.result.wrench
     a, b, force = e.work.a, e.work.b, e.work.c
+    needs = e.work.row
     for k in range(len(wrench)):
         for r in range(6):
             wrench[k, r] = 0.0
             for c in range(6):
                 wrench[k, r] += shape.ankle_to_sole[k, r, c] * e.held.foot_wrench[k, c]
+        for i in range(3):
+            lag = e.state.x[V_IMU, i] + kin.slide[k, i] - e.state.smooth[k, i]
+            b[i] = 0.0 if e.result.contact[k] else lag / FOOT_TIME
+            e.state.smooth[k, i] += min(dt / FOOT_TIME, 1.0) * lag
+        b[2] += shape.g
+        turned_back(kin.feet_R[k], b, needs)
         origin = shape.poses[shape.foot_joint[k]]
         for n in range(shape.bodies.shape[1]):
             body = shape.bodies[k, n]
@@ -291,7 +301,7 @@ def find_wrenches(e: Estimation):
             turned(kin.base_R, a, b)
             turned_back(kin.feet_R[k], b, a)
             for i in range(3):
-                force[i] = shape.mass[body] * shape.g * kin.feet_R[k, 2, i]
+                force[i] = shape.mass[body] * needs[i]
                 wrench[k, i] += force[i]
             add_cross(a, force, wrench[k, 3:])
 
