@@ -173,6 +173,17 @@ def test_summary_counts_only_standing_still() -> None:
     assert summary(r)["fz_max_error_N"] == pytest.approx(0.0)
 
 
+def test_noise_of_the_velocities_does_not_hide_that_the_robot_stands() -> None:
+    r = standing(3000)
+    r.joint_velocity[:] = np.random.Generator(np.random.Philox(1)).normal(0.0, 0.02, r.joint_velocity.shape)
+    assert standing_rows(r)[1000:].all()
+    r.joint_velocity[2000:2300, 1] += 0.04
+    rows = standing_rows(r)
+    assert not rows[1950:2350].any()
+    assert rows[1000:1850].all()
+    assert rows[2450:].all()
+
+
 def test_summary_of_a_tilted_sole_takes_the_vertical() -> None:
     r = standing(3000)
     placement = pin.SE3(pin.exp3(np.array([0.0, 0.3, 0.0])), np.array([0.0, 0.1, 0.0]))

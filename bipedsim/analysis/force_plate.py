@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
+from scipy import ndimage, signal
 
 from bipedsim.errors import ConfigError
 from bipedsim.recording import Recording
@@ -184,12 +184,12 @@ def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
     That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
-    is unloaded or a joint moves faster than ``speed`` [rad/s].
+    is unloaded or a joint moves faster than ``speed`` [rad/s], on the mean over 0.05 s where its velocity is noisy.
     """
     if len(recording) == 0:
         return np.zeros(0, dtype=np.bool_)
     t = recording.t
-    slow = (np.abs(np.nan_to_num(recording.joint_velocity, nan=np.inf)) < speed).all(axis=1)
+    slow = _slow(recording.joint_velocity, sample_rate(t), speed)
     loaded = (np.nan_to_num(recording.wrench[:, :, 2]) > 0.0).all(axis=1)
     moving = ~(slow & loaded)
     before = np.maximum.accumulate(np.where(moving, t, -np.inf))
@@ -220,6 +220,21 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int 
         "state_changes": _state_changes(recording),
     }
     return result
+
+
+def _slow(velocity: Array, rate: float, speed: float) -> NDArray[np.bool_]:
+    """Return in which rows (n,) all joints of ``velocity`` (n, nu) are slower than ``speed`` [rad/s], but for noise.
+
+    The noise is what second differences leave of a smooth motion: its median is 0.6745 sqrt(6) deviations.
+    """
+    fast = np.abs(np.nan_to_num(velocity, nan=np.inf))
+    slow = fast < speed
+    window = round(0.05 * rate) if np.isfinite(rate) else 0
+    if 3 <= window < len(velocity) and np.isfinite(fast).all():
+        noise = np.median(np.abs(np.diff(velocity, 2, axis=0)), axis=0) / (0.6745 * np.sqrt(6.0))
+        mean = ndimage.uniform_filter1d(velocity, window, axis=0)
+        slow |= (fast < speed + 6.0 * noise) & (np.abs(mean) < speed)
+    return np.asarray(slow.all(axis=1))
 
 
 def _standing_figures(recording: Recording, settle: float, rate: float) -> dict[str, float | None]:
