@@ -14,9 +14,6 @@ from bipedsim.robot_io import Observation
 
 Array = NDArray[np.float64]
 
-# Random numbers are drawn for this many ticks at once: few enough not to be felt in the tick that draws.
-_BLOCK = 16
-
 
 class _Channels(NamedTuple):
     """The arrays of an observation."""
@@ -182,8 +179,7 @@ class Noise:
         ticks = round(params.measurement_delay / control_dt)
         self.delay = ticks * control_dt
         self._generator = np.random.Generator(np.random.Philox(0))
-        self._normals = np.zeros((_BLOCK, nu + 10 + 6 * feet))
-        self._used = _BLOCK
+        self._normal = np.zeros(nu + 10 + 6 * feet)
         self._chain = _Chain(
             ideal=_Channels(*(getattr(ideal, name) for name in _MEASURED)),
             real=_Channels(*(getattr(out, name) for name in _MEASURED)),
@@ -217,7 +213,6 @@ class Noise:
         sequence = np.random.SeedSequence(self._seed, spawn_key=(self._resets,))
         self._resets += 1
         self._generator = np.random.Generator(np.random.Philox(sequence))
-        self._used = _BLOCK
         c, p = self._chain, self._params
 
         def bias(out: Array, largest: Any) -> None:
@@ -237,11 +232,9 @@ class Noise:
         Args:
             first: Whether this is the first one after :meth:`reset`: before it, the robot stood still.
         """
-        if self._used == _BLOCK:
-            self._generator.standard_normal(out=self._normals)
-            self._used = 0
-        _corrupt(self._box, self._normals[self._used], first)
-        self._used += 1
+        # A microsecond in every tick; blocks of numbers would cost half of that, and ten in the tick that draws one.
+        self._generator.standard_normal(out=self._normal)
+        _corrupt(self._box, self._normal, first)
         self.observation.t = self._ideal.t
         return self.observation
 
@@ -250,7 +243,6 @@ class Noise:
         return {
             "seed": (self._seed, self._resets),
             "generator": self._generator.bit_generator.state,
-            "normals": (self._normals.copy(), self._used),
             "arrays": {name: getattr(self._chain, name).copy() for name in _STATE},
             "observation": self.observation.copy(),
         }
@@ -260,8 +252,6 @@ class Noise:
         self._seed, self._resets = state["seed"]
         self._generator = np.random.Generator(np.random.Philox(0))
         self._generator.bit_generator.state = state["generator"]
-        normals, self._used = state["normals"]
-        self._normals[:] = normals
         for name, values in state["arrays"].items():
             getattr(self._chain, name)[...] = values
         self.observation.t = state["observation"].t

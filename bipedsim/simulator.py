@@ -139,6 +139,7 @@ class Simulator:
             self._actuators = Actuators(plant, self.hardware, self.physics_dt)
             # The dynamics keep the array itself, which the actuators rewrite at every step.
             plant = replace(plant, joint_damping=self._actuators.damping)
+        self._damping = plant.joint_damping
         self._dynamics = Dynamics(plant, self.ground, self.physics_dt)
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
@@ -364,6 +365,12 @@ class Simulator:
         if not self.robot.free_flyer:
             return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
+
+    def joint_loads(self) -> tuple[Array, Array]:
+        """Return the torque of the drives (nu,) in the last physics step, and what friction took of it (nv,) [N.m]."""
+        taken = self._damping * self.v
+        taken[self.robot.idx_v] += self._tau_joint - self._torque
+        return self._tau_joint.copy(), taken
 
     def warm_up(self) -> None:
         """Load or compile all kernels, so that the first real step costs what the others do; the state is unchanged."""

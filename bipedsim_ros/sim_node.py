@@ -93,7 +93,8 @@ class SimNode:
         self._background = Background(node)
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
-            f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s"
+            f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s, "
+            f"hardware {params.hardware}, seed {params.seed}"
         )
 
     def run(self) -> int:

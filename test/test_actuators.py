@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bipedsim.actuators import Actuators
+from bipedsim.compare.meter import Meter
 from bipedsim.controllers import make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.hardware import HardwareParams
 from bipedsim.robot import Robot, load_robot
+from bipedsim.runner import RunSettings, run_headless
 from bipedsim.simulator import Simulator
 
 H = 1e-3
@@ -197,3 +199,20 @@ def test_a_command_that_is_not_finite_leaves_everything_untouched(biped: Robot) 
 def test_delays_are_whole_steps(wheel: Robot) -> None:
     for wanted, got in ((0.0, 0.0), (0.0014, 0.001), (0.005, 0.005)):
         assert Actuators(wheel, HardwareParams(command_delay=wanted), H).delay == pytest.approx(got)
+
+
+def test_friction_takes_coulombs_work_and_the_energy_balance_closes_to_first_order() -> None:
+    """In a squat of heavier links: what friction takes is its torque times the way of the joints."""
+    friction = 5.0
+    residuals, lost = [], []
+    for substeps in (1, 2):
+        meter = Meter()
+        hardware = {"coulomb_friction": friction, "presliding": 1e-4, "mass_scale": 1.1}
+        settings = RunSettings(scenario="squat", duration=1.2, hardware=hardware, physics_dt=H / substeps)
+        recording, _ = run_headless(settings, observer=meter)
+        residuals.append(np.abs(meter.residual).max())
+        lost.append(meter.energies[-1, 2])
+    assert 1.8 < residuals[0] / residuals[1] < 2.2
+    way = np.abs(np.diff(recording.joint_position, axis=0)).sum()
+    assert lost[1] == pytest.approx(friction * way, rel=0.01)
+    assert lost[0] == pytest.approx(lost[1], rel=2e-3)

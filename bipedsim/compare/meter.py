@@ -1,10 +1,11 @@
 """What a recording does not hold: the energy that goes through a run, and how long its steps take.
 
-One physics step of h changes the velocity from v- to v+ by actuator torques tau, the push p, viscous joint friction
--D v+ and the contact wrenches f. Whatever acts is an impulse P over the step and adds P . (v- + v+) / 2 to the kinetic
-energy, impacts not excepted (Thomson and Tait's theorem on impulses), so that each is booked with the mean velocity v,
+One physics step of h changes the velocity from v- to v+ by actuator torques tau, the push p, joint friction r (viscous
+friction D v+, and dry friction where the hardware has it) and the contact wrenches f. Whatever acts is an impulse P
+over the step and adds P . (v- + v+) / 2 to the kinetic energy, impacts not excepted (Thomson and Tait's theorem on
+impulses), so that each is booked with the mean velocity v,
 
-    actuators h tau . v,   push h p . v,   friction h v . D v+,   contact sum_feet h f . w,
+    actuators h tau . v,   push h p . v,   friction h r . v,   contact sum_feet h f . w,
 
 with f the wrench that the simulator reports of a foot and w the mean velocity of the sole, both in the sole frame. What
 is left of the change of kinetic and potential energy is the residual: what the integrator adds, of first order in h,
@@ -43,7 +44,7 @@ class Meter:
 
     def start(self, sim: Simulator) -> None:
         """Begin at the simulator's state."""
-        robot = sim.robot
+        robot = sim.plant
         self._sim = sim
         self._model = robot.model
         self._data = robot.model.createData()
@@ -52,6 +53,8 @@ class Meter:
         self._q = np.empty((self.substeps + 1, robot.model.nq))
         self._v = np.empty((self.substeps + 1, robot.model.nv))
         self._push = np.empty((self.substeps, robot.model.nv))
+        self._effort = np.empty((self.substeps, robot.nu))
+        self._friction = np.empty((self.substeps, robot.model.nv))
         self._wrench = np.empty((self.substeps, len(self._feet), 6))
         self._q[0], self._v[0] = sim.q, sim.v
         self._step = 0
@@ -66,6 +69,7 @@ class Meter:
         i = self._step
         self._wrench[i] = contact.wrench
         self._push[i] = push
+        self._effort[i], self._friction[i] = self._sim.joint_loads()
         self._q[i + 1] = self._sim.q
         self._v[i + 1] = self._sim.v
         self._step = i + 1
@@ -77,12 +81,11 @@ class Meter:
         h, robot = self._sim.physics_dt, self._sim.robot
         sums = self._sums
         for i in range(self.substeps):
-            after = self._v[i + 1]
-            v = 0.5 * (self._v[i] + after)
+            v = 0.5 * (self._v[i] + self._v[i + 1])
             contact = self._contact_work(i, v)
-            sums[0] += h * (tau_joint @ v[robot.idx_v])
+            sums[0] += h * (self._effort[i] @ v[robot.idx_v])
             sums[1] += h * (self._push[i] @ v)
-            sums[2] += h * (v @ (robot.joint_damping * after))
+            sums[2] += h * (self._friction[i] @ v)
             sums[3] += contact
             sums[4] += max(contact, 0.0)
         sums[5] = self._mechanical(self.substeps) - self._initial
