@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PPoly
 
-from bipedsim.controllers.motions import SQUAT, Motion, Postures, motion, path, quintic, still
+from bipedsim.controllers.motions import SQUAT, Motion, Postures, motion, path, still
 from bipedsim.errors import ConfigError
 from bipedsim.params import param
+from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
 from bipedsim.robot_config import numbers_per_joint
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import BPoly, CubicSpline, PPoly
 from scipy.linalg import solve_banded
 
-from bipedsim.controllers.motions import STEPS, Motion, quintic
+from bipedsim.controllers.motions import STEPS, Motion
 from bipedsim.errors import ConfigError
 from bipedsim.robot import Robot
 from bipedsim.settle import reach, sole_placements

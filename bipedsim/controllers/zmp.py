@@ -10,10 +10,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.compiled import box
-from bipedsim.controllers.motions import quintic
 from bipedsim.errors import ConfigError
 from bipedsim.estimation import Estimator, EstimatorParams
 from bipedsim.params import param
+from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Command, Observation
 from bipedsim.walking.dcm import evaluate

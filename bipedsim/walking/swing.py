@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from bipedsim.controllers.motions import quintic
+from bipedsim.quintic import quintic
 
 FORWARD = (0.02, 0.98)
 """Shares of single support between which the foot moves over the ground."""
