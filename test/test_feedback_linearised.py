@@ -57,7 +57,7 @@ def touching_projection(feet: int, n: int, seed: int, together: bool) -> tuple[P
     inertia = rng.normal(size=(J.shape[1], J.shape[1]))
     p.G[:] = J @ np.linalg.inv(inertia @ inertia.T + np.eye(len(inertia))) @ J.T
     # One motion of all feet, or of each; what one body cannot do is asked of it too, by heights that do not fit.
-    p.w_before[:] = J @ rng.normal(size=J.shape[1]) * 1e-3
+    p.w_before[:] = 3.0 * J @ rng.normal(size=J.shape[1])
     p.bias[:] = J @ rng.normal(size=J.shape[1])
     p.w_free[:] = p.w_before + 1e-6 * J @ (rng.normal(size=J.shape[1]) + 50.0)
     return p, maps
