@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from bipedsim.ground.tiles import tiles
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -25,6 +24,7 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.controllers import make_controller
 from bipedsim.controllers.zmp import ZmpController
 from bipedsim.ground import Ground
+from bipedsim.ground.tiles import tiles
 from bipedsim.robot import Robot, load_robot
 from bipedsim.simulator import Simulator
 

@@ -22,23 +22,28 @@ from numba.experimental import structref
 
 config: Any = numba_config
 _PACKAGE = Path(__file__).parent
-_SOURCES = (
+_PHYSICS = (
     *sorted(_PACKAGE.glob("contact/*.py")),
     *(_PACKAGE / "complementarity" / name for name in ("basis.py", "lemke.py")),
     *(_PACKAGE / name for name in ("compiled.py", "dynamics.py", "ground/surface.py", "sensors.py")),
 )
+_CONTROL = tuple(
+    path
+    for pattern in ("compiled.py", "quintic.py", "controllers/*.py", "estimation/*.py", "walking/*.py")
+    for path in sorted(_PACKAGE.glob(pattern))
+)
 
 
-def _cache_folder() -> str:
-    """Return where compiled kernels are kept: a folder for exactly these sources, or numba's default.
+def _cache_folder(kind: str, sources: tuple[Path, ...]) -> str:
+    """Return where the compiled functions of ``sources`` are kept: a folder for exactly these, or numba's default.
 
     numba looks only at the file of a function, and would go on with a caller that holds the old version of a function
     of another file.
     """
     digest = hashlib.sha256()
-    for path in _SOURCES:
+    for path in sources:
         digest.update(path.read_bytes())
-    name = f"kernels-{digest.hexdigest()[:16]}"
+    name = f"{kind}-{digest.hexdigest()[:16]}"
     if config.CACHE_DIR:
         return str(Path(config.CACHE_DIR) / name)
     parent = _PACKAGE / "__pycache__"
@@ -51,21 +56,22 @@ def _cache_folder() -> str:
     if not writable:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return str(base / "bipedsim" / folder.name)
-    for other in parent.glob("kernels-*"):
+    for other in parent.glob(f"{kind}-*"):
         if other != folder:
             shutil.rmtree(other, ignore_errors=True)
     return str(folder)
 
 
-_FOLDER = _cache_folder()
+_KERNELS = _cache_folder("kernels", _PHYSICS)
+_CONTROLLERS = _cache_folder("controllers", _CONTROL)
 
 
-def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles with ``options`` and caches in the folder of these sources."""
+def _compiler(folder: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles with ``options`` and caches in ``folder``."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         before = config.CACHE_DIR
-        config.CACHE_DIR = _FOLDER
+        config.CACHE_DIR = folder
         try:
             return njit(cache=True, error_model="numpy", **options)(function)
         finally:
@@ -74,12 +80,16 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-kernel = _compiler(_nrt=False)
-inlined_kernel = _compiler(_nrt=False, forceinline=True)
+kernel = _compiler(_KERNELS, _nrt=False)
+inlined_kernel = _compiler(_KERNELS, _nrt=False, forceinline=True)
 """For what runs at every step: passing the tuples to a function costs as much as many functions do."""
 
-entry = _compiler()
+entry = _compiler(_KERNELS)
 """For what is called from Python with a box: only here are references counted."""
+
+control_kernel = _compiler(_CONTROLLERS, _nrt=False)
+control_entry = _compiler(_CONTROLLERS)
+"""The same for controllers and estimation, which change without a change of the physics; an entry may allocate."""
 
 
 @structref.register

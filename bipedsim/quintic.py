@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from bipedsim.compiled import control_kernel
 
 
-@njit(cache=True)
+@control_kernel
 def quintic(t: float, duration: float) -> tuple[float, float, float]:
     """Return a rest-to-rest step from 0 to 1 over ``duration`` [s], with its first and second derivatives."""
     x = min(max(t / duration, 0.0), 1.0)

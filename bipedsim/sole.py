@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bipedsim.errors import ConfigError
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 SHORTEST_EDGE = 1e-4
 """Edges [m] below this are a mistake in the data, not a sole."""
@@ -161,3 +163,12 @@ class Sole:
         """Whether ``cop`` (..., 2) [m] in the sole frame is in the polygon or within 1 nm of it; NaN is not."""
         inside = np.asarray(self.margin(cop)) >= -CONTAINS_TOLERANCE
         return bool(inside) if inside.ndim == 0 else inside
+
+
+def padded_vertices(soles: Sequence[Sole], capacity: int = 1) -> tuple[Array, Integers]:
+    """Return all sole polygons as one array (K, N, 2) [m], N >= ``capacity``, and how many vertices each has (K,)."""
+    counts = np.array([len(sole.vertices) for sole in soles], dtype=np.int64)
+    vertices = np.zeros((len(soles), max(capacity, *counts), 2))
+    for k, sole in enumerate(soles):
+        vertices[k, : counts[k]] = sole.vertices
+    return vertices, counts

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.sole import Sole
+from bipedsim.sole import Sole, padded_vertices
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -208,15 +208,6 @@ class ContactModel(Protocol):
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what :meth:`state` returned."""
         ...
-
-
-def padded_vertices(soles: tuple[Sole, ...], capacity: int = 1) -> tuple[Array, Integers]:
-    """Return all sole polygons as one array (K, N, 2) [m], N >= ``capacity``, and how many vertices each has (K,)."""
-    counts = np.array([len(sole.vertices) for sole in soles], dtype=np.int64)
-    vertices = np.zeros((len(soles), max(capacity, *counts), 2))
-    for k, sole in enumerate(soles):
-        vertices[k, : counts[k]] = sole.vertices
-    return vertices, counts
 
 
 def edge_lines(vertices: Array) -> Array:

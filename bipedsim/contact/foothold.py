@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.compiled import kernel
-from bipedsim.contact.base import Projection, padded_vertices
+from bipedsim.contact.base import Projection
 from bipedsim.contact.footing import (
     FootingWork,
     choose_patch,
@@ -19,7 +19,7 @@ from bipedsim.contact.footing import (
     support_polygon,
 )
 from bipedsim.ground import GroundArrays
-from bipedsim.sole import Sole
+from bipedsim.sole import Sole, padded_vertices
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

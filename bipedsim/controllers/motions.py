@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numba import njit
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from bipedsim.compiled import control_entry
 from bipedsim.errors import ConfigError
 from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
@@ -59,13 +59,13 @@ class Motion:
     start: Array
 
 
-@njit(cache=True)
+@control_entry
 def push_off_time(depth: float, speed: float, g: float) -> float:
     """Return the time [s] of a push-off from rest, at ``depth`` [m] below standing, that never goes deeper."""
     return (math.sqrt(16.0 * speed * speed + 19.0 * g * depth) - 4.0 * speed) / g
 
 
-@njit(cache=True)
+@control_entry
 def _push_off(t: float, depth: float, speed: float, g: float) -> tuple[float, float, float]:
     """Return the height [m] of the CoM over standing, its velocity and acceleration, while pushing off.
 
@@ -83,7 +83,7 @@ def _push_off(t: float, depth: float, speed: float, g: float) -> tuple[float, fl
     return z, dz, x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5)) / (duration * duration)
 
 
-@njit(cache=True)
+@control_entry
 def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple[float, float, float, float]:
     """Return s, its derivatives and the vertical acceleration of the CoM: crouch, push off, fly, absorb, rise.
 
@@ -117,7 +117,7 @@ def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple
     return depth * (1.0 - value), -depth * rate, -depth * bend, depth * bend
 
 
-@njit(cache=True)
+@control_entry
 def _phase(t: float, phases: float, double: float, single: float) -> tuple[float, float]:
     """Return the phase of a gait, from 0 to ``phases``, and its rate: support is double and single in turn.
 
@@ -135,7 +135,7 @@ def _phase(t: float, phases: float, double: float, single: float) -> tuple[float
     return 2.0 * pair + 1.0 + (rest - double) / single, 1.0 / single
 
 
-@njit(cache=True)
+@control_entry
 def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
     """Return s(t) [m], its first two derivatives and the vertical acceleration of the CoM [m/s^2]."""
     size, time, delay, ramp, height = numbers
@@ -165,7 +165,7 @@ def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
     return _jump(max(after, 0.0), size, time, height, g)
 
 
-@njit(cache=True)
+@control_entry
 def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
     """Return column ``i`` at ``h`` beyond knot ``k``."""
     a, b, c, d = coefficients[0, k, i], coefficients[1, k, i], coefficients[2, k, i], coefficients[3, k, i]
@@ -173,7 +173,7 @@ def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
     return value
 
 
-@njit(cache=True)
+@control_entry
 def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goal, plan, tau):  # type: ignore[no-untyped-def]
     """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2].
 

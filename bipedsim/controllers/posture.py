@@ -6,9 +6,9 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bipedsim.compiled import control_entry
 from bipedsim.controllers.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
 from bipedsim.controllers.references import goal_posture
 from bipedsim.controllers.static_support import UNPLANNED, StaticSupport
@@ -86,7 +86,7 @@ class PostureParams:
     posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
 
 
-@njit(cache=True)
+@control_entry
 def _torque(q, v, q_goal, v_goal, kp, kd, static, idx_v, planned, limit, tau):  # type: ignore[no-untyped-def]
     """Fill tau (nu,): PD around the target on top of static and planned torques, within the effort limits."""
     for i in range(len(tau)):

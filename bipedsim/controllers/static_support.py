@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pinocchio as pin
-from numba import njit
 from numpy.typing import NDArray
 
+from bipedsim.compiled import control_entry
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
 
@@ -23,7 +23,7 @@ UNPLANNED = np.array([math.nan, 0.0, 0.0, 0.0, 0.0])
 """The plan of a robot that stays where it is."""
 
 
-@njit(cache=True)
+@control_entry
 def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twists, wrenches, const, forces, gravity):  # type: ignore[no-untyped-def]
     """Fill gravity (3,) and the ground's wrench on each foot (6,), in the frame of its joint, for static equilibrium.
 

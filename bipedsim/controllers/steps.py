@@ -20,6 +20,7 @@ from scipy.linalg import solve_banded
 
 from bipedsim.controllers.motions import STEPS, Motion
 from bipedsim.errors import ConfigError
+from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
 from bipedsim.settle import reach, sole_placements
 

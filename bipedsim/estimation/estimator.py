@@ -17,7 +17,6 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.compiled import box
-from bipedsim.contact.base import padded_vertices
 from bipedsim.errors import ConfigError
 from bipedsim.estimation.arrays import ANCHORS, Estimation, Held, Kinematics, Result, Shape, State, Work
 from bipedsim.estimation.filter import estimate, start, take
@@ -25,6 +24,7 @@ from bipedsim.live import live_motions, live_poses
 from bipedsim.params import param
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
+from bipedsim.sole import padded_vertices
 
 Array = NDArray[np.float64]
 Booleans = NDArray[np.bool_]

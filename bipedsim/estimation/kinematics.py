@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bipedsim.compiled import kernel
+from bipedsim.compiled import control_kernel
 from bipedsim.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, Estimation
 
 POSITION, VELOCITY, ORIENTATION, GYRO, ACCELEROMETER, WRENCH = (1 << i for i in range(6))
@@ -19,7 +19,7 @@ LEAST_SHARE = 0.01
 """A foot that carries less of the weight than this has no centre of pressure."""
 
 
-@kernel
+@control_kernel
 def product(A, B, out):
     """Fill ``out`` with A B, all (3, 3) and apart."""
     for i in range(3):
@@ -27,21 +27,21 @@ def product(A, B, out):
             out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
 
 
-@kernel
+@control_kernel
 def turned(R, v, out):
     """Fill ``out`` (3,) with R v."""
     for i in range(3):
         out[i] = R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]
 
 
-@kernel
+@control_kernel
 def turned_back(R, v, out):
     """Fill ``out`` (3,) with R^T v."""
     for i in range(3):
         out[i] = R[0, i] * v[0] + R[1, i] * v[1] + R[2, i] * v[2]
 
 
-@kernel
+@control_kernel
 def add_cross(a, b, out):
     """Add a x b to ``out`` (3,)."""
     out[0] += a[1] * b[2] - a[2] * b[1]
@@ -49,7 +49,7 @@ def add_cross(a, b, out):
     out[2] += a[0] * b[1] - a[1] * b[0]
 
 
-@kernel
+@control_kernel
 def _exponential(phi, scale, out):
     """Fill ``out`` (3, 3) with the rotation by the vector ``scale`` ``phi`` [rad], by Rodrigues."""
     square = scale * scale * (phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
@@ -71,7 +71,7 @@ def _exponential(phi, scale, out):
     out[2, 1] += a * phi[0]
 
 
-@kernel
+@control_kernel
 def _good(measured, held):
     """Copy a measurement (n,) if all of it is finite, and say so."""
     for i in range(len(measured)):
@@ -82,7 +82,7 @@ def _good(measured, held):
     return True
 
 
-@kernel
+@control_kernel
 def hold(e: Estimation, position, velocity, quaternion, gyro, acceleration, wrench):
     """Hold all measurements that are good, the joints in pinocchio's order too; return the bits of the others."""
     held = e.held
@@ -119,7 +119,7 @@ def hold(e: Estimation, position, velocity, quaternion, gyro, acceleration, wren
     return bad
 
 
-@kernel
+@control_kernel
 def measured_attitude(e: Estimation, out):
     """Fill ``out`` (3, 3) with the orientation of the IMU in the estimator's world, as measured."""
     x, y, z, w = e.held.imu_orientation
@@ -139,7 +139,7 @@ def measured_attitude(e: Estimation, out):
         out[1, j] = s * first + c * out[1, j]
 
 
-@kernel
+@control_kernel
 def _turn_anchors(e: Estimation, R):
     """Turn all anchors about the IMU: they were placed with an attitude that is only now known better."""
     x, arm, out = e.state.x, e.work.a, e.work.b
@@ -151,7 +151,7 @@ def _turn_anchors(e: Estimation, R):
             x[row, i] = x[P_IMU, i] + out[i]
 
 
-@kernel
+@control_kernel
 def turn(e: Estimation, dt, bad, jumped):
     """Turn the attitude by the gyro, and towards what the IMU says within ``attitude_time``."""
     state = e.state
@@ -195,7 +195,7 @@ def turn(e: Estimation, dt, bad, jumped):
         _turn_anchors(e, work)
 
 
-@kernel
+@control_kernel
 def _rotation(pose, out):
     """Fill ``out`` with the rotation of a live pose, which is stored column after column."""
     for i in range(3):
@@ -203,7 +203,7 @@ def _rotation(pose, out):
             out[i, j] = pose[3 * j + i]
 
 
-@kernel
+@control_kernel
 def place_imu(e: Estimation):
     """Fill where the IMU is in the base, and how base and IMU turn and move against each other."""
     shape, kin = e.shape, e.kinematics
@@ -226,7 +226,7 @@ def place_imu(e: Estimation):
             kin.base_R[i, j] = R[i, 0] * kin.imu_R[j, 0] + R[i, 1] * kin.imu_R[j, 1] + R[i, 2] * kin.imu_R[j, 2]
 
 
-@kernel
+@control_kernel
 def place_feet(e: Estimation):
     """Fill where the soles are, and how they are turned; after :func:`place_imu`."""
     shape, kin = e.shape, e.kinematics
@@ -242,7 +242,7 @@ def place_feet(e: Estimation):
         turned(kin.base_R, b, kin.sole[k])
 
 
-@kernel
+@control_kernel
 def slide_feet(e: Estimation):
     """Fill how fast the point of each foot that touches the ground moves against the IMU; after the pivots."""
     shape, kin = e.shape, e.kinematics
@@ -267,7 +267,7 @@ def slide_feet(e: Estimation):
         turned(kin.base_R, v, kin.slide[k])
 
 
-@kernel
+@control_kernel
 def find_wrenches(e: Estimation, dt):
     """Fill the wrench of the ground on every sole: the ankle's, moved, and what the foot's own mass needs.
 
@@ -306,7 +306,7 @@ def find_wrenches(e: Estimation, dt):
             add_cross(a, force, wrench[k, 3:])
 
 
-@kernel
+@control_kernel
 def place_pivot(vertices, n, pivot):
     """Move ``pivot`` (2,) to the nearest point of a convex polygon, blade or point with ``n`` vertices."""
     nearest = math.inf
@@ -331,7 +331,7 @@ def place_pivot(vertices, n, pivot):
         pivot[1] = y
 
 
-@kernel
+@control_kernel
 def find_contacts(e: Estimation, dt):
     """Bring contacts, their ages and their pivots up to date."""
     state, result, tuning = e.state, e.result, e.tuning

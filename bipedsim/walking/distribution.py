@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import daqp
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from bipedsim.compiled import box, entry
+from bipedsim.compiled import box, control_entry, control_kernel
 from bipedsim.params import param
 from bipedsim.robot import Robot
 from bipedsim.walking.whole_body import Body, Feet
@@ -35,8 +34,8 @@ class DistributionParams:
     edge: float = param(0.003, "distance that the CoP keeps from the edge of the sole", unit="m", low=0.0)
 
 
-@njit(cache=True)
-def _problem(body: Body, feet: Feet, contact, limits, a, H, f, A, rows_per_foot, target):  # type: ignore[no-untyped-def]
+@control_kernel
+def _problem(body: Body, feet: Feet, contact, limits, a, G, H, f, A, rows_per_foot, target):  # type: ignore[no-untyped-def]
     """Fill H, f and A of the QP over the wrenches of the feet in contact, in sole axes at the soles' centres.
 
     Args:
@@ -44,6 +43,7 @@ def _problem(body: Body, feet: Feet, contact, limits, a, H, f, A, rows_per_foot,
         contact: (n,) feet in contact.
         limits: (K, rows, 6) rows on the wrench of each foot, all <= 0.
         a: (nv,) accelerations.
+        G: (6, 6 n) overwritten: what the wrenches do to the base.
         H: (6 n, 6 n), f: (6 n,), A: (rows n, 6 n) out.
         rows_per_foot: Rows of ``limits`` that count.
         target: (6,) out: the wrench that the base needs, in its own axes.
@@ -54,7 +54,6 @@ def _problem(body: Body, feet: Feet, contact, limits, a, H, f, A, rows_per_foot,
         for j in range(nv):
             target[r] += body.M[r, j] * a[j]
     n = contact.shape[0]
-    G = np.zeros((6, 6 * n))
     for i in range(n):
         k = contact[i]
         R = feet.R[k]
@@ -87,7 +86,7 @@ def _problem(body: Body, feet: Feet, contact, limits, a, H, f, A, rows_per_foot,
                 A[i * rows_per_foot + row, 6 * i + c] = limits[contact[i], row, c]
 
 
-@njit(cache=True)
+@control_kernel
 def _to_world(feet: Feet, contact, x, wrench):  # type: ignore[no-untyped-def]
     """Fill ``wrench`` (K, 6) in world axes from the solution ``x`` in sole axes; 0 for the other feet."""
     wrench[:, :] = 0.0
@@ -108,6 +107,7 @@ class Share(NamedTuple):
     feet: Feet
     contact: Integers
     limits: Array
+    G: Array
     H: Array
     f: Array
     A: Array
@@ -115,18 +115,18 @@ class Share(NamedTuple):
     wrench: Array
 
 
-@entry
+@control_entry
 def _pose(share, a):  # type: ignore[no-untyped-def]
     """Fill the QP for accelerations ``a`` (nv,); return whether its numbers are finite."""
     s = share.arrays
-    _problem(s.body, s.feet, s.contact, s.limits, a, s.H, s.f, s.A, s.limits.shape[1], s.target)
+    _problem(s.body, s.feet, s.contact, s.limits, a, s.G, s.H, s.f, s.A, s.limits.shape[1], s.target)
     total = 0.0
     for i in range(s.f.shape[0]):
         total += s.f[i]
     return np.isfinite(total)
 
 
-@entry
+@control_entry
 def _take(share, x):  # type: ignore[no-untyped-def]
     """Fill the wrenches from the solution ``x``."""
     s = share.arrays
@@ -163,9 +163,9 @@ class Distribution:
     def _problem_of(self, contact: tuple[int, ...]) -> tuple[Any, ...]:
         """Return the QP of these feet: boxed, and what the solver takes."""
         size, rows = 6 * len(contact), self._rows * len(contact)
-        H, f, A = np.zeros((size, size)), np.zeros(size), np.zeros((rows, size))
+        G, H, f, A = np.zeros((6, size)), np.zeros((size, size)), np.zeros(size), np.zeros((rows, size))
         feet = np.array(contact, dtype=np.int64)
-        share = Share(self._body, self._feet, feet, self._limits, H, f, A, self.target, self.wrench)
+        share = Share(self._body, self._feet, feet, self._limits, G, H, f, A, self.target, self.wrench)
         return box(share), H, f, A, np.zeros(rows), np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
 
     def solve(self, a: Array, contact: tuple[int, ...]) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from bipedsim.compiled import control_entry, control_kernel
 
 
-@njit(cache=True)
+@control_entry
 def convex_hull(points, n, hull) -> int:  # type: ignore[no-untyped-def]
     """Fill ``hull`` with the corners of the convex hull, counter-clockwise from the least x, and return their number.
 
@@ -62,7 +63,7 @@ def convex_hull(points, n, hull) -> int:  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@control_kernel
 def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
     """Return the signed distance [m] from (x, y) to the boundary, positive inside; of a point or a line at most 0."""
     inside = n > 2
@@ -82,7 +83,7 @@ def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
     return nearest if inside else -nearest
 
 
-@njit(cache=True)
+@control_kernel
 def _gap(hull, n, inset, i, x, y):  # type: ignore[no-untyped-def]
     """Return how far (x, y) lies outside of edge ``i`` moved inwards by ``inset`` [m], and the normal to the inside."""
     k = i + 1 if i + 1 < n else 0
@@ -94,7 +95,7 @@ def _gap(hull, n, inset, i, x, y):  # type: ignore[no-untyped-def]
     return inset - (nx * (x - hull[i, 0]) + ny * (y - hull[i, 1])), nx, ny
 
 
-@njit(cache=True)
+@control_kernel
 def clamp(hull, n, inset, point) -> bool:  # type: ignore[no-untyped-def]
     """Move ``point`` (2,) to the nearest point that is ``inset`` [m] inside the hull; return whether it moved.
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from bipedsim.compiled import entry
+from bipedsim.compiled import control_entry, control_kernel
 from bipedsim.sole import Sole
 from bipedsim.walking.dcm import DcmPlan, evaluate
 from bipedsim.walking.polygon import clamp, convex_hull, margin
@@ -147,7 +146,7 @@ class Moment(NamedTuple):
     tilted: float
 
 
-@njit(cache=True)
+@control_kernel
 def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
     """Turn R (3, 3) in place by ``share`` of the rotation vector (x, y, z) [rad] of the world."""
     angle = math.sqrt(x * x + y * y + z * z)
@@ -168,7 +167,7 @@ def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
         R[2, k] = c * r2 + s * (x * r1 - y * r0) + along * z
 
 
-@njit(cache=True)
+@control_kernel
 def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the swing foot ``k``; after its time it goes on down."""
     x, v, a = forward(since, law.swing_time)
@@ -194,7 +193,7 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         goal.acceleration[k, 3 + i] = a * step.turn[i]
 
 
-@njit(cache=True)
+@control_kernel
 def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the base: upright, heading between the feet, from its tilt at the start."""
     first = goal.R[0] if now.flying == 0 else feet.R[0]
@@ -214,7 +213,7 @@ def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore
     goal.w_base[2] = 0.5 * goal.twist[now.flying, 5] if now.flying >= 0 else 0.0
 
 
-@njit(cache=True)
+@control_entry
 def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
     """Fill the polygon of support of the feet that stand, over the ground."""
     n = 0
@@ -228,7 +227,7 @@ def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
     ref.n[0] = convex_hull(ref.corners, n, ref.hull) if n else 0
 
 
-@njit(cache=True)
+@control_entry
 def aim(
     body: Body,
     feet: Feet,
@@ -273,7 +272,7 @@ def aim(
     goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rate - body.v_com[2])
 
 
-@entry
+@control_entry
 def aim_boxed(walk, wrench, least, t, since, flying, height, before, after, share, tilted):  # type: ignore[no-untyped-def]
     """Do :func:`aim` and measure the ZMP.
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numba import njit
-
+from bipedsim.compiled import control_kernel
 from bipedsim.params import param
 from bipedsim.walking.whole_body import Feet
 
@@ -28,7 +27,7 @@ class SupervisionParams:
     impact_time: float = param(0.05, "around a touch-down, in which the ZMP counts for nothing", unit="s", low=0.0)
 
 
-@njit(cache=True)
+@control_kernel
 def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: ignore[no-untyped-def]
     """Fill ``zmp`` (2,) [m] from the wrenches of the ground on all feet; return whether they carry ``least`` [N].
 

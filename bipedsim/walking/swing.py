@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from bipedsim.compiled import control_kernel
 from bipedsim.quintic import quintic
 
 FORWARD = (0.02, 0.98)
@@ -12,13 +11,13 @@ TOP = 0.45
 """Share of single support at which the foot is highest."""
 
 
-@njit(cache=True)
+@control_kernel
 def forward(t: float, duration: float) -> tuple[float, float, float]:
     """Return the share of the way over the ground at ``t`` of ``duration`` [s], and its derivatives [1/s], [1/s^2]."""
     return quintic(t - FORWARD[0] * duration, (FORWARD[1] - FORWARD[0]) * duration)
 
 
-@njit(cache=True)
+@control_kernel
 def height(t: float, duration: float, start: float, top: float, end: float) -> tuple[float, float, float]:
     """Return height [m], velocity and acceleration of a foot that rises from ``start`` to ``top`` and ends at ``end``.
 

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from bipedsim.compiled import box, entry
+from bipedsim.compiled import box, control_entry, control_kernel
 from bipedsim.live import live_motions, live_poses
 from bipedsim.params import param
 from bipedsim.robot import Robot
@@ -110,7 +109,7 @@ class Targets(NamedTuple):
     posture: Array
 
 
-@njit(cache=True)
+@control_kernel
 def place_feet(body: Body, feet: Feet) -> None:
     """Fill ``feet``."""
     for k in range(body.joint.shape[0]):
@@ -158,7 +157,7 @@ def place_feet(body: Body, feet: Feet) -> None:
             J[5, c] = wz
 
 
-@njit(cache=True)
+@control_kernel
 def rotation_error(R, goal, out) -> None:  # type: ignore[no-untyped-def]
     """Fill ``out`` (3,) with the rotation vector that leads from R to ``goal``, for small angles, in common axes."""
     for i in range(3):
@@ -169,7 +168,7 @@ def rotation_error(R, goal, out) -> None:  # type: ignore[no-untyped-def]
         out[2] += 0.5 * (R[0, c] * goal[1, c] - R[1, c] * goal[0, c])
 
 
-@njit(cache=True)
+@control_kernel
 def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q, idx_v, N, b, work):  # type: ignore[no-untyped-def]
     """Fill the upper triangle of N (nv, nv) and b (nv,) of the weighted least squares N a = b.
 
@@ -226,10 +225,7 @@ def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q,
             b[i] += scaled * wanted
             for j in range(i, nv):
                 N[i, j] += scaled * body.M[r, j] / body.mass
-    R = np.empty((3, 3))
-    for x in range(3):
-        for y in range(3):
-            R[x, y] = pose[3 * y + x]
+    R = pose[:9].reshape((3, 3)).T
     rotation_error(R, goal.R_base, work)
     for r in range(3):
         error = R[0, r] * work[0] + R[1, r] * work[1] + R[2, r] * work[2]
@@ -242,7 +238,7 @@ def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q,
         b[c] += w_post * (k_post * (goal.posture[i] - q[idx_q[i]]) - d_post * v[c])
 
 
-@njit(cache=True)
+@control_kernel
 def _torques(body: Body, feet: Feet, a, wrench, idx_v, tau):  # type: ignore[no-untyped-def]
     """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles."""
     nv = a.shape[0]
@@ -271,19 +267,19 @@ class Tasks(NamedTuple):
     work: Array
 
 
-@entry
+@control_entry
 def _place(tasks):  # type: ignore[no-untyped-def]
     t = tasks.arrays
     place_feet(t.body, t.feet)
 
 
-@entry
+@control_entry
 def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
     t = tasks.arrays
     _normal_equations(t.body, t.feet, t.goal, t.gains, q, v, t.idx_q, t.idx_v, t.N, t.b, t.work)
 
 
-@entry
+@control_entry
 def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
     t = tasks.arrays
     _torques(t.body, t.feet, a, wrench, t.idx_v, tau)
