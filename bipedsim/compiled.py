@@ -25,11 +25,11 @@ _PACKAGE = Path(__file__).parent
 _PHYSICS = (
     *sorted(_PACKAGE.glob("contact/*.py")),
     *(_PACKAGE / "complementarity" / name for name in ("basis.py", "lemke.py")),
-    *(_PACKAGE / name for name in ("compiled.py", "dynamics.py", "ground/surface.py", "sensors.py")),
+    *(_PACKAGE / name for name in ("compiled.py", "dynamics.py", "ground/surface.py", "rotation.py", "sensors.py")),
 )
 _CONTROL = tuple(
     path
-    for pattern in ("compiled.py", "quintic.py", "controllers/*.py", "estimation/*.py", "walking/*.py")
+    for pattern in ("compiled.py", "quintic.py", "rotation.py", "controllers/*.py", "estimation/*.py", "walking/*.py")
     for path in sorted(_PACKAGE.glob(pattern))
 )
 

@@ -13,6 +13,7 @@ from bipedsim.contact.base import ContactResult
 from bipedsim.live import live_poses, live_rows
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
+from bipedsim.rotation import to_quaternion
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -63,33 +64,6 @@ class Instruments(NamedTuple):
 
 
 @kernel
-def _quaternion(R, out):
-    """Fill ``out`` (4,) with the unit quaternion x y z w, w >= 0, of the rotation matrix R (3, 3)."""
-    trace = R[0, 0] + R[1, 1] + R[2, 2]
-    if trace > 0.0:
-        w = 0.5 * np.sqrt(1.0 + trace)
-        out[0] = (R[2, 1] - R[1, 2]) / (4.0 * w)
-        out[1] = (R[0, 2] - R[2, 0]) / (4.0 * w)
-        out[2] = (R[1, 0] - R[0, 1]) / (4.0 * w)
-        out[3] = w
-        return
-    i = 0
-    if R[1, 1] > R[0, 0]:
-        i = 1
-    if R[2, 2] > R[i, i]:
-        i = 2
-    j = (i + 1) % 3
-    k = (i + 2) % 3
-    x = 0.5 * np.sqrt(1.0 + R[i, i] - R[j, j] - R[k, k])
-    w = (R[k, j] - R[j, k]) / (4.0 * x)
-    sign = 1.0 if w >= 0.0 else -1.0
-    out[i] = sign * x
-    out[j] = sign * (R[i, j] + R[j, i]) / (4.0 * x)
-    out[k] = sign * (R[i, k] + R[k, i]) / (4.0 * x)
-    out[3] = sign * w
-
-
-@kernel
 def _imu(s: Instruments):
     """Fill what the IMU measures."""
     pose = s.poses[s.imu_joint]
@@ -99,7 +73,7 @@ def _imu(s: Instruments):
             R[x, y] = 0.0
             for i in range(3):
                 R[x, y] += pose[3 * i + x] * s.imu_R[i, y]
-    _quaternion(R, s.imu_orientation)
+    to_quaternion(R, s.imu_orientation)
     v = s.imu_velocity
     a = s.imu_acceleration
     p = s.imu_p
@@ -161,7 +135,7 @@ def _plates(s: Instruments, impulse, cop, ground_axes, poses, cop_world):
                 R[x, y] = 0.0
                 for i in range(3):
                     R[x, y] += pose[3 * i + x] * s.sole_R[k, i, y]
-        _quaternion(R, poses[k, 3:])
+        to_quaternion(R, poses[k, 3:])
         fz = impulse[k, 2]
         if fz > 0.0:
             for x in range(3):

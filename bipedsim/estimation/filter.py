@@ -26,7 +26,7 @@ from bipedsim.estimation.kinematics import (
     turned,
     turned_back,
 )
-from bipedsim.sensors import _quaternion as to_quaternion
+from bipedsim.rotation import to_quaternion
 
 STARTLED = 1.0
 """Standard deviation of the velocity [m/s] where nothing is known of it."""
