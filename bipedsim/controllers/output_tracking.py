@@ -28,7 +28,7 @@ _TERM = re.compile(r"([+-])\s*(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*)?([A-Za-z
 
 
 def linear_sum(text: str, names: tuple[str, ...], where: str) -> Array:
-    """Return the coefficients (n,) of a sum such as ``left_knee - 0.5 * right_knee`` over ``names``.
+    """Return the coefficients (n,) of a sum such as ``l_knee - 0.5 * r_knee`` over ``names``.
 
     Raises:
         ConfigError: It is no such sum; ``where`` is named.
@@ -41,7 +41,7 @@ def linear_sum(text: str, names: tuple[str, ...], where: str) -> Array:
     while at < len(rest):
         term = _TERM.match(rest, at)
         if term is None:
-            raise ConfigError(f"{where} = {text!r} must be a sum of joints, such as `left_knee - 0.5 * right_knee`")
+            raise ConfigError(f"{where} = {text!r} must be a sum of joints, such as `l_knee - 0.5 * r_knee`")
         sign, factor, name = term.groups()
         if name not in names:
             raise UnknownNameError("joint", name, names, where)
@@ -96,7 +96,7 @@ class OutputTracking:
             if name not in waving:
                 raise UnknownNameError("output", name, waving, f"{who}: wave")
             amplitudes[waving.index(name)] = amplitude
-        self._wave = Wave(amplitudes, params.wave_period)
+        self._wave = Wave(amplitudes, params.wave_period, params.ramp)
         self._joints = np.eye(robot.model.nv)[robot.idx_v]
         self._t0 = 0.0
         self._begun = False

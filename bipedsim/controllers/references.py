@@ -31,7 +31,7 @@ class ReferenceParams:
     squat_delay: float = param(0.0, "time to stand before the first squat", unit="s", low=0.0, high=1e6)
     ramp: float = param(
         1.0,
-        "time to reach the posture from where the robot is, and the full depth; 0: the posture is the target at once",
+        "time to reach the posture from where the robot is, and the full depth or wave; 0: they are the target at once",
         unit="s",
         low=0.0,
         high=100.0,
@@ -39,7 +39,7 @@ class ReferenceParams:
     posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
     outputs: dict[str, str] = param(
         {},
-        "what is tracked, by name: sums such as `left_knee - 0.5 * right_knee` of joints; joints hold their posture "
+        "what is tracked, by name: sums such as `l_knee - 0.5 * r_knee` of joints; joints hold their posture "
         "with what is left; every joint by default",
     )
     wave: dict[str, float] = param(
@@ -118,15 +118,20 @@ class Wave:
     """A sine on top of outputs.
 
     Args:
-        amplitudes: (m,) [rad]. period: [s].
+        amplitudes: (m,) [rad].
+        period: [s].
+        ramp: Time in which the amplitude grows from 0 [s]; 0 for a sine that begins at once.
     """
 
-    def __init__(self, amplitudes: Array, period: float) -> None:
+    def __init__(self, amplitudes: Array, period: float, ramp: float) -> None:
         self._amplitudes = amplitudes
         self._rate = 2.0 * math.pi / period
+        self._ramp = ramp
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
         """Return value (m,), rate and acceleration at ``t`` [s]."""
-        w = self._rate
-        s, c = math.sin(w * t), math.cos(w * t)
-        return self._amplitudes * s, self._amplitudes * (w * c), self._amplitudes * (-w * w * s)
+        w, size = self._rate, self._amplitudes
+        s, c = math.sin(w * t), w * math.cos(w * t)
+        grown, growth, bend = quintic(t, self._ramp) if self._ramp > 0.0 else (1.0, 0.0, 0.0)
+        acceleration = bend * s + 2.0 * growth * c - grown * w * w * s
+        return size * (grown * s), size * (growth * s + grown * c), size * acceleration

@@ -121,7 +121,12 @@ class SupportedDynamics:
         self.q = pin.integrate(self._model, self.q, change)
 
     def lowest_feet(self) -> Flags:
-        """Return which feet (K,) are lowest, to ``LEVEL``, after :meth:`place`: they stand before any load is known."""
+        """Return which feet (K,) are lowest, to ``LEVEL``, after :meth:`place`: they stand before any load is known.
+
+        None of a robot that is fixed in the world: it needs no feet.
+        """
+        if not len(self._unmeasured):
+            return np.zeros(len(self._robot.soles), dtype=np.bool_)
         pin.forwardKinematics(self._model, self._data, self.q)
         poses = [(self._data.oMi[sole.joint_id], sole.vertices_joint) for sole in self._robot.soles]
         heights = np.array([pose.translation[2] + (corners @ pose.rotation[2]).min() for pose, corners in poses])
