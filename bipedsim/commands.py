@@ -110,6 +110,18 @@ def _add_up(commands: Any) -> None:
     up.set_defaults(function=bringup.main)
 
 
+def _add_teleop(commands: Any) -> None:
+    from bipedsim_ros import teleop
+
+    parser = commands.add_parser(
+        "teleop",
+        help="steer a walking robot by the keyboard",
+        description="Publish velocity commands, ten times a second, as the keyboard asks for. " + teleop.HELP,
+    )
+    teleop.add_arguments(parser)
+    parser.set_defaults(function=teleop.run_arguments)
+
+
 def _add_plot(commands: Any) -> None:
     plot = commands.add_parser("plot", help="draw a bag or a run: forces, CoP, contact modes, torques")
     plot.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
@@ -312,6 +324,7 @@ def make_parser() -> argparse.ArgumentParser:
     for add in (
         _add_run,
         _add_up,
+        _add_teleop,
         _add_plot,
         _add_export,
         _add_robots,

@@ -21,8 +21,8 @@ from bipedsim.params import param
 from bipedsim.recording import WALL_CLOCK_NS
 from bipedsim.robot_io import Observation
 from bipedsim.velocities import VelocitySchedule, parse_velocities
-from bipedsim_ros.controller_inputs import VELOCITY_TOPIC
 from bipedsim_ros.conversions import JointStateReader, TwistWriter
+from bipedsim_ros.frames import VELOCITY_TOPIC
 from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters

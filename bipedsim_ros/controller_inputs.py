@@ -14,12 +14,11 @@ from rclpy.serialization import deserialize_message
 
 from bipedsim.controllers.guard import Guard
 from bipedsim_ros.conversions import TwistReader
-from bipedsim_ros.frames import FEET_FRAME
+from bipedsim_ros.frames import FEET_FRAME, VELOCITY_TOPIC
 from bipedsim_ros.inbox import Inbox
 from bipedsim_ros.qos import LATEST_QOS, STEERING_QOS
 from bipedsim_ros.wire import NS_PER_S
 
-VELOCITY_TOPIC = "/cmd_vel"
 FOOTSTEPS_TOPIC = "/footsteps"
 # How long a lock-step controller waits for a velocity command that is due.
 _PATIENCE_S = 5.0

@@ -9,6 +9,8 @@ BASE_FRAME = "base_link"
 FEET_FRAME = "feet"
 """Midway between the feet as they stand, level, x ahead: footsteps are given in it."""
 
+VELOCITY_TOPIC = "/cmd_vel"
+
 _SHORT = {"left": "l", "right": "r"}
 
 

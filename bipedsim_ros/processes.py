@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -11,10 +12,21 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from bipedsim.errors import ConfigError
 from bipedsim_ros.bringup import NodeProcess
 
 # How long a node may take to finish after each signal: the recorder still has to write its index.
 ESCALATION = ((signal.SIGINT, 10.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
+
+
+def require_rclpy() -> None:
+    """Say what to do where ROS is not there.
+
+    Raises:
+        ConfigError: rclpy is not installed.
+    """
+    if importlib.util.find_spec("rclpy") is None:
+        raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")
 
 
 def environment() -> dict[str, str]:

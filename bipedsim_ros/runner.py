@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import shutil
 import signal
@@ -20,7 +19,7 @@ from tqdm import tqdm
 
 from bipedsim.errors import BipedSimError, ConfigError
 from bipedsim_ros.bringup import DEMO, BringUp, argument_names, from_text, plan
-from bipedsim_ros.processes import Child, describe_exit, environment
+from bipedsim_ros.processes import Child, describe_exit, environment, require_rclpy
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -208,8 +207,7 @@ def run_arguments(args: argparse.Namespace) -> int:
     """
     from bipedsim.options import key_values
 
-    if importlib.util.find_spec("rclpy") is None:
-        raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")
+    require_rclpy()
     given = from_text({name: getattr(args, name) or "" for name in argument_names()})
     controller_params = key_values(args.set, "--set")
     if args.demo:
