@@ -258,6 +258,7 @@ class Bag:
         path: What was opened.
         messages: Topic to its messages, in the order of the file.
         types: Topic to its ROS type.
+        channel_metadata: Topic to what the file says of it besides, such as ``offered_qos_profiles``.
         custom_data: Text that the writer left in ``metadata.yaml``.
         recovered: What was saved from a bag that its writer did not finish; empty for a finished one.
 
@@ -269,6 +270,7 @@ class Bag:
         self.path = path
         self.messages: dict[str, list[Message]] = {}
         self.types: dict[str, str] = {}
+        self.channel_metadata: dict[str, dict[str, str]] = {}
         self.custom_data: dict[str, str] = {}
         notes = []
         for file in self._files(path):
@@ -307,6 +309,7 @@ class Bag:
         for number, channel in file.channels.items():
             schema = file.schemas.get(channel.schema_id)
             self.types.setdefault(channel.topic, schema.name if schema else "")
+            self.channel_metadata.setdefault(channel.topic, dict(channel.metadata))
             self.messages.setdefault(channel.topic, []).extend(file.messages[number])
         if file.finished:
             return ""

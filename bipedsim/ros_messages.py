@@ -42,6 +42,7 @@ _COLUMNS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "orientation": _components("orientation", axes="xyzw"),
         "angular_velocity": _components("angular_velocity"),
         "linear_acceleration": _components("linear_acceleration"),
+        "orientation_covariance": attrgetter("orientation_covariance"),
     },
     "nav_msgs/msg/Odometry": {"pose": _pose, "twist": _components("twist.twist.linear", "twist.twist.angular")},
     "std_msgs/msg/Float64MultiArray": {"data": attrgetter("data")},
@@ -69,11 +70,13 @@ class Columns:
         values: Field name to (n, k) array; NaN where a message has other labels, or another number of values, than the
             first.
         labels: Joint names of a JointState, labels of a Float64MultiArray, of the first message.
+        frames: Every ``frame_id`` that occurs, in the order in which they came.
     """
 
     stamp: NDArray[np.int64]
     values: dict[str, Array]
     labels: tuple[str, ...]
+    frames: tuple[str, ...] = ()
 
 
 def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
@@ -91,14 +94,16 @@ def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
         raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(_COLUMNS))}")
     decoded = [_decode(raw, msgtype) for raw in messages]
     stamp = np.zeros(len(decoded), dtype=np.int64)
+    frames: dict[str, None] = {}
     if hasattr(decoded[0], "header"):
         stamps = [message.header.stamp for message in decoded]
+        frames = dict.fromkeys(message.header.frame_id for message in decoded)
         stamp[:] = [s.sec * 1_000_000_000 + s.nanosec for s in stamps]
     labels_of = _LABELS.get(msgtype, lambda _message: [])
     labels = labels_of(decoded[0])
     same = [labels_of(message) == labels for message in decoded]
     values = {name: _column([get(message) for message in decoded], same) for name, get in fields.items()}
-    return Columns(stamp, values, tuple(labels))
+    return Columns(stamp, values, tuple(labels), tuple(frames))
 
 
 def text(message: bytes) -> str:

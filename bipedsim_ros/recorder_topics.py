@@ -83,13 +83,14 @@ def message_class(msgtype: str) -> Any:
         raise ConfigError(f"message type {msgtype} cannot be imported: install {package} ({error})") from error
 
 
+def qos_words(profile: QoSProfile) -> Qos:
+    """Return a profile in the words of rosbag2."""
+    names = (profile.reliability.name, profile.durability.name, profile.history.name)
+    reliability, durability, history = (name.lower() for name in names)
+    return Qos(reliability, durability, history, profile.depth, profile.liveliness.name.lower())
+
+
 def described(node: Node, name: str, msgtype: str) -> Topic:
     """Return a topic as a bag describes it, with the profiles of its present publishers."""
-    profiles = []
-    for info in node.get_publishers_info_by_topic(name):
-        qos = info.qos_profile
-        names = (qos.reliability.name, qos.durability.name, qos.history.name)
-        reliability, durability, history = (n.lower() for n in names)
-        profiles.append(Qos(reliability, durability, history, qos.depth, qos.liveliness.name.lower()))
-    definition = definition_of(msgtype)
-    return Topic(name, msgtype, definition, type_hash_of(msgtype), tuple(profiles))
+    profiles = tuple(qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(name))
+    return Topic(name, msgtype, definition_of(msgtype), type_hash_of(msgtype), profiles)
