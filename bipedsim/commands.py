@@ -122,6 +122,19 @@ def _add_teleop(commands: Any) -> None:
     parser.set_defaults(function=teleop.run_arguments)
 
 
+def _add_control(commands: Any) -> None:
+    from bipedsim_ros import robot_bringup
+
+    control = commands.add_parser(
+        "control",
+        help="start the controller alone, for a robot that is already up",
+        description="Start a controller, and a recorder if wanted, beside a robot that is already up: what `ros2 "
+        "launch bipedsim robot.launch.py` does, where the launch package is not installed. It runs until Ctrl-C.",
+    )
+    robot_bringup.add_arguments(control)
+    control.set_defaults(function=robot_bringup.main)
+
+
 def _add_plot(commands: Any) -> None:
     plot = commands.add_parser("plot", help="draw a bag or a run: forces, CoP, contact modes, torques")
     plot.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
@@ -325,6 +338,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_run,
         _add_up,
         _add_teleop,
+        _add_control,
         _add_plot,
         _add_export,
         _add_robots,
