@@ -1,0 +1,56 @@
+"""From ankle sensors to soles: what a robot without force plates knows of the ground under its feet."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.recording import Recording
+from bipedsim.robot import Robot
+
+Array = NDArray[np.float64]
+
+CONTACT_SHARE = 0.02
+"""Share of the weight below which a foot has no centre of pressure: sensors drift."""
+
+
+def sole_wrench(robot: Robot, k: int, ankle_wrench: ArrayLike) -> Array:
+    """Return the wrench of the ground at the sole of foot ``k``, in the sole frame, from that at its ankle sensor.
+
+    The weight of the foot below the sensor is added as for a level sole, its inertial force is left out.
+
+    Args:
+        robot: The robot.
+        k: The foot.
+        ankle_wrench: (..., 6) force [N] and torque [N.m] in the ankle frame, as in ``Observation.foot_wrench``.
+    """
+    placement = robot.soles[k].placement_joint_sole
+    action = placement.actInv(robot.placement_joint_ankle[k]).toDualActionMatrix()
+    foot = robot.model.inertias[robot.ankle_joint_ids[k]]
+    up = np.array([0.0, 0.0, foot.mass * float(np.linalg.norm(robot.model.gravity.linear))])
+    weight = np.concatenate([up, np.cross(placement.actInv(foot.lever), up)])
+    wrench: Array = np.asarray(ankle_wrench, dtype=np.float64) @ action.T + weight
+    return wrench
+
+
+def centre_of_pressure(wrench: ArrayLike, least: float) -> Array:
+    """Return the CoP (..., 2) [m] of sole wrenches (..., 6); NaN where they press with less than ``least`` [N]."""
+    wrench = np.asarray(wrench, dtype=np.float64)
+    force = np.where(wrench[..., 2] > least, wrench[..., 2], np.nan)
+    return np.stack([-wrench[..., 4] / force, wrench[..., 3] / force], axis=-1)
+
+
+def fill_from_ankles(recording: Recording, robot: Robot) -> bool:
+    """Fill sole wrenches and CoP of a robot's recording from its ankle sensors; return whether there was need for it.
+
+    Feet that have wrenches of their soles, which only a simulator measures, are left as they are.
+    """
+    filled = False
+    for k in range(len(recording.feet)):
+        ankle = recording.ankle_wrench[:, k]
+        if np.isfinite(recording.wrench[:, k]).any() or not np.isfinite(ankle).any():
+            continue
+        recording.wrench[:, k] = sole_wrench(robot, k, ankle)
+        recording.cop[:, k] = centre_of_pressure(recording.wrench[:, k], CONTACT_SHARE * robot.weight)
+        filled = True
+    return filled
