@@ -135,6 +135,20 @@ def _add_control(commands: Any) -> None:
     control.set_defaults(function=robot_bringup.main)
 
 
+def _add_check_robot(commands: Any) -> None:
+    from bipedsim_ros import check_robot
+
+    parser = commands.add_parser(
+        "check-robot",
+        help="compare a robot's topics, live or in a bag, with what a controller expects",
+        description="Listen to a robot (or read a bag) and compare topics, types, QoS, joints, frames, signs, units, "
+        "rates and delays with what a controller expects. Nothing is published. Returns 1 if something differs or is "
+        "missing. docs/other_robot.md explains every check.",
+    )
+    check_robot.add_arguments(parser)
+    parser.set_defaults(function=check_robot.main)
+
+
 def _add_plot(commands: Any) -> None:
     plot = commands.add_parser("plot", help="draw a bag or a run: forces, CoP, contact modes, torques")
     plot.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
@@ -339,6 +353,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_up,
         _add_teleop,
         _add_control,
+        _add_check_robot,
         _add_plot,
         _add_export,
         _add_robots,

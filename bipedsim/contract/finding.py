@@ -1,0 +1,89 @@
+"""What a check found, what was expected and what to do; as a table for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+OK, DIFFERS, MISSING, NOT_CHECKED = "ok", "differs", "missing", "not checked"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check of one topic.
+
+    Attributes:
+        topic: Topic, as the robot names it.
+        check: What was looked at.
+        verdict: ok, differs, missing or not checked.
+        found, expected: In words, with units.
+        todo: What to do about it; empty if nothing has to be done.
+    """
+
+    topic: str
+    check: str
+    verdict: str
+    found: str
+    expected: str = ""
+    todo: str = ""
+
+
+class Findings(list[Finding]):
+    """Findings in the order in which they were made."""
+
+    def ok(self, topic: str, check: str, found: str) -> None:
+        """Note that something is as expected."""
+        self.append(Finding(topic, check, OK, found))
+
+    def differs(self, topic: str, check: str, found: str, expected: str, todo: str) -> None:
+        """Note a difference."""
+        self.append(Finding(topic, check, DIFFERS, found, expected, todo))
+
+    def missing(self, topic: str, check: str, expected: str, todo: str) -> None:
+        """Note that something is not there."""
+        self.append(Finding(topic, check, MISSING, "nothing", expected, todo))
+
+    def not_checked(self, topic: str, check: str, why: str) -> None:
+        """Note that nothing can be said."""
+        self.append(Finding(topic, check, NOT_CHECKED, why))
+
+    def judge(self, good: bool, topic: str, check: str, found: str, expected: str, todo: str) -> bool:
+        """Note ``found`` as ok, or as a difference; return ``good``."""
+        if good:
+            self.ok(topic, check, found)
+        else:
+            self.differs(topic, check, found, expected, todo)
+        return good
+
+
+def sound(findings: Sequence[Finding]) -> bool:
+    """Return whether nothing differs and nothing is missing."""
+    return all(finding.verdict in (OK, NOT_CHECKED) for finding in findings)
+
+
+def table(findings: Sequence[Finding], source: str) -> str:
+    """Return the findings as text, topic by topic, differences with what to do."""
+    lines = [source]
+    topic = ""
+    for finding in findings:
+        if finding.topic != topic:
+            topic = finding.topic
+            lines += ["", topic]
+        expected = f"; expected {finding.expected}" if finding.expected else ""
+        lines.append(f"  {finding.verdict:12}{finding.check:16}{finding.found}{expected}")
+        if finding.todo:
+            lines.append(f"  {'':28}-> {finding.todo}")
+    counts = {verdict: sum(f.verdict == verdict for f in findings) for verdict in (OK, DIFFERS, MISSING, NOT_CHECKED)}
+    lines += ["", ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)]
+    return "\n".join(lines)
+
+
+def as_dict(findings: Sequence[Finding], robot: str, source: str) -> dict[str, Any]:
+    """Return the findings for JSON."""
+    return {
+        "robot": robot,
+        "source": source,
+        "ok": sound(findings),
+        "findings": [asdict(finding) for finding in findings],
+    }
