@@ -35,6 +35,7 @@ BENCH = [  # other engines to compare with; each may be missing
     "mujoco>=4.0",
     "pybullet>=3.2.6",
 ]
+EXAMPLES = ["mujoco>=4.0"]
 DEV = [*TEST, "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
 
 
@@ -63,6 +64,7 @@ def data_files() -> "list[tuple[str, list[str]]]":
         (share, ["package.xml"]),
         (f"{share}/launch", sorted(glob("launch/*.py"))),
         (f"{share}/config", sorted(glob("config/*.yaml"))),
+        (f"{share}/examples/other_robot", sorted(glob("examples/other_robot/*.*"))),
     ]
     if {"bdist_wheel", "editable_wheel"} & set(sys.argv):
         folder = Path("build", "ros2_run")
@@ -101,7 +103,7 @@ setup(
         "scipy>=1.8",
         "tqdm>=4.57",
     ],
-    extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "bench": BENCH, "dev": DEV},
+    extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "bench": BENCH, "examples": EXAMPLES, "dev": DEV},
     zip_safe=False,  # robots/, grounds/ and scenarios/ are read as files
     entry_points={
         "console_scripts": [

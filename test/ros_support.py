@@ -45,14 +45,17 @@ def new_environment() -> dict[str, str]:
 
 
 class NodeUnderTest:
-    """A node as a child process, with its output in a file."""
+    """A node as a child process, a module of ours or a script, with its output in a file."""
 
-    def __init__(self, module: str, parameters: Mapping[str, Any], env: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, module: str | Path, parameters: Mapping[str, Any], env: Mapping[str, str], folder: Path
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         params_file = folder / "parameters.yaml"
         params_file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         self._log = folder / "output.txt"
-        command = [sys.executable, "-m", f"bipedsim_ros.{module}", "--ros-args", "--params-file", str(params_file)]
+        what = [str(module)] if isinstance(module, Path) else ["-m", f"bipedsim_ros.{module}"]
+        command = [sys.executable, *what, "--ros-args", "--params-file", str(params_file)]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(command, env=dict(env), stdout=log, stderr=subprocess.STDOUT)
 
@@ -91,10 +94,10 @@ class RosWorld:
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
 
-    def start(self, module: str, **parameters: Any) -> NodeUnderTest:
+    def start(self, module: str | Path, **parameters: Any) -> NodeUnderTest:
         """Start a node; ``__`` in a parameter's name stands for a dot."""
         named = {name.replace("__", "."): value for name, value in parameters.items()}
-        node = NodeUnderTest(module, named, self.env, self.folder / f"{len(self._nodes)}_{module}")
+        node = NodeUnderTest(module, named, self.env, self.folder / f"{len(self._nodes)}_{Path(module).stem}")
         self._nodes.append(node)
         return node
 
