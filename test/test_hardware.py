@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ import yaml
 from bipedsim.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.hardware import PRESETS, HardwareParams, read_hardware
+from bipedsim.options import add_run_options, run_settings
+from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.robot_io import Observation
 from bipedsim.robots import ROBOTS
+from bipedsim.runner import run_headless
 from bipedsim.simulator import Simulator
 
 MEASURED = [name for name in Observation.__slots__ if name != "t"]
@@ -87,6 +91,28 @@ def test_seed_and_number_of_resets_decide_the_draw(biped: Robot) -> None:
     sim = Simulator(biped, hardware="realistic", seed=7)
     sim.reset(seed=1)
     assert history(sim, 5) == draw(1, 0)
+
+
+def test_the_command_line_runs_what_a_simulator_does_after_its_first_reset(biped: Robot) -> None:
+    parser = argparse.ArgumentParser()
+    add_run_options(parser)
+
+    def run(*options: str) -> Recording:
+        return run_headless(run_settings(parser.parse_args(["--duration", "0.02", *options])))[0]
+
+    hardware = "{preset: realistic, velocity_noise: 0.5}"
+    recording = run("--hardware", hardware, "--seed", "5")
+    sim = Simulator(biped, hardware=hardware, seed=5)
+    controller = make_controller("posture", biped, {}, sim.control_dt)
+    observation = sim.reset()
+    controller.reset(observation)
+    for row in recording.joint_velocity:
+        observation = sim.step(
+            np.clip(controller.update(observation).tau_joint, -biped.effort_limit, biped.effort_limit)
+        )
+        np.testing.assert_array_equal(row, observation.joint_velocity)
+    assert (run("--hardware", hardware, "--seed", "6").joint_velocity != recording.joint_velocity).all()
+    assert (run("--seed", "5").joint_velocity == run().joint_velocity).all()
 
 
 @pytest.mark.parametrize("name", ROBOTS)
