@@ -12,7 +12,7 @@ from bipedsim.robot import load_robot
 from bipedsim.scenarios import SCENARIOS
 from bipedsim.simulator import Simulator
 
-SECONDS = {"drop": 2.0, "stand": 1.0, "jump": 3.0, "push": 3.5, "toe_fall": 4.0}
+SECONDS = {"drop": 2.0, "stand": 1.0, "squat": 2.5, "sway": 3.0, "jump": 3.0, "push": 3.5, "toe_fall": 4.0}
 
 
 def differences(name: str, scenario: str, seconds: float) -> tuple[int, Counter[str], int]:

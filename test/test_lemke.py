@@ -107,7 +107,7 @@ def test_hard_cases_of_a_random_search(name: str, problem: Problem) -> None:
     assert natural_residual(M, q, result.z) < 1e-6 * (1.0 + np.abs(result.z).max())
 
 
-@pytest.mark.parametrize(("vertices", "count"), [(1, 60), (2, 3)])
+@pytest.mark.parametrize(("vertices", "count"), [(1, 30), (2, 3)])
 def test_small_problems_agree_with_enumeration(vertices: int, count: int) -> None:
     rng = np.random.default_rng(22)
     for _ in range(count):
