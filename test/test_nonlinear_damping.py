@@ -153,6 +153,17 @@ def test_it_slips_at_mu_slides_on_the_cone_and_sticks_again(block: Robot) -> Non
     assert sim.q[1] == pytest.approx(stands, abs=limit / DEFAULT.tangential_stiffness)
 
 
+def test_a_foot_that_lands_sticks_by_the_force_of_its_dampers_too(block: Robot) -> None:
+    """At 1 m/s they make four times the force of the springs, which alone would not hold it."""
+    sim = Simulator(block, contact=MODEL)
+    sim.reset(sim.q, np.array([0.0, 0.3, -1.0, 0.0, 0.0, 0.0]))
+    contact = sim.advance(NOTHING)
+    springs = -DEFAULT.stiffness * float(sim.q[2])
+    bristles = DEFAULT.tangential_damping * sim.v[1] + DEFAULT.tangential_stiffness * sim.q[1]
+    assert MU * springs < bristles < MU * springs * (1.0 - 1.5 * DEFAULT.alpha * sim.v[2])
+    assert not contact.sliding[0]
+
+
 def test_a_slide_stops_where_coulomb_says(block: Robot) -> None:
     """Way v^2 / (2 mu_d g), up to the bending of the bristles and the rocking of the block."""
     sim = settled(block)
