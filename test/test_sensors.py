@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from physics_support import G, standing_torque
 
 from bipedsim.robot import Robot, load_robot
-from bipedsim.sensors import _quaternion
+from bipedsim.rotation import to_quaternion
 from bipedsim.simulator import Simulator
 
 
@@ -23,7 +23,7 @@ def robot(request: pytest.FixtureRequest) -> Robot:
 def test_quaternions_come_from_any_rotation(rotation_vector: tuple[float, float, float]) -> None:
     R = pin.exp3(np.array(rotation_vector))
     quaternion = np.zeros(4)
-    _quaternion(R, quaternion)
+    to_quaternion(R, quaternion)
     assert quaternion[3] >= 0.0
     assert np.linalg.norm(quaternion) == pytest.approx(1.0)
     np.testing.assert_allclose(pin.Quaternion(quaternion).matrix(), R, atol=1e-12)
