@@ -36,7 +36,7 @@ BENCH = [  # other engines to compare with; each may be missing
     "pybullet>=3.2.6",
 ]
 EXAMPLES = ["mujoco>=4.0"]
-DEV = [*TEST, "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
+DEV = [*TEST, "mypy>=1.15", "pytest-xdist>=3.5", "ruff>=0.9", "types-PyYAML"]
 
 
 def version() -> str:

@@ -28,6 +28,10 @@ PATIENCE_S = 60.0
 # Deeper than any test is long: what a busy test process reads late is not lost.
 ALL = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 
+# Workers of pytest-xdist share out the domains, so that no two tests meet in one.
+_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_share = 98 // _workers
 _domains = itertools.count(os.getpid())
 
 
@@ -36,7 +40,7 @@ def new_environment() -> dict[str, str]:
     paths = [str(ROOT), str(ROOT / "test"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
-        "ROS_DOMAIN_ID": str(1 + next(_domains) * 7 % 99),
+        "ROS_DOMAIN_ID": str(1 + _worker * _share + next(_domains) % _share),
         "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         "OMP_NUM_THREADS": "1",
