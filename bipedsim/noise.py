@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -271,13 +272,5 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
-_MEASURED = (
-    "joint_position",
-    "joint_velocity",
-    "joint_effort",
-    "imu_orientation",
-    "imu_angular_velocity",
-    "imu_linear_acceleration",
-    "foot_wrench",
-)
+_MEASURED = tuple(f.name for f in fields(Observation) if f.name != "t")
 _STATE = ("line", "head", "tilt_bias", "gyro_bias", "accelerometer_bias", "yaw_bias", "wrench_bias")
