@@ -54,7 +54,8 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
         for name, (subscription, cls) in subscriptions.items():
             _take_all(subscription.handle, cls, seen[name])
     others = {name: found[0] for name, found in types.items() if name not in expected}
-    return Evidence(f"live graph, {duration:g} s", True, seen, others, joints)
+    source = f"live graph of ROS domain {node.context.get_domain_id()}, {duration:g} s"
+    return Evidence(source, True, seen, others, joints)
 
 
 def _take_all(handle: Any, cls: type, seen: TopicEvidence) -> None:

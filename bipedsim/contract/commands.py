@@ -18,8 +18,9 @@ Array = NDArray[np.float64]
 
 FOLLOWS = 0.1
 """Part of the torque by which the measured effort may be off what was commanded."""
+_MEAN = 0.05  # [s]
 # Torques below this share of the limit say nothing of order and sign.
-_QUIET = 0.01
+_QUIET = 0.05
 
 
 def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> None:
@@ -85,9 +86,17 @@ def _check_round_trip(name: str, measured: Any, sent: Any, out: Findings) -> Non
     )
 
 
+def _blocks(values: Array, count: int) -> list[Array]:
+    """Return ``values`` (n, k) in pieces of ``count`` rows or a little more."""
+    return np.array_split(values, max(1, len(values) // count))
+
+
 def _check_effort(contract: Contract, wanted: Array, effort: Array, name: str, out: Findings) -> None:
     """Compare the measured efforts with the commands; where they differ, look for an order or a sign that fits."""
     names, limit = contract.robot.joint_names, contract.robot.effort_limit
+    # Means over some states hide noise, and the delay of drives.
+    count = max(1, round(_MEAN * contract.rate))
+    wanted, effort = (np.array([part.mean(axis=0) for part in _blocks(x, count)]) for x in (wanted, effort))
     # [i, j]: how badly the effort of joint j follows the command of joint i.
     scale = np.sqrt((effort**2).mean(axis=0)) + _QUIET * limit
     error = np.sqrt(((wanted[:, :, None] - effort[:, None, :]) ** 2).mean(axis=0)) / scale
