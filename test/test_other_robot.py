@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,9 +26,10 @@ from bipedsim.robot import load_robot
 sys.path.insert(0, str(ROOT / "examples" / "other_robot"))
 
 import mujoco
-from geometry_msgs.msg import Twist, Vector3
+from geometry_msgs.msg import Twist, Vector3, WrenchStamped
 from mujoco_plant import Plant, PlantParams
 from robot_topics import RobotCommands
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 FOLDER = ROOT / "examples" / "other_robot"
@@ -123,6 +125,23 @@ def test_drives_refuse_unsound_commands_and_damp_when_none_comes() -> None:
     expected = -robot.effort_limit / robot.velocity_limit * observation.joint_velocity
     np.testing.assert_allclose(commands.torque(observation, 0.201), expected)
     assert (commands.received, commands.dropped, commands.timeouts) == (1, 2, 1)
+
+
+@pytest.mark.ros
+def test_with_a_wall_clock_it_hangs_in_its_stand_with_live_sensors(ros: RosWorld) -> None:
+    before = time.time_ns()
+    states = ros.collect(JointState, "/joint_states")
+    feet = ros.collect(WrenchStamped, "/left_foot_ft/wrench")
+    robot = ros.start(FOLDER / "robot_node.py", rate=100.0, stamps="wall", timestep=1e-3)
+    ros.until(lambda: len(states) > 20 and feet, "sensors without a controller")
+    stamps = [state.header.stamp.sec * 1_000_000_000 + state.header.stamp.nanosec for state in states]
+    assert before < stamps[0]
+    assert sorted(set(stamps)) == stamps
+    assert stamps[-1] < time.time_ns()
+    assert {tuple(state.position) for state in states} == {tuple(load_robot("biped14").posture)}
+    assert feet[0].wrench.force.z == 0.0
+    assert ros.node.count_publishers("/clock") == 0
+    assert robot.stop() == 0
 
 
 @dataclass(frozen=True)
