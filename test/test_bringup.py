@@ -87,6 +87,26 @@ def test_scenario_tells_the_controller_and_pushes() -> None:
         plan({"scenario": "fly"})
 
 
+def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
+    """Ground, controller and hardware; and a commander walks, waited for where runs are to repeat."""
+    sim, controller, commander = plan({"scenario": "tiles", "record": str(tmp_path / "run")}).nodes[1:]
+    assert (sim.parameters["ground"], controller.parameters["controller"]) == ("tiles", "zmp")
+    assert "cmd_vel_period" not in controller.parameters
+    assert commander.executable == "commander_node"
+    assert commander.parameters == {"schedule": ["1.0 0.2 0.0 0.0", "18.0 0.0 0.0 0.0"], "wait_for_listeners": 2}
+    sim, controller, _ = plan({"scenario": "tiles", "ground": "flat", "clock": "lock_step"}).nodes
+    assert sim.parameters["ground"] == "flat"
+    assert controller.parameters["cmd_vel_period"] == pytest.approx(0.1)
+    assert names(plan({"scenario": "walk", "controller": "none"})) == ["sim_node", "commander_node"]
+    with pytest.raises(ConfigError, match="'posture' has no set_velocity; take zmp"):
+        plan({"scenario": "walk", "controller": "posture"})
+    path = tmp_path / "mine.yaml"
+    path.write_text("hardware: {preset: realistic, command_delay: 0.003}\ncontroller_params: {n_steps: 3, unknown: 1}")
+    sim, controller = plan({"scenario": str(path)}).nodes
+    assert sim.parameters == {"hardware": "{preset: realistic, command_delay: 0.003}"}
+    assert controller.parameters == {"posture.n_steps": 3}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

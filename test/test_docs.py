@@ -18,6 +18,7 @@ from bipedsim.options import key_values
 from bipedsim.reproduce import PAPERS, get_paper
 from bipedsim.robot import load_robot
 from bipedsim.scenarios import SCENARIOS
+from bipedsim.scenarios.reader import ScenarioConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
@@ -76,6 +77,15 @@ def test_all_papers_and_cases_are_described() -> None:
         assert overview[f"[`{name}`](#{name})"].split() == cases
         described = [row[0] for row in rows(section(text, name))]
         assert sorted(set(cases) & set(described)) == sorted(cases)
+
+
+def test_all_scenarios_and_their_keys_are_described() -> None:
+    text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    described = {row[0]: row[1:] for row in rows(text) if len(row) == 3}
+    del described["scenario"]
+    assert described == {f"`{name}`": [f"`{s.controller}`", s.description] for name, s in SCENARIOS.items()}
+    _, *table = rows(section(text, "Scenario files"))
+    assert [row[0] for row in table] == [f"`{field.name}`" for field in dataclasses.fields(ScenarioConfig)]
 
 
 def test_all_figures_of_a_comparison_are_defined() -> None:
@@ -138,6 +148,7 @@ def test_command_lines_are_understood(arguments: list[str]) -> None:
         return
     args = vars(make_parser().parse_args(arguments))
     assert args.get("scenario") in {None, "", *SCENARIOS}
+    assert set(args.get("scenarios") or ()) <= set(SCENARIOS)
     assert set(args.get("models") or ()) <= set(CONTACT_MODELS)
     if args.get("contact_model"):
         params = key_values(args["contact_set"], "--contact-set")

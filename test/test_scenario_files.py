@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from bipedsim.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import get_ground
 from bipedsim.ground.tiles import tiles
+from bipedsim.hardware import read_hardware
 from bipedsim.pushes import ScheduledPush, parse_pushes
 from bipedsim.robot import load_robot
 from bipedsim.runner import RunSettings, prepare, run_headless
@@ -69,10 +71,12 @@ def test_names_and_paths(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'jump'"):
         get_scenario("jmp")
     (tmp_path / "hill.yaml").write_text("slope: {angle_deg: 2.0}")
-    (tmp_path / "mine.yaml").write_text("ground: ./hill.yaml\nduration: 0.02\nunknown_words: 1".splitlines()[0])
+    (tmp_path / "mine.yaml").write_text("ground: ./hill.yaml\nhardware: {preset: realistic, gyro_bias: 0.5}")
     prepared = prepare(RunSettings(scenario=str(tmp_path / "mine.yaml")))
     assert prepared.ground.patches[0].normal_world[2] == pytest.approx(np.cos(np.deg2rad(2.0)))
-    assert prepare(RunSettings(scenario=str(tmp_path / "mine.yaml"), ground="flat")).settings.ground == "flat"
+    assert read_hardware(prepared.settings.hardware or "", prepared.robot).gyro_bias == 0.5
+    asked = RunSettings(scenario=str(tmp_path / "mine.yaml"), ground="flat", hardware="ideal")
+    assert prepare(asked).settings == replace(asked, controller="posture", duration=10.0)
 
 
 def test_a_walk_is_refused_by_a_controller_that_takes_no_velocity() -> None:
