@@ -269,21 +269,28 @@ class Gait:
         """Plan from the DCM ``xi`` (2,) on, towards the velocity ``wanted`` (3,) as far as the ZMP can follow.
 
         Where a foot lands decides where the DCM must be now. What the plan before it had not foreseen is made up for by
-        the ZMP under this foot, which has little room; so a sudden command is taken over in several steps.
+        the ZMP under this foot, which has little room; so a sudden command is taken over in several steps, and the last
+        step waits until the robot is slow enough.
         """
         centre, before = self.centre, self.velocity
         share = 1.0
         pieces = 3
-        for attempt in range(_HALVINGS + 1):
+        halved = 0
+        while True:
             self.centre, self.velocity = centre, before
             self._restart_plan(t)
             goal = before + share * (self._next_velocity(before, wanted) - before)
             self._add_steps(self.swing, p, R, goal, self._stopping)
             time = self.plan.knots[pieces] - t
-            needed = float(np.abs(xi - self._begin).max()) / (1.0 - math.exp(-self._omega * time))
-            if needed <= self._room or self._queue:
+            needed = float(np.hypot(*(xi - self._begin))) / (1.0 - math.exp(-self._omega * time))
+            room = 2.0 * self._room if self._stopping else self._room
+            if needed <= room or self._queue or halved == _HALVINGS:
                 break
-            share = 0.5 * share if attempt < _HALVINGS - 1 else 0.0
+            if self._stopping:
+                self._stopping = False
+                continue
+            halved += 1
+            share = 0.5 * share if halved < _HALVINGS else 0.0
         begin_at(self.plan, self._omega, pieces, self._begin, xi, 2.0 * self._room)
         self._queue = self._queue[1:]
 
