@@ -164,7 +164,7 @@ class ZmpController:
         return self._gait.steps
 
     def reset(self, observation: Observation) -> None:
-        """Stand where the robot is; the CoM is led to between the feet."""
+        """Stand where the robot is, without a command; the CoM is led to between the feet."""
         self._estimator.reset(observation)
         estimate = self._estimator.update(observation)
         self.estimate = estimate
@@ -180,6 +180,8 @@ class ZmpController:
         upright = pin.rpy.rpyToMatrix(0.0, 0.0, yaw_of(R))
         self._tilt[:] = pin.log3(upright.T @ R)
         self._supervisor.reset()
+        self._velocity[:] = 0.0
+        self._footsteps = self._footsteps[:0]
         self._touch = 0.0
         self._ground = (float(feet.p[:, 2].mean()),) * 2
         self.fallen = False
