@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from bipedsim.controllers import make_controller
 from bipedsim.estimation import Estimator, EstimatorParams
+from bipedsim.hardware import REALISTIC, read_hardware
+from bipedsim.noise import Noise
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
 from bipedsim.simulator import Simulator
@@ -108,34 +110,20 @@ def perform(
     return record(sim, duration, torque, observation)
 
 
-def with_noise(log: Log, seed: int, *, delay: int = 2, accelerometer_bias: float = 0.05) -> Log:
-    """Return the same motion through real sensors, with the noise of walking experiments.
-
-    Encoders of 1e-4 rad, joint velocities 0.02 rad/s, gyro 0.005 rad/s, attitude 0.001 rad with a tilt that is off by
-    0.003 rad, accelerometer 0.05 m/s^2 and a bias on every axis, forces 3 N, torques 0.1 N.m; all late by ``delay``
-    ticks.
-    """
-    rng = np.random.default_rng(seed)
-    measured = {name: values.copy() for name, values in log.measured.items()}
-
-    def white(name: str, deviation: Any) -> None:
-        measured[name] += deviation * rng.normal(size=measured[name].shape)
-
-    measured["joint_position"] = np.rint(measured["joint_position"] / 1e-4) * 1e-4
-    white("joint_velocity", 0.02)
-    white("imu_angular_velocity", 0.005)
-    measured["imu_linear_acceleration"] += accelerometer_bias * rng.choice([-1.0, 1.0], 3)
-    white("imu_linear_acceleration", 0.05)
-    white("foot_wrench", np.array([3.0, 3.0, 3.0, 0.1, 0.1, 0.1]))
-    direction = rng.uniform(-np.pi, np.pi)
-    tilt = 0.003 * np.array([np.cos(direction), np.sin(direction), 0.0])
-    for i, quaternion in enumerate(measured["imu_orientation"]):
-        R = pin.Quaternion(quaternion).matrix()
-        heading = pin.utils.rotate("z", np.arctan2(R[1, 0], R[0, 0]))
-        error = pin.exp3(heading @ tilt + 0.001 * rng.normal(size=3))
-        measured["imu_orientation"][i] = pin.Quaternion(error @ R).coeffs()
-    late = np.maximum(np.arange(len(log.t)) - delay, 0)
-    return replace(log, measured={name: values[late] for name, values in measured.items()})
+def with_noise(log: Log, seed: int, **hardware: float) -> Log:
+    """Return the same motion through real sensors: those of the preset ``realistic`` but for ``hardware``."""
+    ideal = Observation.zeros(log.robot.nu, len(log.robot.soles))
+    params = read_hardware({"preset": REALISTIC, **hardware}, log.robot)
+    noise = Noise(params, ideal, DT, seed)
+    noise.reset()
+    measured = {name: np.empty_like(values) for name, values in log.measured.items()}
+    for i in range(len(log.t)):
+        for name, values in log.measured.items():
+            getattr(ideal, name)[...] = values[i]
+        real = noise.measure(first=i == 0)
+        for name, values in measured.items():
+            values[i] = getattr(real, name)
+    return replace(log, measured=measured)
 
 
 @dataclass(frozen=True, eq=False)

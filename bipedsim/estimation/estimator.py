@@ -37,12 +37,12 @@ MEASUREMENTS = (
     "imu_linear_acceleration",
     "foot_wrench",
 )
-"""What is read, in the order of the bits that :func:`bipedsim.estimation_kernels.take` returns."""
+"""What is read, in the order of the bits that :func:`bipedsim.estimation.filter.take` returns."""
 
 
 @dataclass(frozen=True)
 class EstimatorParams:
-    """Parameters of :class:`Estimator`; the noises are standard deviations."""
+    """Parameters of :class:`Estimator`."""
 
     contact_on: float = param(
         0.06, "normal force over the robot's weight above which a foot touches the ground", low=1e-3, high=1.0
@@ -51,7 +51,7 @@ class EstimatorParams:
     debounce: float = param(
         0.003, "how long the force must be beyond a threshold before contact changes", unit="s", low=0.0, high=0.1
     )
-    settle: float = param(
+    settle_time: float = param(
         0.02, "how long a foot must touch the ground before its place is an anchor", unit="s", low=0.0, high=0.5
     )
     rest_speed: float = param(
@@ -76,29 +76,39 @@ class EstimatorParams:
     )
     acceleration_noise: float = param(
         0.02,
-        "of the accelerometer and of what it feels beyond a rigid body",
+        "density of the noise of the accelerometer, and of what it feels beyond a rigid body",
         unit="m/s^2/sqrt(Hz)",
         low=1e-5,
         high=10.0,
     )
-    bias_initial: float = param(0.1, "of the accelerometer's bias at the start", unit="m/s^2", low=0.0, high=10.0)
+    bias_initial: float = param(
+        0.1, "standard deviation of the accelerometer's bias at the start", unit="m/s^2", low=0.0, high=10.0
+    )
     bias_noise: float = param(
-        3e-3, "of the accelerometer's bias, per square root of time", unit="m/s^2/sqrt(s)", low=0.0, high=1.0
+        3e-3, "density of the drift of the accelerometer's bias", unit="m/s^2/sqrt(s)", low=0.0, high=1.0
     )
     position_noise: float = param(
-        2e-4, "of a foot's position against the IMU, by encoders and attitude", unit="m", low=1e-6, high=0.1
+        2e-4,
+        "standard deviation of a foot's position against the IMU, by encoders and attitude",
+        unit="m",
+        low=1e-6,
+        high=0.1,
     )
     velocity_noise: float = param(
-        0.05, "of a foot's velocity against the IMU, by joint velocities and gyro", unit="m/s", low=1e-4, high=10.0
+        0.05,
+        "standard deviation of a foot's velocity against the IMU, by joint velocities and gyro",
+        unit="m/s",
+        low=1e-4,
+        high=10.0,
     )
     anchor_noise: float = param(
         3e-4,
-        "of the place of a foot that carries the robot, per square root of time",
+        "density of the drift of a foot that carries the robot",
         unit="m/sqrt(s)",
         low=1e-6,
         high=1.0,
     )
-    gap: float = param(
+    largest_gap: float = param(
         0.1,
         "time between two measurements after which the filter starts anew where it is",
         unit="s",
@@ -201,7 +211,7 @@ class Estimator:
                 tuning=Tuning(*astuple(params)),
             )
         )
-        self._gap = params.gap
+        self._gap = params.largest_gap
         self._dt = dt
         self._t = 0.0
         self._warned = False
@@ -240,8 +250,8 @@ class Estimator:
         """Return the estimate after one more observation; the arrays are reused by the next one.
 
         An observation with the stamp of the last one is that one again and changes nothing. After a jump of time, back
-        or by more than ``gap``, the robot is taken to be where it was, its feet stand where they are seen, and its
-        velocity is found anew.
+        or by more than ``largest_gap``, the robot is taken to be where it was, its feet stand where they are seen, and
+        its velocity is found anew.
         """
         dt = observation.t - self._t
         if dt == 0.0:

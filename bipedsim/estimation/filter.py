@@ -213,7 +213,7 @@ def _stand(e: Estimation):
     standing = 0
     for k in range(feet):
         e.result.contact[k] = not loaded or e.result.wrench[k, 2] > threshold
-        e.state.age[k] = e.tuning.settle if e.result.contact[k] else 0.0
+        e.state.age[k] = e.tuning.settle_time if e.result.contact[k] else 0.0
         e.state.beyond[k] = 0.0
         standing += e.result.contact[k]
     speed = 0.0
@@ -291,7 +291,7 @@ def start(estimation, pose):
 def _follow(e: Estimation, all_feet):
     """Put the anchors of feet that are not to be trusted, or of all, where the feet are seen."""
     for k in range(len(e.result.contact)):
-        if all_feet or not e.result.contact[k] or e.state.age[k] < e.tuning.settle:
+        if all_feet or not e.result.contact[k] or e.state.age[k] < e.tuning.settle_time:
             _place(e, k)
         for i in range(3):
             for j in range(3):
@@ -319,13 +319,13 @@ def _estimate(e: Estimation, dt, bad, jumped):
         _follow(e, True)
     for k in range(len(e.result.contact)):
         age = e.state.age[k]
-        if not e.result.contact[k] or age < e.tuning.settle:
+        if not e.result.contact[k] or age < e.tuning.settle_time:
             continue
         if _slides(e, k):
             e.state.age[k] = 0.0
             continue
         _hold_on(e, k, dt, bad)
-        if age - dt < e.tuning.settle + LEVEL_AFTER <= age:
+        if age - dt < e.tuning.settle_time + LEVEL_AFTER <= age:
             _level(e, k)
     _follow(e, False)
     _lower(e, dt)
