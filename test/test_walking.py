@@ -92,7 +92,10 @@ class TestOneWalk:
         assert rows.zmp_margin[(since > 0.05) & (rows.t > 0.01)].min() > 0.0
 
     def test_the_measured_zmp_is_the_centre_of_pressure(self, name: str) -> None:
-        """Of the step before, where the robot believes its feet to be; the inertia of a swinging foot is what the ankles cannot tell from the ground."""
+        """Of the step before, on feet where the robot believes them to be.
+
+        The ankles cannot tell the inertia of a swinging foot from the ground.
+        """
         _, rows = walk(name)
         error = np.linalg.norm(rows.zmp_now[1:] - rows.cop[:-1], axis=1)[10:]
         assert np.median(error) < 2e-4
@@ -212,7 +215,8 @@ def test_footsteps_are_taken_as_planned_in_the_world() -> None:
 
     def feet() -> list[pin.SE3]:
         poses = map(pin.XYZQUATToSE3, walker.sim.ground_truth().pose_world_sole)
-        return [pose * pin.SE3(np.eye(3), np.append(sole.centre, 0.0)) for pose, sole in zip(poses, walker.robot.soles)]
+        soles = walker.robot.soles
+        return [pose * pin.SE3(np.eye(3), np.append(s.centre, 0.0)) for pose, s in zip(poses, soles, strict=True)]
 
     start = np.mean([foot.translation[:2] for foot in feet()], axis=0)
     plan = np.array([[0.2, 0.1, 0.1], [0.4, -0.08, 0.2], [0.38, 0.1, 0.2]])

@@ -204,7 +204,7 @@ def test_the_ground_is_as_the_feet_have_found_it() -> None:
     gait.lift_off(gait.end, walked.dcm(gait.end), walked.p, walked.R, np.array([0.3, 0.0, 0.0]))
     walked.R[gait.swing] = np.eye(3)
     gait.touch_down(gait.end, walked.R)
-    half = normal + [0.0, 0.0, 1.0]
+    half = normal + np.array([0.0, 0.0, 1.0])
     assert gait.step.normal == pytest.approx(half / np.linalg.norm(half))
 
 
