@@ -107,6 +107,23 @@ def test_the_imu_at_rest_feels_the_ground_push_upwards(standing: Plant) -> None:
     np.testing.assert_allclose(o.imu_angular_velocity, 0.0, atol=0.01)
 
 
+def test_a_push_is_an_impulse() -> None:
+    """In free fall, F t = m v of the centre of mass, whatever the body does."""
+    robot = load_robot("biped14")
+    plant = Plant(robot, 1e-3, PlantParams())
+    plant.data.qpos[2] += 1.0
+    mujoco.mj_step1(plant.model, plant.data)
+    force = np.array([20.0, -35.0, 0.0])
+    plant.push(force, 0.1)
+    for _ in range(120):
+        plant.step(np.zeros(robot.nu))
+    mujoco.mj_subtreeVel(plant.model, plant.data)
+    velocity = plant.data.subtree_linvel[0]
+    # MuJoCo keeps momentum to the first order of its step while joints turn.
+    np.testing.assert_allclose(velocity[:2], 0.1 * force[:2] / robot.mass, rtol=1e-3)
+    assert velocity[2] == pytest.approx(-9.81 * 0.12, rel=1e-3)
+
+
 def test_drives_refuse_unsound_commands_and_damp_when_none_comes() -> None:
     from rclpy.serialization import serialize_message
 
@@ -152,6 +169,7 @@ class Run:
         robot, controller, duration: What runs, and for how long [s].
         parameters: Of the controller, where they differ from its defaults for that robot.
         velocity: Ahead, on /cmd_vel from the beginning [m/s].
+        pushes: On the root link.
         lowered: How far the base goes up and down at least [m].
     """
 
@@ -160,12 +178,13 @@ class Run:
     duration: float
     parameters: dict[str, Any] = field(default_factory=dict)
     velocity: float = 0.0
+    pushes: tuple[str, ...] = ()
     lowered: float = 0.0
 
 
 RUNS = [
     Run("biped14", "posture", 2.0, {"mode": "squat"}, lowered=0.09),
-    Run("talos", "zmp", 6.0, velocity=0.5),
+    Run("talos", "zmp", 6.0, velocity=0.5, pushes=("4.0 0.1 0.0 90.0 0.0",)),
 ]
 START = 3.0
 """More time [s] than a walk needs to begin: hold, shift, and acceleration at 0.4 m/s^2."""
@@ -184,8 +203,9 @@ def test_the_same_controller_process_moves_the_other_robot(ros: RosWorld, run: R
         # Waits for the controller's first tick.
         steering.publish(Twist(linear=Vector3(x=run.velocity)))
     report = ros.folder / "report.json"
+    told = {"pushes": list(run.pushes)} if run.pushes else {}
     plant = ros.start(
-        FOLDER / "robot_node.py", robot=run.robot, clock="lock_step", duration=run.duration, report=str(report)
+        FOLDER / "robot_node.py", robot=run.robot, clock="lock_step", duration=run.duration, report=str(report), **told
     )
     assert ros.ended(plant) == 0, plant.output
     result = json.loads(report.read_text(encoding="utf-8"))
@@ -196,5 +216,5 @@ def test_the_same_controller_process_moves_the_other_robot(ros: RosWorld, run: R
     assert result["vertical_force_mean_over_weight"] == pytest.approx(1.0, abs=0.01)
     x, y, _ = result["base_position_m"]
     assert run.velocity * (run.duration - START) - 0.05 <= x <= run.velocity * run.duration
-    assert abs(y) < 0.1
+    assert abs(y) < 0.2
     assert result["base_height_max_m"] - result["base_height_min_m"] >= run.lowered

@@ -73,6 +73,7 @@ class Plant:
         self._q = np.array([joint.qposadr[0] for joint in driven])
         self._v = np.array([joint.dofadr[0] for joint in driven])
         self._tau = np.zeros(robot.nu)
+        self._root = int(self.model.jnt_bodyid[0])
         self._ground = self.model.geom(_GROUND).id
         self._foot_of_geom = {
             self.model.geom(_vertex(sole.name, i)).id: k
@@ -98,6 +99,7 @@ class Plant:
             data.qpos[model.jnt_qposadr[joint]] = robot.q_nominal[known.idx_q]
         self._ticks = 0
         self._tau[:] = 0.0
+        self._push, self._push_end = np.zeros(3), 0.0
         mujoco.mj_step1(model, data)
         self._measure()
         # Held from outside: no weight on the feet yet, and the IMU feels its stand.
@@ -105,6 +107,10 @@ class Plant:
         up = data.site("imu").xmat.reshape(3, 3)[2]
         self.observation.imu_linear_acceleration[:] = -model.opt.gravity[2] * up
         return self.observation
+
+    def push(self, force: Array, duration: float) -> None:
+        """Push the origin of the root link with a force (3,) [N] in world axes from now on, for ``duration`` [s]."""
+        self._push, self._push_end = np.array(force), self.t + duration
 
     def step(self, tau_joint: Array) -> Observation:
         """Hold torques (nu,) [N.m] for one control period and return what the robot measures then.
@@ -114,7 +120,12 @@ class Plant:
         """
         model, data = self.model, self.data
         np.clip(tau_joint, -self.robot.effort_limit, self.robot.effort_limit, out=self._tau)
+        data.qfrc_applied[:] = 0.0
         data.qfrc_applied[self._v] = self._tau
+        # Times are sums: half a period of slack.
+        if self.t < self._push_end - 0.5 * self._dt:
+            origin = data.xpos[self._root]
+            mujoco.mj_applyFT(model, data, self._push, np.zeros(3), origin, self._root, data.qfrc_applied)
         for _ in range(self._substeps):
             # A step ends with the first half of the next one: positions, orientation and rates are then measured where
             # the step has led, forces and accelerations over it.
@@ -146,8 +157,12 @@ class Plant:
 
     def base_pose(self) -> tuple[Array, Array]:
         """Return position (3,) [m] and rotation (3, 3) of the root link in the world."""
-        root = self.data.body(self.model.jnt_bodyid[0])
-        return root.xpos.copy(), root.xmat.reshape(3, 3).copy()
+        return self.data.xpos[self._root].copy(), self.data.xmat[self._root].reshape(3, 3).copy()
+
+    def base_configuration(self) -> Array:
+        """Return the first entries (7,) of pinocchio's q: position [m] and quaternion x y z w."""
+        q: Array = self.data.qpos[[0, 1, 2, 4, 5, 6, 3]]
+        return q
 
     def ground_forces(self) -> tuple[Array, Array]:
         """Return the vertical force under each foot (K,) [N] and the CoP of all of them (2,) in the world [m]."""

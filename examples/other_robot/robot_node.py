@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from std_msgs.msg import Float64MultiArray
 
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.params import param
+from bipedsim.pushes import parse_pushes
 from bipedsim.robot import load_robot
 from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
@@ -70,6 +72,9 @@ class RobotNodeParams:
     lock_step_timeout: float = param(
         1.0, "lock_step: wall time to wait for a command before the step is taken", unit="s", low=1e-3, high=1e6
     )
+    pushes: tuple[str, ...] = param(
+        (), "scheduled pushes 'start duration fx fy fz [root world|heading]' on the root link, in s, s and N"
+    )
     ft_sign: float = param(1.0, "1: the wrench of the ground on the foot; -1: the reverse", low=-1.0, high=1.0)
     duration: float = param(0.0, "time after which the node ends; 0 is never", unit="s", low=0.0, high=1e9)
     report: str = param("", "JSON file for what happened")
@@ -96,6 +101,7 @@ class RobotNode:
             raise ConfigError("parameters of robot_node: clock = lock_step needs stamps = simulated")
         robot = load_robot(params.robot)
         self._plant = Plant(robot, 1.0 / params.rate, engine)
+        self._pushes = deque(parse_pushes(params.pushes, ()))
         self._report = Report(self._plant, params.rate)
         self._topics = RobotTopics(node, robot, params.ft_sign, clock=params.stamps == "simulated")
         self._commands = RobotCommands(robot, params.command_timeout, params.timeout_mode)
@@ -179,6 +185,9 @@ class RobotNode:
     def _tick(self) -> None:
         params, plant = self._params, self._plant
         expected = self._commands.started
+        while self._pushes and plant.t >= self._pushes[0].start - 0.5 / params.rate:
+            push = self._pushes.popleft()
+            plant.push(push.world_wrench(plant.robot, plant.base_configuration())[:3], push.duration)
         plant.step(self._commands.torque(plant.observation, plant.t))
         self._publish()
         sent = time.monotonic_ns()
