@@ -74,12 +74,10 @@ class Plant:
         self._v = np.array([joint.dofadr[0] for joint in driven])
         self._tau = np.zeros(robot.nu)
         self._root = int(self.model.jnt_bodyid[0])
-        self._ground = self.model.geom(_GROUND).id
-        self._foot_of_geom = {
-            self.model.geom(_vertex(sole.name, i)).id: k
-            for k, sole in enumerate(robot.soles)
-            for i in range(len(sole.vertices))
-        }
+        self._foot_of_geom = np.zeros(self.model.ngeom, dtype=np.intp)
+        for k, sole in enumerate(robot.soles):
+            for i in range(len(sole.vertices)):
+                self._foot_of_geom[self.model.geom(_vertex(sole.name, i)).id] = k
         self.observation = Observation.zeros(robot.nu, len(robot.soles))
         self.reset()
 
@@ -101,6 +99,7 @@ class Plant:
         self._tau[:] = 0.0
         self._push, self._push_end = np.zeros(3), 0.0
         mujoco.mj_step1(model, data)
+        self._foot, self._normal, self._where = np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros((0, 2))
         self._measure()
         # Held from outside: no weight on the feet yet, and the IMU feels its stand.
         self.observation.foot_wrench[:] = 0.0
@@ -126,10 +125,12 @@ class Plant:
         if self.t < self._push_end - 0.5 * self._dt:
             origin = data.xpos[self._root]
             mujoco.mj_applyFT(model, data, self._push, np.zeros(3), origin, self._root, data.qfrc_applied)
-        for _ in range(self._substeps):
+        for left in reversed(range(self._substeps)):
             # A step ends with the first half of the next one: positions, orientation and rates are then measured where
             # the step has led, forces and accelerations over it.
             mujoco.mj_step2(model, data)
+            if not left:
+                self._take_contacts()
             mujoco.mj_step1(model, data)
         self._ticks += 1
         if any(data.warning[kind].number for kind in _GAVE_UP):
@@ -164,18 +165,25 @@ class Plant:
         q: Array = self.data.qpos[[0, 1, 2, 4, 5, 6, 3]]
         return q
 
+    def _take_contacts(self) -> None:
+        """Keep the normal forces of the step that has just ended; the next one's contacts are others."""
+        contact = self.data.contact
+        active = contact.efc_address >= 0
+        # Of an elliptic cone the first force is the normal one. One geom of each pair is the ground, which counts as 0.
+        self._normal = self.data.efc_force[contact.efc_address[active]]
+        self._foot = self._foot_of_geom[contact.geom[active]].max(axis=1)
+        self._where = contact.pos[active, :2]
+
     def ground_forces(self) -> tuple[Array, Array]:
-        """Return the vertical force under each foot (K,) [N] and the CoP of all of them (2,) in the world [m]."""
+        """Return the vertical force under each foot (K,) [N] and the CoP of all of them (2,) in the world [m].
+
+        They are those of the last step of MuJoCo.
+        """
         vertical = np.zeros(len(self.robot.soles))
-        moment, force = np.zeros(2), np.zeros(6)
-        for i in range(self.data.ncon):
-            contact = self.data.contact[i]
-            mujoco.mj_contactForce(self.model, self.data, i, force)
-            other = int(contact.geom[1] if contact.geom[0] == self._ground else contact.geom[0])
-            vertical[self._foot_of_geom[other]] += force[0]
-            moment += force[0] * contact.pos[:2]
+        np.add.at(vertical, self._foot, self._normal)
         total = float(vertical.sum())
-        return vertical, moment / total if total > 0.0 else np.full(2, np.nan)
+        cop: Array = self._normal @ self._where / total if total > 0.0 else np.full(2, np.nan)
+        return vertical, cop
 
 
 _GAVE_UP = (
