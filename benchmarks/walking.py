@@ -130,8 +130,9 @@ class Log:
         self._touched = -np.inf
         self._base = sim.q[:7].copy()
         self.rows: list[tuple[float, ...]] = []
-        # The estimate starts between the feet; so does the walk.
         self.start = sim.ground_truth().pose_world_sole[:, :2].mean(axis=0)
+        # The robot starts to count where it stands.
+        self._origin = self._base[:3] - controller.estimate.q[:3]
 
     def note(self, tau: Array) -> None:
         """Note a tick: ``tau`` (nu,) was commanded for what the simulator showed before its last step."""
@@ -142,7 +143,7 @@ class Log:
             self._touched = sim.t
         self._loaded = loaded
         estimate = controller.estimate.q
-        away = estimate[:3] - self._base[:3] + np.append(self.start, 0.0)
+        away = estimate[:3] + self._origin - self._base[:3]
         turn = pin.Quaternion(self._base[3:7]).conjugate() * pin.Quaternion(estimate[3:7])
         share = np.abs(tau / robot.effort_limit).max()
         self.rows.append(

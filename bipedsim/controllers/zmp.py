@@ -71,7 +71,7 @@ class ZmpController:
     Attributes:
         estimate: Where the robot believes to be; see :class:`bipedsim.estimation.BaseEstimate`.
         readouts: Updated in place: ``zmp_margin`` [m] of the measured ZMP to the edge of the polygon of support,
-            negative outside; ``dcm_error`` [m].
+            negative outside, as it was before the last touch-down for a moment after it; ``dcm_error`` [m].
         fallen: Whether it has given up.
 
     Raises:
@@ -274,6 +274,5 @@ class ZmpController:
         error, margin = float(ref.error[0]), float(ref.margin[0])
         self.readouts["dcm_error"] = error
         self.fallen = self.fallen or error > self._params.fall_error
-        if margin == margin:
+        if margin == margin and self._supervisor.watch(t, margin, self._moving()):
             self.readouts["zmp_margin"] = margin
-            self._supervisor.watch(t, margin, self._moving())

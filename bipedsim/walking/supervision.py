@@ -88,12 +88,15 @@ class Supervisor:
         """Ignore the ZMP for a while after ``t`` [s]."""
         self._quiet_until = t + self._params.impact_time
 
-    def watch(self, t: float, margin: float, commanded: bool) -> None:
-        """Take in the margin [m] of one tick, and whether the command asks to move."""
+    def watch(self, t: float, margin: float, commanded: bool) -> bool:
+        """Take in the margin [m] of a tick, and whether the command asks to move; return whether the margin counts."""
         if self.share == 0.0 and not commanded:
             self.reset()
-        if t >= self._quiet_until and margin < self._params.margin_least:
+        if t < self._quiet_until:
+            return False
+        if margin < self._params.margin_least:
             self._near += self._dt
+        return True
 
     def step_begun(self) -> None:
         """Judge the step that ends here."""
