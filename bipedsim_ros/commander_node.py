@@ -4,12 +4,14 @@ Its clock is the stamps of /joint_states, so that a schedule means the same whet
 faster, or real; stamps of a wall clock count from the first one. It publishes ten times a second of that time, as a
 hand on a joystick would: once at the first joint states after somebody listens, and then whenever their stamps pass a
 multiple of 0.1 s. In lock_step, controller_node waits for each of these messages (``cmd_vel_period``), and runs repeat
-to the bit.
+to the bit. In between it sleeps: a process that wakes up a thousand times a second would take the core on which
+controllers wait for the same message.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +22,7 @@ from sensor_msgs.msg import JointState
 from bipedsim.params import param
 from bipedsim.recording import WALL_CLOCK_NS
 from bipedsim.robot_io import Observation
-from bipedsim.velocities import VelocitySchedule, parse_velocities
+from bipedsim.velocities import PERIOD_NS, VelocitySchedule, parse_velocities
 from bipedsim_ros.conversions import JointStateReader, TwistWriter
 from bipedsim_ros.frames import VELOCITY_TOPIC
 from bipedsim_ros.inbox import Background, Inbox
@@ -29,6 +31,9 @@ from bipedsim_ros.parameters import Parameters
 from bipedsim_ros.qos import LATEST_QOS, STEERING_QOS
 
 _LONGEST_WAIT_NS = 100_000_000
+# Sleeps are half of what is left until the next command at the most, as the pace of the robot may change.
+_NAP_SHARE = 0.5
+_SHORTEST_NAP_S = 2e-3
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class CommanderNode:
         self._listeners = params.wait_for_listeners
         self._last_ns = -1
         self._begin_ns = 0
+        self._heard_at = 0
         self._stop = False
         node.get_logger().info(f"{len(params.schedule)} velocities on {VELOCITY_TOPIC}")
 
@@ -74,7 +80,7 @@ class CommanderNode:
         try:
             while not self._stop:
                 if self._inbox.wait(_LONGEST_WAIT_NS) and (data := self._inbox.take()) is not None:
-                    self._on_joint_state(data)
+                    time.sleep(self._on_joint_state(data))
         finally:
             self._background.stop()
         return 0
@@ -88,18 +94,25 @@ class CommanderNode:
         """Release the node."""
         self._node.destroy_node()
 
-    def _on_joint_state(self, data: bytes) -> None:
+    def _on_joint_state(self, data: bytes) -> float:
+        """Publish what is due; return how long nothing more can be [s]."""
         self._reader.read(data, self._nothing)
-        now = self._reader.t_ns
+        now, heard_at = self._reader.t_ns, time.monotonic_ns()
         if now < self._last_ns or self._last_ns < 0:
             self._schedule.restart()
             self._begin_ns = now if now > WALL_CLOCK_NS else 0
-        self._last_ns = now
+            self._last_ns = now
+        passed, took = now - self._last_ns, heard_at - self._heard_at
+        self._last_ns, self._heard_at = now, heard_at
         if self._publisher.get_subscription_count() < self._listeners:
-            return
-        velocity = self._schedule.due(now - self._begin_ns)
+            return 0.0
+        since = now - self._begin_ns
+        velocity = self._schedule.due(since)
         if velocity is not None:
             self._publisher.publish(self._writer.write(velocity))
+        left_ns = PERIOD_NS - since % PERIOD_NS
+        nap = _NAP_SHARE * 1e-9 * min(left_ns * took / passed, _LONGEST_WAIT_NS) if passed > 0 else 0.0
+        return nap if nap >= _SHORTEST_NAP_S else 0.0
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -22,7 +22,7 @@ from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
 from bipedsim_ros.inbox import Inbox
 from bipedsim_ros.publishers import Publishers
-from bipedsim_ros.realtime import NS_PER_S, RateKeeper
+from bipedsim_ros.realtime import NS_PER_S, RateKeeper, sleep_on_time
 from bipedsim_ros.sim_params import SimParams
 from bipedsim_ros.sim_statistics import Statistics
 
@@ -162,6 +162,7 @@ class SimLoop:
 
     def run(self, each_second: Callable[[], None]) -> None:
         """Run until :meth:`stop` or the end of ``duration``; call ``each_second`` about once a second of wall time."""
+        sleep_on_time()
         next_report = self._clock_ns() + NS_PER_S
         while not self._stop and self._state != "finished":
             while self._requests:

@@ -6,7 +6,7 @@ of its numbers are found, and from then on numpy writes and reads them there. rc
 messages by its public interface.
 
 The places are found by experiment, not from the rules of CDR: distinct numbers are put into the fields and looked up in
-the bytes.
+the bytes. So are the bytes without a meaning: those that pad strings hold whatever was in the sender's memory.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ Groups = Sequence[Sequence[Leaf]]
 NS_PER_S = 1_000_000_000
 _STAMP = struct.Struct("=iI")
 _HEADER = 4  # bytes of encapsulation before the first field
+_REPRESENTATION = 2  # those of them that name the encoding
 _MARK_SEC, _MARK_NANOSEC = 0x5C3A_1B2D, 0x1A4D_7E93
 
 
@@ -95,8 +96,13 @@ class Layout:
             raise ValueError("a number could not be found in the serialised message")
         return data.index(mark)
 
+    def numbers(self) -> list[slice]:
+        """Return the bytes of the stamp and of each group."""
+        stamp = [] if self.stamp is None else [slice(self.stamp, self.stamp + _STAMP.size)]
+        return stamp + [slice(offset, offset + 8 * count) for offset, count in self.groups if count]
+
     def gaps(self) -> list[slice]:
-        """Return the bytes between stamp and groups: if they and the length agree, so does the layout."""
+        """Return the bytes between stamp and groups: if their meaning and the length agree, so does the layout."""
         begin = _HEADER if self.stamp is None else self.stamp + _STAMP.size
         result = []
         for offset, count in self.groups:
@@ -155,14 +161,19 @@ class WireReader:
         self._groups_of = groups_of
         self._stamp_of = stamp_of
         self._layout: Layout | None = None
-        self._length = -1
-        self._fixed: list[tuple[slice, bytes]] = []
+        # Of the last message in the usual encoding: bytes, those of its gaps, and where in these a byte has a meaning.
+        self._last = b""
+        self._gaps: list[tuple[slice, bytes]] = []
+        self._matter: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._text: Any = None
         self.message: Any = None
 
     def read(self, data: bytes) -> list[Array]:
         """Return the numbers of a serialised message, one array for each group; they are views of ``data``."""
-        if len(data) != self._length or any(data[place] != fixed for place, fixed in self._fixed):
+        if len(data) != len(self._last):
             data = self._learn(data)
+        elif any(data[place] != known for place, known in self._gaps):
+            data = self._look(data)
         layout = self._layout
         assert layout is not None
         return [
@@ -176,13 +187,53 @@ class WireReader:
         sec, nanosec = _STAMP.unpack_from(data, self._layout.stamp)
         return int(sec) * NS_PER_S + int(nanosec)
 
+    def _look(self, data: bytes) -> bytes:
+        """Learn the layout of ``data`` unless it differs from the last message in bytes without a meaning alone."""
+        if not np.array_equal(_bytes(data)[self._matter], _bytes(self._last)[self._matter]):
+            return self._learn(data)
+        self._keep(data)
+        return data
+
+    def _keep(self, data: bytes) -> None:
+        self._last = data
+        self._gaps = [] if self._layout is None else [(gap, data[gap]) for gap in self._layout.gaps()]
+
     def _learn(self, data: bytes) -> bytes:
         """Learn the layout of ``data``; return the bytes to read, which are others if the sender encodes otherwise."""
         self.message = message = deserialize_message(data, self._type)
         stamp = None if self._stamp_of is None else self._stamp_of(message)
         self._layout = layout = Layout(message, self._groups_of(message), stamp)
-        same = [(gap, layout.data[gap]) for gap in layout.gaps()]
-        usual = len(layout.data) == len(data) and all(data[gap] == fixed for gap, fixed in same)
-        self._length = len(data) if usual else -1
-        self._fixed = same if usual else []
-        return data if usual else layout.data
+        text = self._text_of(data)
+        again, self._text = text == self._text, text
+        own = layout.data
+        usual = (
+            len(own) == len(data)
+            and own[:_REPRESENTATION] == data[:_REPRESENTATION]
+            and all(own[place] == data[place] for place in layout.numbers())
+        )
+        if not usual:
+            self._last, self._gaps = b"", []
+            return own
+        if again and len(data) == len(self._last):
+            # The last message said the same: where the two differ, nothing is said.
+            matter = self._matter[_bytes(data)[self._matter] == _bytes(self._last)[self._matter]]
+        else:
+            matter = np.concatenate([np.arange(gap.start, gap.stop) for gap in layout.gaps()])
+        self._matter = matter
+        self._keep(data)
+        return data
+
+    def _text_of(self, data: bytes) -> Any:
+        """Return the message without its numbers and its stamp."""
+        message = deserialize_message(data, self._type)
+        for group in self._groups_of(message):
+            for leaf in group:
+                _set(leaf, 0.0)
+        if self._stamp_of is not None:
+            stamp = self._stamp_of(message)
+            stamp.sec = stamp.nanosec = 0
+        return message
+
+
+def _bytes(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)

@@ -25,7 +25,7 @@ from std_msgs.msg import Float64MultiArray
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.robot_io import Observation
 from bipedsim_ros import conversions
-from bipedsim_ros.wire import NS_PER_S
+from bipedsim_ros.wire import NS_PER_S, WireReader, items
 
 NAMES = ("hip", "knee", "ankle")
 T_NS = 3_000_000_007
@@ -98,6 +98,33 @@ def test_reader_follows_a_change_of_names() -> None:
     for order in (names, names[::-1], ("foot", "hip_", "knee"), names):
         reader.read(joint_state(order, position=[float(names.index(name)) for name in order]), result)
         np.testing.assert_array_equal(result.joint_position, [0.0, 1.0, 2.0])
+
+
+def padded(data: bytes, names: Any, seed: int) -> bytes:
+    """Return ``data`` with other bytes after its strings, which CDR pads to multiples of four, and nobody clears."""
+    result, rng = bytearray(data), np.random.default_rng(seed)
+    for name in ("base_link", *names):
+        end = data.index(name.encode() + b"\0") + len(name) + 1
+        result[end : end + -end % 4] = rng.bytes(-end % 4)
+    return bytes(result)
+
+
+@pytest.mark.parametrize("n", [2, 14, 29])
+def test_what_pads_strings_is_neither_read_nor_learnt_again(n: int) -> None:
+    names = [f"joint_{'x' * (i % 5)}_{i}" for i in range(n)]
+    reader = WireReader(JointState, lambda message: [items(message.position)], lambda message: message.header.stamp)
+    seen, writer, learnt = Observation.zeros(n, 0), conversions.JointStateWriter(names, "base_link"), []
+    for seed in range(300):
+        seen.joint_position[:] = np.random.default_rng(seed).normal(size=n)
+        data = padded(writer.write(seen, T_NS + seed), names, seed)
+        np.testing.assert_array_equal(reader.read(data)[0], seen.joint_position)
+        assert reader.stamp_ns(data) == T_NS + seed
+        if not learnt or learnt[-1] is not reader.message:
+            learnt.append(reader.message)
+    assert len(learnt) < 10
+    renamed = [*names[:-1], names[-1][:-1] + "?"]
+    reader.read(conversions.JointStateWriter(renamed, "base_link").write(seen, T_NS))
+    assert reader.message.name == renamed
 
 
 def test_reader_tells_velocities_from_efforts() -> None:

@@ -30,7 +30,7 @@ from bipedsim.robot import load_robot
 from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
-from bipedsim_ros.realtime import NS_PER_S, Histogram, RateKeeper
+from bipedsim_ros.realtime import NS_PER_S, Histogram, RateKeeper, sleep_on_time
 
 # Best effort, because only the last command counts; it takes those of reliable publishers, too.
 _COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -118,6 +118,7 @@ class RobotNode:
         """Be a robot until :meth:`stop` or the end of ``duration``; return the exit code, 1 if MuJoCo gave up."""
         params, plant = self._params, self._plant
         self._background.start()
+        sleep_on_time()
         error = ""
         try:
             # From here on each state is published once: in lock-step each answer must be one to the state before it.
