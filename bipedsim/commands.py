@@ -310,7 +310,19 @@ def _compile(name: str) -> str:
     # One process is enough for the kernels of the hardware, which are the same for all models.
     hardware = "realistic" if name == "one_step" else "ideal"
     Simulator(load_robot("biped14"), contact=name, hardware=hardware).warm_up()
-    return name
+    return f"contact model {name}"
+
+
+def _compile_controller(name: str) -> str:
+    from bipedsim.controllers import make_controller
+    from bipedsim.robot import load_robot
+    from bipedsim.simulator import Simulator
+
+    robot = load_robot("biped14")
+    controller, observation = make_controller(name, robot), Simulator(robot).reset()
+    controller.reset(observation)
+    controller.update(observation)
+    return f"controller {name}"
 
 
 def _warmup(args: argparse.Namespace) -> int:
@@ -323,8 +335,10 @@ def _warmup(args: argparse.Namespace) -> int:
     workers = min(len(os.sched_getaffinity(0)), len(CONTACT_MODELS))
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         jobs = [pool.submit(_compile, name) for name in CONTACT_MODELS]
+        # The other controllers compile nothing of their own.
+        jobs += [pool.submit(_compile_controller, name) for name in ("posture", "zmp")]
         for i, job in enumerate(as_completed(jobs), start=1):
-            print(f"[{i}/{len(jobs)}] contact model {job.result()}: kernels ready", flush=True)
+            print(f"[{i}/{len(jobs)}] {job.result()}: kernels ready", flush=True)
     return 0
 
 

@@ -30,7 +30,7 @@ OUTPUTS = ("bag", "summary.json", "forces.png")
 _POLL_S = 0.1
 # Once the simulation has begun, its clock must move.
 _STALL_S = 60.0
-# Before, kernels may be compiled, on a slow machine beside others.
+# Before, simulator and controller may compile kernels, on a slow machine beside others.
 _COMPILE_S = 600.0
 
 
@@ -148,6 +148,7 @@ def _watch(
 ) -> str:
     """Wait until a node ends or the user interrupts; return what failed, or an empty string."""
     duration = bringup.arguments.duration
+    controlled = any(node.executable == "controller_node" for node in bringup.nodes)
     last_t, last_moved = -1.0, time.monotonic()
     while not interrupt.count:
         for child in children:
@@ -165,7 +166,8 @@ def _watch(
         if t != last_t:
             last_t, last_moved = t, time.monotonic()
         output.progress(max(t, 0.0))
-        patience = _STALL_S if statistics else _COMPILE_S
+        compiled = t > 0.0 or (bool(statistics) and not controlled)
+        patience = _STALL_S if compiled else _COMPILE_S
         if duration > 0.0 and time.monotonic() - last_moved > patience:
             state = statistics.get("state", "not there yet")
             return f"simulated time has stood at {max(last_t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
