@@ -125,7 +125,7 @@ class ControllerNode:
         if abs(params.ft_sign) != 1.0:
             raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self._params = params
-        node.get_logger().info(f"making controller {params.controller}; kernels that are new to this machine are compiled")
+        node.get_logger().info(f"loading {params.controller}; new kernels are compiled first")
         self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
