@@ -31,6 +31,8 @@ class TaskParams:
     swing_weight: float = param(1e4, "of the acceleration of the swing foot", low=0.0)
     swing_stiffness: float = param(400.0, "position gain of the swing foot", unit="1/s^2", low=0.0)
     swing_damping: float = param(40.0, "velocity gain of the swing foot", unit="1/s", low=0.0)
+    swing_turn_stiffness: float = param(1600.0, "attitude gain of the swing foot", unit="1/s^2", low=0.0)
+    swing_turn_damping: float = param(80.0, "angular velocity gain of the swing foot", unit="1/s", low=0.0)
     com_weight: float = param(1e4, "of the acceleration of the centre of mass", low=0.0)
     base_weight: float = param(1e3, "of the angular acceleration of the base", low=0.0)
     base_stiffness: float = param(200.0, "attitude gain of the base", unit="1/s^2", low=0.0)
@@ -180,7 +182,8 @@ def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q,
         N, b: Out.
         work: (3,) overwritten.
     """
-    w_stance, d_stance, w_swing, k_swing, d_swing, w_com, w_base, k_base, d_base, w_post, k_post, d_post, least = gains
+    w_stance, d_stance, w_swing, k_swing, d_swing, k_turn, d_turn, w_com = gains[:8]
+    w_base, k_base, d_base, w_post, k_post, d_post, least = gains[8:]
     nv = v.shape[0]
     for i in range(nv):
         b[i] = 0.0
@@ -199,7 +202,8 @@ def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q,
             else:
                 error = goal.p[k, r] - feet.p[k, r] if r < 3 else work[r - 3]
                 rate = goal.twist[k, r] - feet.twist[k, r]
-                wanted = goal.acceleration[k, r] + k_swing * error + d_swing * rate
+                stiffness, damping = (k_swing, d_swing) if r < 3 else (k_turn, d_turn)
+                wanted = goal.acceleration[k, r] + stiffness * error + damping * rate
             wanted -= feet.bias[k, r]
             J = feet.J[k, r]
             for i in range(body.columns.shape[1]):
