@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from walking_support import loaded
 
 from bipedsim.robot import Robot
+from bipedsim.walking.cholesky import solve_positive_definite
 from bipedsim.walking.distribution import Distribution, DistributionParams
 from bipedsim.walking.reference import turn
 from bipedsim.walking.supervision import SupervisionParams, Supervisor, measured_zmp
@@ -130,18 +131,19 @@ def test_each_gain_acts_on_its_error(name: str) -> None:
         R = pin.Quaternion(q[3:7]).toRotationMatrix()
         goal.R_base[:], goal.w_base[:] = R, 0.0
         off = np.array([0.01, -0.02, 0.03])
+        # The error of a rotation is its sine.
+        sine = np.sin(np.linalg.norm(off)) / np.linalg.norm(off)
         expected_foot, expected_base = np.zeros(6), np.zeros(3)
         if case == "swing":
             goal.p[1] += off
             expected_foot[:3] = 400.0 * off
         elif case == "swing_turn":
             goal.R[1] = pin.exp3(off) @ goal.R[1]
-            expected_foot[3:] = 400.0 * off
+            expected_foot[3:] = 1600.0 * sine * off
         else:
             goal.R_base[:] = pin.exp3(off) @ R
-            expected_base = 200.0 * (R.T @ off)
+            expected_base = 200.0 * sine * (R.T @ off)
         a = body.accelerations(q, zero)
-        # The error of rotation is its sine.
         assert feet.J[1] @ a + feet.bias[1] == pytest.approx(expected_foot, abs=3e-3)
         assert a[3:6] == pytest.approx(expected_base, abs=3e-3)
 
@@ -171,7 +173,10 @@ def test_torques_are_inverse_dynamics_less_the_share_of_the_ground(name: str, se
         robot.model, data, q, np.zeros_like(v), 0.0 * a
     )
     missing = body.body.M @ a - bare
-    assert tau == pytest.approx((expected + missing)[robot.idx_v], abs=1e-8 * np.abs(expected).max())
+    whole_torque = (expected + missing)[robot.idx_v]
+    clipped = np.clip(whole_torque, -robot.effort_limit, robot.effort_limit)
+    assert tau == pytest.approx(clipped, abs=1e-8 * np.abs(expected).max())
+    assert (clipped == whole_torque).any()
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -335,3 +340,19 @@ def test_supervision_shortens_steps_then_stops_until_the_command_was_zero() -> N
     assert Supervisor(SupervisionParams(margin_time=0.0), 1e-3).share == 1.0
     supervisor = Supervisor(SupervisionParams(margin_time=0.0), 1e-3)
     assert step(400) == 1.0
+
+
+@given(n=st.integers(1, 45), seed=seeds)
+def test_positive_definite_equations_are_solved_and_others_refused(n: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    root = generator.normal(size=(n, n))
+    matrix, wanted = root @ root.T + 0.1 * np.eye(n), generator.normal(size=n)
+    work, b = np.triu(matrix), matrix @ wanted
+    assert solve_positive_definite(work, b)
+    assert b == pytest.approx(wanted, abs=1e-9 * np.linalg.cond(matrix))
+    assert np.triu(work).T @ np.triu(work) == pytest.approx(matrix, abs=1e-10 * np.abs(matrix).max())
+    for spoilt in (-1.0, np.nan):
+        indefinite = np.triu(matrix)
+        indefinite[n - 1, n - 1] = spoilt
+        assert not solve_positive_definite(indefinite, np.ones(n))
+    assert not solve_positive_definite(np.triu(matrix), np.full(n, np.inf))

@@ -204,8 +204,6 @@ class ZmpController:
             self.fallen = True
             return self._command
         whole.torques(a, self._distribution.wrench, self._command.tau_joint)
-        limit = self._robot.effort_limit
-        np.clip(self._command.tau_joint, -limit, limit, out=self._command.tau_joint)
         return self._command
 
     def _fly(self, foot: int) -> None:

@@ -8,6 +8,7 @@ pressure (Masuya and Sugihara 2015, "anchoring pivot"). Equations, figures and l
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import namedtuple
 from dataclasses import astuple, dataclass, fields
@@ -258,7 +259,7 @@ class Estimator:
             return self.estimate
         bad = self._take(observation)
         jumped = dt < 0.0 or dt > self._gap
-        stamped = bool(np.isfinite(dt))
+        stamped = math.isfinite(dt)
         if bad or jumped or not stamped:
             self._report(bad, dt)
         self._t = observation.t if stamped else self._t + self._dt

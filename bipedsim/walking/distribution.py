@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bipedsim.compiled import box, control_entry, control_kernel
 from bipedsim.params import param
 from bipedsim.robot import Robot
-from bipedsim.walking.whole_body import Body, Feet
+from bipedsim.walking.body import Body, Feet
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -52,7 +52,7 @@ def _problem(body: Body, feet: Feet, contact, limits, a, G, H, f, A, rows_per_fo
     for r in range(6):
         target[r] = body.nle[r]
         for j in range(nv):
-            target[r] += body.M[r, j] * a[j]
+            target[r] += body.M[j, r] * a[j]
     n = contact.shape[0]
     for i in range(n):
         k = contact[i]

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from bipedsim.compiled import control_entry, control_kernel
 from bipedsim.sole import Sole
+from bipedsim.walking.body import Body, Feet
 from bipedsim.walking.dcm import DcmPlan, evaluate
 from bipedsim.walking.polygon import clamp, convex_hull, margin
 from bipedsim.walking.supervision import measured_zmp
 from bipedsim.walking.swing import forward, height
-from bipedsim.walking.whole_body import STANCE, Body, Feet, Targets
+from bipedsim.walking.whole_body import STANCE, Targets
 
 Array = NDArray[np.float64]
 
@@ -257,7 +258,7 @@ def aim(
     for i in range(2):
         shift = law.kappa * goal.acceleration[now.flying, i] if now.flying >= 0 else 0.0
         ref.shift[i] = shift
-        ref.xi_now[i] = body.com[i] + body.v_com[i] / law.omega
+        ref.xi_now[i] = body.com[i] + feet.v_com[i] / law.omega
         ref.zmp_goal[i] = ref.zmp[i] + (1.0 + law.gain) * (ref.xi_now[i] - ref.xi[i]) + shift
     ref.error[0] = math.hypot(ref.xi_now[0] - ref.xi[0], ref.xi_now[1] - ref.xi[1])
     if ref.n[0]:
@@ -268,8 +269,8 @@ def aim(
     for i in range(2):
         goal.com[i] = law.omega * law.omega * (body.com[i] - (ref.zmp_goal[i] - ref.shift[i]))
         z -= step.normal[i] * (body.com[i] - ref.zmp[i]) / step.normal[2]
-        rate -= step.normal[i] * body.v_com[i] / step.normal[2]
-    goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rate - body.v_com[2])
+        rate -= step.normal[i] * feet.v_com[i] / step.normal[2]
+    goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rate - feet.v_com[2])
 
 
 @control_entry

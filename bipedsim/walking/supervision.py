@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bipedsim.compiled import control_kernel
 from bipedsim.params import param
-from bipedsim.walking.whole_body import Feet
+from bipedsim.walking.body import Feet
 
 _RECOVERY = 0.25
 """Share of the command that a step with enough margin gives back."""

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
 
 from bipedsim.compiled import box, control_entry, control_kernel
 from bipedsim.live import live_motions, live_poses
 from bipedsim.params import param
 from bipedsim.robot import Robot
+from bipedsim.walking.body import Body, Feet, place_feet
+from bipedsim.walking.cholesky import solve_positive_definite
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,52 +44,6 @@ class TaskParams:
     regularisation: float = param(1e-4, "weight of all accelerations", low=1e-9)
 
 
-class Body(NamedTuple):
-    """What pinocchio refills at every tick, live, and what of the robot never changes; K feet.
-
-    Attributes:
-        poses: (joints, 12) rotation column after column, then translation [m].
-        twists, accelerations: (joints, 6) linear first, in the frame of the joint; gravity is in the accelerations.
-        J: (6, nv) of all joints at the origin of the world.
-        M: (nv, nv) joint-space inertia. nle: (nv,) nonlinear effects.
-        com, v_com: (3,) centre of mass in the world [m], [m/s].
-        joint: (K,) that carries each foot. R_sole, p_sole: Frame at the centre of the sole in that joint.
-        columns: (K, most) columns of J that move the foot, -1 where there are fewer.
-        mass, g: [kg], [m/s^2].
-    """
-
-    poses: Array
-    twists: Array
-    accelerations: Array
-    J: Array
-    M: Array
-    nle: Array
-    com: Array
-    v_com: Array
-    joint: Integers
-    R_sole: Array
-    p_sole: Array
-    columns: Integers
-    mass: float
-    g: float
-
-
-class Feet(NamedTuple):
-    """Where the feet are, in the axes of the world, at the centre of each sole.
-
-    Attributes:
-        R: (K, 3, 3). p: (K, 3) [m]. twist: (K, 6) linear [m/s], then angular [rad/s].
-        bias: (K, 6) acceleration at rest of the joint accelerations, J' v.
-        J: (K, 6, nv).
-    """
-
-    R: Array
-    p: Array
-    twist: Array
-    bias: Array
-    J: Array
-
-
 class Targets(NamedTuple):
     """What the tasks ask for, in the axes of the world.
 
@@ -109,54 +64,6 @@ class Targets(NamedTuple):
     R_base: Array
     w_base: Array
     posture: Array
-
-
-@control_kernel
-def place_feet(body: Body, feet: Feet) -> None:
-    """Fill ``feet``."""
-    for k in range(body.joint.shape[0]):
-        j = body.joint[k]
-        pose = body.poses[j]
-        v = body.twists[j]
-        a = body.accelerations[j]
-        R = feet.R[k]
-        r = body.p_sole[k]
-        # Velocity and classical acceleration of the sole's centre in the frame of the joint.
-        ux = v[0] + v[4] * r[2] - v[5] * r[1]
-        uy = v[1] + v[5] * r[0] - v[3] * r[2]
-        uz = v[2] + v[3] * r[1] - v[4] * r[0]
-        ax = a[0] + a[4] * r[2] - a[5] * r[1] + v[4] * uz - v[5] * uy
-        ay = a[1] + a[5] * r[0] - a[3] * r[2] + v[5] * ux - v[3] * uz
-        az = a[2] + a[3] * r[1] - a[4] * r[0] + v[3] * uy - v[4] * ux
-        for x in range(3):
-            r0 = pose[x]
-            r1 = pose[3 + x]
-            r2 = pose[6 + x]
-            for y in range(3):
-                R[x, y] = (
-                    r0 * body.R_sole[k, 0, y] + r1 * body.R_sole[k, 1, y] + r2 * body.R_sole[k, 2, y]
-                )
-            feet.p[k, x] = pose[9 + x] + r0 * r[0] + r1 * r[1] + r2 * r[2]
-            feet.twist[k, x] = r0 * ux + r1 * uy + r2 * uz
-            feet.twist[k, 3 + x] = r0 * v[3] + r1 * v[4] + r2 * v[5]
-            feet.bias[k, x] = r0 * ax + r1 * ay + r2 * az
-            feet.bias[k, 3 + x] = r0 * a[3] + r1 * a[4] + r2 * a[5]
-        feet.bias[k, 2] -= body.g
-        p = feet.p[k]
-        J = feet.J[k]
-        for i in range(body.columns.shape[1]):
-            c = body.columns[k, i]
-            if c < 0:
-                break
-            wx = body.J[3, c]
-            wy = body.J[4, c]
-            wz = body.J[5, c]
-            J[0, c] = body.J[0, c] + wy * p[2] - wz * p[1]
-            J[1, c] = body.J[1, c] + wz * p[0] - wx * p[2]
-            J[2, c] = body.J[2, c] + wx * p[1] - wy * p[0]
-            J[3, c] = wx
-            J[4, c] = wy
-            J[5, c] = wz
 
 
 @control_kernel
@@ -220,15 +127,18 @@ def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q,
     # The first rows of M a + nle are the whole force on the robot, in the axes of the base: m (c'' + g).
     pose = body.poses[1]
     for r in range(3):
-        wanted = -body.nle[r] / body.mass
+        work[r] = -body.nle[r] / body.mass
         for x in range(3):
             up = body.g if x == 2 else 0.0
-            wanted += pose[3 * r + x] * (goal.com[x] + up)
-        for i in range(nv):
-            scaled = w_com * body.M[r, i] / body.mass
-            b[i] += scaled * wanted
-            for j in range(i, nv):
-                N[i, j] += scaled * body.M[r, j] / body.mass
+            work[r] += pose[3 * r + x] * (goal.com[x] + up)
+    M0, M1, M2 = body.M[:, 0], body.M[:, 1], body.M[:, 2]
+    scale = w_com / body.mass
+    for i in range(nv):
+        f0, f1, f2 = scale * M0[i], scale * M1[i], scale * M2[i]
+        b[i] += f0 * work[0] + f1 * work[1] + f2 * work[2]
+        row = N[i]
+        for j in range(i, nv):
+            row[j] += (f0 * M0[j] + f1 * M1[j] + f2 * M2[j]) / body.mass
     R = pose[:9].reshape((3, 3)).T
     rotation_error(R, goal.R_base, work)
     for r in range(3):
@@ -243,18 +153,21 @@ def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q,
 
 
 @control_kernel
-def _torques(body: Body, feet: Feet, a, wrench, idx_v, tau):  # type: ignore[no-untyped-def]
-    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles."""
+def _torques(body: Body, feet: Feet, a, wrench, idx_v, limit, tau):  # type: ignore[no-untyped-def]
+    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles.
+
+    It is clipped to +- limit (nu,).
+    """
     nv = a.shape[0]
     for i in range(idx_v.shape[0]):
         c = idx_v[i]
         total = body.nle[c]
         for j in range(nv):
-            total += body.M[c, j] * a[j]
+            total += body.M[j, c] * a[j]
         for k in range(wrench.shape[0]):
             for r in range(6):
                 total -= feet.J[k, r, c] * wrench[k, r]
-        tau[i] = total
+        tau[i] = min(max(total, -limit[i]), limit[i])
 
 
 class Tasks(NamedTuple):
@@ -266,27 +179,30 @@ class Tasks(NamedTuple):
     gains: tuple[float, ...]
     idx_q: Integers
     idx_v: Integers
+    limit: Array
     N: Array
     b: Array
     work: Array
 
 
 @control_entry
-def _place(tasks):  # type: ignore[no-untyped-def]
+def _place(tasks, v):  # type: ignore[no-untyped-def]
     t = tasks.arrays
-    place_feet(t.body, t.feet)
+    place_feet(t.body, t.feet, v)
 
 
 @control_entry
 def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
+    """Fill ``b`` with the accelerations; return whether there are any."""
     t = tasks.arrays
     _normal_equations(t.body, t.feet, t.goal, t.gains, q, v, t.idx_q, t.idx_v, t.N, t.b, t.work)
+    return solve_positive_definite(t.N, t.b)
 
 
 @control_entry
 def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
     t = tasks.arrays
-    _torques(t.body, t.feet, a, wrench, t.idx_v, tau)
+    _torques(t.body, t.feet, a, wrench, t.idx_v, t.limit, tau)
 
 
 class WholeBody:
@@ -321,7 +237,6 @@ class WholeBody:
             M=data.M,
             nle=data.nle,
             com=data.com[0],
-            v_com=data.vcom[0],
             joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
             R_sole=np.array([centre.rotation for centre in centres]),
             p_sole=np.array([centre.translation for centre in centres]),
@@ -330,6 +245,7 @@ class WholeBody:
             g=robot.weight / robot.mass,
         )
         self.feet = Feet(
+            np.zeros(3),
             np.zeros((count, 3, 3)),
             np.zeros((count, 3)),
             np.zeros((count, 6)),
@@ -347,18 +263,32 @@ class WholeBody:
             w_base=np.zeros(3),
             posture=robot.posture.copy(),
         )
-        self._N = np.zeros((nv, nv), order="F")
+        N = np.zeros((nv, nv))
         self._b = np.zeros(nv)
         idx_q = np.ascontiguousarray(robot.idx_q, dtype=np.int64)
         idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
         gains = tuple(float(value) for value in vars(params).values())
-        tasks = Tasks(self.body, self.feet, self.goal, gains, idx_q, idx_v, self._N, self._b, np.zeros(3))
+        tasks = Tasks(
+            body=self.body,
+            feet=self.feet,
+            goal=self.goal,
+            gains=gains,
+            idx_q=idx_q,
+            idx_v=idx_v,
+            limit=robot.effort_limit.copy(),
+            N=N,
+            b=self._b,
+            work=np.zeros(3),
+        )
         self._tasks = box(tasks)
 
     def update(self, q: Array, v: Array) -> None:
         """Bring dynamics and feet to (q, v), (nq,) and (nv,)."""
-        pin.computeAllTerms(self._model, self._data, q, v)
-        _place(self._tasks)
+        # In the convention of the world, crba leaves placements and Jacobians, and the masses of centerOfMass.
+        pin.crba(self._model, self._data, q, pin.Convention.WORLD)
+        pin.nonLinearEffects(self._model, self._data, q, v)
+        pin.centerOfMass(self._model, self._data, False)
+        _place(self._tasks, v)
 
     def accelerations(self, q: Array, v: Array) -> Array:
         """Return the accelerations (nv,) that serve ``goal`` best, at the (q, v) of :meth:`update`.
@@ -366,11 +296,9 @@ class WholeBody:
         Raises:
             ArithmeticError: The normal equations are not positive definite: a number is not finite.
         """
-        _serve(self._tasks, q, v)
-        _, a, info = dposv(self._N, self._b)
-        if info != 0:
-            raise ArithmeticError(f"the tasks of the whole body cannot be solved (dposv returned {info})")
-        return np.asarray(a)
+        if not _serve(self._tasks, q, v):
+            raise ArithmeticError("the tasks of the whole body cannot be solved: a number is not finite")
+        return self._b
 
     def swing_inertia(self, q: Array, foot: int) -> float:
         """Return kappa [s^2]: how far the ZMP moves per acceleration of ``foot`` over the ground, at ``q`` (nq,).
@@ -396,7 +324,10 @@ class WholeBody:
         return float((at[1] - at[0]).mean())
 
     def torques(self, a: Array, wrench: Array, tau: Array) -> None:
-        """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles."""
+        """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles.
+
+        It is clipped to the effort limits.
+        """
         _drive(self._tasks, a, wrench, tau)
 
 
