@@ -168,8 +168,8 @@ class Simulator:
 
     @property
     def t(self) -> float:
-        """Time since reset [s]."""
-        return self._steps * self.physics_dt
+        """Time since reset [s], that of a stamp in whole nanoseconds: the same with and without ROS."""
+        return round(self._steps * self.physics_dt * 1e9) / 1e9
 
     @property
     def contact(self) -> ContactResult:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,10 @@ from bipedsim.commands import make_parser
 from bipedsim.compare.figures import FIGURES
 from bipedsim.contact import CONTACT_MODELS, make_contact_model
 from bipedsim.contact.base import Projection
+from bipedsim.controllers import CONTROLLERS, find_controller
 from bipedsim.options import key_values
 from bipedsim.reproduce import PAPERS, get_paper
-from bipedsim.robot import load_robot
+from bipedsim.robot import load_robot, robot_names
 from bipedsim.scenarios import SCENARIOS
 from bipedsim.scenarios.reader import ScenarioConfig
 
@@ -43,17 +45,75 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in lines if set(line) - set("| -")]
 
 
+PARAMETER_HEAD = ["name", "default", "unit", "meaning"]
+
+
+def parameter_rows(text: str) -> list[list[str]]:
+    """Return the rows of all tables of parameters in ``text``, which are known by their heads."""
+    found: list[list[str]] = []
+    inside = False
+    for line in text.splitlines():
+        cells = rows(line)
+        inside = line.startswith("|") and (inside or cells == [PARAMETER_HEAD])
+        found += [row for row in cells if inside and row != PARAMETER_HEAD]
+    return found
+
+
+def check_parameters(table: list[list[str]], declared: Iterable[dataclasses.Field[Any]]) -> None:
+    """Compare name, default and unit of every row with the fields of the code, in their order."""
+    fields = list(declared)
+    assert [row[0] for row in table] == [f"`{field.name}`" for field in fields]
+    for (_, default, unit, meaning), field in zip(table, fields, strict=True):
+        mutable = field.default_factory is not dataclasses.MISSING
+        assert key_values([f"it={default}"], "") == {"it": {} if mutable else field.default}, field.name
+        assert unit == field.metadata["unit"], field.name
+        assert meaning
+
+
 @pytest.mark.parametrize("model", CONTACT_MODELS)
 def test_parameter_tables_are_those_of_the_code(model: str) -> None:
     page = (ROOT / "docs" / "contact_models" / f"{model}.md").read_text(encoding="utf-8")
-    head, *table = rows(section(page, "Parameters"))
-    assert head == ["name", "default", "unit", "meaning"]
-    declared = dataclasses.fields(CONTACT_MODELS[model].Params)
-    assert [row[0] for row in table] == [f"`{field.name}`" for field in declared]
-    for (_, default, unit, meaning), field in zip(table, declared, strict=True):
-        assert type(field.default)(default) == field.default, field.name
-        assert unit == field.metadata["unit"], field.name
-        assert meaning
+    table = section(page, "Parameters")
+    assert rows(table)[0] == PARAMETER_HEAD
+    check_parameters(parameter_rows(table), dataclasses.fields(CONTACT_MODELS[model].Params))
+
+
+def pages_of_controllers() -> dict[str, Path]:
+    """Return the page that docs/controllers.md names for each controller."""
+    table = rows(section((ROOT / "docs" / "controllers.md").read_text(encoding="utf-8"), "Which one"))
+    assert table[0] == ["controller", "what it does", "choose it"]
+    links = [re.fullmatch(r"\[`(\w+)`\]\(([\w/]+\.md)(#.+)?\)", row[0]) for row in table[1:]]
+    return {link[1]: ROOT / "docs" / link[2] for link in links if link}
+
+
+def test_all_controllers_are_in_the_overview() -> None:
+    pages = pages_of_controllers()
+    assert list(pages) == list(CONTROLLERS)
+    for name, page in pages.items():
+        assert f"`{name}`" in page.read_text(encoding="utf-8") or page.stem == name
+
+
+@pytest.mark.parametrize("page", sorted(set(pages_of_controllers().values())), ids=named)
+def test_parameter_tables_of_controllers_are_those_of_the_code(page: Path) -> None:
+    """A page may serve several controllers: then it has a table for what they share, and one for each."""
+    declared: dict[str, dataclasses.Field[Any]] = {}
+    for name in (name for name, its in pages_of_controllers().items() if its == page):
+        for field in dataclasses.fields(CONTROLLERS[name].Params):
+            known = declared.setdefault(field.name, field)
+            assert (known.default, known.metadata) == (field.default, field.metadata), "a name with two meanings"
+    table = parameter_rows(page.read_text(encoding="utf-8"))
+    names = [row[0].strip("`") for row in table]
+    assert sorted(names) == sorted(declared)
+    check_parameters(table, (declared[name] for name in names))
+
+
+def test_settings_of_robots_are_those_of_robot_yaml() -> None:
+    page = (ROOT / "docs" / "controllers" / "zmp.md").read_text(encoding="utf-8")
+    described = {row[0].strip("`"): row[1] for row in rows(page) if len(row) == 2}
+    settings = {name: load_robot(name).controllers.get("zmp", {}) for name in robot_names()}
+    for name, values in settings.items():
+        written = ", ".join(f"`{key}: {value}`" for key, value in values.items())
+        assert described.get(name, "") == written
 
 
 def test_pages_of_contact_models_have_one_shape() -> None:
@@ -147,7 +207,9 @@ def test_command_lines_are_understood(arguments: list[str]) -> None:
         assert end.value.code == 0
         return
     args = vars(make_parser().parse_args(arguments))
-    assert args.get("scenario") in {None, "", *SCENARIOS}
+    assert str(args.get("scenario")).endswith(".yaml") or args.get("scenario") in {None, "", *SCENARIOS}
+    if args.get("controller") not in {None, "none"} and ":" not in args["controller"]:
+        find_controller(args["controller"])
     assert set(args.get("scenarios") or ()) <= set(SCENARIOS)
     assert set(args.get("models") or ()) <= set(CONTACT_MODELS)
     if args.get("contact_model"):
