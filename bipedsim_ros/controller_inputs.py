@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 
 from bipedsim.controllers.guard import Guard
+from bipedsim.errors import ConfigError
 from bipedsim_ros.conversions import TwistReader
 from bipedsim_ros.frames import FEET_FRAME, VELOCITY_TOPIC
 from bipedsim_ros.inbox import Inbox
@@ -124,7 +125,10 @@ class ControllerInputs:
         elif not np.isfinite(steps).all():
             self._warn(f"message on {FOOTSTEPS_TOPIC} dropped: it is not finite")
         else:
-            self._guard.set_footsteps(steps)
+            try:
+                self._guard.set_footsteps(steps)
+            except ConfigError as error:
+                self._warn(f"message on {FOOTSTEPS_TOPIC} dropped: {error}")
 
 
 def footsteps(message: Path) -> NDArray[np.float64]:

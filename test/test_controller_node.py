@@ -238,6 +238,19 @@ def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRo
     ros.until(lambda: fallen[-1].data is False, "that the reset ends it")
 
 
+def test_footsteps_that_cannot_be_taken_do_not_end_the_controller(ros: RosWorld, robot: PlayedRobot) -> None:
+    path = ros.node.create_publisher(NavPath, "/footsteps", 10)
+    node = ros.start("controller_node", controller="user_controllers:Steered")
+    ros.connected(path)
+    robot.answer(0)
+    far = PoseStamped(pose=Pose(orientation=Quaternion(w=1.0)))
+    far.pose.position.x = 5.0
+    path.publish(NavPath(poses=[far]))
+    path.wait_for_all_acked()
+    assert np.isfinite(robot.answer(1)).all()
+    assert "message on /footsteps dropped: 5 m are too far" in node.output
+
+
 def test_a_wrong_rate_is_noticed(ros: RosWorld, robot: PlayedRobot) -> None:
     node = ros.start("controller_node", controller=ECHO)
     robot.answer(0)

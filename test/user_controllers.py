@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Command, Observation
@@ -122,7 +123,9 @@ class Steered(Rest):
         self.readouts.update(vx=vx, vy=vy, wz=wz)
 
     def set_footsteps(self, steps: Any) -> None:
-        """Take footsteps and show how many there are and where the last one looks."""
+        """Take footsteps of up to 3 m and show how many there are and where the last one looks."""
+        if steps[0, 0] > 3.0:
+            raise ConfigError(f"{steps[0, 0]:g} m are too far")
         self.readouts.update(steps=float(len(steps)), yaw=float(steps[-1, 2]))
 
     def update(self, observation: Observation) -> Command:

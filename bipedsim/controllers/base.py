@@ -24,7 +24,8 @@ class Controller(Protocol):
       of the robot, x ahead, y to the left. It is called between two updates, and only with finite numbers. After
       :meth:`reset` the command is zero.
     * ``set_footsteps(steps)``, a method: takes the next footsteps (n, 3), x and y [m] and yaw [rad] each, alternating
-      between the feet, in the frame midway between the feet as they stand: x ahead, z up.
+      between the feet, in the frame midway between the feet as they stand: x ahead, z up. Steps that it cannot take
+      it refuses with a :class:`ConfigError`, and goes on as before.
     * ``readouts``, a dict from names to numbers: what there is to watch, such as ``zmp_margin`` [m]. The controller
       writes new numbers into the same dict at every update; its keys never change.
     * ``fallen``, a bool: the controller has given up. It is false again after :meth:`reset`.
