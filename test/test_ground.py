@@ -237,7 +237,9 @@ def test_the_example_of_the_documentation_is_a_ground(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[1] / "docs" / "ground.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     patches = Ground.from_yaml(write(tmp_path, example)).patches
-    assert [patch.name for patch in patches] == ["flat", "slope", "floor", *(f"step {i}" for i in range(1, 6)), "ice"]
+    stairs = ["floor", *(f"step {i}" for i in range(1, 6))]
+    tiles = ["floor", *(f"tile {i} {j}" for i in range(10) for j in range(4))]
+    assert [patch.name for patch in patches] == ["flat", "slope", *stairs, *tiles, "ice"]
 
 
 def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
@@ -253,7 +255,7 @@ def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("flot: {}", "did you mean 'flat'"),
-        ("{}", "no ground in it; give one of flat, slope, stairs, patches"),
+        ("{}", "no ground in it; give one of flat, slope, stairs, tiles, patches"),
         ("patches: []", "patches = [] must be a list of patches"),
         ("patches: {name: ice}", "must be a list of patches"),
         ("patches: [{nrmal: [0, 0, 1]}]", "patches[0]: unknown parameter 'nrmal'; did you mean 'normal'"),
