@@ -182,6 +182,19 @@ def _plot(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_modes(commands: Any) -> None:
+    from bipedsim.analysis.gait_modes import command
+
+    modes = commands.add_parser(
+        "modes",
+        help="what each foot did in a bag or a run, and which gait that is: walking, hopping, running",
+        description="Print the discrete states of a run (each foot sticks, slides, is detached, or meets the ground), "
+        "the transitions between them, the gait, its cycle, and the invariant sets that the run was in. "
+        "docs/stability.md says how they are defined.",
+    )
+    command.add_arguments(modes)
+
+
 def _add_export(commands: Any) -> None:
     export = commands.add_parser("export", help="write a bag or a run as CSV, one row per tick")
     export.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
@@ -369,6 +382,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_control,
         _add_check_robot,
         _add_plot,
+        _add_modes,
         _add_export,
         _add_robots,
         _add_scenarios,
