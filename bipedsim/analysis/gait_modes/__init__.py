@@ -6,4 +6,4 @@ What holds a foot's polygon (face, edge, vertex) is another thing: ``bipedsim.co
 BOUNCE = 0.1
 """A foot that is off the ground for less has bounced and not stepped [s]: thrown up, it rises 12 mm (g T^2 / 8)."""
 PAUSE = 2.0
-"""All feet on the ground for longer ends a gait [s]."""
+"""This long without a foot on its way to a landing ends a gait [s]."""

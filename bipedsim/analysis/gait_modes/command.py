@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=PAUSE,
         metavar="S",
-        help="this long without a foot in the air ends a gait (default: %(default)s)",
+        help="this long without a foot on its way to a landing ends a gait (default: %(default)s)",
     )
     parser.add_argument(
         "--all", action="store_true", help="print every state that was recorded, bounces and short slips, too"
@@ -145,9 +145,7 @@ def _print(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> Non
         print(f"  {state_symbol(a, modes.feet)} -> {state_symbol(b, modes.feet)}: {count}")
     print()
     for stretch in report.stretches:
-        counts = [f"{stretch.steps} steps"] * (stretch.steps > 0) + [f"{stretch.flights} flights"] * (
-            stretch.flights > 0
-        )
+        counts = [f"{name}: {n}" for name, n in (("steps", stretch.steps), ("flights", stretch.flights)) if n]
         about = f" ({', '.join(counts)})" if counts else ""
         feet_sets = ", ".join(f"{foot} {sets}" for foot, sets in zip(modes.feet, stretch.feet_sets, strict=True))
         end = stretch.t + stretch.duration

@@ -88,9 +88,10 @@ def without_bounces(t: NDArray[np.float64], contact: Flags, bounce: float) -> Fl
     closed = contact.copy()
     for k in range(contact.shape[1]):
         down = np.flatnonzero(contact[:, k])
-        for a, b in pairwise(down.tolist()):
-            if b > a + 1 and t[b] - t[a + 1] < bounce:
-                closed[a + 1 : b, k] = True
+        for i in np.flatnonzero(np.diff(down) > 1).tolist():
+            first, end = down[i] + 1, down[i + 1]
+            if t[end] - t[first] < bounce:
+                closed[first:end, k] = True
     return closed
 
 
@@ -118,7 +119,7 @@ def gait_report(
     struck = np.isin(states, IMPACTS)
     entries = _reduced(t, states, contact)
     stretches = []
-    for first, last, busy in _parts(t, contact, struck, bounce, pause):
+    for first, last, busy in _parts(t, contact, struck, pause):
         gaits, steps, flights = _gaits(t, contact, first, last, bounce) if busy else ((), 0, 0)
         feet_sets = [_foot_sets(contact[first:last, k], struck[first:last, k]) for k in range(len(modes.feet))]
         seen = {name for sets in feet_sets for name in sets}
@@ -218,15 +219,14 @@ def _touch_downs(contact: Flags) -> list[tuple[int, int]]:
     return list(zip((rows + 1).tolist(), feet.tolist(), strict=True))
 
 
-def _parts(
-    t: NDArray[np.float64], contact: Flags, struck: Flags, bounce: float, pause: float
-) -> list[tuple[int, int, bool]]:
+def _parts(t: NDArray[np.float64], contact: Flags, struck: Flags, pause: float) -> list[tuple[int, int, bool]]:
     """Return (first row, last row, whether feet meet the ground in it) of the stretches."""
     n = len(contact)
+    lifts = [np.flatnonzero(contact[:-1, k] & ~contact[1:, k]) + 1 for k in range(contact.shape[1])]
     busy: list[list[int]] = []
     for row, foot in _touch_downs(contact):
-        up = np.flatnonzero(contact[:row, foot])
-        busy.append([int(up[-1]) + 1 if len(up) else 0, row + 1])
+        before = int(np.searchsorted(lifts[foot], row))
+        busy.append([int(lifts[foot][before - 1]) if before else 0, row + 1])
     hits = np.flatnonzero(struck.any(axis=1))
     # Feet that hit the ground without having left it: they rock.
     busy += [[row, row + 1] for row in hits.tolist()]

@@ -46,7 +46,7 @@ def plot(modes: ModeSequence, report: GaitReport, path: Path, robot: str = "") -
         FigureCanvasAgg(figure)
         title = [robot or "unknown robot", report.verdict, f"{modes.t[-1] - modes.t[0]:.3g} s"]
         figure.suptitle("   ·   ".join(title), fontsize=11.5, x=0.01, ha="left")
-        left, right = np.ravel(figure.subfigures(1, 2, width_ratios=[2.0, 1.0]))
+        left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0], squeeze=False)[0]
         feet, states = left.subplots(2, 1, sharex=True, height_ratios=height)
         _draw_feet(feet, modes)
         _draw_states(states, modes, report, order)

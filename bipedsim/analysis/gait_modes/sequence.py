@@ -86,7 +86,8 @@ def mode_sequence(recording: Recording) -> ModeSequence:
     has not been seen to land.
 
     A real robot has no contact states: there, a foot is on the ground while it carries more than ``CONTACT_SHARE`` of
-    the weight, and slip is unknown; ``notes`` say so. Rows in which a foot is unknown are left out.
+    the weight, and slip is unknown; ``notes`` say so. Rows in which a foot is unknown, and those after
+    the controller gave up, are left out.
 
     Raises:
         RecordingError: Nothing says where the feet touch.
@@ -110,6 +111,11 @@ def mode_sequence(recording: Recording) -> ModeSequence:
         )
     if not rows.all():
         notes.append(f"{np.count_nonzero(~rows)} rows of {len(rows)} left out: a foot is not recorded there")
+    if np.isfinite(recording.gave_up_at):
+        rows &= ~(recording.t > recording.gave_up_at)
+        notes.append(f"the robot fell: what follows t = {recording.gave_up_at:.3f} s, when it was seen, is left out")
+    if not rows.any():
+        raise RecordingError("the recording has no row in which all feet are known: there are no modes in it")
     struck = impact[rows][:, :, 2] > 0.0
     shocked = (impact[rows] != 0.0).any(axis=(1, 2))
     states = foot_states(contact[rows], sliding[rows], clamped[rows], struck, shocked)
