@@ -160,9 +160,9 @@ def foot_states(contact: Flags, sliding: Flags, clamped: Rows, struck: Flags, sh
     for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         if a == 0:
             continue
-        touched = (contact[a:b] | struck[a:b]).any(axis=0)
         closed = np.bitwise_or.reduce(clamped[a:b] & ~clamped[a - 1], axis=0) != 0
-        meets = touched & (~contact[a - 1] | (closed & struck[a:b].any(axis=0)))
+        # A foot may touch the ground between two rows and be off again.
+        meets = lands[a:b].any(axis=0) | (struck[a:b].any(axis=0) & (closed | ~contact[a - 1]))
         if not meets.any():
             continue
         # A foot that is off again within the rows ends as it was when it was down.
