@@ -1,4 +1,4 @@
-"""``bipedsim modes`` on real runs: walks, a hop, a beam that runs, a ball that comes to rest; the documented example."""
+"""``bipedsim modes`` on real runs: walks, a hop, a beam that runs, a ball that comes to rest, the document."""
 
 from __future__ import annotations
 
