@@ -311,6 +311,18 @@ def _add_push_map(commands: Any) -> None:
     command.add_arguments(push_map)
 
 
+def _add_margins(commands: Any) -> None:
+    from bipedsim.feasibility import command
+
+    margins = commands.add_parser(
+        "margins",
+        help="how close each foot of a run was to slipping, tipping and lifting",
+        description="Find the conditions on torques for the contacts of a run to stay as they are, and those on the "
+        "velocity before every touch-down, and compare with what happened. docs/stability.md explains every figure.",
+    )
+    command.add_arguments(margins)
+
+
 def _add_warmup(commands: Any) -> None:
     warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
     warmup.set_defaults(function=_warmup)
@@ -389,6 +401,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_reproduce,
         _add_compare,
         _add_push_map,
+        _add_margins,
         _add_bench,
         _add_warmup,
     ):

@@ -1,0 +1,115 @@
+"""Margins of a recorded run and its touch-downs: against what the run recorded itself, and what cannot be judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bipedsim.cli import main
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.feasibility.margins import run_margins
+from bipedsim.feasibility.states import recorded_states
+from bipedsim.feasibility.touchdowns import touch_downs
+from bipedsim.ground import Ground
+from bipedsim.recording import Recording
+from bipedsim.robot import Robot, load_robot
+from bipedsim.runner import RunSettings, run_headless
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("biped14")
+
+
+@pytest.fixture(scope="module")
+def jump() -> Recording:
+    """Crouch, push off, fly and land: contacts that stick, break and hit."""
+    return run_headless(RunSettings(scenario="jump", duration=2.0))[0]
+
+
+def test_states_of_a_run_are_those_of_the_simulator(robot: Robot) -> None:
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    class Look:
+        def start(self, sim: object) -> None:
+            self.sim = sim
+
+        def tick(self, tau_joint: np.ndarray, seconds: float) -> None:
+            seen.append((self.sim.q.copy(), self.sim.v.copy()))  # type: ignore[attr-defined]
+
+    recording, _ = run_headless(RunSettings(scenario="squat", duration=0.5), observer=Look())
+    states = recorded_states(recording, robot)
+    assert states.dt == pytest.approx(1e-3)
+    assert np.isnan(states.v[0]).all()
+    for i in range(1, len(recording)):
+        assert_allclose(states.q[i], seen[i][0], atol=1e-12)
+        assert_allclose(states.v[i], seen[i][1], atol=1e-9)
+
+
+def test_margins_are_those_of_the_recorded_wrenches(robot: Robot, jump: Recording) -> None:
+    """To first order in the step where nothing hits: the conditions find the forces from state and torques alone."""
+    margins = run_margins(jump, robot, Ground.flat(), every=7)
+    rows = np.searchsorted(jump.t, margins.t) + 1
+    resting = margins.judged & margins.happened & (jump.impact[rows] == 0.0).all(axis=(1, 2))
+    assert resting.sum() > 100
+    weight = robot.weight
+    assert_allclose(margins.force[resting], jump.wrench[rows[resting], :, 2], atol=2e-2 * weight)
+    assert_allclose(margins.cop[resting], jump.cop_margin[rows[resting]], atol=2e-3)
+    assert_allclose(margins.friction[resting], 1.0 - jump.friction_used[rows[resting]], atol=2e-2)
+    assert (margins.torque[margins.predicted] > 0.0).all()
+    assert np.isnan(margins.force[(jump.mode[rows - 1] == 0).all(axis=1)]).all()
+    assert margins.agreement > 0.98
+
+
+def test_touch_downs_of_a_jump_are_predicted(robot: Robot, jump: Recording) -> None:
+    found = touch_downs(jump, robot, Ground.flat())
+    assert {foot for entry in found for foot in entry.feet} == {"left", "right"}
+    assert all(entry.agrees for entry in found)
+    for entry in found:
+        assert entry.speed < -0.05
+        assert_allclose(entry.impulse_predicted, entry.impulse_happened, rtol=0.1, atol=0.02)
+    assert (found[-1].all_stick > 0.0) == (found[-1].predicted == ("face stick", "face stick"))
+
+
+def test_the_command_prints_and_draws(tmp_path: Path, jump: Recording, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "jump.npz"
+    jump.save(run)
+    assert main(["margins", str(run), "--every", "50", "--plot", str(tmp_path / "margins.png")]) == 0
+    out = capsys.readouterr().out
+    assert "torques could be off by" in out
+    assert "touch-downs" in out
+    assert (tmp_path / "margins.png").stat().st_size > 20_000
+    assert main(["margins", str(run), "--every", "50", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["feet"]) == {"left", "right"}
+    assert found["agreement"] > 0.9
+    assert found["touch_downs"]
+
+
+def test_what_a_run_lacks_is_named(robot: Robot, jump: Recording) -> None:
+    ground = Ground.flat()
+    with pytest.raises(RecordingError, match="pose of the base is missing"):
+        recorded_states(replace(jump, base_pose=np.full_like(jump.base_pose, np.nan)), robot)
+    with pytest.raises(RecordingError, match="no contact modes"):
+        run_margins(replace(jump, mode=np.full_like(jump.mode, -1)), robot, ground)
+    with pytest.raises(RecordingError, match="has the joints"):
+        recorded_states(jump, load_robot("talos"))
+    with pytest.raises(RecordingError, match="need three"):
+        recorded_states(jump.rows(slice(0, 2)), robot)
+    with pytest.raises(ConfigError, match="at least 1"):
+        run_margins(jump, robot, ground, every=0)
+
+
+def test_a_robot_with_joints_that_nothing_measures_is_refused() -> None:
+    compass = load_robot("compass")
+    n = 5
+    recording = Recording.empty(n, compass.joint_names, [sole.name for sole in compass.soles], "compass")
+    recording.t[:] = np.arange(n) * 1e-3
+    recording.joint_position[:] = 0.0
+    with pytest.raises(RecordingError, match=r"joints without drives, x, z, left_pitch, are not recorded"):
+        recorded_states(recording, compass)
