@@ -1,0 +1,16 @@
+"""The examples of docs/stability.md on feet that stick run as they are printed, one after the other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "stability.md"
+
+
+def test_examples_of_sticking_and_impacts_run() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    sections = text[text.index("## Sticking and detachment") :]
+    blocks = re.findall(r"^```python\n(.*?)^```", sections, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    exec("\n".join(blocks), {})
