@@ -1,0 +1,160 @@
+"""One stride as a function: from the section to the section (hurmuzlu2001 eq. 49)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.stability.chart import Chart
+from bipedsim.stability.loop import ClosedLoop, Moment
+from bipedsim.stability.mirror import Mirror
+from bipedsim.stability.planes import moved
+from bipedsim.stability.section import Crossing, Section
+
+Array = NDArray[np.float64]
+
+LONGEST = 4.0
+"""A stride may take this many times as long as the first one."""
+
+
+class Return(NamedTuple):
+    """Where and when a map comes back.
+
+    Attributes:
+        xi: (n,) coordinates. duration: Of the stride [s].
+    """
+
+    xi: Array
+    duration: float
+
+
+class PoincareMap(Protocol):
+    """What Newton, multipliers, continuation and basins ask of a map; of the engine, by events, or a user's.
+
+    Attributes:
+        names: Of the n coordinates.
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, xi: Array) -> Return:
+        """Return what becomes of the coordinates (n,) after one stride.
+
+        Raises:
+            NoReturnError: They do not come back.
+        """
+        ...
+
+
+class ReturnMap:
+    """The map of a closed loop through the simulator.
+
+    A stride begins at the section itself, with the clock of the simulator set anew, and ends at the section itself,
+    between two steps: so the map is a smooth function of the state and of the step h, and differs from its limit by a
+    series in h. On a clock that runs on, a touch-down falls anywhere within a step, and the map has teeth of height h.
+
+    Args:
+        loop: Robot, controller, ground.
+        section: Where strides begin and end.
+        q, v: Where the first stride begins; the posture of the robot, at rest, by default.
+        settle: Strides to walk before the one whose end is the centre of the chart.
+        mirrored: Take steps, left for right, instead of strides: after a touch-down of the other foot the state is
+            mirrored. The controller then must remember nothing but which foot carries; see :meth:`memory`.
+        first: Longest time to the section from the start [s].
+        chart: That of another map of this robot; by default one around the end of the first strides.
+
+    Attributes:
+        chart: Coordinates on the section. names: Of these.
+
+    Raises:
+        NoReturnError: The robot does not walk from (q, v).
+    """
+
+    def __init__(
+        self,
+        loop: ClosedLoop,
+        section: Section,
+        q: Array | None = None,
+        v: Array | None = None,
+        settle: int = 2,
+        mirrored: bool = False,
+        first: float = 10.0,
+        chart: Chart | None = None,
+    ) -> None:
+        self._loop, self._section = loop, section
+        self._longest = first
+        moment = loop.begin(q, v)
+        crossing, moment = self._next(moment)
+        for _ in range(settle):
+            crossing, moment = self._next(moment, crossing)
+        self._longest = LONGEST * crossing.t
+        self._moment, self._carrying = moment, crossing.carrying
+        self._mirror = Mirror(loop.robot) if mirrored else None
+        if chart is None:
+            value = None if section.exact else lambda q, v: section.value(q, v, crossing.foot)
+            chart = Chart(loop.robot, loop.feet, crossing.q, crossing.v, self._carrying, value)
+        self.chart = chart
+        self.names = chart.names
+        self._place = self._where(crossing.q)
+
+    def __call__(self, xi: Array) -> Return:
+        """Return what becomes of the coordinates (n,) after one stride.
+
+        Raises:
+            NoReturnError: They do not come back.
+        """
+        self._loop.go(self._moment, *self._start(xi))
+        crossing, _ = self._loop.stride(self._section, self._longest)
+        return Return(self._coordinates(crossing), crossing.t)
+
+    def follow(self, xi: Array, count: int) -> list[Return]:
+        """Return ``count`` strides one after the other, in which the controller forgets nothing.
+
+        Raises:
+            NoReturnError: One of them does not come back.
+        """
+        moment, found = self._moment, []
+        crossing = Crossing(0.0, *self._start(xi))
+        for _ in range(count):
+            crossing, moment = self._next(moment, crossing)
+            found.append(Return(self._coordinates(crossing), crossing.t))
+        return found
+
+    def memory(self, xi: Array) -> float:
+        """Return how much of the second stride from ``xi`` the controller's memory changes: the largest coordinate.
+
+        The map takes the memory at the section to be that of the first strides; of a controller that plans every
+        stride from what it measures, this is 0.
+        """
+        return float(np.abs(self.follow(xi, 2)[1].xi - self(self(xi).xi).xi).max())
+
+    def state(self, xi: Array) -> tuple[Array, Array]:
+        """Return (q, v) of the robot at the coordinates (n,), where the first strides ended."""
+        return self.chart.state(xi)
+
+    def _start(self, xi: Array) -> tuple[Array, Array]:
+        q, v = self.chart.state(xi)
+        return moved(self._loop.robot, q, self._place - self.chart.place), v
+
+    def _next(self, moment: Moment, crossing: Crossing | None = None) -> tuple[Crossing, Moment]:
+        """Walk one stride from ``crossing`` and return the next one, and the moment of the last tick before it."""
+        at = () if crossing is None else (crossing.q, crossing.v)
+        self._loop.go(moment, *at)
+        found, ticks = self._loop.stride(self._section, self._longest)
+        self._loop.go(moment, *at)
+        self._loop.advance(ticks)
+        return found, self._loop.moment()
+
+    def _coordinates(self, crossing: Crossing) -> Array:
+        q, v = crossing.q, crossing.v
+        if self._mirror is not None and crossing.carrying != self._carrying:
+            q, v = self._mirror(q, v)
+        q = moved(self._loop.robot, q, self.chart.place - self._where(q))
+        return self.chart.coordinates(q, v)
+
+    def _where(self, q: Array) -> Array:
+        if not self._carrying:
+            return np.zeros(3)
+        return np.asarray(self._loop.feet.points(q, self._carrying).mean(axis=0))
