@@ -15,8 +15,8 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import get_ground
-from bipedsim.reproduce.adubredu.ideal_walker import heel_strike, stride
-from bipedsim.reproduce.adubredu.walker import DISTURBANCE, PASSIVE, PASSIVE_PERIOD, START, engine_state, walk
+from bipedsim.reproduce.adubredu.ideal_walker import WALKER
+from bipedsim.reproduce.adubredu.walker import DISTURBANCE, PASSIVE, PASSIVE_PERIOD, START, walk
 from bipedsim.robot import Robot, load_robot
 from bipedsim.simulator import Simulator
 
@@ -45,7 +45,7 @@ def feet(sim: Simulator) -> np.ndarray:
 def test_a_foot_passes_below_the_ground_and_lands_in_front(compass: Robot, contact: str) -> None:
     """Three steps without a motor: nobody pushes a foot that is behind, and every step takes what it should."""
     sim = downhill(compass, contact)
-    sim.reset(*engine_state(PASSIVE))
+    sim.reset(*WALKER.robot_state(PASSIVE))
     deepest = 0.0
     landings = []
     stance = 0
@@ -73,7 +73,7 @@ def test_without_the_property_the_foot_stubs(compass: Robot) -> None:
     """The same walker on soles that meet the ground everywhere gets no further than where its legs pass."""
     stubs = replace(compass, soles=tuple(replace(sole, passes_ground=0.0) for sole in compass.soles))
     sim = downhill(stubs)
-    sim.reset(*engine_state(PASSIVE))
+    sim.reset(*WALKER.robot_state(PASSIVE))
     lowest = 0.0
     while sim.t < PASSIVE_PERIOD:
         sim.step(np.zeros(1))
@@ -84,7 +84,7 @@ def test_without_the_property_the_foot_stubs(compass: Robot) -> None:
 
 def test_a_snapshot_below_the_ground_repeats_to_the_bit(compass: Robot) -> None:
     sim = downhill(compass)
-    sim.reset(*engine_state(PASSIVE))
+    sim.reset(*WALKER.robot_state(PASSIVE))
     while feet(sim)[1, 1] > -5e-5:
         sim.step(np.zeros(1))
     snapshot = sim.snapshot()
@@ -101,7 +101,7 @@ def test_a_snapshot_below_the_ground_repeats_to_the_bit(compass: Robot) -> None:
 def test_a_start_below_the_ground_is_no_penetration(compass: Robot) -> None:
     """A foot that begins under the ground is on its way, and nothing throws it up."""
     sim = downhill(compass)
-    q, v = engine_state(np.array([0.1, -0.2, -0.12, 0.3]))
+    q, v = WALKER.robot_state(np.array([0.1, -0.2, -0.12, 0.3]))
     sim.reset(q, v)
     assert feet(sim)[1, 1] < -2e-3
     for _ in range(100):
@@ -112,7 +112,7 @@ def test_a_start_below_the_ground_is_no_penetration(compass: Robot) -> None:
 
 def test_a_load_cell_feels_the_ground_and_no_mass(compass: Robot) -> None:
     sim = downhill(compass)
-    sim.reset(*engine_state(PASSIVE))
+    sim.reset(*WALKER.robot_state(PASSIVE))
     for _ in range(300):
         observation = sim.step(np.zeros(1))
         np.testing.assert_allclose(observation.foot_wrench, sim.contact.wrench, atol=1e-12)
@@ -131,18 +131,18 @@ def test_a_load_cell_has_no_ankle_frame(tmp_path: Path, compass: Robot) -> None:
 
 def test_the_walker_by_events_has_the_known_gait_and_multipliers() -> None:
     """Fixed point, period and Floquet multipliers that were worked out before, for the walker without a motor."""
-    found = stride(PASSIVE)
+    found = WALKER.stride(PASSIVE)
     np.testing.assert_allclose(found.after, PASSIVE, atol=5e-8)
     assert found.duration == pytest.approx(PASSIVE_PERIOD, abs=1e-6)
     step = 1e-5
-    columns = [(stride(PASSIVE + step * e).after - stride(PASSIVE - step * e).after) / (2.0 * step) for e in np.eye(4)]
+    columns = [(WALKER.stride(PASSIVE + step * e).after - WALKER.stride(PASSIVE - step * e).after) / (2.0 * step) for e in np.eye(4)]
     multipliers = np.linalg.eigvals(np.column_stack(columns))
     expected = np.array([0.26070 + 0.30404j, 0.26070 - 0.30404j, 0.31014, 0.0])
     assert max(np.abs(multipliers - value).min() for value in expected) < 2e-4
 
 
 def test_a_heel_strike_keeps_the_legs_and_swaps_them() -> None:
-    after = heel_strike(np.array([-0.15, -0.3, 0.3, -0.1]))
+    after = WALKER.heel_strike(np.array([-0.15, -0.3, 0.3, -0.1]))
     np.testing.assert_allclose(after[[0, 2]], [0.15, -0.3])
 
 

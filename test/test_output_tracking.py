@@ -14,7 +14,7 @@ from bipedsim.controllers.output_tracking import linear_sum
 from bipedsim.controllers.pfl import swing_curve
 from bipedsim.controllers.supported import SupportedDynamics
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.reproduce.adubredu.walker import engine_state
+from bipedsim.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim.robot import Robot, load_robot
 from bipedsim.robot_io import Observation
 from bipedsim.simulator import Simulator
@@ -247,7 +247,7 @@ def test_the_model_accelerates_as_pinocchio_says(biped14: Robot, case: str) -> N
 def test_the_compass_is_known_from_its_load_cells_and_its_imu(right: bool) -> None:
     """The passive joints follow from an IMU on one leg, whichever leg stands."""
     robot = load_robot("compass")
-    q, v = engine_state(np.array([0.1, -0.3, -0.35, 0.4]))
+    q, v = WALKER.robot_state(np.array([0.1, -0.3, -0.35, 0.4]))
     if right:
         # The legs change roles: the right one is what the left one was.
         turn, rate = q[2] + q[3], v[2] + v[3]

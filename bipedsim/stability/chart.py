@@ -31,17 +31,18 @@ _BASE = ("base x", "base y", "base z", "base roll", "base pitch", "base yaw")
 
 
 class Chart:
-    """A chart around one state (q, v) on the section.
+    """A chart around one state (q, v): coordinates are joint angles [rad] and rates [rad/s] themselves.
 
     Args:
         robot: The robot.
         feet: Its feet above the ground.
-        q, v: (nq,), (nv,) the state, where all coordinates are 0.
+        q, v: (nq,), (nv,) a state near the section, around which the chart is made.
         carrying: Indices of the feet that stay where they are.
         value: Of q and v: zero on the section; None where all states are on it.
 
     Attributes:
         names: Of the coordinates: joints [rad], then joints with a prime, their rates [rad/s].
+        centre: (n,) coordinates of that state.
         place: (3,) mean of the vertices that carry [m].
     """
 
@@ -72,7 +73,9 @@ class Chart:
         names = _names(robot)
         self.names = tuple(names[i] if i < nv else f"{names[i - nv]}'" for i in self.free)
         self.place = self._points.mean(axis=0) if len(self._points) else np.zeros(3)
-        self._q, self._v = self.state(np.zeros(len(self.free)))
+        # What a joint has turned from its zero; of a base, from where the world's axes are.
+        turned = pin.difference(robot.model, pin.neutral(robot.model), q)
+        self.centre: Array = np.concatenate([turned, v])[self.free]
 
     def state(self, xi: Array) -> tuple[Array, Array]:
         """Return (q, v) of the coordinates (n,).
@@ -81,7 +84,7 @@ class Chart:
             NoReturnError: No state near the centre of the chart has them.
         """
         x = np.zeros(2 * self._model.nv)
-        x[self.free] = xi
+        x[self.free] = xi - self.centre
         for _ in range(ITERATIONS):
             error = self._conditions(*self._at(x))
             if not len(error) or np.abs(error).max() < TOLERANCE:
@@ -89,18 +92,13 @@ class Chart:
             x[self._found] -= np.linalg.lstsq(self._jacobian(x, self._found), error, rcond=None)[0]
         else:
             where = dict(zip(self.names, xi.tolist(), strict=True))
-            raise NoReturnError(f"{self._model.name} has no state on the section with {where} from its centre")
+            raise NoReturnError(f"{self._model.name} has no state on the section with {where}")
         return self._at(x)
 
     def coordinates(self, q: Array, v: Array) -> Array:
         """Return the coordinates (n,) of a state whose feet stand at :attr:`place`."""
-        return np.concatenate([pin.difference(self._model, self._q, q), v - self._v])[self.free]
-
-    def values(self, xi: Array) -> Array:
-        """Return joint angles and rates themselves (n,) [rad, rad/s], of coordinates that count from the centre."""
-        q, v = self.state(xi)
-        centre = pin.difference(self._model, pin.neutral(self._model), q)
-        return np.concatenate([centre, v])[self.free]
+        away = np.concatenate([pin.difference(self._model, self._q, q), v - self._v])
+        return np.asarray(self.centre + away[self.free])
 
     def _at(self, x: Array) -> tuple[Array, Array]:
         nv = self._model.nv

@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 FALLEN = 0.5
 """Below this share of its height at the start the centre of mass of a walker has fallen."""
+LOOK = 16
+"""Ticks between two looks at that."""
 
 
 class NoReturnError(ArithmeticError):
@@ -54,7 +56,7 @@ class ClosedLoop:
         ground: One endless plane.
         controller: Makes a controller, for the robot and with the control period; None for a robot without torques.
         physics_dt: Step of the simulator [s].
-        control_dt: Period of the controller [s]; a physics step by default.
+        control_dt: Period of the controller [s]; a physics step by default, and without a controller.
         contact: Name of the contact model. contact_params: What differs from its defaults.
 
     Attributes:
@@ -76,7 +78,8 @@ class ClosedLoop:
     ) -> None:
         self.robot = robot
         self.feet = FeetOnPlane(robot, ground)
-        self.sim = Simulator(robot, ground, contact, physics_dt, control_dt, contact_params)
+        period = None if controller is None else control_dt
+        self.sim = Simulator(robot, ground, contact, physics_dt, period, contact_params)
         self._controller = None if controller is None else controller(robot, self.sim.control_dt)
         self._limit = robot.effort_limit
         self._tau = np.zeros(robot.nu)
@@ -139,7 +142,7 @@ class ClosedLoop:
                 if watch.found is not None:
                     return watch.found, ticks
                 ticks += 1
-                if self.feet.com_height(sim.q) < low:
+                if ticks % LOOK == 0 and self.feet.com_height(sim.q) < low:
                     raise NoReturnError(f"{self.robot.name} has fallen {sim.t - began:.3f} s after the section")
         except DivergenceError as error:
             raise NoReturnError(str(error)) from error

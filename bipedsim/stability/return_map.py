@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.errors import ConfigError
 from bipedsim.stability.chart import Chart
 from bipedsim.stability.loop import ClosedLoop, Moment
 from bipedsim.stability.mirror import Mirror
@@ -63,10 +64,9 @@ class ReturnMap:
         mirrored: Take steps, left for right, instead of strides: after a touch-down of the other foot the state is
             mirrored. The controller then must remember nothing but which foot carries; see :meth:`memory`.
         first: Longest time to the section from the start [s].
-        chart: That of another map of this robot; by default one around the end of the first strides.
 
     Attributes:
-        chart: Coordinates on the section. names: Of these.
+        chart: Coordinates on the section. names: Of these. centre: (n,) where the first strides ended.
 
     Raises:
         NoReturnError: The robot does not walk from (q, v).
@@ -81,7 +81,6 @@ class ReturnMap:
         settle: int = 2,
         mirrored: bool = False,
         first: float = 10.0,
-        chart: Chart | None = None,
     ) -> None:
         self._loop, self._section = loop, section
         self._longest = first
@@ -89,14 +88,17 @@ class ReturnMap:
         crossing, moment = self._next(moment)
         for _ in range(settle):
             crossing, moment = self._next(moment, crossing)
+        if mirrored and crossing.carrying != (0,):
+            # Of two mirror images, the one that stands on the first foot.
+            crossing, moment = self._next(moment, crossing)
+            if crossing.carrying != (0,):
+                raise ConfigError(f"{loop.robot.name} does not step from foot to foot: take strides, not mirrored steps")
         self._longest = LONGEST * crossing.t
         self._moment, self._carrying = moment, crossing.carrying
         self._mirror = Mirror(loop.robot) if mirrored else None
-        if chart is None:
-            value = None if section.exact else lambda q, v: section.value(q, v, crossing.foot)
-            chart = Chart(loop.robot, loop.feet, crossing.q, crossing.v, self._carrying, value)
-        self.chart = chart
-        self.names = chart.names
+        self._lands = crossing.foot
+        self.chart = self._chart_of(loop, section, crossing.q, crossing.v)
+        self.names, self.centre = self.chart.names, self.chart.centre
         self._place = self._where(crossing.q)
 
     def __call__(self, xi: Array) -> Return:
@@ -132,7 +134,16 @@ class ReturnMap:
 
     def state(self, xi: Array) -> tuple[Array, Array]:
         """Return (q, v) of the robot at the coordinates (n,), where the first strides ended."""
-        return self.chart.state(xi)
+        return self._start(xi)
+
+    def state_on(self, loop: ClosedLoop, section: Section, xi: Array) -> tuple[Array, Array]:
+        """Return (q, v) at the coordinates ``xi`` for another loop: the same robot at the origin of another slope."""
+        q, v = self.chart.state(xi)
+        return self._chart_of(loop, section, moved(loop.robot, q, -self.chart.place), v).state(xi)
+
+    def _chart_of(self, loop: ClosedLoop, section: Section, q: Array, v: Array) -> Chart:
+        value = None if section.exact else lambda q, v: section.value(q, v, self._lands)
+        return Chart(loop.robot, loop.feet, q, v, self._carrying, value)
 
     def _start(self, xi: Array) -> tuple[Array, Array]:
         q, v = self.chart.state(xi)

@@ -171,25 +171,25 @@ class Watch:
         self._t0 = self._sim.t
         self._states.clear()
         self._states.append((self._sim.q, self._sim.v.copy()))
-        self._carries = np.ones(len(self._sim.robot.soles), dtype=np.bool_)
+        self._carries = [True] * len(self._sim.robot.soles)
 
     def __call__(self, contact: ContactResult, _push: Array) -> None:
         """Take in a step."""
         if self.found is not None:
             return
         sim, section = self._sim, self._section
-        carries = contact.impulse[:, 2] > 0.0
-        lands = carries & ~self._carries
+        carries = [load > 0.0 for load in contact.impulse[:, 2].tolist()]
         t, state = sim.t - self._t0, (sim.q, sim.v.copy())
         if t > section.after - 1e-9:
-            landed = int(np.argmax(lands)) if lands.any() else -1
-            foot = section.event(t, self._states[-1], state, landed)
+            lands = [now and not was for now, was in zip(carries, self._carries, strict=True)]
+            foot = section.event(t, self._states[-1], state, lands.index(True) if True in lands else -1)
             if foot is not None:
                 # After a step that lands nothing, who carries now is as good as who did.
-                carrying = tuple(np.flatnonzero(carries if foot < 0 else self._carries).tolist())
+                holds = carries if foot < 0 else self._carries
+                carrying = tuple(k for k, hold in enumerate(holds) if hold)
                 self.found = self._located(t, state, foot)._replace(carrying=carrying)
                 return
-        if (carries != self._carries).any():
+        if carries != self._carries:
             # A polynomial through an impact means nothing.
             self._states.clear()
         self._carries = carries

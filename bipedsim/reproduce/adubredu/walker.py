@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from bipedsim.controllers import make_controller
 from bipedsim.ground import get_ground
 from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim.reproduce.adubredu.ideal_walker import LENGTH, SLOPE, TARGET, Stride, strides
+from bipedsim.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
 from bipedsim.reproduce.common import Check, Outcome, at_most, equal, near, shown
 from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator
+from bipedsim.stability.straight_legs import Stride
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,14 +57,6 @@ class Walk(NamedTuple):
     mid_speeds: Array
 
 
-def engine_state(state: Array) -> tuple[Array, Array]:
-    """Return (q, v) of the robot for a state of the paper, the left foot standing at the origin."""
-    angle, rate = state[0] - SLOPE, state[1]
-    q = np.array([-LENGTH * np.sin(angle), LENGTH * np.cos(angle), angle, state[2]])
-    v = np.array([-LENGTH * np.cos(angle) * rate, -LENGTH * np.sin(angle) * rate, rate, state[3]])
-    return q, v
-
-
 def walk(
     state: Array | None, steps: int, controlled: bool, physics_dt: float = 1e-3, contact: str = "one_step"
 ) -> Walk:
@@ -76,7 +69,7 @@ def walk(
     """
     robot = load_robot("compass")
     sim = Simulator(robot, get_ground("downhill"), contact=contact, physics_dt=physics_dt, control_dt=CONTROL_DT)
-    observation = sim.reset() if state is None else sim.reset(*engine_state(state))
+    observation = sim.reset() if state is None else sim.reset(*WALKER.robot_state(state))
     controller = make_controller("pfl", robot, dt=CONTROL_DT) if controlled else None
     if controller is not None:
         controller.reset(observation)
