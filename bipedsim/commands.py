@@ -323,6 +323,18 @@ def _add_margins(commands: Any) -> None:
     command.add_arguments(margins)
 
 
+def _add_poincare(commands: Any) -> None:
+    from bipedsim.stability import command
+
+    poincare = commands.add_parser(
+        "poincare",
+        help="find the gait of a walker, whether it is stable, from where it is reached, and over which slopes",
+        description="Take one step as a map: its fixed point by Newton, its multipliers by differences, random starts "
+        "around it, and the gait over slopes with its period doublings. docs/stability.md says how.",
+    )
+    command.add_arguments(poincare)
+
+
 def _add_warmup(commands: Any) -> None:
     warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
     warmup.set_defaults(function=_warmup)
@@ -402,6 +414,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_compare,
         _add_push_map,
         _add_margins,
+        _add_poincare,
         _add_bench,
         _add_warmup,
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import time
 from collections.abc import Callable
@@ -36,7 +37,8 @@ class Basin:
         starts: (N, n) where they were.
         outcome: (N,) ``LOST``, ``UNDECIDED`` or ``HOME``.
         strides: (N,) how many each took until that was known.
-        seconds: It took. work: CPU time of all starts [s]. jobs: Processes.
+        seconds: From the first start to the last, without the start of processes. work: CPU time of all starts [s].
+        jobs: Processes.
     """
 
     names: tuple[str, ...]
@@ -56,7 +58,7 @@ class Basin:
 
     @property
     def ratio(self) -> float:
-        """How much faster it was than one process that needs ``work`` by itself, starts of processes included."""
+        """How much faster it was than one process that has a core for itself."""
         return self.work / self.seconds
 
 
@@ -108,7 +110,7 @@ def probe(
         raise ConfigError(f"count = {count} and jobs = {jobs} must be at least 1")
     starts = centre + widths * np.random.default_rng(seed).uniform(-1.0, 1.0, (count, len(centre)))
     outcome, taken = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    began, work = time.perf_counter(), 0.0
+    first, last, work = math.inf, -math.inf, 0.0
     names = make().names
     # Spawned, because forks of a process with threads may hang.
     context = multiprocessing.get_context("spawn")
@@ -116,9 +118,9 @@ def probe(
         pending = {pool.submit(_one, start, centre, widths, strides): i for i, start in enumerate(starts)}
         for job in tqdm(as_completed(pending), total=count, unit="start", disable=not progress, leave=False):
             i = pending[job]
-            outcome[i], taken[i], seconds = job.result()
-            work += seconds
-    return Basin(names, centre, widths, starts, outcome, taken, time.perf_counter() - began, work, jobs)
+            outcome[i], taken[i], began, ended, seconds = job.result()
+            first, last, work = min(first, began), max(last, ended), work + seconds
+    return Basin(names, centre, widths, starts, outcome, taken, last - first, work, jobs)
 
 
 def _prepare(make: Callable[[], PoincareMap]) -> None:
@@ -126,8 +128,10 @@ def _prepare(make: Callable[[], PoincareMap]) -> None:
     _map = make()
 
 
-def _one(start: Array, centre: Array, widths: Array, strides: int) -> tuple[int, int, float]:
+def _one(start: Array, centre: Array, widths: Array, strides: int) -> tuple[int, int, float, float, float]:
+    """Follow a start in this process; return the answer, when that began and ended [s], and its CPU time [s]."""
     assert _map is not None
-    began = time.process_time()
+    # The monotonic clock is one for all processes of a machine.
+    began, used = time.monotonic(), time.process_time()
     outcome, taken = followed(_map, start, centre, widths, strides)
-    return outcome, taken, time.process_time() - began
+    return outcome, taken, began, time.monotonic(), time.process_time() - used

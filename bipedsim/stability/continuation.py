@@ -24,6 +24,8 @@ APART = 1e-4
 """States of an orbit of twice the period are at least this far apart [rad, rad/s]."""
 BRANCHING = (0.02, 0.04, 0.08, 0.01, 0.005)
 """How far along the eigenvector of -1 an orbit of twice the period is looked for [rad, rad/s]."""
+GROWTHS = (1.0, 1.4, 2.0, 3.0, 1.2, 0.8)
+"""How much an orbit of several strides is stretched for the next guess, one after the other."""
 
 Family = Callable[[float, "Array | None"], PoincareMap]
 """Returns the map for a value of the parameter; the second argument is a state near its orbit, None at first."""
@@ -108,18 +110,31 @@ def follow(
         if len(known) > 1:
             share = (value - known[-1].value) / (known[-1].value - known[-2].value)
             guess = guess + share * (known[-1].states[0] - known[-2].states[0])
-        try:
-            found = orbit(family, value, guess, period)
-        except NoReturnError as error:
-            branch.ended = f"at {value:.6g}: {error}"
-            break
-        if period > 1 and np.ptp(found.states, axis=0).max() < APART:
-            branch.ended = f"at {value:.6g}: its states fall together"
+        # Just after a doubling an orbit grows as a root does, faster than any secant.
+        centre = known[-1].states.mean(axis=0) if period > 1 and known else guess
+        found, ended = None, ""
+        for growth in GROWTHS if period > 1 else GROWTHS[:1]:
+            try:
+                found = orbit(family, value, centre + growth * (guess - centre), period)
+            except NoReturnError as error:
+                ended = ended or str(error)
+                continue
+            if prime(found):
+                break
+            found, ended = None, ended or "its states fall together"
+        if found is None:
+            branch.ended = f"at {value:.6g}: {ended}"
             break
         if known and (lowest(known[-1].stability) + 1.0) * (lowest(found.stability) + 1.0) < 0.0:
             branch.doublings.append(_where(family, known[-1], found))
         known.append(found)
     return branch
+
+
+def prime(found: Orbit) -> bool:
+    """Return whether an orbit is not one of half its period, taken twice."""
+    half = len(found.states) // 2
+    return len(found.states) % 2 == 1 or bool(np.abs(found.states[half:] - found.states[:half]).max() > APART)
 
 
 def _where(family: Family, before: Orbit, after: Orbit) -> float:
@@ -157,9 +172,7 @@ def doubled(family: Family, branch: Branch, values: Sequence[float], label: str 
                 first = orbit(family, value, near.states[0] + size * way, 2 * branch.period)
             except NoReturnError:
                 continue
-            half = first.states[branch.period] - first.states[0]
-            if np.abs(half).max() > APART:
+            if prime(first):
                 rest = [further for further in beyond if (further - value) * onward > 0.0]
-                found = follow(family, rest, first.states[0], 2 * branch.period, first, label)
-                return found
+                return follow(family, rest, first.states[0], 2 * branch.period, first, label)
     return None

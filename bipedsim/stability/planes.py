@@ -32,8 +32,8 @@ class FeetOnPlane:
     def __init__(self, robot: Robot, ground: Ground) -> None:
         if len(ground.patches) != 1 or ground.patches[0].region is not None:
             raise ConfigError(
-                "a return map needs a ground of one endless plane, such as `flat` or a slope: only there is a stride the "
-                f"same wherever it begins; this one has {len(ground.patches)} patches"
+                "a return map needs a ground of one endless plane, such as `flat` or a slope, on which strides are the "
+                f"same everywhere; this one has {len(ground.patches)} patches or a border"
             )
         if not robot.soles:
             raise ConfigError(f"{robot.name} has no feet: its strides have no end")

@@ -92,7 +92,7 @@ class ReturnMap:
             # Of two mirror images, the one that stands on the first foot.
             crossing, moment = self._next(moment, crossing)
             if crossing.carrying != (0,):
-                raise ConfigError(f"{loop.robot.name} does not step from foot to foot: take strides, not mirrored steps")
+                raise ConfigError(f"{loop.robot.name} does not step from foot to foot: take whole strides of one foot")
         self._longest = LONGEST * crossing.t
         self._moment, self._carrying = moment, crossing.carrying
         self._mirror = Mirror(loop.robot) if mirrored else None
