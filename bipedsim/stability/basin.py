@@ -6,7 +6,7 @@ import math
 import multiprocessing
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError
-from bipedsim.stability.loop import NoReturnError
-from bipedsim.stability.return_map import PoincareMap
+from bipedsim.stability.maps import NoReturnError, PoincareMap
 
 Array = NDArray[np.float64]
 
@@ -33,7 +32,7 @@ class Basin:
     """What became of the starts.
 
     Attributes:
-        names: Of the n coordinates. centre: (n,) the fixed point. widths: (n,) half of the box.
+        centre: (n,) the fixed point. widths: (n,) half of the box.
         starts: (N, n) where they were.
         outcome: (N,) ``LOST``, ``UNDECIDED`` or ``HOME``.
         strides: (N,) how many each took until that was known.
@@ -41,7 +40,6 @@ class Basin:
         jobs: Processes.
     """
 
-    names: tuple[str, ...]
     centre: Array
     widths: Array
     starts: Array
@@ -111,16 +109,23 @@ def probe(
     starts = centre + widths * np.random.default_rng(seed).uniform(-1.0, 1.0, (count, len(centre)))
     outcome, taken = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     first, last, work = math.inf, -math.inf, 0.0
-    names = make().names
-    # Spawned, because forks of a process with threads may hang.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(make,)) as pool:
+    with _pool(make, jobs) as pool:
         pending = {pool.submit(_one, start, centre, widths, strides): i for i, start in enumerate(starts)}
         for job in tqdm(as_completed(pending), total=count, unit="start", disable=not progress, leave=False):
             i = pending[job]
             outcome[i], taken[i], began, ended, seconds = job.result()
             first, last, work = min(first, began), max(last, ended), work + seconds
-    return Basin(names, centre, widths, starts, outcome, taken, last - first, work, jobs)
+    return Basin(centre, widths, starts, outcome, taken, last - first, work, jobs)
+
+
+def _pool(make: Callable[[], PoincareMap], jobs: int) -> Executor:
+    """Return what runs the starts: processes, or for one job this one."""
+    if jobs == 1:
+        # A thread that runs alone computes what a process would, and needs not be started.
+        return ThreadPoolExecutor(1, initializer=_prepare, initargs=(make,))
+    # Spawned, because forks of a process with threads may hang.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(make,))
 
 
 def _prepare(make: Callable[[], PoincareMap]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from bipedsim.robot import Robot
-from bipedsim.stability.loop import NoReturnError
+from bipedsim.stability.maps import NoReturnError
 from bipedsim.stability.planes import FeetOnPlane, sliders
 
 Array = NDArray[np.float64]

@@ -68,7 +68,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.errors import ConfigError
     from bipedsim.stability.families import Steps
     from bipedsim.stability.fixed_point import fixed_point, limit, stability
-    from bipedsim.stability.loop import NoReturnError
+    from bipedsim.stability.maps import NoReturnError
 
     gait = _gait(args)
     progress = not args.json and sys.stderr.isatty()

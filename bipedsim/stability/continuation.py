@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from tqdm import tqdm
 
-from bipedsim.stability.fixed_point import Iterated, Stability, fixed_point, stability
-from bipedsim.stability.loop import NoReturnError
-from bipedsim.stability.return_map import PoincareMap
+from bipedsim.stability.fixed_point import Stability, fixed_point, stability
+from bipedsim.stability.maps import Iterated, NoReturnError, PoincareMap
 
 Array = NDArray[np.float64]
 
@@ -72,8 +71,15 @@ def lowest(found: Stability) -> float:
     return float(min(real.min(), 0.0)) if len(real) else 0.0
 
 
-def orbit(family: Family, value: float, guess: Array, period: int) -> Orbit:
+def orbit(family: Family, value: float, guess: Array, period: int, like: Orbit | None = None) -> Orbit:
     """Return the orbit of ``period`` strides near ``guess`` (n,) at a value of the parameter.
+
+    Args:
+        family: Makes the map.
+        value: Of the parameter.
+        guess: One of its states.
+        period: In strides.
+        like: An orbit that begins with the same stride: of the states the nearest one to its first is the first.
 
     Raises:
         NoReturnError: There is none near.
@@ -86,6 +92,9 @@ def orbit(family: Family, value: float, guess: Array, period: int) -> Orbit:
         states.append(xi)
         xi, duration = map(xi)
         durations.append(duration)
+    first = 0 if like is None else int(np.argmin([np.abs(xi - like.states[0]).max() for xi in states]))
+    point = point._replace(xi=states[first])
+    states, durations = [*states[first:], *states[:first]], [*durations[first:], *durations[:first]]
     return Orbit(value, np.array(states), np.array(durations), stability(again, point, (STEP,)))
 
 
@@ -115,7 +124,7 @@ def follow(
         found, ended = None, ""
         for growth in GROWTHS if period > 1 else GROWTHS[:1]:
             try:
-                found = orbit(family, value, centre + growth * (guess - centre), period)
+                found = orbit(family, value, centre + growth * (guess - centre), period, known[-1] if known else None)
             except NoReturnError as error:
                 ended = ended or str(error)
                 continue

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.stability.loop import NoReturnError
-from bipedsim.stability.return_map import PoincareMap, Return
+from bipedsim.stability.maps import NoReturnError, PoincareMap
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -71,26 +70,6 @@ class Stability:
         if abs(self.radius - 1.0) <= NEUTRAL:
             return "undecided"
         return "stable" if self.radius < 1.0 else "unstable"
-
-
-class Iterated:
-    """A map taken several times: its fixed points are the periodic orbits (hurmuzlu2001 eq. 50).
-
-    Args:
-        map: The map. count: How often.
-    """
-
-    def __init__(self, map: PoincareMap, count: int) -> None:
-        self._map, self._count = map, count
-        self.names = map.names
-
-    def __call__(self, xi: Array) -> Return:
-        """Return what becomes of ``xi``, and the time of all strides."""
-        duration = 0.0
-        for _ in range(self._count):
-            xi, stride = self._map(xi)
-            duration += stride
-        return Return(xi, duration)
 
 
 def jacobian(map: PoincareMap, xi: Array, step: float = STEP) -> Array:

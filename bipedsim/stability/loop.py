@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,19 +16,14 @@ from bipedsim.ground import Ground
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Observation
 from bipedsim.simulator import Simulator, Snapshot
+from bipedsim.stability.maps import NoReturnError
 from bipedsim.stability.planes import FeetOnPlane
 from bipedsim.stability.section import Crossing, Section, Watch
 
 Array = NDArray[np.float64]
 
-FALLEN = 0.5
-"""Below this share of its height at the start the centre of mass of a walker has fallen."""
 LOOK = 16
-"""Ticks between two looks at that."""
-
-
-class NoReturnError(ArithmeticError):
-    """A trajectory does not come back to the section: the robot falls, or stands."""
+"""Ticks between two looks at whether the robot has fallen: its CoM is then below the ground, which only soles meet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +34,21 @@ class Moment:
         snapshot: Of the simulator.
         observation: What the robot measured last.
         seen: All that the controller has seen until then, from its reset on: that is its memory.
+        controller: A copy of it, where :meth:`ClosedLoop.copy_controllers` found that copies do.
     """
 
     snapshot: Snapshot
     observation: Observation
     seen: tuple[Observation, ...]
+    controller: Controller | None = None
 
 
 class ClosedLoop:
     """A robot on its ground, under a controller or without one.
 
     Drives and sensors are ideal. The memory of a controller is what it has seen: to go back to a moment is to reset the
-    controller and to show it that again, which any deterministic controller stands.
+    controller and to show it that again, which any deterministic controller stands. That takes as long as the walk did;
+    a controller whose copy does the same to the last bit is copied instead.
 
     Args:
         robot: The robot.
@@ -80,23 +79,50 @@ class ClosedLoop:
         self.feet = FeetOnPlane(robot, ground)
         period = None if controller is None else control_dt
         self.sim = Simulator(robot, ground, contact, physics_dt, period, contact_params)
-        self._controller = None if controller is None else controller(robot, self.sim.control_dt)
+        self._original = self._controller = None if controller is None else controller(robot, self.sim.control_dt)
         self._limit = robot.effort_limit
         self._tau = np.zeros(robot.nu)
         self._observation = self.sim.reset()
         self._seen: list[Observation] = []
+        self._copies = False
 
     def begin(self, q: Array | None = None, v: Array | None = None) -> Moment:
         """Start from (q, v), or from the posture of the robot, with a controller that knows nothing."""
         self._observation = self.sim.reset(q, v)
         self._seen = []
+        self._controller = self._original
         if self._controller is not None:
             self._controller.reset(self._observation)
         return self.moment()
 
     def moment(self) -> Moment:
         """Return the present state of the loop."""
-        return Moment(self.sim.snapshot(), self._observation.copy(), tuple(self._seen))
+        copied = self._copied(self._controller) if self._copies and self._controller is not None else None
+        return Moment(self.sim.snapshot(), self._observation.copy(), tuple(self._seen), copied)
+
+    def copy_controllers(self, moment: Moment, section: Section, longest: float) -> Moment:
+        """Find out by one stride whether copies of the controller do as it does, and return the moment with one.
+
+        Raises:
+            NoReturnError: The stride does not come back.
+        """
+        if self._controller is None or moment.controller is not None:
+            return moment
+        self.go(moment)
+        expected, _ = self.stride(section, longest)
+        self.go(moment)
+        try:
+            copied = replace(moment, controller=self._copied(self._controller))
+            self.go(copied)
+            found, _ = self.stride(section, longest)
+        except Exception:  # whatever a controller that is not made for it does
+            return moment
+        self._copies = all(np.array_equal(a, b) for a, b in zip(expected[:3], found[:3], strict=True))
+        return copied if self._copies else moment
+
+    def _copied(self, controller: Controller) -> Controller:
+        """Return a copy with the same robot, which nobody changes."""
+        return copy.deepcopy(controller, {id(self.robot): self.robot, id(self.robot.model): self.robot.model})
 
     def go(self, moment: Moment, q: Array | None = None, v: Array | None = None) -> None:
         """Go to a moment of this loop, and there to the state (q, v) if one is given.
@@ -105,7 +131,10 @@ class ClosedLoop:
         accelerations are those of the moment until the next tick.
         """
         self._seen = list(moment.seen)
-        if self._controller is not None:
+        if moment.controller is not None:
+            self._controller = self._copied(moment.controller)
+        elif self._original is not None:
+            self._controller = self._original
             self._controller.reset(moment.seen[0] if moment.seen else moment.observation)
             for seen in moment.seen:
                 self._controller.update(seen)
@@ -132,7 +161,6 @@ class ClosedLoop:
         """
         sim = self.sim
         watch = Watch(sim, section)
-        low = FALLEN * self.feet.com_height(sim.q)
         began = sim.t
         sim.on_physics_step = watch
         ticks = 0
@@ -142,7 +170,7 @@ class ClosedLoop:
                 if watch.found is not None:
                     return watch.found, ticks
                 ticks += 1
-                if ticks % LOOK == 0 and self.feet.com_height(sim.q) < low:
+                if ticks % LOOK == 0 and self.feet.com_height(sim.q) < 0.0:
                     raise NoReturnError(f"{self.robot.name} has fallen {sim.t - began:.3f} s after the section")
         except DivergenceError as error:
             raise NoReturnError(str(error)) from error

@@ -39,14 +39,16 @@ def plot(
     from matplotlib.figure import Figure
 
     panels = 1 + (basin is not None) + 2 * bool(branches)
+    columns = 2 if panels == 4 else panels
+    rows = panels // columns
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH * panels, HEIGHT), layout="constrained")
+        figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
         FigureCanvasAgg(figure)
         figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
-        axes = list(figure.subplots(1, panels, squeeze=False)[0])
+        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
         _multipliers(axes.pop(0), found)
         if basin is not None:
-            _basin(axes.pop(0), basin)
+            _basin(axes.pop(0), basin, names)
         if branches:
             _branches(axes.pop(0), branches, names, 0)
             _moduli(axes.pop(0), branches)
@@ -68,7 +70,7 @@ def _multipliers(ax: Axes, found: Stability) -> None:
     ax.set_title(f"multipliers: {found.verdict}, largest modulus {found.radius:.4g}")
 
 
-def _basin(ax: Axes, basin: Basin) -> None:
+def _basin(ax: Axes, basin: Basin, names: Sequence[str]) -> None:
     """Draw the starts over the two coordinates that decide most."""
     first, second = _deciding(basin)
     looks = ((HOME, "comes home", FOOT_COLOURS[2], "o"), (LOST, "falls", LIMIT_COLOUR, "x"))
@@ -78,8 +80,8 @@ def _basin(ax: Axes, basin: Basin) -> None:
             points = basin.starts[chosen]
             ax.plot(points[:, first], points[:, second], mark, color=colour, markersize=4, label=label, alpha=0.8)
     ax.plot(basin.centre[first], basin.centre[second], "*", color=TOTAL_COLOUR, markersize=10)
-    ax.set_xlabel(_axis(basin.names[first]))
-    ax.set_ylabel(_axis(basin.names[second]))
+    ax.set_xlabel(_axis(names[first]))
+    ax.set_ylabel(_axis(names[second]))
     ax.set_title(f"{len(basin.starts)} starts, {basin.share:.0%} come home")
     ax.legend()
 
@@ -87,7 +89,7 @@ def _basin(ax: Axes, basin: Basin) -> None:
 def _deciding(basin: Basin) -> tuple[int, int]:
     """Return the two coordinates by which starts that come home differ most from the others."""
     home = basin.outcome == HOME
-    n = len(basin.names)
+    n = len(basin.centre)
     if n == 1 or home.all() or not home.any():
         return 0, min(1, n - 1)
     shares = (basin.starts - basin.centre) / basin.widths

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim.stability.chart import Chart
 from bipedsim.stability.loop import ClosedLoop, Moment
+from bipedsim.stability.maps import Return
 from bipedsim.stability.mirror import Mirror
 from bipedsim.stability.planes import moved
 from bipedsim.stability.section import Crossing, Section
@@ -18,35 +17,6 @@ Array = NDArray[np.float64]
 
 LONGEST = 4.0
 """A stride may take this many times as long as the first one."""
-
-
-class Return(NamedTuple):
-    """Where and when a map comes back.
-
-    Attributes:
-        xi: (n,) coordinates. duration: Of the stride [s].
-    """
-
-    xi: Array
-    duration: float
-
-
-class PoincareMap(Protocol):
-    """What Newton, multipliers, continuation and basins ask of a map; of the engine, by events, or a user's.
-
-    Attributes:
-        names: Of the n coordinates.
-    """
-
-    names: tuple[str, ...]
-
-    def __call__(self, xi: Array) -> Return:
-        """Return what becomes of the coordinates (n,) after one stride.
-
-        Raises:
-            NoReturnError: They do not come back.
-        """
-        ...
 
 
 class ReturnMap:
@@ -94,7 +64,8 @@ class ReturnMap:
             if crossing.carrying != (0,):
                 raise ConfigError(f"{loop.robot.name} does not step from foot to foot: take whole strides of one foot")
         self._longest = LONGEST * crossing.t
-        self._moment, self._carrying = moment, crossing.carrying
+        self._moment = loop.copy_controllers(moment, section, self._longest)
+        self._carrying = crossing.carrying
         self._mirror = Mirror(loop.robot) if mirrored else None
         self._lands = crossing.foot
         self.chart = self._chart_of(loop, section, crossing.q, crossing.v)

@@ -20,8 +20,7 @@ from scipy.integrate import solve_ivp
 
 from bipedsim.errors import ConfigError
 from bipedsim.robot import Robot
-from bipedsim.stability.loop import NoReturnError
-from bipedsim.stability.return_map import Return
+from bipedsim.stability.maps import NoReturnError, Return
 
 Array = NDArray[np.float64]
 
