@@ -137,10 +137,10 @@ def difference(a: Complex, b: Complex) -> float:
 
 
 def stability(map: PoincareMap, point: FixedPoint, steps: Sequence[float] = STEPS) -> Stability:
-    """Return the multipliers of a fixed point, with the step of the differences that changes them least.
+    """Return the multipliers of a fixed point, with the best step of the differences.
 
-    Too long a step bends, too short a one shows the noise of the map: in between the multipliers of neighbouring steps
-    agree.
+    Too long a step bends, too short a one shows the noise of the map: from step to step the multipliers change less and
+    less, until noise makes them change more. The step before that is taken.
 
     Args:
         map: The map.
@@ -161,7 +161,8 @@ def stability(map: PoincareMap, point: FixedPoint, steps: Sequence[float] = STEP
         raise NoReturnError(f"every disturbance of the fixed point is lost, also one of {min(steps):g}: {lost}")
     sets = [multipliers_of(matrix) for _, matrix in found]
     changes = [difference(a, b) for a, b in zip(sets[1:], sets[:-1], strict=True)]
-    best = 1 + int(np.argmin(changes)) if changes else 0
+    rises = [i for i in range(len(changes) - 1) if changes[i + 1] > changes[i]]
+    best = (rises[0] + 1 if rises else len(changes)) if changes else 0
     study = tuple((found[i + 1][0], change) for i, change in enumerate(changes))
     return Stability(point, found[best][0], found[best][1], sets[best], study)
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from bipedsim.contact.base import ContactResult
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim.robot import Robot
 from bipedsim.simulator import Simulator
+from bipedsim.stability.maps import NoReturnError
 from bipedsim.stability.planes import FeetOnPlane
 
 Array = NDArray[np.float64]
@@ -217,7 +218,7 @@ class Watch:
 
         end = 1.0 if foot < 0 else REACH
         if value(0.0) * value(end) > 0.0:
-            raise ConfigError(
+            raise NoReturnError(
                 f"{self._sim.robot.name}: the contact model caught foot {self._sim.robot.soles[foot].name} "
                 f"{value(0.0):.2g} m above the ground, {value(end):.2g} m where the foot would be {end:g} steps later; "
                 "take a smaller physics_dt, or a section that is no touch-down"
