@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any
 from bipedsim.options import key_values
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from bipedsim.stability.basin import Basin
     from bipedsim.stability.continuation import Branch
     from bipedsim.stability.fixed_point import Limit, Stability
     from bipedsim.stability.gait import Gait
+    from bipedsim.stability.return_map import ReturnMap
+
+    Array = NDArray[np.float64]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,18 +76,22 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.stability.fixed_point import fixed_point, limit, stability
     from bipedsim.stability.maps import NoReturnError
 
-    gait = _gait(args)
+    gait, slopes = _gait(args), _slopes(args)
     progress = not args.json and sys.stderr.isatty()
     try:
         map = gait.map()
+        widths = _widths(args, map)
         point = fixed_point(map, map.centre)
         found = stability(map, point)
         small = None
         if args.refine:
             steps = [gait.physics_dt / 2**k for k in range(args.refine + 1)]
             small = limit(Steps(gait, (map, point.xi)), steps, point.xi)
-        basin = _basin(args, gait, point.xi, progress) if args.basin else None
-        branches = _branches(args, gait, (map, point.xi), progress) if args.slopes else []
+        basin = None
+        if args.basin is not None:
+            jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
+            basin = probe(gait.map, point.xi, widths, args.basin, args.seed, jobs, progress=progress)
+        branches = _branches(gait, slopes, (map, point.xi), progress) if slopes else []
     except NoReturnError as error:
         raise ConfigError(f"no gait: {error}; start nearer (--start), walk more strides first (--settle)") from error
     if args.json:
@@ -126,33 +136,39 @@ def _gait(args: argparse.Namespace) -> Gait:
     )
 
 
-def _basin(args: argparse.Namespace, gait: Gait, centre: Any, progress: bool) -> Basin:
+def _widths(args: argparse.Namespace, map: ReturnMap) -> Array:
     import numpy as np
 
     from bipedsim.errors import ConfigError
-    from bipedsim.stability.basin import probe
 
-    if len(args.width) not in (1, len(centre)):
-        raise ConfigError(f"--width: {len(args.width)} numbers, but there are {len(centre)} coordinates; give 1 or all")
-    widths = np.broadcast_to(np.array(args.width), centre.shape)
-    jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
-    return probe(gait.map, centre, widths, args.basin, args.seed, jobs, progress=progress)
+    if len(args.width) not in (1, len(map.names)):
+        names = ", ".join(map.names)
+        raise ConfigError(f"--width: {len(args.width)} numbers, but the coordinates are {names}; give one or all")
+    return np.broadcast_to(np.array(args.width, dtype=np.float64), map.centre.shape)
 
 
-def _branches(args: argparse.Namespace, gait: Gait, near: Any, progress: bool) -> list[Branch]:
+def _slopes(args: argparse.Namespace) -> list[float]:
     import numpy as np
 
     from bipedsim.errors import ConfigError
-    from bipedsim.stability.continuation import doubled, follow
-    from bipedsim.stability.families import Slopes
 
+    if args.slopes is None:
+        return []
+    given = " ".join(args.slopes)
     try:
         first, last, count = float(args.slopes[0]), float(args.slopes[1]), int(args.slopes[2])
     except ValueError as error:
-        raise ConfigError(f"--slopes {' '.join(args.slopes)}: give two slopes [rad] and a whole number") from error
+        raise ConfigError(f"--slopes {given}: give two slopes [rad] and a whole number") from error
     if count < 2 or first == last:
-        raise ConfigError(f"--slopes {' '.join(args.slopes)}: at least two different slopes are needed")
-    slopes = np.linspace(first, last, count).tolist()
+        raise ConfigError(f"--slopes {given}: at least two different slopes are needed")
+    return [float(slope) for slope in np.linspace(first, last, count)]
+
+
+def _branches(gait: Gait, slopes: list[float], near: tuple[ReturnMap, Array], progress: bool) -> list[Branch]:
+    """Follow the gait, and the orbits of twice and four times its period where there are any."""
+    from bipedsim.stability.continuation import doubled, follow
+    from bipedsim.stability.families import Slopes
+
     family = Slopes(gait, near)
     found = [follow(family, slopes, near[1], label="period 1" if progress else "")]
     while len(found) < 3:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,14 @@ Array = NDArray[np.float64]
 
 LONGEST = 4.0
 """A stride may take this many times as long as the first one."""
+
+
+class _Part(NamedTuple):
+    """A walk between two places where the clock is set: where it begins, and how many whole ticks it takes."""
+
+    moment: Moment
+    at: tuple[Array, ...]
+    ticks: int
 
 
 class ReturnMap:
@@ -78,8 +88,7 @@ class ReturnMap:
         Raises:
             NoReturnError: They do not come back.
         """
-        self._loop.go(self._moment, *self._start(xi))
-        crossing, _ = self._loop.stride(self._section, self._longest)
+        crossing, _ = self._stride(self._moment, Crossing(0.0, *self._start(xi)))
         return Return(self._coordinates(crossing), crossing.t)
 
     def follow(self, xi: Array, count: int) -> list[Return]:
@@ -120,14 +129,29 @@ class ReturnMap:
         q, v = self.chart.state(xi)
         return moved(self._loop.robot, q, self._place - self.chart.place), v
 
+    def _stride(self, moment: Moment, crossing: Crossing | None) -> tuple[Crossing, _Part]:
+        """Walk one stride from ``crossing`` and return its end, with the time of it all, and its last part."""
+        duration = 0.0
+        while True:
+            at = () if crossing is None else (crossing.q, crossing.v)
+            self._loop.go(moment, *at)
+            crossing, ticks = self._loop.stride(self._section, self._longest)
+            duration += crossing.t
+            part = _Part(moment, at, ticks)
+            if self._section.ends(crossing):
+                return crossing._replace(t=duration), part
+            moment = self._before(part)
+
     def _next(self, moment: Moment, crossing: Crossing | None = None) -> tuple[Crossing, Moment]:
         """Walk one stride from ``crossing`` and return the next one, and the moment of the last tick before it."""
-        at = () if crossing is None else (crossing.q, crossing.v)
-        self._loop.go(moment, *at)
-        found, ticks = self._loop.stride(self._section, self._longest)
-        self._loop.go(moment, *at)
-        self._loop.advance(ticks)
-        return found, self._loop.moment()
+        found, part = self._stride(moment, crossing)
+        return found, self._before(part)
+
+    def _before(self, part: _Part) -> Moment:
+        """Return the moment of the last tick of a part of a stride, by walking there again."""
+        self._loop.go(part.moment, *part.at)
+        self._loop.advance(part.ticks)
+        return self._loop.moment()
 
     def _coordinates(self, crossing: Crossing) -> Array:
         q, v = crossing.q, crossing.v

@@ -66,6 +66,10 @@ class Section(Protocol):
         """
         ...
 
+    def ends(self, crossing: Crossing) -> bool:
+        """Return whether a stride ends there; if not, the simulator's clock is set anew, and the stride goes on."""
+        ...
+
     def value(self, q: Array, v: Array, foot: int) -> float:
         """Return what is zero on the section."""
         ...
@@ -96,7 +100,11 @@ class TouchDown:
 
     def event(self, t: float, before: tuple[Array, Array], after: tuple[Array, Array], landed: int) -> int | None:
         """See :class:`Section`."""
-        return landed if landed >= 0 and self._foot in (None, landed) else None
+        return landed if landed >= 0 else None
+
+    def ends(self, crossing: Crossing) -> bool:
+        """Return whether it is the right foot; touch-downs of others are places to set the clock, too."""
+        return self._foot in (None, crossing.foot)
 
     def value(self, q: Array, v: Array, foot: int) -> float:
         """Return how high the foot is [m]."""
@@ -124,6 +132,10 @@ class Passing:
         was, now = (self._sign * self._function(*state) for state in (before, after))
         return -1 if was < 0.0 <= now else None
 
+    def ends(self, crossing: Crossing) -> bool:
+        """Return True."""
+        return True
+
     def value(self, q: Array, v: Array, foot: int) -> float:
         """Return the function."""
         return self._function(q, v)
@@ -144,6 +156,10 @@ class Clock:
     def event(self, t: float, before: tuple[Array, Array], after: tuple[Array, Array], landed: int) -> int | None:
         """See :class:`Section`."""
         return -1 if t > self._period * (1.0 - 1e-9) else None
+
+    def ends(self, crossing: Crossing) -> bool:
+        """Return True."""
+        return True
 
     def value(self, q: Array, v: Array, foot: int) -> float:
         """Return 0: all states are on the section."""
