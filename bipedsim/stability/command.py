@@ -72,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Find the gait, judge it and print."""
     from bipedsim.errors import ConfigError
+    from bipedsim.stability.basin import probe
     from bipedsim.stability.families import Steps
     from bipedsim.stability.fixed_point import fixed_point, limit, stability
     from bipedsim.stability.maps import NoReturnError

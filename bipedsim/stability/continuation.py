@@ -112,6 +112,7 @@ def follow(
         label: Show a bar on stderr with this name; none if empty.
     """
     branch = Branch(period, [] if first is None else [first])
+    guess = np.asarray(guess, dtype=np.float64)
     for value in tqdm(values, desc=label, unit="slope", disable=not label, leave=False):
         known = branch.orbits
         if known:

@@ -1,0 +1,21 @@
+"""The examples of docs/stability.md on return maps and passive walking do what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "stability.md"
+
+
+@pytest.mark.parametrize("title", ["Poincare maps", "Passive walking"])
+def test_the_example_runs(title: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert text is not None
+    (code,) = re.findall(r"^```python\n(.*?)^```", text[1], re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, f"{PAGE.name}: {title}", "exec"), names)
+    assert capsys.readouterr().out
