@@ -77,6 +77,6 @@ def test_a_spoiled_gain_has_a_multiplier_beyond_one() -> None:
     assert found.multipliers[0].real < -1.5
     vectors = np.linalg.eig(found.jacobian)
     way = np.real(vectors[1][:, int(np.argmax(np.abs(vectors[0])))])
-    backs = map.follow(point.xi + 1e-4 * way, 4)
-    sizes = [float(np.abs(back.xi - point.xi).max()) for back in backs]
+    ahead, behind = (map.follow(point.xi + size * way, 3) for size in (1e-4, -1e-4))
+    sizes = [float(np.abs(a.xi - b.xi).max()) for a, b in zip(ahead, behind, strict=True)]
     np.testing.assert_allclose(np.array(sizes[1:]) / sizes[:-1], found.radius, rtol=0.1)
