@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -340,42 +339,11 @@ def _add_warmup(commands: Any) -> None:
     warmup.set_defaults(function=_warmup)
 
 
-def _compile(name: str) -> str:
-    from bipedsim.robot import load_robot
-    from bipedsim.simulator import Simulator
-
-    # One process is enough for the kernels of the hardware, which are the same for all models.
-    hardware = "realistic" if name == "one_step" else "ideal"
-    Simulator(load_robot("biped14"), contact=name, hardware=hardware).warm_up()
-    return f"contact model {name}"
-
-
-def _compile_controller(name: str) -> str:
-    from bipedsim.controllers import make_controller
-    from bipedsim.robot import load_robot
-    from bipedsim.simulator import Simulator
-
-    robot = load_robot("biped14")
-    controller, observation = make_controller(name, robot), Simulator(robot).reset()
-    controller.reset(observation)
-    controller.update(observation)
-    return f"controller {name}"
-
-
 def _warmup(args: argparse.Namespace) -> int:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from bipedsim.warmup import warm_up
 
-    from bipedsim.contact import CONTACT_MODELS
-
-    # A process for each core: they share the cache, and what they share in code is soon compiled.
-    workers = min(len(os.sched_getaffinity(0)), len(CONTACT_MODELS))
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        jobs = [pool.submit(_compile, name) for name in CONTACT_MODELS]
-        # The other controllers compile nothing of their own.
-        jobs += [pool.submit(_compile_controller, name) for name in ("posture", "zmp")]
-        for i, job in enumerate(as_completed(jobs), start=1):
-            print(f"[{i}/{len(jobs)}] {job.result()}: kernels ready", flush=True)
+    for done, total, what in warm_up():
+        print(f"[{done}/{total}] {what}: kernels ready", flush=True)
     return 0
 
 
