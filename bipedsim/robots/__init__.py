@@ -4,5 +4,5 @@ from __future__ import annotations
 
 ROBOTS = ("biped14", "talos", "talos_legs", "g1", "icub")
 """Robots that stand."""
-WALKERS = ("compass", "three_masses")
-"""Robots with a name that only walk: without a controller they fall."""
+WALKERS = ("compass", "three_masses", "planar_biped")
+"""Robots in a plane that have a name: without a controller they fall."""

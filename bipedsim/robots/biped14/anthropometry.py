@@ -113,7 +113,8 @@ def _numbers(values: Array | list[float]) -> str:
     return " ".join(f"{v:.9g}" for v in np.asarray(values) + 0.0)
 
 
-def _link(name: str, body: Body, visual: str = "", at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> str:
+def link(name: str, body: Body, visual: str = "", at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> str:
+    """Return a link of the URDF with the geometry ``visual``, its middle at ``at`` (3,) [m]."""
     i = body.inertia
     lines = [
         f'  <link name="{name}">',
@@ -131,9 +132,10 @@ def _link(name: str, body: Body, visual: str = "", at: tuple[float, float, float
     return "\n".join([*lines, "  </link>"])
 
 
-def _joint(
+def joint(
     name: str, parent: str, child: str, xyz: list[float], axis: str, limit: tuple[float, float, float, float]
 ) -> str:
+    """Return a hinge; ``limit`` is lower and upper [rad], effort [N.m] and velocity [rad/s]."""
     lower, upper, effort, velocity = limit
     return (
         f'  <joint name="{name}" type="revolute">\n    <parent link="{parent}"/>\n    <child link="{child}"/>\n'
@@ -142,7 +144,8 @@ def _joint(
     )
 
 
-def _fixed(name: str, parent: str, xyz: list[float]) -> str:
+def fixed(name: str, parent: str, xyz: list[float]) -> str:
+    """Return an empty link that is fixed to ``parent`` at ``xyz`` [m]."""
     return (
         f'  <link name="{name}"/>\n'
         f'  <joint name="{name}_fixed" type="fixed"><parent link="{parent}"/><child link="{name}"/>'
@@ -168,8 +171,8 @@ def _leg(side: str) -> list[str]:
     roll = (-0.35, 0.6) if left else (-0.6, 0.35)
     tilt = (-0.5, 0.5)
     return [
-        _link(f"{s}_hip_yaw_link", hip, hip_ball),
-        _joint(
+        link(f"{s}_hip_yaw_link", hip, hip_ball),
+        joint(
             f"{s}_hip_yaw",
             "base_link",
             f"{s}_hip_yaw_link",
@@ -177,14 +180,14 @@ def _leg(side: str) -> list[str]:
             "0 0 1",
             (*yaw, 100.0, 3.87),
         ),
-        _link(f"{s}_hip_roll_link", hip),
-        _joint(f"{s}_hip_roll", f"{s}_hip_yaw_link", f"{s}_hip_roll_link", [0.0] * 3, "1 0 0", (*roll, 160.0, 5.8)),
-        _link(f"{s}_thigh", thigh_rest, thigh_rod, (0.0, 0.0, -THIGH_LENGTH / 2)),
-        _joint(f"{s}_hip_pitch", f"{s}_hip_roll_link", f"{s}_thigh", [0.0] * 3, "0 1 0", (-2.1, 0.7, 160.0, 5.8)),
-        _link(f"{s}_shank", shank_rest, shank_rod, (0.0, 0.0, -SHANK_LENGTH / 2)),
-        _joint(f"{s}_knee", f"{s}_thigh", f"{s}_shank", [0.0, 0.0, -THIGH_LENGTH], "0 1 0", (0.0, 2.6, 300.0, 7.0)),
-        _link(f"{s}_ankle_yaw_link", ankle, ankle_ball),
-        _joint(
+        link(f"{s}_hip_roll_link", hip),
+        joint(f"{s}_hip_roll", f"{s}_hip_yaw_link", f"{s}_hip_roll_link", [0.0] * 3, "1 0 0", (*roll, 160.0, 5.8)),
+        link(f"{s}_thigh", thigh_rest, thigh_rod, (0.0, 0.0, -THIGH_LENGTH / 2)),
+        joint(f"{s}_hip_pitch", f"{s}_hip_roll_link", f"{s}_thigh", [0.0] * 3, "0 1 0", (-2.1, 0.7, 160.0, 5.8)),
+        link(f"{s}_shank", shank_rest, shank_rod, (0.0, 0.0, -SHANK_LENGTH / 2)),
+        joint(f"{s}_knee", f"{s}_thigh", f"{s}_shank", [0.0, 0.0, -THIGH_LENGTH], "0 1 0", (0.0, 2.6, 300.0, 7.0)),
+        link(f"{s}_ankle_yaw_link", ankle, ankle_ball),
+        joint(
             f"{s}_ankle_yaw",
             f"{s}_shank",
             f"{s}_ankle_yaw_link",
@@ -192,8 +195,8 @@ def _leg(side: str) -> list[str]:
             "0 0 1",
             (*yaw, 100.0, 3.87),
         ),
-        _link(f"{s}_ankle_pitch_link", ankle),
-        _joint(
+        link(f"{s}_ankle_pitch_link", ankle),
+        joint(
             f"{s}_ankle_pitch",
             f"{s}_ankle_yaw_link",
             f"{s}_ankle_pitch_link",
@@ -201,10 +204,10 @@ def _leg(side: str) -> list[str]:
             "0 1 0",
             (-1.3, 0.77, 160.0, 5.8),
         ),
-        _link(f"{s}_foot", foot(), block, (x_foot, 0.0, -ANKLE_HEIGHT / 2)),
-        _joint(f"{s}_ankle_roll", f"{s}_ankle_pitch_link", f"{s}_foot", [0.0] * 3, "1 0 0", (*tilt, 100.0, 4.8)),
-        _fixed(f"{s}_ankle", f"{s}_foot", [0.0] * 3),
-        _fixed(f"{s}_sole", f"{s}_foot", [0.0, 0.0, -ANKLE_HEIGHT]),
+        link(f"{s}_foot", foot(), block, (x_foot, 0.0, -ANKLE_HEIGHT / 2)),
+        joint(f"{s}_ankle_roll", f"{s}_ankle_pitch_link", f"{s}_foot", [0.0] * 3, "1 0 0", (*tilt, 100.0, 4.8)),
+        fixed(f"{s}_ankle", f"{s}_foot", [0.0] * 3),
+        fixed(f"{s}_sole", f"{s}_foot", [0.0, 0.0, -ANKLE_HEIGHT]),
     ]
 
 
@@ -223,8 +226,8 @@ def make_urdf() -> str:
         '<robot name="biped14">',
         '  <material name="dark"><color rgba="0.25 0.3 0.4 1"/></material>',
         '  <material name="light"><color rgba="0.8 0.8 0.75 1"/></material>',
-        _link("base_link", body, block, (0.0, 0.0, TRUNK_LENGTH / 2)),
-        _fixed("imu_link", "base_link", [0.0, 0.0, 0.1]),
+        link("base_link", body, block, (0.0, 0.0, TRUNK_LENGTH / 2)),
+        fixed("imu_link", "base_link", [0.0, 0.0, 0.1]),
         *_leg("left"),
         *_leg("right"),
         "</robot>",
