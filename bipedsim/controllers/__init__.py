@@ -9,6 +9,7 @@ from typing import Any
 
 from bipedsim.controllers.base import Controller
 from bipedsim.controllers.computed_torque import ComputedTorqueController
+from bipedsim.controllers.finite_time import FiniteTimeController
 from bipedsim.controllers.pfl import PflController
 from bipedsim.controllers.posture import PostureController
 from bipedsim.controllers.sliding import SlidingController
@@ -23,6 +24,7 @@ CONTROLLERS: dict[str, type[Any]] = {
     "computed_torque": ComputedTorqueController,
     "sliding": SlidingController,
     "pfl": PflController,
+    "finite_time": FiniteTimeController,
 }
 
 

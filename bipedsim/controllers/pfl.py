@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bipedsim.controllers.output_tracking import OutputTracking, linear_sums
 from bipedsim.controllers.references import ReferenceParams
+from bipedsim.controllers.stance import StanceFoot
 from bipedsim.controllers.supported import Task
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.params import param
@@ -77,11 +78,9 @@ class PflController(OutputTracking):
         ordered = {name: params.swing[name] for name in names} if params.swing else {}
         self._swing = linear_sums(ordered, robot.joint_names, "pfl: swing")
         self._target, self._time = params.swing_target, params.swing_time
-        self._stance = 0
-        self._swinging = False
+        self._stance = StanceFoot(EARLY * params.swing_time)
         self._planned = 0
         self._curve: tuple[NDArray[Any], ...] = ()
-        self._began = 0.0
         if params.swing:
             self.readouts["steps"] = 0.0
 
@@ -92,28 +91,27 @@ class PflController(OutputTracking):
     def reset(self, observation: Observation) -> None:
         """Start from the measured state."""
         super().reset(observation)
-        self._swinging = False
+        self._stance.reset()
 
     def _resting(self, observation: Observation) -> NDArray[np.bool_]:
         loaded = self._feet.loaded
         if not len(self._swing):
             return loaded
-        other = 1 - self._stance
-        late = observation.t - self._began > EARLY * self._time
-        if not self._swinging:
+        stance = self._stance
+        if not stance.known:
             self._begin(observation, int(np.argmax(loaded)))
             self.readouts["steps"] = 0.0
-        elif loaded[other] and (late or not loaded[self._stance]):
-            self._begin(observation, other)
+        elif stance.lands(observation.t, loaded):
+            self._begin(observation, 1 - stance.index)
             self.readouts["steps"] += 1.0
         elif self._planned < PLANS:
-            self._begin(observation, self._stance)
-        return np.arange(len(loaded)) == self._stance
+            self._begin(observation, stance.index)
+        return np.arange(len(loaded)) == stance.index
 
     def _begin(self, observation: Observation, stance: int) -> None:
         """Plan the swing beside the foot ``stance`` from the measured angle and velocity."""
-        self._planned = 1 if stance != self._stance or not self._swinging else self._planned + 1
-        self._stance, self._began, self._swinging = stance, observation.t, True
+        self._planned = 1 if stance != self._stance.index or not self._stance.known else self._planned + 1
+        self._stance.take(observation.t, stance)
         row = self._swing[stance]
         start, rate = float(row @ observation.joint_position), float(row @ observation.joint_velocity)
         curve = swing_curve(start, rate, self._target, self._time)
@@ -122,8 +120,8 @@ class PflController(OutputTracking):
     def _tasks(self, observation: Observation, t: float) -> list[Task]:
         if not len(self._swing):
             return super()._tasks(observation, t)
-        row = self._swing[self._stance : self._stance + 1]
-        since = min(observation.t - self._began, self._time)
+        row = self._swing[self._stance.index : self._stance.index + 1]
+        since = min(observation.t - self._stance.began, self._time)
         y, dy, ddy = (np.polyval(curve, since) for curve in self._curve)
         error, rate = row @ observation.joint_position - y, row @ observation.joint_velocity - dy
         swing = Task(row @ self._joints, np.zeros(1), self.wanted(error, rate, np.array([ddy])))
