@@ -95,13 +95,12 @@ class FiniteTimeParams(ReferenceParams):
     power: float = param(0.7, "a of the feedback: less is sooner and rougher, 1 would be linear", low=0.3, high=0.95)
     time_scale: float = param(0.1, "of the feedback: settling times are in proportion", unit="s", low=1e-3, high=10.0)
     swing_angle: dict[str, str] = param(
-        {}, "of a walker: foot that carries, to the sum that is the angle of the swinging leg; it follows `swing_path`"
+        {}, "of a walker: foot that carries, to the sum that is the angle of the swinging leg from it"
     )
     phase: dict[str, str] = param({}, "of a walker: foot that carries, to the sum that says how far the step is")
-    phase_middle: float = param(0.0, "phase at which `swing_path` is developed", unit="rad", low=-3.0, high=3.0)
-    swing_path: tuple[float, ...] = param(
-        (), "coefficients of the swinging leg's angle over the powers 0, 1, ... of the phase from its middle"
-    )
+    phase_middle: float = param(0.0, "phase in the middle of the step", unit="rad", low=-3.0, high=3.0)
+    swing_linear: float = param(-2.0, "b of the constraint angle = b p + c p^3, p the phase from its middle")
+    swing_cubic: float = param(0.0, "c of the constraint", unit="1/rad^2")
     least_step: float = param(
         0.1, "time after a touch-down before which another is none", unit="s", low=0.0, high=10.0
     )
@@ -134,13 +133,13 @@ class FiniteTimeController(OutputTracking):
         self._power, self._scale = params.power, params.time_scale
         self._swing = self._per_foot(robot, params.swing_angle, "swing_angle")
         self._phase = self._per_foot(robot, params.phase, "phase")
-        if not len(self._swing) == len(self._phase) == 2 * bool(params.swing_path):
+        if len(self._swing) != len(self._phase) or len(self._swing) not in (0, 2):
             raise ConfigError(
-                "finite_time: swing_angle, phase and swing_path belong together, with a sum for each of two feet; "
-                f"there are {len(self._swing)} angles, {len(self._phase)} phases, {len(params.swing_path)} coefficients"
+                "finite_time: swing_angle and phase belong together, with a sum for each of two feet; "
+                f"there are {len(self._swing)} angles and {len(self._phase)} phases"
             )
         self._middle = params.phase_middle
-        path = Polynomial(params.swing_path or [0.0])
+        path = Polynomial([0.0, params.swing_linear, 0.0, params.swing_cubic])
         self._path = (path, path.deriv(1), path.deriv(2))
         self._stance = StanceFoot(params.least_step)
         if len(self._swing):
