@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bipedsim.reproduce.common import Case, Paper
-from bipedsim.reproduce.hurmuzlu2001 import chair, coulomb, energy, kane, pyramid, three_balls
+from bipedsim.reproduce.hurmuzlu2001 import chair, coulomb, energy, foot_strike, kane, pyramid, three_balls
 
 PAPER = Paper(
     "Y. Hurmuzlu, F. Génot, B. Brogliato: Modeling, stability and control of biped robots: a general framework. "
@@ -15,5 +15,6 @@ PAPER = Paper(
         "coulomb": Case("eq. 30 to 37: a sliding rod with one, no or several accelerations", coulomb.case),
         "pyramid": Case("after eq. 38: pyramids of k sides against the friction cone", pyramid.case),
         "kane": Case("section 3.3.2: a double pendulum that gains energy by friction", kane.case),
+        "foot_strike": Case("Fig. 5 and eq. 6: a planar biped's foot lands, three points at once", foot_strike.case),
     },
 )
