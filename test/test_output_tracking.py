@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from physics_support import special_robot
 
 from bipedsim.controllers import make_controller
+from bipedsim.controllers.finite_time import finite_time_feedback, settling_time
 from bipedsim.controllers.output_tracking import linear_sum
 from bipedsim.controllers.pfl import swing_curve
 from bipedsim.controllers.supported import SupportedDynamics
@@ -19,10 +21,11 @@ from bipedsim.robot import Robot, load_robot
 from bipedsim.robot_io import Observation
 from bipedsim.simulator import Simulator
 
-TRACKING = ("computed_torque", "sliding", "pfl")
+TRACKING = ("computed_torque", "sliding", "pfl", "finite_time")
 START = np.array([0.4, -0.3])
 WAVE = {"shoulder": 0.3, "elbow": -0.5}
 RATE = 4.0
+BOTH = {"left": "hip", "right": "-hip"}
 
 LINK = """<link name="{name}"><inertial><origin xyz="0 0 -0.5"/><mass value="1"/>
 <inertia ixx="0.0834" ixy="0" ixz="0" iyy="0.0833" iyz="0" izz="0.0002"/></inertial></link>"""
@@ -162,6 +165,39 @@ def test_sliding_stays_in_its_layer_with_a_tenth_more_or_less_mass(arm: Robot) -
         assert (steps[1:] * steps[:-1] < 0.0).mean(axis=0).max() < 0.02
 
 
+@pytest.mark.parametrize("power", [0.5, 0.7, 0.9])
+def test_settling_times_are_a_closed_form_on_the_curve_and_homogeneous(power: float) -> None:
+    """Where p = 0, w' = -sig(w)^a alone; and a start larger by r in w takes r^(1 - a) of the time."""
+    w, scale = 0.6, 0.2
+    on_curve = -(w ** (2.0 - power)) / (2.0 - power)
+    expected = scale * w ** (1.0 - power) / (1.0 - power)
+    assert settling_time(on_curve, w / scale, power, scale) == pytest.approx(expected, rel=1e-9)
+    once = settling_time(0.3, -0.2 / scale, power, scale)
+    larger = settling_time(0.3 * 2.0 ** (2.0 - power), -0.4 / scale, power, scale)
+    assert larger == pytest.approx(2.0 ** (1.0 - power) * once, rel=1e-6)
+    assert settling_time(0.0, 0.0, power, scale) == 0.0
+    x, v, h = 0.3, -0.2 / scale, 1e-5
+    for _ in range(round(1.01 * once / h)):
+        v += h * float(finite_time_feedback(x, v, power, scale))
+        x += h * v
+    assert abs(x) < 1e-5
+
+
+def test_errors_end_at_the_settling_time_and_stay_ended(arm: Robot) -> None:
+    """Both joints, coupled as they are; under ``pfl`` with the same effort at the start they never end."""
+    power, scale = 0.6, 0.15
+    rates = -RATE * np.array([WAVE["shoulder"], WAVE["elbow"]])
+    ends = [settling_time(e, v, power, scale) for e, v in zip(START, rates, strict=True)]
+    run = swing_arm(arm, "finite_time", 5e-4, 1.2, power=power, time_scale=scale)
+    for error, end in zip(run.error.T, ends, strict=True):
+        assert np.abs(error[run.t > 1.02 * end]).max() < 2e-5
+        assert np.abs(error[run.t < 0.7 * end]).min() > 0.0
+        assert np.abs(error[(run.t > 0.6 * end) & (run.t < 0.7 * end)]).max() > 1e-3
+    other = swing_arm(arm, "pfl", 5e-4, 1.2, kp=1.0 / scale**2)
+    for error, end in zip(other.error.T, ends, strict=True):
+        assert np.abs(error[other.t > 1.02 * end]).max() > 1e-2
+
+
 def test_a_layer_that_is_crossed_within_a_tick_is_refused(arm: Robot) -> None:
     with pytest.raises(ConfigError, match=r"widen the layer to 0.1 at least"):
         make_controller("sliding", arm, {"reach": 100.0, "layer": 0.05}, 1e-3)
@@ -286,6 +322,10 @@ def test_sums_are_read_as_written() -> None:
 def test_parameters_that_do_not_fit_are_named(arm: Robot, biped14: Robot) -> None:
     with pytest.raises(UnknownNameError, match=r"pfl: outputs\.nod.*pitch"):
         make_controller("pfl", biped14, {"outputs": {"nod": "pitch"}})
+    with pytest.raises(UnknownNameError, match=r"finite_time: phase.*middle"):
+        make_controller("finite_time", load_robot("compass"), {"phase": {"middle": "hip"}})
+    with pytest.raises(ConfigError, match=r"2 angles and 0 phases"):
+        make_controller("finite_time", replace(load_robot("compass"), controllers={}), {"swing_angle": BOTH})
     with pytest.raises(UnknownNameError, match=r"computed_torque: wave.*wrist"):
         make_controller("computed_torque", arm, {"wave": {"wrist": 0.1}})
     with pytest.raises(ConfigError, match=r"squat.*needs a free-flying robot with feet"):

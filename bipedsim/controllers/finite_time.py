@@ -101,9 +101,7 @@ class FiniteTimeParams(ReferenceParams):
     phase_middle: float = param(0.0, "phase in the middle of the step", unit="rad", low=-3.0, high=3.0)
     swing_linear: float = param(-2.0, "b of the constraint angle = b p + c p^3, p the phase from its middle")
     swing_cubic: float = param(0.0, "c of the constraint", unit="1/rad^2")
-    least_step: float = param(
-        0.1, "time after a touch-down before which another is none", unit="s", low=0.0, high=10.0
-    )
+    least_step: float = param(0.1, "time after a touch-down before which another is none", unit="s", low=0.0, high=10.0)
 
 
 class FiniteTimeController(OutputTracking):

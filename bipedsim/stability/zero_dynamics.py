@@ -95,8 +95,8 @@ class ReducedMap:
     Args:
         constraint: The constraint.
         power: Of the feedback.
-        time_scale: Of the feedback [s]; 0 for one that takes no time, whose transient changes neither angles nor angular
-            momentum. The constraint must then hold for the angles after a touch-down.
+        time_scale: Of the feedback [s]; 0 for one that takes no time, whose transient changes neither angles nor
+            angular momentum. The constraint must then hold for the angles after a touch-down.
     """
 
     names = ("theta_1'",)
@@ -138,7 +138,9 @@ class ReducedMap:
         momentum = constraint.momentum(start)
         if self._scale == 0.0:
             if abs(error) > SETTLED:
-                raise NoReturnError(f"after the touch-down the constraint is off by {error:.3g} rad, for which there is no time")
+                raise NoReturnError(
+                    f"after the touch-down the constraint is off by {error:.3g} rad: it needs some time"
+                )
             return float(start[0]), momentum, 0.0
         if max(abs(error), abs(rate)) < SETTLED:
             return float(start[0]), momentum, 0.0

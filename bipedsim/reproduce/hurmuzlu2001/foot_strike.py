@@ -1,4 +1,4 @@
-"""Fig. 5, eq. 6 and section 3.3.2: a planar biped sets its foot down, flat, with the toe of the other one on the ground.
+"""Fig. 5, eq. 6 and section 3.3.2: a planar biped sets its foot down flat, the toe of the other one on the ground.
 
 Three points strike or rest at once. What each law does with them, and what the contact models of the simulator do in
 one step that is too short for anything but the impact.
@@ -134,15 +134,17 @@ def checks(found: Found) -> tuple[Check, ...]:
         for point, impulse, after in zip(POINTS, result.impulse, strike.normal @ result.v_after, strict=True):
             rows.append(shown(f"{name}: impulse of the {point}", impulse, "N.s"))
             rows.append(shown("... and its vertical velocity after it", after, "m/s"))
-    judge = found.laws["pfeiffer_glocker, friction"].v_after
-    rows.append(at_most("haug, which holds the rear toe: its impulse, a pull", found.laws["haug"].impulse[0], 0.0, "N.s"))
+    law = found.laws["pfeiffer_glocker, friction"]
+    judge = law.v_after
+    pull = found.laws["haug"].impulse[0]
+    rows.append(at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s"))
     lifts = float(strike.normal[0] @ judge)
     rows.append(at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s"))
     for model, v in found.engine.items():
         off = np.abs(np.vstack([strike.normal, strike.tangential]) @ (v - judge)).max()
         rows.append(at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s"))
         lost = strike.energy(v) - strike.energy(strike.v)
-        rows.append(near("... its change of energy", lost, found.laws["pfeiffer_glocker, friction"].energy_change, 1e-3, "J"))
+        rows.append(near("... its change of energy", lost, law.energy_change, 1e-3, "J"))
     return tuple(rows)
 
 

@@ -35,7 +35,8 @@ def _leg(side: str) -> list[str]:
     shank_rod = f'<cylinder radius="0.045" length="{SHANK_LENGTH:.9g}"/>'
     block = f'<box size="{FOOT_LENGTH} {FOOT_WIDTH} {ANKLE_HEIGHT:.9g}"/>'
     # The legs are beside each other for the eye alone: nothing moves out of the plane.
-    at_hip, at_knee, at_ankle = [0.0, sign * HIP_HALF_SPACING, 0.0], [0.0, 0.0, -THIGH_LENGTH], [0.0, 0.0, -SHANK_LENGTH]
+    at_hip = [0.0, sign * HIP_HALF_SPACING, 0.0]
+    at_knee, at_ankle = [0.0, 0.0, -THIGH_LENGTH], [0.0, 0.0, -SHANK_LENGTH]
     x_foot = FOOT_LENGTH / 2 - HEEL_TO_ANKLE
     return [
         link(f"{s}_thigh", thigh(), thigh_rod, (0.0, 0.0, -THIGH_LENGTH / 2)),
