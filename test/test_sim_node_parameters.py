@@ -50,7 +50,7 @@ def test_parameters_are_described_and_guarded(ros: RosWorld) -> None:
         ({"rate": "fast"}, "rate = 'fast' must be of type float"),
         ({"rte": 1000.0}, "unknown parameter 'rte'; did you mean 'rate'?"),
         ({"one_step.gamm": 0.1}, "unknown parameter 'one_step.gamm'"),
-        ({"pushes": ["1.0 2.0"]}, "pushes: '1.0 2.0' must be 'start duration fx fy fz [body]'"),
+        ({"pushes": ["1.0 2.0"]}, "pushes: '1.0 2.0' must be 'start duration fx fy fz [body [frame]]'"),
         ({"pushes": ["1.0 2.0 1 2 3 tail"]}, "no frame 'tail'"),
         ({"ft_sign": 0.5}, "ft_sign = 0.5 must be 1 or -1"),
     ],

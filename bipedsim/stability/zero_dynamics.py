@@ -46,8 +46,8 @@ class VirtualConstraint:
     def __init__(self, walker: StraightLegs, path: Polynomial) -> None:
         self.walker = walker
         self._path, self._slope = path, path.deriv()
-        ends = (path + Polynomial([0.0, 2.0])).roots()
-        lands = [float(end.real) for end in ends if abs(end.imag) < 1e-9 and -0.5 * np.pi < end.real < -walker.apart]
+        ends = [complex(end) for end in (path + Polynomial([0.0, 2.0])).roots()]
+        lands = [end.real for end in ends if abs(end.imag) < 1e-9 and -0.5 * np.pi < end.real < -walker.apart]
         if not lands:
             raise ConfigError(f"the path {path} never brings the legs to theta_2 = -2 theta_1: the foot does not land")
         self.touch_down = max(lands)
