@@ -190,9 +190,9 @@ def test_errors_end_at_the_settling_time_and_stay_ended(arm: Robot) -> None:
     ends = [settling_time(e, v, power, scale) for e, v in zip(START, rates, strict=True)]
     run = swing_arm(arm, "finite_time", 5e-4, 1.2, power=power, time_scale=scale)
     for error, end in zip(run.error.T, ends, strict=True):
-        assert np.abs(error[run.t > 1.02 * end]).max() < 2e-5
-        assert np.abs(error[run.t < 0.7 * end]).min() > 0.0
-        assert np.abs(error[(run.t > 0.6 * end) & (run.t < 0.7 * end)]).max() > 1e-3
+        # The sampling leaves 1e-5 and 2e-5 of it; just before the end there is five times as much.
+        assert np.abs(error[run.t > end]).max() < 2.5e-5
+        assert np.abs(error[run.t < 0.9 * end]).min() > 1e-4
     other = swing_arm(arm, "pfl", 5e-4, 1.2, kp=1.0 / scale**2)
     for error, end in zip(other.error.T, ends, strict=True):
         assert np.abs(error[other.t > 1.02 * end]).max() > 1e-2
