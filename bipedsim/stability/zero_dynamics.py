@@ -46,8 +46,8 @@ class VirtualConstraint:
     def __init__(self, walker: StraightLegs, path: Polynomial) -> None:
         self.walker = walker
         self._path, self._slope = path, path.deriv()
-        ends = [complex(end) for end in (path + Polynomial([0.0, 2.0])).roots()]
-        lands = [end.real for end in ends if abs(end.imag) < 1e-9 and -0.5 * np.pi < end.real < -walker.apart]
+        ends = np.asarray((path + Polynomial([0.0, 2.0])).roots(), dtype=np.complex128)
+        lands = [float(end.real) for end in ends if abs(end.imag) < 1e-9 and -0.5 * np.pi < end.real < -walker.apart]
         if not lands:
             raise ConfigError(f"the path {path} never brings the legs to theta_2 = -2 theta_1: the foot does not land")
         self.touch_down = max(lands)
@@ -154,12 +154,15 @@ class ReducedMap:
         def settled(_t: float, z: Array) -> float:
             return float(max(abs(z[2]), abs(z[3])) - SETTLED)
 
-        settled.terminal = True  # type: ignore[attr-defined]
+        def ends(_t: float, z: Array) -> float:
+            return float(min(z[0] - constraint.touch_down, -z[1]))
+
+        settled.terminal = ends.terminal = True  # type: ignore[attr-defined]
         longest = 1.1 * settling_time(error, rate, self._power, self._scale)
         z = [float(start[0]), momentum, error, rate]
-        found = solve_ivp(slope, (0.0, longest), z, "RK45", events=settled, rtol=1e-7, atol=0.01 * SETTLED)
+        found = solve_ivp(slope, (0.0, longest), z, "RK45", events=(settled, ends), rtol=1e-7, atol=0.01 * SETTLED)
         angle, momentum = found.y[:2, -1]
-        if found.status != 1 or angle <= constraint.touch_down or momentum >= 0.0:
+        if not len(found.t_events[0]):
             raise NoReturnError(
                 f"the constraint does not hold before the next touch-down with a time scale of {self._scale:g} s"
             )
