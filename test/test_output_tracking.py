@@ -276,7 +276,7 @@ def test_the_model_accelerates_as_pinocchio_says(biped14: Robot, case: str) -> N
     for frame in frames:
         constraints.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, model, *frame, pin.LOCAL))
         solved.append(constraints[-1].createData())
-    pin.initConstraintDynamics(model, data, constraints)
+    pin.initConstraintDynamics(model, data, constraints, solved)
     expected = pin.constraintDynamics(model, data, q, v, tau, constraints, solved)
     found = dynamics.A @ torque + dynamics.b
     np.testing.assert_allclose(found[biped14.idx_v], expected[biped14.idx_v], atol=1e-6 * np.abs(expected).max())
