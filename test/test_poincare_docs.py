@@ -1,4 +1,4 @@
-"""The examples of docs/stability.md on return maps and passive walking do what the page says."""
+"""The examples of docs/stability.md on return maps, passive walking and zero dynamics do what the page says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "stability.md"
 
 
-@pytest.mark.parametrize("title", ["Poincare maps", "Passive walking"])
+@pytest.mark.parametrize("title", ["Poincare maps", "Passive walking", "Zero dynamics"])
 def test_the_example_runs(title: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert text is not None

@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "stability.md"
 
 def test_examples_of_sticking_and_impacts_run() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    sections = text[text.index("## Sticking and detachment") :]
+    sections = text[text.index("## Sticking and detachment") : text.index("## Poincare maps")]
     blocks = re.findall(r"^```python\n(.*?)^```", sections, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 3
     exec("\n".join(blocks), {})
