@@ -111,6 +111,8 @@ def mode_sequence(recording: Recording) -> ModeSequence:
         )
     if not rows.all():
         notes.append(f"{np.count_nonzero(~rows)} rows of {len(rows)} left out: a foot is not recorded there")
+    # At the start of a bag is the state before the first step, for which no contact has been solved.
+    rows &= (recording.t > 0.0) | contact.any(axis=1)
     if np.isfinite(recording.gave_up_at):
         rows &= ~(recording.t > recording.gave_up_at)
         notes.append(f"the robot fell: what follows t = {recording.gave_up_at:.3f} s, when it was seen, is left out")
