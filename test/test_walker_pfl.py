@@ -19,6 +19,8 @@ from bipedsim.stability.loop import ClosedLoop
 from bipedsim.stability.return_map import ReturnMap
 from bipedsim.stability.section import TouchDown
 
+pytestmark = pytest.mark.slow
+
 CONTROL_DT = 4e-3
 RATE = -0.283
 """Rate of the stance leg after a touch-down of the gait, about [rad/s]."""

@@ -24,6 +24,8 @@ from bipedsim.stability.gait import Gait
 from bipedsim.stability.return_map import ReturnMap
 from bipedsim.stability.straight_legs import EventMap, StraightLegs
 
+pytestmark = pytest.mark.slow
+
 KNOWN = np.array([0.26070 + 0.30404j, 0.26070 - 0.30404j, 0.31014])
 GOSWAMI = np.array([0.2187, -0.3234, -1.0918, -0.3772])
 """Of the three masses on 3 degrees: angles of the stance and the swinging leg from the vertical, and their rates."""
