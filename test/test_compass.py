@@ -32,8 +32,8 @@ def compass() -> Robot:
     return load_robot("compass")
 
 
-def downhill(robot: Robot, contact: str = "one_step") -> Simulator:
-    return Simulator(robot, get_ground("downhill"), contact=contact)
+def downhill(robot: Robot, contact: str = "one_step", h: float = 1e-3) -> Simulator:
+    return Simulator(robot, get_ground("downhill"), contact=contact, physics_dt=h, control_dt=h)
 
 
 def feet(sim: Simulator) -> np.ndarray:
@@ -46,7 +46,8 @@ def feet(sim: Simulator) -> np.ndarray:
 @pytest.mark.parametrize("contact", RIGID)
 def test_a_foot_passes_below_the_ground_and_lands_in_front(compass: Robot, contact: str) -> None:
     """Three steps without a motor: nobody pushes a foot that is behind, and every step takes what it should."""
-    sim = downhill(compass, contact)
+    # The gait of larger steps is another one: by 1.3e-3 rad at 1 ms.
+    sim = downhill(compass, contact, h=5e-4)
     sim.reset(*WALKER.robot_state(PASSIVE))
     deepest = 0.0
     landings = []
@@ -69,8 +70,7 @@ def test_a_foot_passes_below_the_ground_and_lands_in_front(compass: Robot, conta
     assert len(landings) == 3
     times, leads = np.array(landings).T
     np.testing.assert_allclose(np.diff(times), PASSIVE_PERIOD, atol=0.01)
-    # The gait at steps of 1 ms is another one by 1.3e-3 rad, which is twice that at the feet.
-    np.testing.assert_allclose(leads, 2.0 * np.sin(PASSIVE[0]), atol=2.8e-3)
+    np.testing.assert_allclose(leads, 2.0 * np.sin(PASSIVE[0]), atol=2e-3)
 
 
 def test_without_the_property_the_foot_stubs(compass: Robot) -> None:
@@ -184,7 +184,7 @@ def test_the_walker_walks_over_ros(tmp_path: Path) -> None:
 
 
 @pytest.mark.ros
-@pytest.mark.minutes
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", ["lock_step", "real_time"])
 def test_a_hundred_steps_over_ros(tmp_path: Path, clock: str) -> None:
     assert over_ros(tmp_path, 135.0, clock) >= 200
