@@ -55,8 +55,9 @@ class Arguments:
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )
     priority: int = param(
-        0,
-        "real-time priority (SCHED_FIFO) of simulator and controller; 0 is none, others need the right to it",
+        50,
+        "priority (SCHED_FIFO) of simulator and controller in real_time, and idle cores that stay awake, where the "
+        "system permits it; 0 is neither",
         low=0,
         high=98,
     )
@@ -90,8 +91,9 @@ _SIM = (
     "command_timeout",
     "timeout_mode",
     "duration",
+    "priority",
 )
-_CONTROLLER = ("robot", "rate", "controller")
+_CONTROLLER = ("robot", "rate", "controller", "priority")
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,6 @@ def plan(
         files = (Path(arguments.params_file),)
         if not files[0].is_file():
             raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
-    loop = ("chrt", "-f", str(arguments.priority)) if arguments.priority else ()
     nodes = []
     if run_folder is not None:
         recording = {"output": str(run_folder / "bag"), "robot": arguments.robot}
@@ -182,7 +183,7 @@ def plan(
         sim["wait_for_recorder"] = True
     if stats_file is not None:
         sim["stats_file"] = str(stats_file)
-    nodes.append(NodeProcess("sim_node", sim, files, prefix=loop))
+    nodes.append(NodeProcess("sim_node", sim, files))
     if arguments.controller != NO_CONTROLLER:
         prefix = arguments.controller.rpartition(":")[2]
         controller = {name: given[name] for name in _CONTROLLER if name in given}
@@ -196,9 +197,11 @@ def plan(
             _check_velocity(scenario, arguments.controller)
             if arguments.clock == "lock_step":
                 controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
+        if arguments.clock != "real_time":
+            controller["priority"] = 0
         if run_folder is not None:
             controller["wait_for_listeners"] = 2
-        nodes.append(NodeProcess("controller_node", {**controller, **own}, files, prefix=loop))
+        nodes.append(NodeProcess("controller_node", {**controller, **own}, files))
     elif controller_params:
         raise ConfigError(
             f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"

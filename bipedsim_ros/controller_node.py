@@ -36,7 +36,7 @@ from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
 from bipedsim_ros.qos import LATEST_QOS, SENSOR_QOS, STATE_QOS
-from bipedsim_ros.realtime import NS_PER_S, Histogram
+from bipedsim_ros.realtime import NS_PER_S, Histogram, StayAwake, run_urgently
 
 COMMAND_TOPIC = "/effort_controller/commands"
 _WARN_EVERY_S = 5.0
@@ -85,6 +85,13 @@ class ControllerNodeParams:
         unit="s",
         low=0.0,
         high=100.0,
+    )
+    priority: int = param(
+        50,
+        "priority (SCHED_FIFO) of the threads, and idle cores that stay awake while there are joint states, where the "
+        "system permits it; 0 is neither",
+        low=0,
+        high=98,
     )
 
 
@@ -157,6 +164,7 @@ class ControllerNode:
         self._silent_since = 0.0
         self._last_stamp: int | None = None
         self._period_checked = False
+        self._awake = StayAwake(params.priority > 0)
         self._update_time = Histogram()
         self._updates = self._skipped = 0
         self._warn_after: dict[str, float] = {}
@@ -164,6 +172,8 @@ class ControllerNode:
 
     def run(self) -> int:
         """Answer joint states until :meth:`stop`; return the exit code."""
+        if self._params.priority:
+            self._node.get_logger().info(run_urgently(self._params.priority))
         self._background.start()
         gc.collect()
         gc.freeze()
@@ -174,6 +184,9 @@ class ControllerNode:
                     data = self._inbox.take()
                     if data is not None:
                         self._on_joint_state(data)
+                        self._awake.hold()
+                else:
+                    self._awake.release()
                 if time.monotonic_ns() >= next_report:
                     next_report += NS_PER_S
                     self._report()

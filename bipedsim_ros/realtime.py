@@ -6,9 +6,11 @@ The clock and the sleep are injected, so that tests run on a clock of their own 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -25,6 +27,66 @@ def sleep_on_time() -> None:
     """Have the kernel end the sleeps and timed waits of the calling thread on time; by default it adds up to 50 us."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
+
+
+_CPU_LATENCY = "/dev/cpu_dma_latency"  # linux, Documentation/power/pm_qos_interface.rst
+
+
+def run_urgently(priority: int) -> str:
+    """Have every thread of this process, and those it will start, go before others: SCHED_FIFO at ``priority``.
+
+    The threads of the middleware must come along: they hand over what the loop waits for.
+
+    Returns:
+        What came of it, for the log.
+    """
+    if sys.platform != "linux":
+        return "no real-time priority: only Linux has it"
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            with suppress(ProcessLookupError):
+                os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
+    except PermissionError:
+        return (
+            "no right to a real-time priority: commands may come late when other programs run; how to permit it is "
+            "in docs/ros_interface.md under Timing"
+        )
+    return f"real-time priority {priority} (SCHED_FIFO)"
+
+
+class StayAwake:
+    """Keeps idle cores from falling asleep while a loop runs, where the system permits it.
+
+    A core that sleeps between two messages takes 50 to 100 us to answer on a virtual machine, and there are four such
+    waits in a round trip. As cyclictest does, this asks the kernel for a latency of zero while a file is open.
+
+    Args:
+        wanted: Whether to do anything at all.
+        device: That file.
+    """
+
+    def __init__(self, wanted: bool, device: str = _CPU_LATENCY) -> None:
+        self._wanted = wanted
+        self._device = device
+        self._file: int | None = None
+
+    def hold(self) -> None:
+        """Stay awake from now on."""
+        if not self._wanted:
+            return
+        self._wanted = False
+        try:
+            self._file = os.open(self._device, os.O_WRONLY)
+            os.write(self._file, (0).to_bytes(4, sys.byteorder))
+        except OSError:
+            # Not permitted, or no such thing here: cores sleep as everywhere.
+            return
+
+    def release(self) -> None:
+        """Let cores sleep."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file, self._wanted = None, True
 
 
 class Histogram:

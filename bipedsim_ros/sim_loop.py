@@ -22,7 +22,7 @@ from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
 from bipedsim_ros.inbox import Inbox
 from bipedsim_ros.publishers import Publishers
-from bipedsim_ros.realtime import NS_PER_S, RateKeeper, sleep_on_time
+from bipedsim_ros.realtime import NS_PER_S, RateKeeper, StayAwake, sleep_on_time
 from bipedsim_ros.sim_params import SimParams
 from bipedsim_ros.sim_statistics import Statistics
 
@@ -84,6 +84,7 @@ class SimLoop:
         self._statistics = statistics
         self._log = log
         self._clock_ns = clock_ns
+        self._awake = StayAwake(params.priority > 0)
         self._rate = RateKeeper(sim.control_dt, clock_ns=clock_ns)
         self._requests: deque[_Request] = deque()
         self._stop = False
@@ -213,7 +214,10 @@ class SimLoop:
         self._split_wall_time()
         self._state = state
         self._running_since = self._clock_ns() if state == "running" else None
-        if state == "running":
+        if state != "running":
+            self._awake.release()
+        else:
+            self._awake.hold()
             self._answered = True
             self._rate.start()
 

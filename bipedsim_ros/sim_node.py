@@ -30,6 +30,7 @@ from bipedsim_ros.parameters import Parameters
 from bipedsim_ros.publishers import Publishers
 from bipedsim_ros.qos import COMMAND_QOS, STATE_QOS
 from bipedsim_ros.rate_check import judge, measure
+from bipedsim_ros.realtime import run_urgently
 from bipedsim_ros.sim_loop import SimLoop
 from bipedsim_ros.sim_params import SimParams
 from bipedsim_ros.sim_statistics import Statistics, write_json
@@ -99,6 +100,9 @@ class SimNode:
 
     def run(self) -> int:
         """Simulate until the duration is over or :meth:`stop` is called; return the exit code."""
+        # Without deadlines the loop never sleeps, and nothing else would run.
+        if self._params.clock == "real_time" and self._params.priority:
+            self._node.get_logger().info(run_urgently(self._params.priority))
         self._background.start()
         # Everything that exists now stays: the collector need not walk it every few ticks.
         gc.collect()

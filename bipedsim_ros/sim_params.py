@@ -85,5 +85,12 @@ class SimParams:
     tf_rate: float = param(
         100.0, "transforms odom -> base_link per second, where tf2_msgs is installed", unit="Hz", low=0.0, high=1000.0
     )
+    priority: int = param(
+        50,
+        "priority (SCHED_FIFO) of the threads in real_time, and idle cores that stay awake while the loop runs, where "
+        "the system permits it; 0 is neither",
+        low=0,
+        high=98,
+    )
     duration: float = param(0.0, "simulated time after which the node ends; 0 is never", unit="s", low=0.0, high=1e9)
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")

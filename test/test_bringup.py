@@ -47,11 +47,13 @@ def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
     assert controller.parameters == {"robot": "talos_legs", "wait_for_listeners": 2}
 
 
-def test_the_recorder_is_polite_and_the_loop_urgent_if_asked(tmp_path: Path) -> None:
+def test_the_recorder_is_polite_and_the_loop_urgent(tmp_path: Path) -> None:
     recorder, sim, controller = plan({"record": str(tmp_path / "run"), "priority": 20}).nodes
     assert recorder.prefix[0] == "nice"
-    assert sim.prefix == controller.prefix == ("chrt", "-f", "20")
-    assert plan({}).nodes[0].prefix == ()
+    assert sim.prefix == controller.prefix == ()
+    assert sim.parameters["priority"] == controller.parameters["priority"] == 20
+    controller = plan({"clock": "as_fast_as_possible", "priority": 20}).nodes[1]
+    assert controller.parameters["priority"] == 0, "where no wall clock is kept, nobody is pushed aside"
 
 
 def test_every_argument_reaches_a_node() -> None:
@@ -60,7 +62,7 @@ def test_every_argument_reaches_a_node() -> None:
     given |= {"hardware": "realistic", "seed": 3}
     sim, controller = plan(given).nodes
     assert sim.parameters == given
-    assert controller.parameters == {"rate": 500.0}
+    assert controller.parameters == {"rate": 500.0, "priority": 0}
 
 
 def test_your_own_controller_is_started_by_you() -> None:

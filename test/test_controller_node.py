@@ -218,21 +218,22 @@ def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRo
     assert fallen[-1].data is False
     np.testing.assert_array_equal(steer(500, float("nan"), 0.0), ahead)
     assert "message on /cmd_vel dropped: it is not finite" in node.output
-    assert not robot.answer(501).any(), "half a second after the last sound command"
+    np.testing.assert_array_equal(robot.answer(509), ahead)
+    assert not robot.answer(510).any(), "half a second after the last command; they are looked for at 100 Hz"
     steps = [PoseStamped(pose=Pose(orientation=Quaternion(z=np.sin(0.1 * k), w=np.cos(0.1 * k)))) for k in range(4)]
     for frame in ("map", "feet"):
         path.publish(NavPath(header=Header(frame_id=frame), poses=steps))
         path.wait_for_all_acked()
-        robot.answer(510 if frame == "map" else 520)
+        robot.answer(520 if frame == "map" else 530)
     assert "message on /footsteps dropped: its frame is 'map', it must be 'feet'" in node.output
     ros.until(lambda: shown["steps"] and shown["steps"][-1].data == 4.0, "the footsteps")
     assert shown["yaw"][-1].data == pytest.approx(0.6)
-    assert [m.data for m in shown["steps"]] == [0.0, 0.0, 0.0, 4.0], "one message for each 10 ms"
+    assert [m.data for m in shown["steps"]] == [0.0, 0.0, 0.0, 0.0, 4.0], "one message for each 10 ms"
     at = {round(1000 * m.pose.pose.position.x): m for m in odometry}
-    assert sorted(at) == [0, 500, 510, 520]
+    assert sorted(at) == [0, 500, 510, 520, 530]
     assert (at[500].header.stamp.nanosec, at[500].child_frame_id) == (500_000_000, "base_link")
     assert at[0].twist.twist.linear.x == 0.3
-    np.testing.assert_allclose(steer(530, 0.3, 10.0), damping(robot.observation), rtol=1e-12)
+    np.testing.assert_allclose(steer(540, 0.3, 10.0), damping(robot.observation), rtol=1e-12)
     ros.until(lambda: fallen[-1].data is True, "the fall")
     robot.answer(0)
     ros.until(lambda: fallen[-1].data is False, "that the reset ends it")
@@ -247,7 +248,7 @@ def test_footsteps_that_cannot_be_taken_do_not_end_the_controller(ros: RosWorld,
     far.pose.position.x = 5.0
     path.publish(NavPath(poses=[far]))
     path.wait_for_all_acked()
-    assert np.isfinite(robot.answer(1)).all()
+    assert np.isfinite(robot.answer(10)).all()
     assert "message on /footsteps dropped: 5 m are too far" in node.output
 
 

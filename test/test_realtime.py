@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bipedsim_ros.realtime import NS_PER_S, Histogram, RateKeeper
+from bipedsim_ros.realtime import NS_PER_S, Histogram, RateKeeper, StayAwake
 
 
 class Clock:
@@ -115,3 +119,73 @@ def test_quantiles_are_right_to_one_bucket(durations: list[int], fraction: float
     rounding = 1e-12 * exact
     assert exact - rounding <= measured <= exact * (1 + 1 / 16) + rounding
     assert histogram.maximum_ns == max(durations)
+
+
+def test_cores_stay_awake_while_held_and_not_longer(tmp_path: Path) -> None:
+    device = tmp_path / "cpu_dma_latency"
+    device.touch()
+    awake = StayAwake(True, str(device))
+
+    def held() -> int:
+        return sum(os.readlink(f"/proc/self/fd/{fd}") == str(device) for fd in os.listdir("/proc/self/fd") if _open(fd))
+
+    for _ in range(2):
+        awake.hold()
+        awake.hold()
+        assert held() == 1
+        assert device.read_bytes() == bytes(4), "a latency of zero"
+        awake.release()
+        awake.release()
+        assert held() == 0
+    idle = StayAwake(False, str(device))
+    idle.hold()
+    assert held() == 0
+
+
+def _open(fd: str) -> bool:
+    """Return whether the descriptor is still there: listing them takes one itself."""
+    return os.path.islink(f"/proc/self/fd/{fd}")
+
+
+def test_a_system_that_lets_no_one_keep_cores_awake_is_none_the_worse(tmp_path: Path) -> None:
+    awake = StayAwake(True, str(tmp_path / "none"))
+    awake.hold()
+    awake.release()
+    assert not list(tmp_path.iterdir())
+
+
+# In a process of its own, whose scheduling may change.
+URGENT = """
+import os, threading
+from bipedsim_ros.realtime import run_urgently
+threads = [threading.Thread(target=threading.Event().wait, daemon=True) for _ in range(2)]
+{before}
+threads[0].start()
+print(run_urgently(7))
+threads[1].start()
+ids = [int(name) for name in os.listdir("/proc/self/task")]
+print(set((os.sched_getscheduler(i), os.sched_getparam(i).sched_priority) for i in ids))
+"""
+
+
+def urgent(before: str) -> tuple[str, str]:
+    """Return what :func:`run_urgently` says, and the policies and priorities of its threads."""
+    code = [sys.executable, "-c", URGENT.format(before=before)]
+    said, threads = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
+    return said, threads
+
+
+def test_every_thread_goes_first_where_that_is_permitted() -> None:
+    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no right to a real-time priority here")
+    said, threads = urgent("")
+    assert said == "real-time priority 7 (SCHED_FIFO)"
+    assert threads == str({(os.SCHED_FIFO, 7)}), "the one that starts later inherits"
+
+
+def test_without_the_right_to_it_the_way_out_is_named() -> None:
+    said, threads = urgent("os.getuid() or os.setuid(65534)")
+    if said.startswith("real-time"):
+        pytest.skip("every user may have a real-time priority here")
+    assert "docs/ros_interface.md under Timing" in said
+    assert threads == str({(os.SCHED_OTHER, 0)})

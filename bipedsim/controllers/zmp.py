@@ -135,7 +135,7 @@ class ZmpController:
         self.update(observation)
         gait, feet = self._gait, self._whole.feet
         xi, ahead = self._ref.xi.copy(), np.array([0.1, 0.0, 0.0])
-        gait.start(0.0, xi, feet.p, feet.R, ahead)
+        gait.start(0.0, self._dcm(0.0), feet.p, feet.R, ahead)
         gait.lift_off(0.0, xi, feet.p, feet.R, ahead)
         self._fly(gait.swing)
         self.update(observation)
