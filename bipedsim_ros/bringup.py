@@ -74,8 +74,8 @@ class Demo:
 
 DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat", "squat_delay": 3.0})
 
-# A recorder may be late, the loop may not: where cores are few, it must not push the controller aside. SCHED_IDLE would
-# help the loop more, but loses messages as soon as anything else runs (docs/ros_interface.md).
+# A recorder may be late, the loop may not: where cores are few and nobody has a real-time priority, it must not push
+# the controller aside. SCHED_IDLE would help the loop more, but loses messages as soon as anything else runs.
 _POLITE = ("nice", "-n", "10")
 _SIM = (
     "robot",
@@ -172,7 +172,10 @@ def plan(
             raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
     nodes = []
     if run_folder is not None:
-        recording = {"output": str(run_folder / "bag"), "robot": arguments.robot}
+        recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot}
+        if arguments.clock == "real_time":
+            # After the loop, which may be late for nobody, but before everything else: what waits too long is lost.
+            recording["priority"] = arguments.priority // 2
         nodes.append(NodeProcess("recorder_node", recording, files, ready="recording", prefix=_POLITE))
     sim = {name: given[name] for name in _SIM if name in given}
     sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}

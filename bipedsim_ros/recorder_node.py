@@ -36,6 +36,7 @@ from bipedsim_ros.inbox import Background, HandledByLoop
 from bipedsim_ros.message_definitions import definition_of
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
+from bipedsim_ros.realtime import run_urgently
 from bipedsim_ros.recorder_topics import OPTIONAL, default_topics, described, message_class, offered_kind, qos_of
 
 GRAPH_PERIOD = 0.5
@@ -63,6 +64,9 @@ class RecorderParams:
     poll_period: float = param(0.005, "pause between passes over the queues", unit="s", low=0.0005, high=0.1)
     max_buffer: int = param(
         256, "messages waiting for the disk; beyond it they are dropped and counted", unit="MiB", low=1
+    )
+    priority: int = param(
+        0, "priority (SCHED_FIFO) of the threads, where the system permits it; 0 is none", low=0, high=98
     )
 
 
@@ -345,6 +349,8 @@ class RecorderNode(Node):
     def run(self) -> int:
         """Record until :meth:`stop` or ``max_duration``; return the exit code."""
         recorder = self._recorder
+        if recorder.params.priority:
+            run_urgently(recorder.params.priority)
         self._background.start()
         # Who starts a recorder waits for this line before starting what is to be recorded, ...
         print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
@@ -362,6 +368,14 @@ class RecorderNode(Node):
             self._background.stop()
             recorder.close()
         print(f"recorded into {recorder.path}: {recorder.counts}", flush=True)
+        absent = recorder.counts.lost + recorder.counts.dropped
+        if absent:
+            print(
+                f"recorder_node: {absent} messages are missing from the bag, as the machine was too busy for it; "
+                "real-time priorities help (docs/ros_interface.md, Timing), or fewer topics",
+                file=sys.stderr,
+                flush=True,
+            )
         return 0
 
     def stop(self) -> None:

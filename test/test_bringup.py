@@ -42,7 +42,7 @@ def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
     recorder, sim, controller = bringup.nodes
     assert recorder.ready
     assert not sim.ready
-    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs"}
+    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs", "priority": 25}
     assert sim.parameters == {"robot": "talos_legs", "wait_for_recorder": True}
     assert controller.parameters == {"robot": "talos_legs", "wait_for_listeners": 2}
 
@@ -52,8 +52,11 @@ def test_the_recorder_is_polite_and_the_loop_urgent(tmp_path: Path) -> None:
     assert recorder.prefix[0] == "nice"
     assert sim.prefix == controller.prefix == ()
     assert sim.parameters["priority"] == controller.parameters["priority"] == 20
-    controller = plan({"clock": "as_fast_as_possible", "priority": 20}).nodes[1]
+    assert recorder.parameters["priority"] == 10, "after the loop, before everything else"
+    given = {"clock": "as_fast_as_possible", "record": str(tmp_path / "fast"), "priority": 20}
+    recorder, _, controller = plan(given).nodes
     assert controller.parameters["priority"] == 0, "where no wall clock is kept, nobody is pushed aside"
+    assert "priority" not in recorder.parameters
 
 
 def test_every_argument_reaches_a_node() -> None:

@@ -130,6 +130,25 @@ def test_what_was_published_too_early_is_counted(ros: RosWorld, tmp_path: Path) 
     assert (counts["missed"], counts["received"], counts["lost"]) == (7, 3, 0)
 
 
+def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_path: Path) -> None:
+    wanted, n = "topics:=['/left_foot/cop']", 3000
+    with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
+        publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped}, qos=10)
+        publish(publishers, range(10))
+        wait_for(lambda: len(ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")) == 10, "messages in the bag")
+        recorder.process.send_signal(signal.SIGSTOP)
+        publish(publishers, range(10, n), period=0.0)
+        recorder.process.send_signal(signal.SIGCONT)
+        assert publishers["/left_foot/cop"].wait_for_all_acked()
+        code, out, err = recorder.finish(signal.SIGINT)
+    counts = counts_of(out)
+    assert code == 0
+    assert counts["lost"] > 0
+    assert counts["received"] + counts["lost"] == n
+    assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")[-10:] == list(range(n - 10, n))
+    assert f"{counts['lost']} messages are missing from the bag" in err
+
+
 def test_it_says_when_it_has_found_every_publisher(ros: RosWorld, tmp_path: Path) -> None:
     wanted = "topics:=['/left_foot/cop', '/imu/data', '/push']"
     with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
