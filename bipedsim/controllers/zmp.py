@@ -16,6 +16,7 @@ from bipedsim.params import param
 from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Command, Observation
+from bipedsim.walking.catching import FROM, CatchParams, missing
 from bipedsim.walking.dcm import evaluate
 from bipedsim.walking.distribution import Distribution, DistributionParams
 from bipedsim.walking.gait import Gait, GaitParams, yaw_of
@@ -27,7 +28,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ZmpParams(GaitParams, SupervisionParams, TaskParams, DistributionParams, EstimatorParams):
+class ZmpParams(GaitParams, SupervisionParams, CatchParams, TaskParams, DistributionParams, EstimatorParams):
     """Parameters of :class:`ZmpController`."""
 
     com_height: float = param(0.0, "of the CoM over the soles; 0: as the robot stands", unit="m", low=0.0, high=3.0)
@@ -274,3 +275,17 @@ class ZmpController:
         self.fallen = self.fallen or error > self._params.fall_error
         if margin == margin and self._supervisor.watch(t, margin, self._moving()):
             self.readouts["zmp_margin"] = margin
+        if error > FROM and self._flying >= 0 and gait.phase == "single":
+            self._catch(t)
+
+    def _catch(self, t: float) -> None:
+        """Let the foot in the air land where the robot will need it after a push."""
+        params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
+        if t - gait.lifted > params.catch_until * params.single_support or not params.catch_most:
+            return
+        shift = missing(ref.xi_now - ref.xi, ref.zmp, ref.hull[: ref.n[0]], self._omega, gait.end - t)
+        if np.hypot(*shift) < params.catch_least:
+            return
+        feet, k = self._whole.feet, self._flying
+        swing = goal.p[k, :2].copy(), goal.twist[k, :2].copy(), goal.acceleration[k, :2].copy()
+        gait.catch(t, shift, params.catch_most, feet.p[1 - k], yaw_of(feet.R[1 - k]), swing)

@@ -13,7 +13,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
 from bipedsim.walking.reference import Step
-from bipedsim.walking.swing import FORWARD
+from bipedsim.walking.swing import FORWARD, path_to
 
 Array = NDArray[np.float64]
 
@@ -23,6 +23,10 @@ _FAST = 0.3
 """Above this velocity [m/s] the robot slows down before it stops."""
 _HORIZON = 4
 """Steps that are planned ahead: what the fifth would change has decayed to a tenth of a millimetre."""
+_SINGLE = 3
+"""Pieces of the plan that are the single support under way; the next one passes the weight on."""
+_NARROW, _WIDE = 0.75, 2.0
+"""Least and largest width of a step that catches the robot, over that of the gait."""
 _HALVINGS = 4
 """Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""
 
@@ -259,11 +263,52 @@ class Gait:
         self._take_over(t, xi, p, R, wanted)
         step, landing = self.step, self._first
         step.start_p[:], step.start_R[:] = p[foot], R[foot]
-        step.land_p[:2] = landing.point
-        way = step.land_p[:2] - p[stance, :2]
-        step.land_p[2] = p[stance, 2] - (step.normal[:2] @ way) / step.normal[2]
+        step.path_time[:] = 0.0
+        self._land_at(landing.point, p[stance])
         step.land_R[:] = level_with(step.normal, landing.yaw)
         step.turn[:] = step.start_R @ pin.log3(step.start_R.T @ step.land_R)
+
+    def _land_at(self, point: Array, stance: Array) -> None:
+        """Let the step end at ``point`` (2,), on the plane through the foot that stands at ``stance`` (3,) [m]."""
+        step = self.step
+        step.land_p[:2] = point
+        step.land_p[2] = stance[2] - (step.normal[:2] @ (point - stance[:2])) / step.normal[2]
+
+    def catch(
+        self, t: float, shift: Array, most: float, stance: Array, yaw: float, swing: tuple[Array, Array, Array]
+    ) -> None:
+        """Move the landing of the step under way by ``shift`` (2,) [m], as far as legs reach, and all that follows.
+
+        A step may become as long as those of the largest velocity are, and up to twice as wide as the gait.
+
+        Args:
+            t: Time [s], early enough in single support.
+            shift: Wanted. most: Largest distance from where the foot was to land when it left the ground [m].
+            stance: (3,) of the foot that stands [m]. yaw: Its direction [rad].
+            swing: Position, velocity and acceleration of the other one over the ground, (2,) each.
+        """
+        params, step, plan = self._params, self.step, self.plan
+        c, s, side = math.cos(yaw), math.sin(yaw), self._side(self.swing)
+        way = step.land_p[:2] + shift - stance[:2]
+        longest = params.max_forward * (params.single_support + params.double_support)
+        ahead = min(max(c * way[0] + s * way[1], -longest), longest)
+        apart = side * min(max(side * (c * way[1] - s * way[0]), _NARROW * self._width), _WIDE * self._width)
+        away = stance[:2] + np.array([c * ahead - s * apart, s * ahead + c * apart]) - self._first.point
+        land = self._first.point + min(1.0, most / max(np.hypot(*away), 1e-9)) * away
+        moved = land - step.land_p[:2]
+        if np.hypot(*moved) < 1e-3:
+            return
+        self._land_at(land, stance)
+        begin = t - self.lifted
+        step.path_time[:] = begin, FORWARD[1] * params.single_support - begin
+        step.path[:] = path_to(*swing, land, step.path_time[1])
+        self.centre = Heading(self.centre.x + moved[0], self.centre.y + moved[1], self.centre.yaw)
+        # The weight passes over to between the feet if the robot stops, and else to the foot that lands.
+        last = int(plan.n[0]) - 1
+        over = 0.5 * moved if self._stopping else moved
+        plan.zmp[_SINGLE, :, 1] += over / (plan.knots[_SINGLE + 1] - plan.knots[_SINGLE])
+        plan.zmp[_SINGLE + 1 : last + 1, :, 0] += moved
+        self._finish_plan(plan.end[last] + over)
 
     def _take_over(self, t: float, xi: Array, p: Array, R: Array, wanted: Array) -> None:
         """Plan from the DCM ``xi`` (2,) on, towards the velocity ``wanted`` (3,) as far as the ZMP can follow.
@@ -274,14 +319,13 @@ class Gait:
         """
         centre, before = self.centre, self.velocity
         share = 1.0
-        pieces = 3
         halved = 0
         while True:
             self.centre, self.velocity = centre, before
             self._restart_plan(t)
             goal = before + share * (self._next_velocity(before, wanted) - before)
             self._add_steps(self.swing, p, R, goal, self._stopping)
-            time = self.plan.knots[pieces] - t
+            time = self.plan.knots[_SINGLE] - t
             needed = float(np.hypot(*(xi - self._begin))) / (1.0 - math.exp(-self._omega * time))
             room = 2.0 * self._room if self._stopping else self._room
             if needed <= room or self._queue or halved == _HALVINGS:
@@ -291,7 +335,7 @@ class Gait:
                 continue
             halved += 1
             share = 0.5 * share if halved < _HALVINGS else 0.0
-        begin_at(self.plan, self._omega, pieces, self._begin, xi, 2.0 * self._room)
+        begin_at(self.plan, self._omega, _SINGLE, self._begin, xi, 2.0 * self._room)
         self._queue = self._queue[1:]
 
     def touch_down(self, t: float, R: Array) -> None:

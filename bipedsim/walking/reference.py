@@ -15,7 +15,7 @@ from bipedsim.walking.body import Body, Feet
 from bipedsim.walking.dcm import DcmPlan, evaluate
 from bipedsim.walking.polygon import clamp, convex_hull, margin
 from bipedsim.walking.supervision import measured_zmp
-from bipedsim.walking.swing import forward, height
+from bipedsim.walking.swing import along_path, forward, height
 from bipedsim.walking.whole_body import STANCE, Targets
 
 Array = NDArray[np.float64]
@@ -27,6 +27,8 @@ class Step(NamedTuple):
     Attributes:
         start_p, start_R: (3,) [m], (3, 3) where it left the ground.
         land_p, land_R: Where it is to land.
+        path: (2, 6) where it goes over the ground since its landing was moved: sum c_i s^i [m] along x and y.
+        path_time: (2,) since it left the ground, when that began, and how long it takes [s]; it takes 0 as planned.
         turn: (3,) rotation vector from start to landing [rad].
         normal: (3,) of the ground, as the feet have found it.
     """
@@ -35,13 +37,16 @@ class Step(NamedTuple):
     start_R: Array  # noqa: N815 -- R is the rotation
     land_p: Array
     land_R: Array  # noqa: N815
+    path: Array
+    path_time: Array
     turn: Array
     normal: Array
 
     @classmethod
     def on_the_spot(cls) -> Step:
         """Return a step that leads nowhere."""
-        return cls(np.zeros(3), np.eye(3), np.zeros(3), np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+        level = np.array([0.0, 0.0, 1.0])
+        return cls(np.zeros(3), np.eye(3), np.zeros(3), np.eye(3), np.zeros((2, 6)), np.zeros(2), np.zeros(3), level)
 
 
 class Soles(NamedTuple):
@@ -177,6 +182,9 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         goal.p[k, i] = step.start_p[i] + x * way
         goal.twist[k, i] = v * way
         goal.acceleration[k, i] = a * way
+    if step.path_time[1] > 0.0:
+        late = since - step.path_time[0]
+        along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
     top = max(step.start_p[2], step.land_p[2]) + law.swing_height
     z, vz, az = height(since, law.swing_time, step.start_p[2], top, step.land_p[2])
     if since > law.swing_time:
