@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feasibility_support import Stances, planar_biped
+from feasibility_support import Stances, each_biped
 from physics_support import box_robot, rectangle
 
 from bipedsim.feasibility.impact_shaping import gained_velocity, impact_conditions, impact_outcome
@@ -20,12 +20,7 @@ H = 1e-5
 BAND = {"[N]": 0.02, "[N.m]": 0.02, "[m/s]": 2e-3}
 """Within this around zero [N.s, N.m.s, m/s] eq. 90 and that step may differ: about H times weight, and arms."""
 
-
-@pytest.fixture(scope="module", params=["biped14", "planar"])
-def biped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    if request.param == "planar":
-        return planar_biped(tmp_path_factory.mktemp("planar"))
-    return load_robot(request.param)
+biped = each_biped
 
 
 def test_a_box_that_lands_flat_sticks_inside_the_cone_of_its_velocity(tmp_path: Path) -> None:

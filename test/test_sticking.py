@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from feasibility_support import Stances, planar_biped
+from feasibility_support import Stances, each_biped
 from physics_support import G, box_robot, rectangle, slope, standing_torque
 
 from bipedsim.errors import ConfigError
@@ -23,12 +23,7 @@ H = 1e-3
 BAND = {"[N]": 0.2, "[N.m]": 0.02, "[m/s^2]": 0.02}
 """Within this around zero the conditions of continuous time and a step of 1 ms may differ."""
 
-
-@pytest.fixture(scope="module", params=["biped14", "planar"])
-def biped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    if request.param == "planar":
-        return planar_biped(tmp_path_factory.mktemp("planar"))
-    return load_robot(request.param)
+biped = each_biped
 
 
 def test_a_box_on_a_slope_slips_and_tips_where_statics_says(tmp_path: Path) -> None:
@@ -49,10 +44,10 @@ def test_a_box_on_a_slope_slips_and_tips_where_statics_says(tmp_path: Path) -> N
         assert conditions.holds(np.zeros(0)) == (np.tan(angle) < mu)
 
 
-def test_rows_of_a_point_in_a_plane_are_those_of_the_paper(tmp_path: Path) -> None:
+def test_rows_of_a_point_in_a_plane_are_those_of_the_paper() -> None:
     """With two sides, 3 r_S + r_B rows for point contacts: force, CoP of a blade's ends, both ways of friction."""
-    robot = planar_biped(tmp_path)
-    support = SupportReader(robot).at(_on_the_floor(robot), np.zeros(robot.model.nv))
+    robot = load_robot("planar_biped")
+    support = SupportReader(robot).at(robot.q_nominal, np.zeros(robot.model.nv))
     conditions = sticking_conditions(support, {"left": (0,)}, sides=2)
     assert conditions.A.shape == (3 * 1 + 3, robot.nu)
     assert conditions.labels[:4] == (
@@ -175,8 +170,7 @@ def test_the_nearest_torques_are_no_farther_than_others_of_the_set(biped: Robot)
 
 
 def test_the_safest_torques_can_be_off_by_their_radius_in_any_direction(biped: Robot) -> None:
-    q = _on_the_floor(biped)
-    conditions = sticking_conditions(SupportReader(biped).at(q, np.zeros(biped.model.nv)))
+    conditions = sticking_conditions(SupportReader(biped).at(biped.q_nominal, np.zeros(biped.model.nv)))
     torques = TorqueSet(conditions, biped.effort_limit)
     torque, radius = torques.safest()
     assert radius > 0.05
@@ -198,7 +192,7 @@ def test_there_are_no_torques_that_hold_a_robot_that_is_tipping() -> None:
     assert torques.nearest(np.zeros(robot.nu)) is None
 
 
-def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_asked_is_refused() -> None:
     robot = load_robot("biped14")
     support = SupportReader(robot).at(robot.q_nominal, np.zeros(robot.model.nv))
     with pytest.raises(ConfigError, match=r"cannot rest on its vertices \[0, 2\]"):
@@ -229,12 +223,3 @@ def test_a_reserve_moves_the_limits_by_what_it_says() -> None:
     change = plain.margins(u) - less.margins(u)
     np.testing.assert_allclose(change[:5], [10.0, *[0.01 * force] * 4], rtol=1e-9)
     np.testing.assert_allclose(change[10], 0.1 * 0.45 * force, rtol=1e-9)
-
-
-def _on_the_floor(robot: Robot) -> np.ndarray:
-    """Return the nominal posture with both soles at z = 0."""
-    if robot.free_flyer:
-        return robot.q_nominal.copy()
-    q = robot.q_nominal.copy()
-    q[1] -= min(foot.heights.min() for foot in SupportReader(robot).at(q, np.zeros(robot.model.nv)).feet)
-    return q
