@@ -120,7 +120,7 @@ class Sticking:
         loaded = self._load.loaded
         if not loaded.any():
             return None
-        self._dynamics.update(observation, loaded)
+        self._dynamics.find_velocity(observation, loaded)
         q, v = self._dynamics.q, self._dynamics.v
         soles = self._body.rotations(q)
         axes = np.array(
