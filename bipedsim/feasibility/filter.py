@@ -99,7 +99,7 @@ class Sticking:
         change = margin = np.nan
         if np.isfinite(u).all():
             conditions = self._conditions(observation, u)
-            if conditions is not None and conditions.held:
+            if conditions is not None:
                 asked = u.copy()
                 nearest = TorqueSet(conditions, limit).nearest(asked)
                 if nearest is not None:
@@ -168,7 +168,7 @@ class StickingControllerParams(StickingParams):
 
 
 class StickingController(Sticking):
-    """:class:`Sticking` by name: ``bipedsim run --controller bipedsim.feasibility:StickingController``.
+    """:class:`Sticking` by name: ``bipedsim run --controller bipedsim.feasibility.filter:StickingController``.
 
     Args:
         robot: The robot.

@@ -131,7 +131,10 @@ class TorqueSet:
         return torque if self.contains(torque) else None
 
     def _cut(self, solve: Solve, needed: Callable[[], float]) -> Array | None:
-        """Return what ``solve`` finds for rows A, B once all frictions are as ``needed``; None where it finds none."""
+        """Return what ``solve`` finds for rows A, B once all frictions are as ``needed``; None where it finds none.
+
+        After ``CUTS`` rounds what it found last, which may still lie a little outside.
+        """
         A, B, _ = self._rows
         for _ in range(CUTS):
             x = solve(A, B)
@@ -152,8 +155,10 @@ def weakest(conditions: Conditions, torque: Array) -> tuple[float, str]:
     """Return how far [N.m] torques (nu,) may be off before a condition fails, and which it is.
 
     Euclidean norm over the joints; the friction cones are linearised at ``torque``. Negative where a condition fails;
-    one that no torque changes is infinitely far from its end, or beyond it.
+    one that no torque changes is infinitely far from its end, or beyond it. Infinity and no name where nothing touches.
     """
+    if not conditions.exact_labels:
+        return np.inf, ""
     A, B = conditions.linear(torque)
     values = A @ torque + B
     length = np.linalg.norm(A, axis=1)
