@@ -215,8 +215,11 @@ def _robot_of(bag: Bag) -> tuple[Robot | None, str]:
 
 
 def _put_sole_poses(out: Recording, robot: Robot) -> None:
-    """Fill ``sole_poses`` by forward kinematics from the true base pose and the measured joints."""
-    if set(robot.joint_names) - set(out.joint_names):
+    """Fill ``sole_poses`` by forward kinematics from the true base pose and the measured joints.
+
+    They stay unknown where joints are, such as those of a planar base, that nothing measures.
+    """
+    if set(robot.joint_names) - set(out.joint_names) or robot.model.nq > robot.nu + (7 if robot.free_flyer else 0):
         return
     order = [out.joint_names.index(name) for name in robot.joint_names]
     soles = [

@@ -1,13 +1,13 @@
-"""Random states for the conditions of sticking and of impacts, and a planar biped with two flat feet."""
+"""Random states for the conditions of sticking and of impacts, in space and in a plane."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+import pytest
 from numpy.typing import NDArray
 
 from bipedsim.feasibility.support import Support, SupportReader
@@ -16,58 +16,14 @@ from bipedsim.robot import Robot, load_robot
 
 Array = NDArray[np.float64]
 
-LINK = """<link name="{name}"><inertial><origin xyz="{x} 0 {z}"/><mass value="{mass}"/>
-<inertia ixx="{i}" ixy="0" ixz="0" iyy="{i}" iyz="0" izz="{i}"/></inertial></link>"""
-JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="0 0 {z}"/>
-<axis xyz="{axis}"/><limit lower="-3" upper="3" effort="200" velocity="20"/></joint>"""
-YAML = """name: planar
-description: trunk, two legs with knees, and feet with heel and toe, in a plane
-urdf: planar.urdf
-root: fixed
-joints: [l_hip, l_knee, l_ankle, r_hip, r_knee, r_ankle]
-passive: [x, z, pitch]
-posture: {z: 0.85, l_hip: -0.3, l_knee: 0.6, l_ankle: -0.3, r_hip: -0.3, r_knee: 0.6, r_ankle: -0.3}
-feet:
-  left: {frame: l_foot, vertices: [[0.15, 0.0], [-0.05, 0.0]], placement: {xyz: [0.0, 0.0, -0.05]}}
-  right: {frame: r_foot, vertices: [[0.15, 0.0], [-0.05, 0.0]], placement: {xyz: [0.0, 0.0, -0.05]}}
-imu: {frame: trunk}
-"""
-
-
-def planar_biped(folder: Path) -> Robot:
-    """Return a biped in a plane: 9 degrees of freedom, six of them driven, and four contact points."""
-    links = [("world", 0, 0, 0, 0), ("slide", 0, 0, 0, 0), ("lift", 0, 0, 0, 0), ("trunk", 0.0, 0.3, 30.0, 1.5)]
-    joints = [
-        ("x", "prismatic", "world", "slide", 0, "1 0 0"),
-        ("z", "prismatic", "slide", "lift", 0, "0 0 1"),
-        ("pitch", "revolute", "lift", "trunk", 0, "0 1 0"),
-    ]
-    for side in "lr":
-        links += [
-            (f"{side}_thigh", 0.0, -0.2, 7.0, 0.1),
-            (f"{side}_shank", 0.0, -0.2, 4.0, 0.06),
-            (f"{side}_foot", 0.04, -0.03, 1.0, 0.005),
-        ]
-        joints += [
-            (f"{side}_hip", "revolute", "trunk", f"{side}_thigh", 0.0, "0 1 0"),
-            (f"{side}_knee", "revolute", f"{side}_thigh", f"{side}_shank", -0.4, "0 1 0"),
-            (f"{side}_ankle", "revolute", f"{side}_shank", f"{side}_foot", -0.4, "0 1 0"),
-        ]
-    parts = [
-        LINK.format(name=name, x=x, z=z, mass=mass, i=i) if mass else f'<link name="{name}"/>'
-        for name, x, z, mass, i in links
-    ]
-    parts += [
-        JOINT.format(name=name, kind=kind, parent=parent, child=child, z=z, axis=axis)
-        for name, kind, parent, child, z, axis in joints
-    ]
-    (folder / "planar.urdf").write_text(f'<robot name="planar">{"".join(parts)}</robot>')
-    (folder / "robot.yaml").write_text(YAML)
-    return load_robot(folder / "robot.yaml")
-
-
 EACH = 5
 """States of one configuration."""
+
+
+@pytest.fixture(scope="module", params=["biped14", "planar_biped"])
+def each_biped(request: pytest.FixtureRequest) -> Robot:
+    """A robot in space and one in a plane, on two feet each."""
+    return load_robot(request.param)
 
 
 @dataclass

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feasibility_support import Stances, planar_biped
+from feasibility_support import Stances, each_biped
 from physics_support import box_robot, rectangle
 
+from bipedsim.feasibility.foot_rule import FootRule
 from bipedsim.feasibility.impact_shaping import gained_velocity, impact_conditions, impact_outcome
+from bipedsim.feasibility.sticking import sticking_conditions
 from bipedsim.feasibility.support import SupportReader
 from bipedsim.feasibility.torques import TorqueSet
 from bipedsim.robot import Robot, load_robot
@@ -17,15 +19,10 @@ from bipedsim.simulator import Simulator
 
 H = 1e-5
 """Step [s] in which the other forces are next to nothing beside an impact."""
-BAND = {"[N]": 0.02, "[N.m]": 0.02, "[m/s]": 2e-3}
-"""Within this around zero [N.s, N.m.s, m/s] eq. 90 and that step may differ: about H times weight, and arms."""
+BAND = {"[N.s]": 0.02, "[N.m.s]": 0.02, "[m/s]": 2e-3}
+"""Within this around zero eq. 90 and that step may differ: about H times weight, and arms."""
 
-
-@pytest.fixture(scope="module", params=["biped14", "planar"])
-def biped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    if request.param == "planar":
-        return planar_biped(tmp_path_factory.mktemp("planar"))
-    return load_robot(request.param)
+biped = each_biped
 
 
 def test_a_box_that_lands_flat_sticks_inside_the_cone_of_its_velocity(tmp_path: Path) -> None:
@@ -40,7 +37,7 @@ def test_a_box_that_lands_flat_sticks_inside_the_cone_of_its_velocity(tmp_path: 
         v = np.array([vx, 0.0, -1.0, 0.0, 0.0, 0.0])
         np.testing.assert_allclose(conditions.wrench(v)[0, :3], [-2.0 * vx, 0.0, 2.0], atol=1e-12)
         found = dict(zip(conditions.exact_labels, conditions.margins(v), strict=True))
-        assert found["sole: friction [N]"] == pytest.approx(2.0 * (mu - abs(vx)))
+        assert found["sole: friction [N.s]"] == pytest.approx(2.0 * (mu - abs(vx)))
         moments = [value for label, value in found.items() if "CoP" in label]
         assert min(moments) == pytest.approx(2.0 * min(0.5 * length - height * abs(vx), 0.1))
         assert conditions.holds(v) == (abs(vx) < mu)
@@ -112,6 +109,43 @@ def test_conditions_are_homogeneous_in_the_velocity(biped: Robot) -> None:
         once, twice = conditions.margins(state.v), conditions.margins(2.0 * state.v)
         finite = np.abs(once) < 1e6
         np.testing.assert_allclose(twice[finite], 2.0 * once[finite], rtol=1e-9, atol=1e-9)
+
+
+def test_a_foot_that_slides_on_has_the_speed_of_its_slip_as_its_condition(biped: Robot) -> None:
+    """|(u_1, u_2, c w_n)| [m/s] at its CoP, where friction acts."""
+    seen = turning = 0
+    for _, state in zip(range(200), Stances(biped, seed=14).landing(), strict=False):
+        outcome = impact_outcome(state.support, state.v)
+        if not (outcome.resolved and any(outcome.sliding)):
+            continue
+        labels, margins = outcome.conditions.exact_labels, outcome.conditions.margins(state.v)
+        after = outcome.conditions.velocity(state.v).reshape(-1, 6)
+        for k, (foot, w) in enumerate(zip(state.support.feet, after, strict=True)):
+            if not outcome.sliding[k]:
+                continue
+            seen += 1
+            rule = FootRule(foot, outcome.modes[k], foot.mu_dynamic)
+            centre, radius = rule.centre(outcome.impulse[k])
+            along = np.append((w[:3] + np.cross(w[3:], centre))[:2], radius * w[5])
+            speed = margins[labels.index(f"{foot.name}: slides on [m/s]")]
+            assert speed == pytest.approx(np.linalg.norm(along), rel=1e-4, abs=1e-5)
+            turning += abs(along[2]) > 0.1 * speed
+    assert seen > 10
+    assert turning > 0 or not biped.free_flyer
+
+
+def test_forces_of_a_short_time_act_as_under_the_conditions_on_torques(biped: Robot) -> None:
+    """Of feet at rest, impulses are h times the forces, and velocities gained h times the accelerations."""
+    h = 1e-3
+    states = Stances(biped, seed=15)
+    for _, state in zip(range(30), states.landing(), strict=False):
+        J = state.support.J
+        v = state.v - np.linalg.pinv(J, rcond=1e-9) @ (J @ state.v)
+        support = states.reader.at(state.q, v)
+        u = 0.1 * states.rng.normal(size=biped.nu) * biped.effort_limit
+        impulses = impact_conditions(support, state.keep, gained=gained_velocity(support, u, h))
+        forces = sticking_conditions(support, state.keep)
+        np.testing.assert_allclose(impulses.margins(v), h * forces.margins(u), rtol=1e-6, atol=1e-8)
 
 
 def test_forces_that_act_meanwhile_hold_a_foot_that_a_soft_impact_would_lift() -> None:

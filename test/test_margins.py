@@ -10,15 +10,29 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import bipedsim
 from bipedsim.cli import main
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.feasibility.margins import run_margins
 from bipedsim.feasibility.states import recorded_states
 from bipedsim.feasibility.touchdowns import touch_downs
-from bipedsim.ground import Ground
+from bipedsim.ground import Ground, get_ground
 from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.runner import RunSettings, run_headless
+
+ROBOTS = Path(bipedsim.__file__).parent / "robots"
+RUNS = {
+    "biped14": RunSettings(scenario="squat", duration=0.5),
+    "planar_biped": RunSettings(
+        robot="planar_biped",
+        controller="computed_torque",
+        duration=0.5,
+        controller_params={"wave": {"l_hip": 0.02, "r_hip": 0.02, "l_ankle": -0.01, "r_ankle": -0.01}, "ramp": 0.2},
+    ),
+    "compass": RunSettings(robot="compass", controller="pfl", ground="downhill", rate=100.0, duration=6.0),
+}
+"""On two flat feet in space and in a plane, and a walk on points."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +46,8 @@ def jump() -> Recording:
     return run_headless(RunSettings(scenario="jump", duration=2.0))[0]
 
 
-def test_states_of_a_run_are_those_of_the_simulator(robot: Robot) -> None:
+@pytest.mark.parametrize("name", RUNS)
+def test_states_of_a_run_are_those_of_the_simulator(name: str) -> None:
     seen: list[tuple[np.ndarray, np.ndarray]] = []
 
     class Look:
@@ -42,9 +57,9 @@ def test_states_of_a_run_are_those_of_the_simulator(robot: Robot) -> None:
         def tick(self, tau_joint: np.ndarray, seconds: float) -> None:
             seen.append((self.sim.q.copy(), self.sim.v.copy()))  # type: ignore[attr-defined]
 
-    recording, _ = run_headless(RunSettings(scenario="squat", duration=0.5), observer=Look())
-    states = recorded_states(recording, robot)
-    assert states.dt == pytest.approx(1e-3)
+    recording, _ = run_headless(RUNS[name], observer=Look())
+    states = recorded_states(recording, load_robot(name))
+    assert states.dt == pytest.approx(1.0 / RUNS[name].rate)
     assert np.isnan(states.v[0]).all()
     for i in range(1, len(recording)):
         assert_allclose(states.q[i], seen[i][0], atol=1e-12)
@@ -64,6 +79,30 @@ def test_margins_are_those_of_the_recorded_wrenches(robot: Robot, jump: Recordin
     assert (margins.torque[margins.predicted] > 0.0).all()
     assert np.isnan(margins.force[(jump.mode[rows - 1] == 0).all(axis=1)]).all()
     assert margins.agreement > 0.98
+
+
+def test_margins_of_a_planar_robot_are_those_of_its_recorded_wrenches() -> None:
+    """Its base has joints without drives, which a recording does not hold."""
+    robot = load_robot("planar_biped")
+    recording, _ = run_headless(RUNS["planar_biped"])
+    margins = run_margins(recording, robot, Ground.flat(), every=5)
+    rows = np.searchsorted(recording.t, margins.t) + 1
+    assert margins.agreement == 1.0
+    assert np.ptp(margins.cop[:, 0]) > 0.01
+    assert_allclose(margins.force, recording.wrench[rows, :, 2], atol=2e-3 * robot.weight)
+    assert_allclose(margins.cop, recording.cop_margin[rows], atol=1e-3)
+    assert_allclose(margins.friction, 1.0 - recording.friction_used[rows], atol=2e-3)
+
+
+def test_touch_downs_of_a_walk_on_points_are_predicted() -> None:
+    """Straight legs swing through the ground: where a foot comes down depends on where it was before."""
+    recording, _ = run_headless(RUNS["compass"])
+    found = touch_downs(recording, load_robot("compass"), get_ground("downhill"))
+    assert [entry.feet for entry in found] == [("right",), ("left",)]
+    for entry in found:
+        assert entry.agrees
+        assert sorted(entry.predicted) == ["none", "vertex 0 stick"]
+        assert_allclose(entry.impulse_predicted, entry.impulse_happened, rtol=0.05)
 
 
 def test_touch_downs_of_a_jump_are_predicted(robot: Robot, jump: Recording) -> None:
@@ -91,9 +130,27 @@ def test_the_command_prints_and_draws(tmp_path: Path, jump: Recording, capsys: p
     assert found["touch_downs"]
 
 
+def test_the_command_reads_a_robot_with_joints_without_drives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "stands.npz"
+    of = ["--robot", "planar_biped", "--controller", "computed_torque", "--duration", "0.2"]
+    assert main(["run", *of, "--output", str(run)]) == 0
+    assert main(["margins", str(run), "--plot", str(tmp_path / "margins.png")]) == 0
+    out = capsys.readouterr().out
+    assert "right: CoP inside the end" in out
+    assert "100.00% of 20 rows went on as the conditions said" in out
+    assert "no touch-downs" in out
+
+
+def test_limits_of_impacts_are_impulses(robot: Robot, jump: Recording) -> None:
+    for entry in touch_downs(jump, robot, Ground.flat()):
+        assert entry.limit.split()[-1] in ("[N.s]", "[N.m.s]", "[m/s]")
+
+
 def test_what_a_run_lacks_is_named(robot: Robot, jump: Recording) -> None:
     ground = Ground.flat()
-    with pytest.raises(RecordingError, match="pose of the base is missing"):
+    with pytest.raises(RecordingError, match="lacks the pose of the base"):
         recorded_states(replace(jump, base_pose=np.full_like(jump.base_pose, np.nan)), robot)
     with pytest.raises(RecordingError, match="no contact modes"):
         run_margins(replace(jump, mode=np.full_like(jump.mode, -1)), robot, ground)
@@ -111,5 +168,8 @@ def test_a_robot_with_joints_that_nothing_measures_is_refused() -> None:
     recording = Recording.empty(n, compass.joint_names, [sole.name for sole in compass.soles], "compass")
     recording.t[:] = np.arange(n) * 1e-3
     recording.joint_position[:] = 0.0
-    with pytest.raises(RecordingError, match=r"joints without drives, x, z, left_pitch, are not recorded"):
+    with pytest.raises(RecordingError, match=r"lacks the poses of the soles.* without drives \(x, z, left_pitch\)"):
         recorded_states(recording, compass)
+    pendulum = load_robot(ROBOTS / "double_pendulum")
+    with pytest.raises(RecordingError, match=r"\(upper_hinge, lower_hinge\) are does not follow from the soles"):
+        recorded_states(Recording.empty(n, [], [], pendulum.name), pendulum)

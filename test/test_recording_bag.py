@@ -151,6 +151,18 @@ def test_the_robot_named_in_the_bag_brings_soles_limits_and_sole_poses(tmp_path:
     np.testing.assert_allclose(r.sole_poses[0], sim.ground_truth().pose_world_sole, atol=1e-12)
 
 
+def test_where_the_soles_of_a_planar_robot_are_no_bag_knows(tmp_path: Path) -> None:
+    """The joints of its base have no drives and are on no topic."""
+    robot = load_robot("planar_biped")
+    zeros = np.zeros(robot.nu)
+    messages = [("/joint_states", JOINTS, joint_state(0, list(robot.joint_names), robot.posture, zeros, zeros))]
+    messages += [(f"/{foot}_foot/wrench", WRENCH, wrench(0, [0] * 6)) for foot in ("left", "right")]
+    write_bag(tmp_path / "bag", messages, {"robot": robot.name, "feet": "left,right"}).close()
+    r = Recording.load(tmp_path / "bag")
+    assert r.weight == pytest.approx(robot.weight)
+    assert np.isnan(r.sole_poses).all()
+
+
 def test_an_unknown_robot_is_a_note_and_no_error(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", bag_messages(range(3)), {"robot": "marvin"}).close()
     r = Recording.load(tmp_path / "bag")

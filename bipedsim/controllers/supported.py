@@ -132,13 +132,27 @@ class SupportedDynamics:
         heights = np.array([pose.translation[2] + (corners @ pose.rotation[2]).min() for pose, corners in poses])
         return heights < heights.min(initial=np.inf) + LEVEL
 
+    def find_velocity(self, observation: Observation, resting: Flags) -> Array:
+        """Fill the velocity alone, after :meth:`place`, with the feet of ``resting`` (K,) at rest.
+
+        Returns:
+            J (m, nv), the rows of what rests: its velocities [m/s, rad/s] are J v, in the axes of the world.
+        """
+        pin.computeJointJacobians(self._model, self._data, self.q)
+        points = self._resting(resting)
+        J = np.vstack([np.zeros((0, self._model.nv)), *(self._rows(point) for point in points)])
+        self.v[:] = 0.0
+        self.v[self._robot.idx_v] = observation.joint_velocity
+        rows = np.vstack([self._imu_jacobian(_LOCAL), J])
+        found = np.concatenate([observation.imu_angular_velocity, np.zeros(len(J))]) - rows @ self.v
+        self.v[self._unmeasured] = _solved(rows[:, self._unmeasured], found)
+        return J
+
     def update(self, observation: Observation, resting: Flags) -> None:
         """Fill velocity and dynamics after :meth:`place`, with the feet of ``resting`` (K,) at rest."""
         model, data, robot = self._model, self._data, self._robot
-        pin.computeJointJacobians(model, data, self.q)
-        points = [point for points, rests in zip(self._points, resting, strict=True) if rests for point in points]
-        J = np.vstack([np.zeros((0, model.nv)), *(self._rows(point) for point in points)])
-        self._find_velocity(observation, J)
+        J = self.find_velocity(observation, resting)
+        points = self._resting(resting)
         pin.forwardKinematics(model, data, self.q, self.v, self._rest)
         drift = np.concatenate([np.zeros(0), *(self._drift(point) for point in points)])
         pin.crba(model, data, self.q)
@@ -212,6 +226,9 @@ class SupportedDynamics:
         jacobian: Array = pin.getFrameJacobian(self._model, self._data, joint, placement, axes)[3:]
         return jacobian
 
+    def _resting(self, resting: Flags) -> list[RestingPoint]:
+        return [point for points, rests in zip(self._points, resting, strict=True) if rests for point in points]
+
     def _rows(self, point: RestingPoint) -> Array:
         """Return the rows of the velocity of ``point`` that are zero."""
         jacobian = pin.getFrameJacobian(self._model, self._data, point.joint_id, point.placement, _ALIGNED)
@@ -223,13 +240,6 @@ class SupportedDynamics:
         model, data = self._model, self._data
         motion = pin.getFrameClassicalAcceleration(model, data, point.joint_id, point.placement, _ALIGNED)
         return np.asarray(motion.vector[: point.size])
-
-    def _find_velocity(self, observation: Observation, J: Array) -> None:
-        self.v[:] = 0.0
-        self.v[self._robot.idx_v] = observation.joint_velocity
-        rows = np.vstack([self._imu_jacobian(_LOCAL), J])
-        found = np.concatenate([observation.imu_angular_velocity, np.zeros(len(J))]) - rows @ self.v
-        self.v[self._unmeasured] = _solved(rows[:, self._unmeasured], found)
 
 
 def _solved(rows: Array, values: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 
@@ -13,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
     parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
     parser.add_argument(
-        "--every", type=int, default=10, metavar="N", help="look at one row in N; touch-downs at all (default: 10)"
+        "--every", type=int, default=10, metavar="N", help="look at one row in N, but at all touch-downs (default: 10)"
     )
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the margins over time")
     parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
@@ -24,6 +25,7 @@ def main(args: argparse.Namespace) -> int:
     """Judge a recording and print."""
     from bipedsim.feasibility.margins import run_margins
     from bipedsim.feasibility.report import as_json, as_text, plot
+    from bipedsim.feasibility.states import recorded_states
     from bipedsim.feasibility.touchdowns import touch_downs
     from bipedsim.ground import get_ground
     from bipedsim.recording import Recording
@@ -33,8 +35,10 @@ def main(args: argparse.Namespace) -> int:
     robot = load_robot(args.robot or recording.robot)
     ground_name = args.ground or recording.about.get("ground") or "flat"
     ground = get_ground(ground_name)
-    margins = run_margins(recording, robot, ground, args.every)
-    landings = touch_downs(recording, robot, ground)
+    progress = not args.json and sys.stderr.isatty()
+    states = recorded_states(recording, robot, progress)
+    margins = run_margins(recording, robot, ground, args.every, states=states, progress=progress)
+    landings = touch_downs(recording, robot, ground, states)
     print(json.dumps(as_json(margins, landings), indent=2) if args.json else as_text(margins, landings))
     if args.plot:
         title = f"{robot.name} on {ground_name}: margins of the feet"

@@ -13,22 +13,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.modes import clamped_range, constraints
 from bipedsim.errors import ConfigError
-from bipedsim.feasibility.foot_rule import FootRule, mode_of
-from bipedsim.feasibility.support import TOUCHES, Support
+from bipedsim.feasibility.foot_rule import FORCES, FootRule, Units, mode_of
+from bipedsim.feasibility.support import TOUCHES, Foot, Support
 
 Array = NDArray[np.float64]
 
 Keep = Mapping[str, Sequence[int]]
 """Foot to the vertices of it that are held; the others that touch are to break."""
-Slide = Mapping[str, Array]
-"""Foot that is held but slides, to (s_1, s_2, s_3, c): the unit direction of its slip (u_1, u_2, c w_n) [m/s] along t1,
-along t2 and about the normal, and the radius c [m] of its torsion; (+-1, 0, 0, 0) in a plane."""
+
+
+class Slip(NamedTuple):
+    """How a foot slides: given, which makes its friction linear.
+
+    Attributes:
+        direction: (3,) unit vector s along (u_1, u_2, c w_n) [m/s], the velocity of the CoP along t1 and t2 and the
+            spin of the foot about the normal; (+-1, 0, 0) in a plane.
+        radius: c of its torsion [m].
+        centre: (3,) the CoP from the sole origin, contact axes [m].
+    """
+
+    direction: Array
+    radius: float
+    centre: Array
+
+
+Slide = Mapping[str, Slip]
+"""Foot that is held but slides, to how it does."""
+
+_STILL = Slip(np.zeros(3), 0.0, np.zeros(3))
 
 RANK = 1e-10
 """Eigenvalues below this share of the largest are those of redundant rows."""
@@ -71,15 +91,13 @@ class Conditions:
         touches: Height up to which a vertex touches [m].
         reserve: What is kept back.
         sides: Of the friction pyramid.
-        lift: Unit of w, for labels.
+        units: Of wrenches and of w, for labels.
 
     Attributes:
         held: The feet that are held.
         modes: (K,) contact mode of every foot, 0 where all its contacts break.
         wrenches: (6 len(held), n + 1) the wrenches of the held feet, stacked, as ``[X x0]``: X x + x0.
-        labels: (r,) what the rows say, those of the friction pyramids last.
-        exact_labels: The same of :meth:`margins`: one friction cone for each foot that sticks, in place of pyramids.
-        A, B: (r, n), (r,) of eq. 72 and 90.
+        exact_labels: What :meth:`margins` are, with their units: one friction cone for each foot that sticks, last.
 
     Raises:
         ConfigError: A foot that there is not, vertices that no foot can rest on alone or that do not touch.
@@ -98,7 +116,7 @@ class Conditions:
         touches: float = TOUCHES,
         reserve: Reserve = NOTHING,
         sides: int = 8,
-        lift: str = "m/s^2",
+        units: Units = FORCES,
     ) -> None:
         if sides < 2:
             raise ConfigError(f"sides = {sides}: a friction pyramid has 3 or more, and 2 in a plane")
@@ -106,27 +124,29 @@ class Conditions:
         self.modes = _modes(support, touching, keep)
         feet = [k for k, mode in enumerate(self.modes) if mode]
         self.held = tuple(support.feet[k].name for k in feet)
-        slips = {support.index(name): np.asarray(slip, dtype=np.float64) for name, slip in (slide or {}).items()}
+        slips = {support.index(name): slip for name, slip in (slide or {}).items()}
         if not set(slips) <= set(feet):
             raise ConfigError(f"feet that slide are held, too: {sorted(slide or {})} are not all of {self.held}")
-        self._rules = [
-            FootRule(support.feet[k], self.modes[k], support.feet[k].mu_static * (1.0 - reserve.friction), reserve.edge)
-            for k in feet
-        ]
+        self._sides, self._units = sides, units
+        self._sticking = [i for i, k in enumerate(feet) if k not in slips]
+        relied = (1.0 - reserve.friction) * np.array([foot.mu_static for foot in support.feet])
+        self._rules = [FootRule(support.feet[k], self.modes[k], relied[k], reserve.edge, units) for k in feet]
+
+        middles = [_middle(foot, mode) for foot, mode in zip(support.feet, self.modes, strict=True)]
         affine = np.column_stack([W, w0])
         T, F = _held_rows(support, self.modes, slips)
         wanted = T @ affine
         if turning is not None:
-            inwards = [
-                np.append(np.cross(w, np.cross(w, _middle(support, k, mode))), np.zeros(3))
-                for k, (w, mode) in enumerate(zip(turning, self.modes, strict=True))
-            ]
-            wanted[:, -1] += T @ np.concatenate(inwards)
+            inwards = np.zeros(len(w0))
+            for k, (w, middle) in enumerate(zip(turning, middles, strict=True)):
+                inwards[6 * k : 6 * k + 3] = _inwards(w, middle)
+            wanted[:, -1] += T @ inwards
         lam = -np.linalg.pinv(T @ G @ F, rcond=RANK, hermitian=not slips) @ wanted
         impulse = F @ lam
-        self.wrenches: Array = np.vstack([np.zeros((0, affine.shape[1])), *(impulse[6 * k : 6 * k + 6] for k in feet)])
-        after = affine + G @ impulse
-        parts = [np.zeros((0, affine.shape[1]))]
+        self.wrenches: Array = np.concatenate([impulse[:0], *(impulse[6 * k : 6 * k + 6] for k in feet)])
+        self._after = affine + G @ impulse
+
+        parts: list[Array] = [affine[:0]]
         labels: list[str] = []
         for i, rule in enumerate(self._rules):
             part = rule.rows @ self._wrench(i)
@@ -134,33 +154,50 @@ class Conditions:
             parts.append(part)
             labels += rule.labels
         for k, slip in slips.items():
-            moving = after[6 * k : 6 * k + 6]
-            x, y, z = _middle(support, k, self.modes[k])
-            speed = slip[0] * (moving[0] + moving[4] * z - moving[5] * y)
-            speed += slip[1] * (moving[1] + moving[5] * x - moving[3] * z) + slip[2] * slip[3] * moving[5]
-            parts.append(speed[None])
-            labels.append(f"{support.feet[k].name}: slides on [{lift}]")
+            moving = self._after[6 * k : 6 * k + 6]
+            x, y, z = slip.centre
+            along = moving[0] + moving[4] * z - moving[5] * y, moving[1] + moving[5] * x - moving[3] * z
+            speed = np.stack([*along, slip.radius * moving[5]])
+            parts.append(slip.direction[None] @ speed)
+            labels.append(f"{support.feet[k].name}: slides on [{units.motion}]")
         for k, vertices in enumerate(touching):
             foot = support.feet[k]
             held = held_vertices(self.modes[k], foot.n_vertices)
             for i in (i for i in vertices if i not in held):
                 x, y, _ = foot.offsets[i]
-                speed = after[6 * k + 2] + y * after[6 * k + 3] - x * after[6 * k + 4]
+                moving = self._after[6 * k : 6 * k + 6]
+                speed = moving[2] + y * moving[3] - x * moving[4]
                 if turning is not None:
-                    speed[-1] += np.cross(turning[k], np.cross(turning[k], foot.offsets[i]))[2]
+                    speed[-1] += _inwards(turning[k], foot.offsets[i])[2]
                 parts.append(speed[None])
-                labels.append(f"{foot.name}: vertex {i} lifts [{lift}]")
-        self._affine: Array = np.vstack(parts)
+                labels.append(f"{foot.name}: vertex {i} lifts [{units.motion}]")
+        self._affine: Array = np.concatenate(parts)
         self._affine_labels = tuple(labels)
-        self._after = after
-        self._sticking = [i for i, k in enumerate(feet) if k not in slips]
-        sticking = [self.held[i] for i in self._sticking]
-        pyramids = [self._rules[i].pyramid(sides) @ self._wrench(i) for i in self._sticking]
-        both = np.vstack([self._affine, *pyramids])
-        self.A, self.B = both[:, :-1], both[:, -1]
-        sides_of = (f"{name}: friction, side {j} of {sides} [N]" for name in sticking for j in range(sides))
-        self.labels = (*self._affine_labels, *sides_of)
-        self.exact_labels = (*self._affine_labels, *(f"{name}: friction [N]" for name in sticking))
+        frictions = (f"{self.held[i]}: friction [{units.force}]" for i in self._sticking)
+        self.exact_labels = (*self._affine_labels, *frictions)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What the rows of A and B say, those of the friction pyramids last."""
+        names, sides = [self.held[i] for i in self._sticking], self._sides
+        unit = self._units.force
+        of_sides = (f"{name}: friction, side {j} of {sides} [{unit}]" for name in names for j in range(sides))
+        return (*self._affine_labels, *of_sides)
+
+    @cached_property
+    def _rows(self) -> Array:
+        pyramids = (self._rules[i].pyramid(self._sides) @ self._wrench(i) for i in self._sticking)
+        return np.concatenate([self._affine, *pyramids])
+
+    @property
+    def A(self) -> Array:  # noqa: N802 -- the symbol of the paper
+        """(r, n) of eq. 72 and 90."""
+        return self._rows[:, :-1]
+
+    @property
+    def B(self) -> Array:  # noqa: N802 -- the symbol of the paper
+        """(r,) of eq. 72 and 90."""
+        return self._rows[:, -1]
 
     def _wrench(self, i: int) -> Array:
         return self.wrenches[6 * i : 6 * i + 6]
@@ -215,9 +252,13 @@ def held_vertices(mode: int, n: int) -> tuple[int, ...]:
     return tuple((first + i) % n for i in range(count))
 
 
-def _middle(support: Support, k: int, mode: int) -> Array:
+def _inwards(w: Array, r: Array) -> Array:
+    """Return w x (w x r) (3,): how a point at ``r`` [m] accelerates besides where a turning foot has its origin."""
+    return w * (w @ r) - r * (w @ w)
+
+
+def _middle(foot: Foot, mode: int) -> Array:
     """Return the mean (3,) of the vertices that are held, from the sole origin; a face is held at that origin."""
-    foot = support.feet[k]
     held = held_vertices(mode, foot.n_vertices)
     if len(held) in (0, *range(3, foot.n_vertices + 1)):
         return np.zeros(3)
@@ -242,7 +283,7 @@ def _modes(support: Support, touching: tuple[tuple[int, ...], ...], keep: Keep |
     return tuple(modes)
 
 
-def _held_rows(support: Support, modes: Sequence[int], slips: Mapping[int, Array]) -> tuple[Array, Array]:
+def _held_rows(support: Support, modes: Sequence[int], slips: Mapping[int, Slip]) -> tuple[Array, Array]:
     """Return T (m, 6K) and F (6K, m): which velocities are zero, and the wrenches that see to it (moraud2008 Table I).
 
     F = T^T where feet stick; friction of a foot that slides is mu f_z against its slip.
@@ -253,10 +294,10 @@ def _held_rows(support: Support, modes: Sequence[int], slips: Mapping[int, Array
     for k, mode in enumerate(modes):
         foot = support.feet[k]
         n = foot.n_vertices
-        slip = slips.get(k, np.zeros(4))
+        slip = slips.get(k, _STILL)
         m = constraints(
-            mode, k in slips, n, foot.offsets, np.zeros(n), np.zeros((n, 2)), foot.mu_dynamic, slip[3], slip[:3], 1.0,
-            0.0, T, F, b, middle,
+            mode, k in slips, n, foot.offsets, np.zeros(n), np.zeros((n, 2)), foot.mu_dynamic, slip.radius,
+            slip.direction, 1.0, 0.0, T, F, b, middle,
         )  # fmt: skip
         picked, spread = (np.eye(6), np.eye(6)) if m == 6 else (T[:m], F[:, :m].T)
         for parts, part in ((rows, picked), (columns, spread)):

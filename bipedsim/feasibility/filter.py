@@ -99,7 +99,7 @@ class Sticking:
         change = margin = np.nan
         if np.isfinite(u).all():
             conditions = self._conditions(observation, u)
-            if conditions is not None and conditions.held:
+            if conditions is not None:
                 asked = u.copy()
                 nearest = TorqueSet(conditions, limit).nearest(asked)
                 if nearest is not None:
@@ -120,7 +120,7 @@ class Sticking:
         loaded = self._load.loaded
         if not loaded.any():
             return None
-        self._dynamics.update(observation, loaded)
+        self._dynamics.find_velocity(observation, loaded)
         q, v = self._dynamics.q, self._dynamics.v
         soles = self._body.rotations(q)
         axes = np.array(
@@ -168,7 +168,7 @@ class StickingControllerParams(StickingParams):
 
 
 class StickingController(Sticking):
-    """:class:`Sticking` by name: ``bipedsim run --controller bipedsim.feasibility:StickingController``.
+    """:class:`Sticking` by name: ``bipedsim run --controller bipedsim.feasibility.filter:StickingController``.
 
     Args:
         robot: The robot.

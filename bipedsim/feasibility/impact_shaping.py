@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from bipedsim.contact.base import Projection, edge_lines
 from bipedsim.contact.exact import Exact, ExactParams
 from bipedsim.contact.modes import mode_name
-from bipedsim.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, held_vertices
+from bipedsim.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, Slip, held_vertices
+from bipedsim.feasibility.foot_rule import IMPULSES
 from bipedsim.feasibility.support import TOUCHES, Support
 
 Array = NDArray[np.float64]
@@ -53,7 +54,7 @@ def impact_conditions(
     G = support.J @ np.linalg.solve(support.M, support.J.T)
     w0 = np.zeros(len(support.J)) if gained is None else gained
     return Conditions(
-        support, G, support.J, w0, keep, slide=slide, touches=touches, reserve=reserve, sides=sides, lift="m/s"
+        support, G, support.J, w0, keep, slide=slide, touches=touches, reserve=reserve, sides=sides, units=IMPULSES
     )
 
 
@@ -102,7 +103,11 @@ def impact_outcome(support: Support, v: Array, gained: Array | None = None, touc
     feet = support.feet
     keep = {feet[k].name: held_vertices(mode, feet[k].n_vertices) for k, mode in enumerate(modes) if mode}
     slips, radii = model.arrays.slip, model.arrays.radius
-    slide = {feet[k].name: np.append(slips[k], radii[k]) for k, slides in enumerate(sliding) if slides}
+    slide = {
+        feet[k].name: Slip(slips[k].copy(), float(radii[k]), feet[k].rotation[:, :2] @ result.cop[k])
+        for k, slides in enumerate(sliding)
+        if slides
+    }
     return Outcome(
         modes=modes,
         sliding=sliding,

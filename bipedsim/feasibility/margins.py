@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.feasibility.conditions import held_vertices
-from bipedsim.feasibility.states import recorded_states
+from bipedsim.feasibility.states import States, recorded_states
 from bipedsim.feasibility.sticking import sticking_conditions
 from bipedsim.feasibility.support import TOUCHES, SupportReader
 from bipedsim.feasibility.torques import weakest
@@ -50,7 +51,7 @@ class RunMargins:
     @property
     def judged(self) -> Flags:
         """Rows (n,) with conditions."""
-        return np.isfinite(self.torque) | np.isinf(self.torque)
+        return np.asarray(~np.isnan(self.torque))
 
     @property
     def agreement(self) -> float:
@@ -59,7 +60,15 @@ class RunMargins:
         return float((self.predicted == self.happened)[rows].mean()) if rows.any() else float("nan")
 
 
-def run_margins(recording: Recording, robot: Robot, ground: Ground, every: int = 10) -> RunMargins:
+def run_margins(
+    recording: Recording,
+    robot: Robot,
+    ground: Ground,
+    every: int = 10,
+    *,
+    states: States | None = None,
+    progress: bool = False,
+) -> RunMargins:
     """Return the margins of a run: its states and torques under the conditions of eq. 72.
 
     A row's conditions are those of its state, of the contacts that it had, all of which are to stick, and of the
@@ -69,14 +78,17 @@ def run_margins(recording: Recording, robot: Robot, ground: Ground, every: int =
     Args:
         recording: The run, of a simulator.
         robot, ground: What ran, and on what.
-        every: Look at one row in so many; a row costs milliseconds.
+        every: Look at one row in so many; a row costs about a millisecond.
+        states: Those of the run, where they have been read already.
+        progress: Show a bar on stderr.
 
     Raises:
         RecordingError: See :func:`recorded_states`; or no contact modes were recorded.
+        ConfigError: ``every`` is less than 1.
     """
     if every < 1:
         raise ConfigError(f"every = {every} must be at least 1")
-    states = recorded_states(recording, robot)
+    states = states or recorded_states(recording, robot)
     if (recording.mode < 0).all():
         raise RecordingError("the run holds no contact modes: record it with a simulator, under a selection model")
     rows = range(1, len(recording) - 1, every)
@@ -86,7 +98,7 @@ def run_margins(recording: Recording, robot: Robot, ground: Ground, every: int =
     torque = np.full(n, np.nan)
     predicted, happened = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
     first = [""] * n
-    for j, i in enumerate(rows):
+    for j, i in enumerate(tqdm(rows, desc="margins", unit="row", disable=not progress, leave=False)):
         mode, after = recording.mode[i], recording.mode[i + 1]
         u = recording.joint_effort[i + 1]
         if not (np.isfinite(states.v[i]).all() and np.isfinite(u).all() and (mode >= 0).all() and mode.any()):

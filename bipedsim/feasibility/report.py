@@ -73,13 +73,18 @@ def as_text(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> str:
         return "\n".join([*lines, "no touch-downs"])
     right = sum(entry.agrees for entry in touch_downs)
     lines.append(f"touch-downs, {right} of {len(touch_downs)} as predicted ({', '.join(margins.feet)}):")
-    lines.append(f"{'t [s]':>8} {'m/s':>7} {'all stick':>10}  {'impulse [N.s]':17} predicted / happened")
-    for entry in touch_downs:
+    outcomes = [
+        f"{', '.join(entry.predicted)} / {'as predicted' if entry.agrees else ', '.join(entry.happened)}"
+        for entry in touch_downs
+    ]
+    width = max(len(outcome) for outcome in outcomes)
+    lines.append(
+        f"{'t [s]':>8} {'m/s':>7}  {'impulse [N.s]':14} {'predicted / happened':{width}}  for all to stick, above zero"
+    )
+    for entry, outcome in zip(touch_downs, outcomes, strict=True):
         impulses = "/".join(f"{p:.2f}" for p in entry.impulse_predicted)
-        happened = "as predicted" if entry.agrees else ", ".join(entry.happened)
         lines.append(
-            f"{entry.t:8.3f} {entry.speed:7.3f} {entry.all_stick:10.3g}  {impulses:17} "
-            f"{', '.join(entry.predicted)} / {happened}"
+            f"{entry.t:8.3f} {entry.speed:7.3f}  {impulses:14} {outcome:{width}}  {entry.all_stick:.3g}, {entry.limit}"
         )
     return "\n".join(lines)
 

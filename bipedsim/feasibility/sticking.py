@@ -59,5 +59,4 @@ def sticking_conditions(
         touches=touches,
         reserve=reserve,
         sides=sides,
-        lift="m/s^2",
     )

@@ -122,9 +122,18 @@ class SupportReader:
         self._dynamics = Dynamics(robot, ground or Ground.flat(), 1e-3)
         self._still = np.zeros(robot.nu)
 
-    def at(self, q: Array, v: Array, push: Array | None = None) -> Support:
-        """Return the support at (q, v) under the generalised external force ``push`` (nv,), none by default."""
+    def at(self, q: Array, v: Array, push: Array | None = None, *, before: Array | None = None) -> Support:
+        """Return the support at (q, v).
+
+        Args:
+            q, v: The state.
+            push: (nv,) generalised external force, none by default.
+            before: (nq,) configuration a step earlier, which tells the feet of ``Sole.passes_ground`` that have come
+                down on the ground from those that swing through it. Without it, such a foot below the ground swings.
+        """
         self._dynamics.reset()
+        if before is not None:
+            self._dynamics.project(before, v, self._still)
         p = self._dynamics.project(q, v, self._still)
         feet = []
         for k, sole in enumerate(self._robot.soles):
@@ -156,6 +165,7 @@ class BodyReader:
         self._data = robot.model.createData()
         self._selection = np.eye(robot.model.nv)[:, robot.idx_v]
         self._rest = np.zeros(robot.model.nv)
+        self._upper = np.triu_indices(robot.model.nv, 1)
 
     def rotations(self, q: Array) -> Array:
         """Return the axes of the soles in the world, (K, 3, 3)."""
@@ -174,7 +184,8 @@ class BodyReader:
         """
         robot, model, data = self._robot, self._robot.model, self._data
         pin.crba(model, data, q)
-        M = np.triu(data.M) + np.triu(data.M, 1).T
+        M = data.M.copy()
+        M.T[self._upper] = M[self._upper]
         forces = pin.nonLinearEffects(model, data, q, v) + robot.joint_damping * v
         pin.computeJointJacobians(model, data, q)
         pin.forwardKinematics(model, data, q, v, self._rest)
@@ -199,14 +210,11 @@ class BodyReader:
 
 def _moved_inwards(polygon: Array, by: float) -> Array | None:
     """Return the polygon (N, 2), N > 2, with its edges moved inwards by ``by``; None if an edge is lost."""
-    n = len(polygon)
-    along = np.roll(polygon, -1, axis=0) - polygon
-    length = np.linalg.norm(along, axis=1)
-    along /= length[:, None]
-    inwards = np.column_stack([-along[:, 1], along[:, 0]])
-    moved = np.empty_like(polygon)
-    for i in range(n):
-        edges = inwards[[i - 1, i]]
-        moved[i] = np.linalg.solve(edges, np.einsum("ij,j->i", edges, polygon[i]) + by)
-    after = np.roll(moved, -1, axis=0) - moved
-    return moved if (np.einsum("ij,ij->i", after, along) > 0.0).all() else None
+    along = np.concatenate([polygon[1:], polygon[:1]]) - polygon
+    unit = along / np.hypot(along[:, 0], along[:, 1])[:, None]
+    inwards = unit[:, [1, 0]] * [-1.0, 1.0]
+    before = np.concatenate([inwards[-1:], inwards[:-1]])
+    # Every corner stays on both of its edges.
+    moved: Array = polygon + by * (before + inwards) / (1.0 + (before * inwards).sum(axis=1))[:, None]
+    after = np.concatenate([moved[1:], moved[:1]]) - moved
+    return moved if ((after * unit).sum(axis=1) > 0.0).all() else None

@@ -7,6 +7,7 @@ every answer that lies outside (Kelley's cutting planes), so that answers lie on
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import daqp
@@ -55,16 +56,21 @@ class TorqueSet:
     def __init__(self, conditions: Conditions, limit: ArrayLike) -> None:
         self._conditions = conditions
         self._limit = np.asarray(limit, dtype=np.float64)
-        n = conditions.A.shape[1]
+        n = conditions.wrenches.shape[1] - 1
         if self._limit.shape != (n,) or not (np.isfinite(self._limit) & (self._limit > 0.0)).all():
             raise ConfigError(f"limit = {self._limit.tolist()} must be {n} positive, finite torques")
-        # In shares of the limits, rows of length one: their values are then distances.
-        A = conditions.A * self._limit
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Array, bool]:
+        """A and B in shares of the limits, rows of length one: their values are distances; and whether all can hold.
+
+        A row that no torque changes is true or false as it is, and left out.
+        """
+        A, B = self._conditions.A * self._limit, self._conditions.B
         length = np.linalg.norm(A, axis=1)
-        # A row that no torque changes is true or false as it is.
-        fixed = length <= 1e-12 * length.max(initial=0.0)
-        self._never = bool((conditions.B[fixed] <= 0.0).any())
-        self._A, self._B = A[~fixed] / length[~fixed, None], conditions.B[~fixed] / length[~fixed]
+        changes = length > 1e-12 * length.max(initial=0.0)
+        possible = bool((B[~changes] > 0.0).all())
+        return A[changes] / length[changes, None], B[changes] / length[changes], possible
 
     def contains(self, torque: Array) -> bool:
         """Whether the torques (nu,) are within the limits and all conditions hold."""
@@ -88,7 +94,7 @@ class TorqueSet:
             return np.asarray(found.x[:-1])
 
         x = self._cut(solve, lambda: radius - PRECISION)
-        if x is None or self._never:
+        if x is None or not self._rows[2]:
             return Safest(np.zeros(n) if x is None else x * self._limit, -np.inf)
         return Safest(x * self._limit, radius)
 
@@ -104,7 +110,7 @@ class TorqueSet:
         """
         if self.contains(wanted):
             return wanted.copy()
-        if self._never:
+        if not self._rows[2]:
             return None
         n = len(self._limit)
         aim = wanted / self._limit
@@ -125,8 +131,11 @@ class TorqueSet:
         return torque if self.contains(torque) else None
 
     def _cut(self, solve: Solve, needed: Callable[[], float]) -> Array | None:
-        """Return what ``solve`` finds for rows A, B once all frictions are as ``needed``; None where it finds none."""
-        A, B = self._A, self._B
+        """Return what ``solve`` finds for rows A, B once all frictions are as ``needed``; None where it finds none.
+
+        After ``CUTS`` rounds what it found last, which may still lie a little outside.
+        """
+        A, B, _ = self._rows
         for _ in range(CUTS):
             x = solve(A, B)
             if x is None:
@@ -146,8 +155,10 @@ def weakest(conditions: Conditions, torque: Array) -> tuple[float, str]:
     """Return how far [N.m] torques (nu,) may be off before a condition fails, and which it is.
 
     Euclidean norm over the joints; the friction cones are linearised at ``torque``. Negative where a condition fails;
-    one that no torque changes is infinitely far from its end, or beyond it.
+    one that no torque changes is infinitely far from its end, or beyond it. Infinity and no name where nothing touches.
     """
+    if not conditions.exact_labels:
+        return np.inf, ""
     A, B = conditions.linear(torque)
     values = A @ torque + B
     length = np.linalg.norm(A, axis=1)

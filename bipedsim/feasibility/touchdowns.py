@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bipedsim.contact.modes import mode_name
 from bipedsim.feasibility.impact_shaping import Outcome, gained_velocity, impact_conditions, impact_outcome
-from bipedsim.feasibility.states import recorded_states
+from bipedsim.feasibility.states import States, recorded_states
 from bipedsim.feasibility.support import TOUCHES, Support, SupportReader
 from bipedsim.ground import Ground
 from bipedsim.recording import Recording
@@ -54,7 +54,9 @@ class TouchDown:
         return self.predicted == self.happened
 
 
-def touch_downs(recording: Recording, robot: Robot, ground: Ground) -> tuple[TouchDown, ...]:
+def touch_downs(
+    recording: Recording, robot: Robot, ground: Ground, states: States | None = None
+) -> tuple[TouchDown, ...]:
     """Return all touch-downs of a run of which the state before is known.
 
     The impact is that of the velocity of the last row without contact, at the configuration one row on. While it lasts,
@@ -64,11 +66,12 @@ def touch_downs(recording: Recording, robot: Robot, ground: Ground) -> tuple[Tou
     Args:
         recording: The run, of a simulator that records every physics step.
         robot, ground: What ran, and on what.
+        states: Those of the run, where they have been read already.
 
     Raises:
         RecordingError: See :func:`bipedsim.feasibility.states.recorded_states`.
     """
-    states = recorded_states(recording, robot)
+    states = states or recorded_states(recording, robot)
     mode = recording.mode
     landed = (mode[1:] > 0) & (mode[:-1] == 0)
     reader = SupportReader(robot, ground)
@@ -77,7 +80,7 @@ def touch_downs(recording: Recording, robot: Robot, ground: Ground) -> tuple[Tou
         if i + LANDING >= len(recording) or not np.isfinite(states.v[i]).all():
             continue
         v = states.v[i]
-        support = reader.at(pin.integrate(robot.model, states.q[i], states.dt * v), v)
+        support = reader.at(pin.integrate(robot.model, states.q[i], states.dt * v), v, before=states.q[i])
         feet = np.flatnonzero(landed[i])
         if not all(support.touching()[k] for k in feet):
             continue
@@ -85,13 +88,13 @@ def touch_downs(recording: Recording, robot: Robot, ground: Ground) -> tuple[Tou
         u = recording.joint_effort[i + 1]
         gained = gained_velocity(support, np.where(np.isfinite(u), u, 0.0), LANDING * states.dt)
         outcome = impact_outcome(support, v, gained)
-        margins, limit = _all_stick(support, v, gained)
+        least, limit = _all_stick(support, v, gained)
         found.append(
             TouchDown(
                 t=float(recording.t[i]),
                 feet=tuple(recording.feet[k] for k in feet),
                 speed=min(_fastest(support, int(k), v) for k in feet),
-                all_stick=margins,
+                all_stick=least,
                 limit=limit,
                 predicted=outcome.names,
                 happened=tuple(
