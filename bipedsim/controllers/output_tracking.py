@@ -113,18 +113,20 @@ class OutputTracking:
 
     def update(self, observation: Observation) -> Command:
         """Return the torques of one tick; the arrays are reused by the next one."""
-        dynamics = self._dynamics
+        dynamics, t = self._dynamics, observation.t - self._t0
         dynamics.place(observation)
         if self._begun:
             self._feet.update(observation)
         else:
             self._feet.loaded[:] = dynamics.lowest_feet()
-        dynamics.update(observation, self._resting(observation))
+        share = self._reference.share(t)
+        dynamics.update(observation, self._resting(observation) if share is None else share > 0.0)
         self._begun = True
         start = np.zeros(self._robot.nu)
         if self._support is not None:
             start[:] = self._support.torque(observation)[self._robot.idx_v]
-        self._command.tau_joint[:] = dynamics.torque(self._tasks(observation, observation.t - self._t0), start)
+        tau = dynamics.torque(self._tasks(observation, t), start)
+        self._command.tau_joint[:] = tau if share is None else dynamics.shared(tau, share)
         return self._command
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:

@@ -105,6 +105,9 @@ class SupportedDynamics:
         self.A = np.zeros((model.nv, robot.nu))
         self.b = np.zeros(model.nv)
         self._rest = np.zeros(model.nv)
+        self._M = np.zeros((model.nv, model.nv))
+        self._forces = np.zeros(model.nv)
+        self._J = np.zeros((0, model.nv))
         self._unmeasured = np.setdiff1d(np.arange(model.nv), robot.idx_v)
         self._nominal = self._imu_rotation(robot.q_nominal)
         self._selection = np.eye(model.nv)[:, robot.idx_v]
@@ -144,6 +147,7 @@ class SupportedDynamics:
         pin.crba(model, data, self.q)
         forces = pin.nonLinearEffects(model, data, self.q, self.v) + robot.joint_damping * self.v
         M = np.triu(data.M) + np.triu(data.M, 1).T
+        self._M, self._forces, self._J = M, forces, J
         free = np.linalg.solve(M, np.column_stack([self._selection, -forces, J.T]))
         nu = robot.nu
         X = free[:, nu + 1 :] @ np.linalg.pinv(J @ free[:, nu + 1 :], rcond=RANK, hermitian=True)
@@ -175,6 +179,30 @@ class SupportedDynamics:
             inverse = np.linalg.pinv(reach, rcond=float(rounding / largest))
             u += left @ (inverse @ (task.wanted - task.bias - task.rows @ (self.A @ u + self.b)))
             left = left - left @ inverse @ reach
+        return self._within_limits(u)
+
+    def shared(self, u: Array, share: Array) -> Array:
+        """Return the torques (nu,) within the effort limits that accelerate the robot as ``u`` does, with feet sharing.
+
+        What no drive carries, r = (M a + nle + D v) of the unmeasured coordinates, the forces of the ground do: J^T f =
+        r there. Of the forces that do, those with the least sum of f^2 / share are taken: along the line between two
+        feet they are in proportion to ``share``, and under each foot the centre of pressure is as near to its middle.
+
+        Args:
+            u: (nu,) [N.m].
+            share: (K,) parts of the weight, 0 for feet that do not rest. Only feet of points and blades have forces
+                that can be compared.
+        """
+        a = self.A @ u + self.b
+        wanted = self._M @ a + self._forces
+        sizes = (sum(point.size for point in points) for points in self._points)
+        rests = [np.full(size, part) for size, part in zip(sizes, share, strict=True) if part > 0.0]
+        weight = np.concatenate([np.zeros(0), *rests])
+        carried = self._J[:, self._unmeasured]
+        force = weight * (carried @ np.linalg.lstsq((carried.T * weight) @ carried, wanted[self._unmeasured], rcond=RANK)[0])
+        return self._within_limits((wanted - self._J.T @ force)[self._robot.idx_v])
+
+    def _within_limits(self, u: Array) -> Array:
         limit = self._robot.effort_limit
         return np.clip(u, -limit, limit)
 

@@ -1,0 +1,408 @@
+"""A gait in the plane x z: the trunk upright, the feet flat, the centre of pressure in the middle of what carries.
+
+On a flat foot a planar biped has as many drives as degrees of freedom: joints that follow a plan make the robot follow
+it, as long as the centre of pressure that the plan needs is inside the sole (hurmuzlu2001, section 5.2.1; Vukobratovic's
+ZMP). So the hips move such that the inverse dynamics of the whole robot has its centre of pressure where it is wanted.
+From step to step the robot is a linear inverted pendulum with a periodic centre of pressure; what legs and trunk do
+besides is taken in by iteration (Kajita et al. 2003, "Biped walking pattern generation by using preview control of ZMP").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+from scipy.interpolate import BPoly, CubicSpline, PPoly
+
+from bipedsim.errors import ConfigError
+from bipedsim.quintic import quintic
+from bipedsim.robot import Robot
+from bipedsim.walking.swing import forward, height
+
+Array = NDArray[np.float64]
+
+KNOT = 5e-3
+"""Time between two postures that are solved [s], about."""
+ON_PLACE = 1e-11
+"""Error of a solved posture [m, rad]."""
+ITERATIONS = 50
+REFINED = 1e-5
+"""Error of the periodic centre of pressure at which iteration ends [m]."""
+PASSES = 30
+SHAPES = 6
+"""Polynomials by which the trunk's way from and to standing departs from a quintic."""
+BASE = ("JointModelPX", "JointModelPZ", "JointModelRY")
+"""Joints from the world to the trunk of a robot in the plane."""
+PLANE = [0, 2, 4]
+"""Rows of a spatial velocity in the plane: x, z and pitch."""
+
+
+@dataclass(frozen=True)
+class PlanarGait:
+    """A gait by its numbers.
+
+    Attributes:
+        n_steps: Number of steps, the second foot first and the last one to beside the other; 0 for no end.
+        length, height: From one foot to the next, and rise of a foot [m].
+        single, double: Times on one foot and on both [s].
+        begin: Time from standing to the first step, and from the last one to standing [s].
+        drop: By how much the hips are lower than standing [m].
+    """
+
+    n_steps: int
+    length: float
+    height: float
+    single: float
+    double: float
+    begin: float
+    drop: float
+
+    @property
+    def period(self) -> float:
+        """Time of a step [s]."""
+        return self.single + self.double
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A time in which the weight passes over, or a foot swings.
+
+    Attributes:
+        duration: [s].
+        feet: Where both feet are when it begins, as a displacement ahead [m].
+        share: What the second foot carries of the weight at the beginning and at the end.
+        swing, way: The foot that swings, -1 for none, and how far [m].
+    """
+
+    duration: float
+    feet: tuple[float, float]
+    share: tuple[float, float]
+    swing: int = -1
+    way: float = 0.0
+
+
+@dataclass(frozen=True)
+class Feet:
+    """Feet at one time: displacement ahead (2,) [m], height (2,) [m], share of the weight (2,)."""
+
+    ahead: Array
+    up: Array
+    share: Array
+
+
+class Segment:
+    """Phases one after the other.
+
+    Args:
+        phases: At least one.
+        rise: Height of a swinging foot [m].
+    """
+
+    def __init__(self, phases: Sequence[Phase], rise: float) -> None:
+        self._phases, self._rise = phases, rise
+        self.ends = np.concatenate([[0.0], np.cumsum([phase.duration for phase in phases])])
+        self.duration = float(self.ends[-1])
+        count = int(np.ceil(self.duration / KNOT))
+        self.times: Array = np.linspace(0.0, self.duration, count + 1)
+
+    def share(self, t: float) -> Array:
+        """Return the shares (2,) of the weight at ``t`` [s]."""
+        k = self._at(t)
+        phase = self._phases[k]
+        before, after = phase.share
+        second = before + (after - before) * quintic(t - self.ends[k], phase.duration)[0]
+        return np.array([1.0 - second, second])
+
+    def feet(self, t: float) -> Feet:
+        """Return where the feet are at ``t`` [s]."""
+        k = self._at(t)
+        phase = self._phases[k]
+        ahead, up = np.array(phase.feet), np.zeros(2)
+        if phase.swing >= 0:
+            since = t - self.ends[k]
+            ahead[phase.swing] += phase.way * forward(since, phase.duration)[0]
+            up[phase.swing] = height(since, phase.duration, 0.0, self._rise, 0.0)[0]
+        return Feet(ahead, up, self.share(t))
+
+    def _at(self, t: float) -> int:
+        return min(max(int(np.searchsorted(self.ends, t, "right")) - 1, 0), len(self._phases) - 1)
+
+
+class PlanarBody:
+    """Kinematics and dynamics of a biped in the plane.
+
+    Args:
+        robot: The robot.
+        who: The controller, for messages.
+
+    Raises:
+        ConfigError: It is no biped in the plane.
+    """
+
+    def __init__(self, robot: Robot, who: str) -> None:
+        self.robot, self._who = robot, who
+        model = robot.model
+        base = tuple(model.joints[i].shortname() for i in range(1, min(4, model.njoints)))
+        legs = robot.nu == 6 and model.nv == 9 and model.nq == 9
+        if base != BASE or not legs or [sole.n_vertices for sole in robot.soles] != [2, 2]:
+            raise ConfigError(
+                f"{who}: mode = 'walk' needs a biped in the plane, with passive joints x, z and pitch of the trunk, "
+                f"three drives in each leg, and heel and toe in each of two feet, as planar_biped; {robot.name!r} is "
+                "none. Controller zmp walks in space"
+            )
+        self._data = model.createData()
+        self._centres = [sole.placement_joint_sole * _shifted(sole.centre) for sole in robot.soles]
+        self._joints = robot.idx_v
+        pin.centerOfMass(model, self._data, robot.q_nominal)
+        g = robot.weight / robot.mass
+        self.omega = float(np.sqrt(g / self._data.com[0][2]))
+        self._home = self._places(robot.q_nominal)
+        self.middle = float(self._home[:, 0].mean())
+        self.room = min(float(np.abs(sole.vertices[:, 0] - sole.centre[0]).min()) for sole in robot.soles)
+
+    def postures(self, base: Array, feet: Sequence[Feet], start: Array) -> Array:
+        """Return configurations (n, 9) with the trunk at ``base`` (n, 2), x and z, upright, and ``feet`` flat.
+
+        Args:
+            base: [m].
+            feet: n times.
+            start: (9,) where the first one is looked for.
+
+        Raises:
+            ConfigError: A leg is too short, or a joint would leave its limits.
+        """
+        q = start.copy()
+        found = np.zeros((len(base), len(q)))
+        for i, (place, wanted) in enumerate(zip(base, feet, strict=True)):
+            q[:3] = (*place, self.robot.q_nominal[2])
+            target = self._home + np.column_stack([wanted.ahead, wanted.up, np.zeros(2)])
+            for _ in range(ITERATIONS):
+                error = (self._places(q) - target).ravel()
+                if np.abs(error).max() < ON_PLACE:
+                    break
+                q[self._joints] -= np.linalg.lstsq(self._rows()[:, self._joints], error, rcond=None)[0]
+            else:
+                raise self.refused("the legs are too short")
+            outside = np.maximum(self.robot.position_lower - q[self._joints], q[self._joints] - self.robot.position_upper)
+            if outside.max() > 0.0:
+                raise self.refused(f"joint {self.robot.joint_names[int(np.argmax(outside))]} would leave its limits")
+            found[i] = q
+        return found
+
+    def centre_of_pressure(self, q: Array, v: Array, a: Array) -> Array:
+        """Return where the ground's force acts (n,) [m] on the ground of the standing robot, for a motion (n, 9)."""
+        model, data = self.robot.model, self._data
+        found = np.zeros(len(q))
+        ground = self._home[:, 1].mean()
+        for i in range(len(q)):
+            f_x, f_z, moment = pin.rnea(model, data, q[i], v[i], a[i])[:3]
+            if f_z <= 0.0:
+                raise self.refused("it would leave the ground")
+            found[i] = q[i, 0] - (moment + (q[i, 1] - ground) * f_x) / f_z
+        return found
+
+    def _places(self, q: Array) -> Array:
+        """Return x, z and pitch (2, 3) of the middle of each sole."""
+        model, data = self.robot.model, self._data
+        pin.computeJointJacobians(model, data, q)
+        poses = [data.oMi[s.joint_id] * c for s, c in zip(self.robot.soles, self._centres, strict=True)]
+        pitch = [np.arctan2(pose.rotation[0, 2], pose.rotation[0, 0]) for pose in poses]
+        return np.array([[*pose.translation[[0, 2]], angle] for pose, angle in zip(poses, pitch, strict=True)])
+
+    def _rows(self) -> Array:
+        """Return the Jacobian (6, 9) of the places that were computed last."""
+        world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        model, data = self.robot.model, self._data
+        pairs = zip(self.robot.soles, self._centres, strict=True)
+        return np.vstack([pin.getFrameJacobian(model, data, s.joint_id, c, world)[PLANE] for s, c in pairs])
+
+    def refused(self, why: str) -> ConfigError:
+        """Return the error that says why there is no such walk."""
+        return ConfigError(
+            f"{self._who}: {self.robot.name} cannot walk so: {why}. Take a shorter step_length, a larger walk_drop, or "
+            "more time"
+        )
+
+
+def _shifted(centre: Array) -> pin.SE3:
+    return pin.SE3(np.eye(3), np.append(centre, 0.0))
+
+
+class PlanarWalk:
+    """Joint angles of a gait over time: from standing into steps that repeat, and to a stand.
+
+    Args:
+        robot: The robot.
+        gait: Its gait.
+        who: The controller, for messages.
+
+    Attributes:
+        start: (nu,) joint angles at rest [rad].
+
+    Raises:
+        ConfigError: The robot is no biped in the plane, or cannot walk so.
+    """
+
+    def __init__(self, robot: Robot, gait: PlanarGait, who: str) -> None:
+        self._body, self._gait = PlanarBody(robot, who), gait
+        self.start: Array = robot.posture.copy()
+        self._joints = robot.idx_v
+        length, begin, single, double = gait.length, gait.begin, gait.single, gait.double
+        self._first = Segment(
+            [Phase(begin, (0.0, 0.0), (0.5, 0.0)), Phase(single, (0.0, 0.0), (0.0, 0.0), 1, length)], gait.height
+        )
+        self._stride = Segment(
+            [
+                Phase(double, (0.0, length), (0.0, 1.0)),
+                Phase(single, (0.0, length), (1.0, 1.0), 0, 2.0 * length),
+                Phase(double, (2.0 * length, length), (1.0, 0.0)),
+                Phase(single, (2.0 * length, length), (0.0, 0.0), 1, 2.0 * length),
+            ],
+            gait.height,
+        )
+        self._ends = np.inf
+        hips, steps = self._periodic()
+        self._curves = [self._beginning(hips, steps), self._of_joints(steps)]
+        if gait.n_steps:
+            # Steps before the last, and the double support after them.
+            self._ends = (gait.n_steps - 2) * gait.period + double
+            self._last, curve = self._ending(hips, steps, gait.n_steps % 2)
+            self._curves.append(curve)
+
+    @property
+    def duration(self) -> float:
+        """From standing to standing [s]; infinite without an end."""
+        return self._first.duration + self._ends + (self._last.duration if self._gait.n_steps else 0.0)
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Return angles (nu,) [rad], velocities and accelerations ``t`` [s] after the start."""
+        k, _, since = self._segment(t)
+        value, rate, bend = (curve(since) for curve in self._curves[k])
+        resting = not 0.0 <= t < self.duration
+        return value, np.zeros_like(rate) if resting else rate, np.zeros_like(bend) if resting else bend
+
+    def share(self, t: float) -> Array:
+        """Return what each foot (2,) is to carry of the weight ``t`` [s] after the start; 0 while it swings."""
+        _, segment, since = self._segment(t)
+        return segment.share(since)
+
+    def _segment(self, t: float) -> tuple[int, Segment, float]:
+        """Return number, segment and time in it [s]."""
+        if t < self._first.duration:
+            return 0, self._first, max(t, 0.0)
+        since = t - self._first.duration
+        if since < self._ends:
+            return 1, self._stride, since % self._stride.duration
+        return 2, self._last, min(since - self._ends, self._last.duration)
+
+    def _trunk(self, x: Array, drop: Array) -> Array:
+        """Return places (n, 2) of the trunk that is ``x`` (n,) ahead and lower than standing by ``drop`` (n,)."""
+        home = self._body.robot.q_nominal[:2]
+        return home + np.column_stack([x, -drop])
+
+    def _periodic(self) -> tuple[CubicSpline, CubicSpline]:
+        """Return how far the trunk is ahead of a stride's even motion, and all coordinates of the stride [m, rad].
+
+        The centre of pressure of a pendulum that moves as exp(i w t) moves by 1 + w^2 / omega^2 as much.
+        """
+        body, stride = self._body, self._stride
+        times = stride.times
+        speed = self._gait.length / self._gait.period
+        feet = [stride.feet(t) for t in times]
+        wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet]) - speed * times
+        w = 2.0 * np.pi * np.fft.rfftfreq(len(times) - 1, times[1])
+        low = np.full(len(times), self._gait.drop)
+        ahead = np.zeros(len(times))
+        error = wanted - body.middle
+        q = body.robot.q_nominal.copy()
+        for _ in range(PASSES):
+            change = np.fft.rfft(error[:-1]) / (1.0 + (w / body.omega) ** 2)
+            ahead[:-1] += np.fft.irfft(change, len(times) - 1)
+            ahead[-1] = ahead[0]
+            postures = body.postures(self._trunk(ahead + speed * times, low), feet, q)
+            q = postures[0]
+            postures[:, 0] -= speed * times
+            postures[-1] = postures[0]
+            steps = CubicSpline(times, postures, bc_type="periodic")
+            error = wanted - body.centre_of_pressure(postures, steps(times, 1), steps(times, 2))
+            if np.abs(error).max() < REFINED:
+                break
+        else:
+            raise body.refused(f"its centre of pressure stays {np.abs(error).max():.3g} m off the plan")
+        return CubicSpline(times, ahead, bc_type="periodic"), steps
+
+    def _beginning(self, hips: CubicSpline, steps: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the joints of the first step, from standing into the stride."""
+        speed = self._gait.length / self._gait.period
+        end = np.array([hips(0.0), hips(0.0, 1) + speed, hips(0.0, 2)])
+        rates = np.zeros(9), _in_world(steps, 0.0, speed)
+        low = [self._gait.drop * quintic(t, self._gait.begin)[0] for t in self._first.times]
+        return self._passage(self._first, np.array([np.zeros(3), end]), np.array(low), rates)
+
+    def _ending(self, hips: CubicSpline, steps: CubicSpline, swing: int) -> tuple[Segment, tuple[PPoly, PPoly, PPoly]]:
+        """Return the last step, by the foot ``swing``, and its joints."""
+        gait = self._gait
+        speed = gait.length / gait.period
+        at = gait.double + swing * gait.period
+        carries = float(1 - swing)
+        behind = (-gait.length, 0.0) if swing == 0 else (0.0, -gait.length)
+        swinging = Phase(gait.single, behind, (carries, carries), swing, gait.length)
+        last = Segment([swinging, Phase(gait.begin, (0.0, 0.0), (carries, 0.5))], gait.height)
+        begin = np.array([hips(at) + speed * at - (1 + swing) * gait.length, hips(at, 1) + speed, hips(at, 2)])
+        rates = _in_world(steps, at, speed), np.zeros(9)
+        low = [gait.drop * (1.0 - quintic(t - gait.single, gait.begin)[0]) for t in last.times]
+        return last, self._passage(last, np.array([begin, np.zeros(3)]), np.array(low), rates)
+
+    def _passage(
+        self, segment: Segment, ends: Array, low: Array, rates: tuple[Array, Array]
+    ) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the joints of a segment between standing and the stride.
+
+        The trunk moves along a quintic and polynomials that vanish with two derivatives at both ends, as many as bring
+        the centre of pressure nearest to where it is wanted, in the least-squares sense.
+
+        Args:
+            segment: Where the feet are.
+            ends: (2, 3) place, velocity and acceleration of the trunk at both ends [m, m/s, m/s^2].
+            low: (n,) how much lower than standing [m].
+            rates: Velocities (9,) of all coordinates at both ends.
+
+        Raises:
+            ConfigError: The centre of pressure would leave the soles.
+        """
+        body, times = self._body, segment.times
+        feet = [segment.feet(t) for t in times]
+        wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet])
+        ahead = BPoly.from_derivatives(times[[0, -1]], ends)(times)
+        window = Polynomial([0.0, 1.0], domain=times[[0, -1]], window=[0.0, 1.0])
+        shapes = [(window * (1.0 - window)) ** 3 * window**k for k in range(SHAPES)]
+        moves = np.column_stack([shape(times) for shape in shapes])
+        pressing = moves - np.column_stack([shape.deriv(2)(times) for shape in shapes]) / body.omega**2
+        for _ in range(PASSES):
+            postures = body.postures(self._trunk(ahead, low), feet, body.robot.q_nominal)
+            curve = CubicSpline(times, postures, bc_type=((1, rates[0]), (1, rates[1])))
+            error = wanted - body.centre_of_pressure(postures, curve(times, 1), curve(times, 2))
+            step = moves @ np.linalg.lstsq(pressing, error, rcond=None)[0]
+            if np.abs(step).max() < REFINED:
+                break
+            ahead = ahead + step
+        off = float(np.abs(error).max())
+        if off > body.room:
+            raise body.refused(f"from or to standing its centre of pressure would be {off:.3g} m from mid-foot")
+        return self._of_joints(curve)
+
+    def _of_joints(self, curve: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the driven joints of a curve of all coordinates, with two derivatives."""
+        joints = PPoly(curve.c[:, :, self._joints], curve.x)
+        return joints, joints.derivative(), joints.derivative(2)
+
+
+def _in_world(steps: CubicSpline, t: float, speed: float) -> Array:
+    """Return velocities (9,) of a stride's coordinates, which leave out its even motion."""
+    rate: Array = steps(t, 1)
+    rate[0] += speed
+    return rate
