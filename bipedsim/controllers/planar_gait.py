@@ -10,20 +10,20 @@ besides is taken in by iteration (Kajita et al. 2003, "Biped walking pattern gen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
-from scipy.interpolate import BPoly, CubicSpline, PPoly
+from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly
 
 from bipedsim.errors import ConfigError
 from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
-from bipedsim.walking.swing import forward, height
+from bipedsim.walking.swing import height
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 KNOT = 5e-3
 """Time between two postures that are solved [s], about."""
@@ -33,8 +33,16 @@ ITERATIONS = 50
 REFINED = 1e-5
 """Error of the periodic centre of pressure at which iteration ends [m]."""
 PASSES = 30
-SHAPES = 6
-"""Polynomials by which the trunk's way from and to standing departs from a quintic."""
+LEAD = 2
+"""Steps from standing into the stride, and to standing: what the pendulum has beside it decays as exp(-omega t)."""
+SHAPE = 0.06
+"""Time between the knots of the splines by which the trunk departs from a quintic there [s]."""
+FORWARD = (0.05, 0.9)
+"""Shares of single support between which the foot moves ahead: it meets the ground vertically."""
+DEPTH = 5e-4
+"""A foot is led this far [m] below the ground, so that it lands before it is to carry, and back as it takes the weight."""
+COMING = 0.8
+"""Share of single support from which on a foot that meets the ground has landed."""
 BASE = ("JointModelPX", "JointModelPZ", "JointModelRY")
 """Joints from the world to the trunk of a robot in the plane."""
 PLANE = [0, 2, 4]
@@ -75,13 +83,14 @@ class Phase:
         duration: [s].
         feet: Where both feet are when it begins, as a displacement ahead [m].
         share: What the second foot carries of the weight at the beginning and at the end.
-        swing, way: The foot that swings, -1 for none, and how far [m].
+        foot: That swings, or that has landed where ``way`` is 0; -1 for none.
+        way: How far it swings [m].
     """
 
     duration: float
     feet: tuple[float, float]
     share: tuple[float, float]
-    swing: int = -1
+    foot: int = -1
     way: float = 0.0
 
 
@@ -117,15 +126,25 @@ class Segment:
         second = before + (after - before) * quintic(t - self.ends[k], phase.duration)[0]
         return np.array([1.0 - second, second])
 
+    def coming(self, t: float) -> int:
+        """Return the foot that is about to land at ``t`` [s], -1 for none."""
+        k = self._at(t)
+        phase = self._phases[k]
+        late = phase.way > 0.0 and t - self.ends[k] > COMING * phase.duration
+        return phase.foot if late else -1
+
     def feet(self, t: float) -> Feet:
         """Return where the feet are at ``t`` [s]."""
         k = self._at(t)
         phase = self._phases[k]
         ahead, up = np.array(phase.feet), np.zeros(2)
-        if phase.swing >= 0:
-            since = t - self.ends[k]
-            ahead[phase.swing] += phase.way * forward(since, phase.duration)[0]
-            up[phase.swing] = height(since, phase.duration, 0.0, self._rise, 0.0)[0]
+        since = t - self.ends[k]
+        if phase.way > 0.0:
+            begin, end = FORWARD
+            ahead[phase.foot] += phase.way * quintic(since - begin * phase.duration, (end - begin) * phase.duration)[0]
+            up[phase.foot] = height(since, phase.duration, 0.0, self._rise, -DEPTH)[0]
+        elif phase.foot >= 0:
+            up[phase.foot] = DEPTH * (quintic(since, phase.duration)[0] - 1.0)
         return Feet(ahead, up, self.share(t))
 
     def _at(self, t: float) -> int:
@@ -235,6 +254,8 @@ def _shifted(centre: Array) -> pin.SE3:
 class PlanarWalk:
     """Joint angles of a gait over time: from standing into steps that repeat, and to a stand.
 
+    The first and the last steps are apart from the others: in their time the robot finds into its gait, and out of it.
+
     Args:
         robot: The robot.
         gait: Its gait.
@@ -251,32 +272,60 @@ class PlanarWalk:
         self._body, self._gait = PlanarBody(robot, who), gait
         self.start: Array = robot.posture.copy()
         self._joints = robot.idx_v
-        length, begin, single, double = gait.length, gait.begin, gait.single, gait.double
-        self._first = Segment(
-            [Phase(begin, (0.0, 0.0), (0.5, 0.0)), Phase(single, (0.0, 0.0), (0.0, 0.0), 1, length)], gait.height
-        )
+        length, begin = gait.length, gait.begin
+        whole = 2.0 * length
+        # Times of the stride count from the landing of the first step.
+        self._joined = (LEAD - 1) * gait.period
+        first = [Phase(begin, (0.0, 0.0), (0.5, 0.0)), *self._steps((0.0, 0.0), 1, [length] + (LEAD - 1) * [whole])]
+        self._first = Segment(first, gait.height)
+        landed = Phase(gait.double, (0.0, length), (0.0, 1.0), 1)
         self._stride = Segment(
             [
-                Phase(double, (0.0, length), (0.0, 1.0)),
-                Phase(single, (0.0, length), (1.0, 1.0), 0, 2.0 * length),
-                Phase(double, (2.0 * length, length), (1.0, 0.0)),
-                Phase(single, (2.0 * length, length), (0.0, 0.0), 1, 2.0 * length),
+                landed,
+                *self._steps((0.0, length), 0, [whole]),
+                replace(landed, feet=(whole, length), share=(1.0, 0.0), foot=0),
+                *self._steps((whole, length), 1, [whole]),
             ],
             gait.height,
         )
-        self._ends = np.inf
-        hips, steps = self._periodic()
-        self._curves = [self._beginning(hips, steps), self._of_joints(steps)]
+        hips, strides = self._periodic()
+        self._curves = [self._beginning(hips, strides), self._of_joints(strides)]
+        self._middle = np.inf
         if gait.n_steps:
-            # Steps before the last, and the double support after them.
-            self._ends = (gait.n_steps - 2) * gait.period + double
-            self._last, curve = self._ending(hips, steps, gait.n_steps % 2)
-            self._curves.append(curve)
+            before = gait.n_steps - LEAD
+            left = (before - 1) * gait.period + gait.double
+            self._middle = left - self._joined
+            swing = (before + 1) % 2
+            feet = (-length, 0.0) if swing == 0 else (0.0, -length)
+            last = self._steps(feet, swing, (LEAD - 1) * [whole] + [length])
+            stands = float(last[-1].share[1])
+            at = (LEAD - 1) * length
+            last.append(Phase(begin, (at, at), (stands, 0.5), last[-1].foot))
+            self._last = Segment(last, gait.height)
+            self._curves.append(self._ending(hips, strides, left, before * length))
+
+    def _steps(self, feet: tuple[float, float], swing: int, ways: Sequence[float]) -> list[Phase]:
+        """Return steps of the foot ``swing``, then of the other one and so on, with double support in between.
+
+        Args:
+            feet: Where they begin [m].
+            swing: The first foot that swings.
+            ways: How far each step moves a foot [m].
+        """
+        gait, phases, at = self._gait, list[Phase](), list(feet)
+        for i, way in enumerate(ways):
+            carries = float(1 - swing)
+            if i:
+                phases.append(Phase(gait.double, (at[0], at[1]), (1.0 - carries, carries), 1 - swing))
+            phases.append(Phase(gait.single, (at[0], at[1]), (carries, carries), swing, way))
+            at[swing] += way
+            swing = 1 - swing
+        return phases
 
     @property
     def duration(self) -> float:
         """From standing to standing [s]; infinite without an end."""
-        return self._first.duration + self._ends + (self._last.duration if self._gait.n_steps else 0.0)
+        return self._first.duration + self._middle + (self._last.duration if self._gait.n_steps else 0.0)
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
         """Return angles (nu,) [rad], velocities and accelerations ``t`` [s] after the start."""
@@ -290,14 +339,19 @@ class PlanarWalk:
         _, segment, since = self._segment(t)
         return segment.share(since)
 
+    def coming(self, t: float) -> Flags:
+        """Return which feet (2,) swing and may land ``t`` [s] after the start."""
+        _, segment, since = self._segment(t)
+        return np.arange(2) == segment.coming(since)
+
     def _segment(self, t: float) -> tuple[int, Segment, float]:
         """Return number, segment and time in it [s]."""
         if t < self._first.duration:
             return 0, self._first, max(t, 0.0)
         since = t - self._first.duration
-        if since < self._ends:
-            return 1, self._stride, since % self._stride.duration
-        return 2, self._last, min(since - self._ends, self._last.duration)
+        if since < self._middle:
+            return 1, self._stride, (since + self._joined) % self._stride.duration
+        return 2, self._last, min(since - self._middle, self._last.duration)
 
     def _trunk(self, x: Array, drop: Array) -> Array:
         """Return places (n, 2) of the trunk that is ``x`` (n,) ahead and lower than standing by ``drop`` (n,)."""
@@ -335,35 +389,38 @@ class PlanarWalk:
             raise body.refused(f"its centre of pressure stays {np.abs(error).max():.3g} m off the plan")
         return CubicSpline(times, ahead, bc_type="periodic"), steps
 
-    def _beginning(self, hips: CubicSpline, steps: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
-        """Return the joints of the first step, from standing into the stride."""
-        speed = self._gait.length / self._gait.period
-        end = np.array([hips(0.0), hips(0.0, 1) + speed, hips(0.0, 2)])
-        rates = np.zeros(9), _in_world(steps, 0.0, speed)
+    def _beginning(self, hips: CubicSpline, strides: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the joints of the first steps, from standing into the stride."""
+        end, rates = self._in_stride(hips, strides, self._joined)
         low = [self._gait.drop * quintic(t, self._gait.begin)[0] for t in self._first.times]
-        return self._passage(self._first, np.array([np.zeros(3), end]), np.array(low), rates)
+        return self._passage(self._first, np.array([np.zeros(3), end]), np.array(low), (np.zeros(9), rates))
 
-    def _ending(self, hips: CubicSpline, steps: CubicSpline, swing: int) -> tuple[Segment, tuple[PPoly, PPoly, PPoly]]:
-        """Return the last step, by the foot ``swing``, and its joints."""
-        gait = self._gait
-        speed = gait.length / gait.period
-        at = gait.double + swing * gait.period
-        carries = float(1 - swing)
-        behind = (-gait.length, 0.0) if swing == 0 else (0.0, -gait.length)
-        swinging = Phase(gait.single, behind, (carries, carries), swing, gait.length)
-        last = Segment([swinging, Phase(gait.begin, (0.0, 0.0), (carries, 0.5))], gait.height)
-        begin = np.array([hips(at) + speed * at - (1 + swing) * gait.length, hips(at, 1) + speed, hips(at, 2)])
-        rates = _in_world(steps, at, speed), np.zeros(9)
-        low = [gait.drop * (1.0 - quintic(t - gait.single, gait.begin)[0]) for t in last.times]
-        return last, self._passage(last, np.array([begin, np.zeros(3)]), np.array(low), rates)
+    def _ending(self, hips: CubicSpline, strides: CubicSpline, t: float, ahead: float) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the joints of the last steps, from the stride at ``t`` [s] with the foot that carries ``ahead`` [m]."""
+        gait, last = self._gait, self._last
+        begin, rates = self._in_stride(hips, strides, t)
+        begin[0] -= ahead
+        end = np.array([(LEAD - 1) * gait.length, 0.0, 0.0])
+        up = last.duration - gait.begin
+        low = [gait.drop * (1.0 - quintic(t - up, gait.begin)[0]) for t in last.times]
+        return self._passage(last, np.array([begin, end]), np.array(low), (rates, np.zeros(9)))
+
+    def _in_stride(self, hips: CubicSpline, strides: CubicSpline, t: float) -> tuple[Array, Array]:
+        """Return place, velocity and acceleration (3,) of the trunk at ``t`` [s], and all velocities (9,)."""
+        speed = self._gait.length / self._gait.period
+        trunk = np.array([hips(t) + speed * t, hips(t, 1) + speed, hips(t, 2)])
+        rates: Array = strides(t, 1)
+        # Coordinates of the stride leave out its even motion.
+        rates[0] += speed
+        return trunk, rates
 
     def _passage(
         self, segment: Segment, ends: Array, low: Array, rates: tuple[Array, Array]
     ) -> tuple[PPoly, PPoly, PPoly]:
         """Return the joints of a segment between standing and the stride.
 
-        The trunk moves along a quintic and polynomials that vanish with two derivatives at both ends, as many as bring
-        the centre of pressure nearest to where it is wanted, in the least-squares sense.
+        The trunk moves along a quintic and splines that vanish with two derivatives at both ends; they bring the centre
+        of pressure nearest to where it is wanted, in the least-squares sense.
 
         Args:
             segment: Where the feet are.
@@ -378,10 +435,11 @@ class PlanarWalk:
         feet = [segment.feet(t) for t in times]
         wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet])
         ahead = BPoly.from_derivatives(times[[0, -1]], ends)(times)
-        window = Polynomial([0.0, 1.0], domain=times[[0, -1]], window=[0.0, 1.0])
-        shapes = [(window * (1.0 - window)) ** 3 * window**k for k in range(SHAPES)]
-        moves = np.column_stack([shape(times) for shape in shapes])
-        pressing = moves - np.column_stack([shape.deriv(2)(times) for shape in shapes]) / body.omega**2
+        inner = np.linspace(0.0, segment.duration, max(4, round(segment.duration / SHAPE)))
+        knots = np.concatenate([np.zeros(5), inner, np.full(5, segment.duration)])
+        shapes = BSpline(knots, np.eye(len(knots) - 6), 5)
+        moves, bends = shapes(times)[:, 3:-3], shapes(times, 2)[:, 3:-3]
+        pressing = moves - bends / body.omega**2
         for _ in range(PASSES):
             postures = body.postures(self._trunk(ahead, low), feet, body.robot.q_nominal)
             curve = CubicSpline(times, postures, bc_type=((1, rates[0]), (1, rates[1])))
@@ -399,10 +457,3 @@ class PlanarWalk:
         """Return the driven joints of a curve of all coordinates, with two derivatives."""
         joints = PPoly(curve.c[:, :, self._joints], curve.x)
         return joints, joints.derivative(), joints.derivative(2)
-
-
-def _in_world(steps: CubicSpline, t: float, speed: float) -> Array:
-    """Return velocities (9,) of a stride's coordinates, which leave out its even motion."""
-    rate: Array = steps(t, 1)
-    rate[0] += speed
-    return rate

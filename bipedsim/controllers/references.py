@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import PPoly
 
 from bipedsim.controllers.motions import SQUAT, Motion, Postures, motion, path, still
-from bipedsim.controllers.planar_gait import PlanarGait, PlanarWalk
+from bipedsim.controllers.planar_gait import LEAD, PlanarGait, PlanarWalk
 from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.quintic import quintic
@@ -138,13 +138,20 @@ class JointReference:
         """Return what each foot (2,) of a walk is to carry of the weight ``t`` [s] after the start; None of no walk."""
         return None if self._walk is None else self._walk.share(t - self._delay)
 
+    def coming(self, t: float) -> NDArray[np.bool_]:
+        """Return which feet (2,) of a walk swing and may land at ``t`` [s]."""
+        return np.zeros(2, np.bool_) if self._walk is None else self._walk.coming(t - self._delay)
+
 
 def _walk(robot: Robot, params: ReferenceParams, who: str) -> PlanarWalk:
     """Return the walk that the parameters ask for."""
     if params.posture:
         raise ConfigError(f"{who}: mode = 'walk' begins in the standing posture and takes no other; leave out posture")
-    if params.n_steps == 1:
-        raise ConfigError(f"{who}: n_steps = 1 is no walk, whose last step puts the feet together; take 2 or more, or 0")
+    if 0 < params.n_steps < 2 * LEAD:
+        raise ConfigError(
+            f"{who}: n_steps = {params.n_steps} is too few: {LEAD} steps lead into a walk and {LEAD} out of it; take "
+            f"{2 * LEAD} or more, or 0 for no end"
+        )
     gait = PlanarGait(
         params.n_steps,
         params.step_length,

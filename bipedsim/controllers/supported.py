@@ -28,6 +28,10 @@ LOADED, UNLOADED = 0.05, 0.02
 """Shares of the weight: above the first a foot begins to carry, below the second it ends."""
 RANK = 1e-9
 """Singular values below this share of the largest are zero: rows that say the same, torques that do the same."""
+LEAST_PRESSURE = 0.05
+"""Of its foot's part of the weight, a point of a walker presses at least this share."""
+PULL = 1e-9
+"""Share of the weight that is rounding."""
 LEVEL = 5e-3
 """Before the first measured load, feet not higher than this above the lowest one stand [m]."""
 
@@ -187,20 +191,35 @@ class SupportedDynamics:
         What no drive carries, r = (M a + nle + D v) of the unmeasured coordinates, the forces of the ground do: J^T f =
         r there. Of the forces that do, those with the least sum of f^2 / share are taken: along the line between two
         feet they are in proportion to ``share``, and under each foot the centre of pressure is as near to its middle.
+        Points do not pull. Where without that there are no forces, as on one foot with the centre of pressure at its
+        edge, the accelerations of the joints give way, as little as needed in the least-squares sense.
 
         Args:
             u: (nu,) [N.m].
-            share: (K,) parts of the weight, 0 for feet that do not rest. Only feet of points and blades have forces
-                that can be compared.
+            share: (K,) parts of the weight, 0 for feet that do not rest; their sum is 1. Only feet of points and blades
+                have forces that can be compared.
         """
-        a = self.A @ u + self.b
-        wanted = self._M @ a + self._forces
-        sizes = (sum(point.size for point in points) for points in self._points)
-        rests = [np.full(size, part) for size, part in zip(sizes, share, strict=True) if part > 0.0]
-        weight = np.concatenate([np.zeros(0), *rests])
-        carried = self._J[:, self._unmeasured]
-        force = weight * (carried @ np.linalg.lstsq((carried.T * weight) @ carried, wanted[self._unmeasured], rcond=RANK)[0])
-        return self._within_limits((wanted - self._J.T @ force)[self._robot.idx_v])
+        passive, drives = self._unmeasured, self._robot.idx_v
+        rests = [np.full(len(points), part) for points, part in zip(self._points, share, strict=True) if part > 0.0]
+        parts = np.concatenate([np.zeros(0), *rests])
+        carried = self._J[:, passive]
+        wanted = self._M @ self.A, self._M @ self.b + self._forces
+        loose = np.zeros(len(parts), np.bool_)
+        for _ in range(2 * len(parts)):
+            weight = np.repeat(np.where(loose, 0.0, parts), 3)
+            spread = weight[:, None] * (carried @ np.linalg.pinv((carried.T * weight) @ carried, RANK, hermitian=True))
+            pressing, pressed = spread @ wanted[0][passive], spread @ wanted[1][passive]
+            short = LEAST_PRESSURE * self._robot.weight * parts - (pressing @ u + pressed)[2::3]
+            pulls = ~loose & (short > PULL * self._robot.weight)
+            if not pulls.any():
+                break
+            if len(np.unique(parts[~(loose | pulls)])) > 1:
+                loose |= pulls
+                continue
+            give = np.linalg.pinv(self.A[drives], RANK**0.5)
+            u = u + give @ (np.linalg.pinv(pressing[2::3][pulls] @ give, RANK**0.5) @ short[pulls])
+        force = pressing @ u + pressed
+        return self._within_limits((wanted[0] @ u + wanted[1] - self._J.T @ force)[drives])
 
     def _within_limits(self, u: Array) -> Array:
         limit = self._robot.effort_limit
