@@ -150,7 +150,7 @@ class OutputTracking:
         return self._feet.loaded
 
     def _carried(self, t: float) -> Array | None:
-        """Return what each foot (K,) of a walk carries of the weight at ``t`` [s]; one that lands early carries little."""
+        """Return what each foot (K,) of a walk carries of the weight at ``t`` [s]; one that lands early has little."""
         share = self._reference.share(t)
         if share is None:
             return None

@@ -1,10 +1,11 @@
 """A gait in the plane x z: the trunk upright, the feet flat, the centre of pressure in the middle of what carries.
 
 On a flat foot a planar biped has as many drives as degrees of freedom: joints that follow a plan make the robot follow
-it, as long as the centre of pressure that the plan needs is inside the sole (hurmuzlu2001, section 5.2.1; Vukobratovic's
-ZMP). So the hips move such that the inverse dynamics of the whole robot has its centre of pressure where it is wanted.
-From step to step the robot is a linear inverted pendulum with a periodic centre of pressure; what legs and trunk do
-besides is taken in by iteration (Kajita et al. 2003, "Biped walking pattern generation by using preview control of ZMP").
+it, as long as the centre of pressure that the plan needs is inside the sole (hurmuzlu2001, section 5.2.1). So the hips
+move such that the inverse dynamics of the whole robot has its centre of pressure where it is wanted: in the middle of
+the foot that carries, and from one to the other on two feet. From step to step the robot is a linear inverted pendulum
+with a periodic centre of pressure; what legs and trunk do besides is taken in by iteration, as in Kajita et al. 2003,
+"Biped walking pattern generation by using preview control of zero-moment point".
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ SHAPE = 0.06
 FORWARD = (0.05, 0.9)
 """Shares of single support between which the foot moves ahead: it meets the ground vertically."""
 DEPTH = 5e-4
-"""A foot is led this far [m] below the ground, so that it lands before it is to carry, and back as it takes the weight."""
+"""A foot is led this far [m] below the ground, so that it lands before it is to carry, and then back."""
 COMING = 0.8
 """Share of single support from which on a foot that meets the ground has landed."""
 BASE = ("JointModelPX", "JointModelPZ", "JointModelRY")
@@ -206,9 +207,10 @@ class PlanarBody:
                 q[self._joints] -= np.linalg.lstsq(self._rows()[:, self._joints], error, rcond=None)[0]
             else:
                 raise self.refused("the legs are too short")
-            outside = np.maximum(self.robot.position_lower - q[self._joints], q[self._joints] - self.robot.position_upper)
+            angles, robot = q[self._joints], self.robot
+            outside = np.maximum(robot.position_lower - angles, angles - robot.position_upper)
             if outside.max() > 0.0:
-                raise self.refused(f"joint {self.robot.joint_names[int(np.argmax(outside))]} would leave its limits")
+                raise self.refused(f"joint {robot.joint_names[int(np.argmax(outside))]} would leave its limits")
             found[i] = q
         return found
 
@@ -396,7 +398,7 @@ class PlanarWalk:
         return self._passage(self._first, np.array([np.zeros(3), end]), np.array(low), (np.zeros(9), rates))
 
     def _ending(self, hips: CubicSpline, strides: CubicSpline, t: float, ahead: float) -> tuple[PPoly, PPoly, PPoly]:
-        """Return the joints of the last steps, from the stride at ``t`` [s] with the foot that carries ``ahead`` [m]."""
+        """Return the joints of the last steps, from the stride at ``t`` [s]; the foot that carries is ``ahead`` [m]."""
         gait, last = self._gait, self._last
         begin, rates = self._in_stride(hips, strides, t)
         begin[0] -= ahead

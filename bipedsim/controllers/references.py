@@ -35,7 +35,7 @@ class ReferenceParams:
     n_steps: int = param(
         0, "number of steps of a walk, the last one puts the feet together; 0: without end", low=0, high=1_000_000
     )
-    step_length: float = param(0.25, "from one foot to the next", unit="m", low=0.0, high=2.0)
+    step_length: float = param(0.25, "from one foot to the next", unit="m", low=0.01, high=2.0)
     step_height: float = param(0.05, "rise of the foot", unit="m", low=1e-3, high=1.0)
     step_duration: float = param(0.45, "time of a step on the other foot alone", unit="s", low=0.05, high=100.0)
     step_shift: float = param(0.15, "time on both feet between two steps", unit="s", low=0.01, high=100.0)

@@ -114,6 +114,7 @@ class SupportedDynamics:
         self._J = np.zeros((0, model.nv))
         self._unmeasured = np.setdiff1d(np.arange(model.nv), robot.idx_v)
         self._nominal = self._imu_rotation(robot.q_nominal)
+        self._weight = robot.weight
         self._selection = np.eye(model.nv)[:, robot.idx_v]
         self._points = [_resting_points(sole) for sole in robot.soles]
 
@@ -209,8 +210,8 @@ class SupportedDynamics:
             weight = np.repeat(np.where(loose, 0.0, parts), 3)
             spread = weight[:, None] * (carried @ np.linalg.pinv((carried.T * weight) @ carried, RANK, hermitian=True))
             pressing, pressed = spread @ wanted[0][passive], spread @ wanted[1][passive]
-            short = LEAST_PRESSURE * self._robot.weight * parts - (pressing @ u + pressed)[2::3]
-            pulls = ~loose & (short > PULL * self._robot.weight)
+            short = LEAST_PRESSURE * self._weight * parts - (pressing @ u + pressed)[2::3]
+            pulls = ~loose & (short > PULL * self._weight)
             if not pulls.any():
                 break
             if len(np.unique(parts[~(loose | pulls)])) > 1:
