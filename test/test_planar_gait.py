@@ -12,7 +12,8 @@ from physics_support import G
 from reproduce_support import measured, outcome
 
 from bipedsim.controllers import make_controller
-from bipedsim.controllers.planar_gait import DEPTH, PlanarBody, PlanarGait, PlanarWalk
+from bipedsim.controllers.planar_body import PlanarBody
+from bipedsim.controllers.planar_gait import DEPTH, PlanarGait, PlanarWalk
 from bipedsim.controllers.supported import LEAST_PRESSURE, SupportedDynamics, Task
 from bipedsim.errors import ConfigError
 from bipedsim.robot import Robot, load_robot
