@@ -203,6 +203,9 @@ class SupportedDynamics:
         passive, drives = self._unmeasured, self._robot.idx_v
         rests = [np.full(len(points), part) for points, part in zip(self._points, share, strict=True) if part > 0.0]
         parts = np.concatenate([np.zeros(0), *rests])
+        foot = np.repeat(np.arange(len(rests)), [len(rest) for rest in rests])
+        # On two feet the centre of pressure is between them, and a point may be without load.
+        least = LEAST_PRESSURE * self._weight if len(rests) == 1 else 0.0
         carried = self._J[:, passive]
         wanted = self._M @ self.A, self._M @ self.b + self._forces
         loose = np.zeros(len(parts), np.bool_)
@@ -210,13 +213,16 @@ class SupportedDynamics:
             weight = np.repeat(np.where(loose, 0.0, parts), 3)
             spread = weight[:, None] * (carried @ np.linalg.pinv((carried.T * weight) @ carried, RANK, hermitian=True))
             pressing, pressed = spread @ wanted[0][passive], spread @ wanted[1][passive]
-            short = LEAST_PRESSURE * self._weight * parts - (pressing @ u + pressed)[2::3]
+            normal = (pressing @ u + pressed)[2::3]
+            worst = int(np.argmin(np.where(loose, np.inf, normal / parts)))
+            others = ~loose & (np.arange(len(parts)) != worst)
+            if normal[worst] < -PULL * self._weight and len(np.unique(foot[others])) > 1:
+                loose[worst] = True
+                continue
+            short = least * parts - normal
             pulls = ~loose & (short > PULL * self._weight)
             if not pulls.any():
                 break
-            if len(np.unique(parts[~(loose | pulls)])) > 1:
-                loose |= pulls
-                continue
             give = np.linalg.pinv(self.A[drives], RANK**0.5)
             u = u + give @ (np.linalg.pinv(pressing[2::3][pulls] @ give, RANK**0.5) @ short[pulls])
         force = pressing @ u + pressed
