@@ -41,7 +41,7 @@ def _add_run(commands: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from bipedsim.animation import animate_run, check_output
+    from bipedsim.animation.animate import animate_run, check_output
     from bipedsim.options import key_values, run_settings
     from bipedsim.runner import run_headless
 

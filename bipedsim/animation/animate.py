@@ -20,8 +20,8 @@ from bipedsim.robot import Robot, load_robot
 from bipedsim.scenarios import get_scenario
 
 if TYPE_CHECKING:
-    from bipedsim.runner import RunSettings
     from bipedsim.animation.figure import Film
+    from bipedsim.runner import RunSettings
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,12 @@ def animate(
     if path.suffix == ".png":
         times = np.linspace(*stretch(recording, start, stop), postures)
     ground = ground or _ground_of(recording)
-    robot = robot or load_robot(recording.robot)
+    if robot is None:
+        if not recording.robot:
+            raise RecordingError(
+                "the recording does not say which robot it is of: give its name or robot.yaml (--robot)"
+            )
+        robot = load_robot(recording.robot)
     from bipedsim.animation.figure import STRIP_DPI, Film, draw_strip
     from bipedsim.animation.scene import Stage
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Read and draw."""
-    from bipedsim.animation import animate, check_output
+    from bipedsim.animation.animate import animate, check_output
     from bipedsim.ground import get_ground
     from bipedsim.recording import Recording
     from bipedsim.robot import load_robot

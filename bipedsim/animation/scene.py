@@ -67,6 +67,9 @@ class Scene:
         camera: Of this view.
         measure: Draw how long the arrow of the weight is.
         coordinates: Show where in the world the robot is, on an axis below.
+
+    Attributes:
+        ax: The axes.
     """
 
     def __init__(
@@ -76,7 +79,7 @@ class Scene:
         from matplotlib.colors import to_rgba
         from matplotlib.patches import Polygon
 
-        self._ax, self._stage, self._view = ax, stage, view
+        self.ax, self._stage, self._view = ax, stage, view
         self._camera = camera
         ax.set_aspect("equal")
         ax.grid(False)
@@ -116,9 +119,19 @@ class Scene:
             self._draw_measure()
 
     @property
+    def surface(self) -> Array:
+        """Line (.., 2) [m] of the ground in the picture; not of the 3d view."""
+        return np.column_stack(self._surface.get_data())
+
+    @property
     def camera(self) -> Camera:
         """Where the picture looks from."""
         return self._camera
+
+    @property
+    def robot_lines(self) -> list[Array]:
+        """Lines (2, 2) [m] of the robot in the picture, the far ones first."""
+        return [np.asarray(path.vertices) for path in self._robot.get_paths()]
 
     @property
     def force_lines(self) -> list[Array]:
@@ -130,8 +143,8 @@ class Scene:
         stage, camera = self._stage, self._camera
         motion, points = stage.motion, stage.motion.points[i]
         limits = camera.limits(i)
-        self._ax.set_xlim(*limits[:2])
-        self._ax.set_ylim(*limits[2:])
+        self.ax.set_xlim(*limits[:2])
+        self.ax.set_ylim(*limits[2:])
         if self._view == "3d":
             for patch, face, lines in self._patches:
                 self._draw_patch(patch, face, lines, stage.target[i])
@@ -140,7 +153,7 @@ class Scene:
         lines, order = drawn_skeleton(stage.skeleton, camera, points)
         self._robot.set_segments(list(lines))
         self._robot.set_color(list(self._colours[order]))
-        self._robot.set_linewidth(stage.skeleton.widths[order])
+        self._robot.set_linewidth(stage.skeleton.widths[order].tolist())
         self._soles.set_verts([camera.project(points[corners]) for corners in stage.skeleton.soles])
         heads: list[Array] = []
         for k in range(len(stage.skeleton.soles)):
@@ -157,10 +170,10 @@ class Scene:
         left, right, bottom, top = self._camera.window
         x, y = 0.04 * self._stage.size / (right - left), 1.0 - 0.02 * self._stage.size / (top - bottom)
         length = ARROW * self._stage.size / (top - bottom)
-        of_axes = self._ax.transAxes
-        self._ax.plot([x, x], [y - length, y], "_-", color=FORCE_COLOUR, linewidth=1.2, markersize=7, transform=of_axes)
+        of_axes = self.ax.transAxes
+        self.ax.plot([x, x], [y - length, y], "_-", color=FORCE_COLOUR, linewidth=1.2, markersize=7, transform=of_axes)
         at = x + 0.03 * self._stage.size / (right - left)
-        self._ax.text(at, y - 0.5 * length, "m g", va="center", fontsize=8, color=FORCE_COLOUR, transform=of_axes)
+        self.ax.text(at, y - 0.5 * length, "m g", va="center", fontsize=8, color=FORCE_COLOUR, transform=of_axes)
 
     def _draw_section(self, limits: Array, target: Array) -> None:
         """Cut the ground where the camera looks; where there is none the picture is empty down to its end."""
