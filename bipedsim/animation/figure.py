@@ -87,7 +87,7 @@ def draw_strip(stage: Stage, view: str, title: str, feet: tuple[str, ...]) -> Fi
     spans = [np.diff(camera.window)[::2] for camera in cameras]
     heights = [STRIP_HEIGHT * float(span[1]) / max(float(s[1]) for s in spans) for span in spans]
     width = max(h * float(span[0] / span[1]) for h, span in zip(heights, spans, strict=True))
-    figure = _new_figure(postures * width, sum(heights) + HEAD + FOOT)
+    figure = _new_figure(max(postures * width, NARROWEST), sum(heights) + HEAD + FOOT)
     total = figure.get_figheight()
     bottom = total - HEAD
     for name, height, camera in zip(views, heights, cameras, strict=True):
