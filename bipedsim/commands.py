@@ -35,11 +35,13 @@ def _add_run(commands: Any) -> None:
         "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
     )
     run.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
+    run.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
     run.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     run.set_defaults(function=_run)
 
 
 def _run(args: argparse.Namespace) -> int:
+    from bipedsim.animation.animate import animate_run, check_output
     from bipedsim.options import key_values, run_settings
     from bipedsim.runner import run_headless
 
@@ -50,18 +52,24 @@ def _run(args: argparse.Namespace) -> int:
         contact_model=args.contact_model,
         contact_params=key_values(args.contact_set, "--contact-set"),
     )
-    recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
+    if args.animate:
+        # Not after minutes of simulation.
+        check_output(args.animate)
+    progress = not args.json and sys.stderr.isatty()
+    recording, summary = run_headless(settings, progress=progress)
     if args.output:
         recording.save(args.output)
     if args.plot:
         from bipedsim.plotting import plot
 
         plot(recording, args.plot)
+    if args.animate:
+        animate_run(recording, settings, args.animate, progress=progress)
     if args.json:
         print(json.dumps(summary))
         return 0
     _print_summary(summary)
-    for path in (args.output, args.plot):
+    for path in (args.output, args.plot, args.animate):
         if path:
             print(f"wrote {path}")
     return 0
@@ -158,27 +166,27 @@ def _add_plot(commands: Any) -> None:
     plot.set_defaults(function=_plot)
 
 
-def _output(args: argparse.Namespace, suffix: str) -> Path:
-    """Return where to write, which is beside the recording by default and never the recording itself.
-
-    Raises:
-        ConfigError: The output has the name of a recording.
-    """
-    recording: Path = args.recording
-    output: Path = args.output or recording.with_name(recording.stem + suffix)
-    if output.suffix in (".npz", ".mcap", ".yaml") or output.resolve() == recording.resolve():
-        raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
-    return output
-
-
 def _plot(args: argparse.Namespace) -> int:
+    from bipedsim.options import output_beside
     from bipedsim.plotting import plot
     from bipedsim.recording import Recording
 
-    output = _output(args, ".png")
+    output = output_beside(args.recording, args.output, ".png")
     plot(Recording.load(args.recording), output, **({"panels": args.panels} if args.panels else {}))
     print(f"wrote {output}")
     return 0
+
+
+def _add_animate(commands: Any) -> None:
+    from bipedsim.animation import command
+
+    animate = commands.add_parser(
+        "animate",
+        help="draw the moving robot of a bag or a run: .gif, .mp4, or a strip of postures as .png",
+        description="Draw the robot of a run as links, with soles, ground, CoM and contact forces. docs/animation.md "
+        "says what is what.",
+    )
+    command.add_arguments(animate)
 
 
 def _add_modes(commands: Any) -> None:
@@ -204,10 +212,11 @@ def _add_export(commands: Any) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
+    from bipedsim.options import output_beside
     from bipedsim.recording import Recording
     from bipedsim.recording_csv import export_csv
 
-    output = _output(args, ".csv")
+    output = output_beside(args.recording, args.output, ".csv")
     export_csv(Recording.load(args.recording), output)
     print(f"wrote {output}")
     return 0
@@ -374,6 +383,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_control,
         _add_check_robot,
         _add_plot,
+        _add_animate,
         _add_modes,
         _add_export,
         _add_robots,

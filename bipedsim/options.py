@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -41,6 +42,18 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
             value = float(value)
         result[key] = value
     return result
+
+
+def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
+    """Return where to write, which is beside the recording by default and never the recording itself.
+
+    Raises:
+        ConfigError: The output has the name of a recording.
+    """
+    output = output or recording.with_name(recording.stem + suffix)
+    if output.suffix in (".npz", ".mcap", ".yaml") or output.resolve() == recording.resolve():
+        raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
+    return output
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

@@ -159,7 +159,8 @@ def _at_least(ax: Axes, span: float) -> None:
         ax.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
 
 
-def _foot_colour(k: int) -> str:
+def foot_colour(k: int) -> str:
+    """Return the colour of foot ``k`` in all pictures; left is foot 0, right is foot 1."""
     return FOOT_COLOURS[k % len(FOOT_COLOURS)]
 
 
@@ -176,7 +177,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
     ):
         for k, foot in enumerate(recording.feet):
-            ax.plot(recording.t, force[:, k, i], color=_foot_colour(k), linestyle=_dash(k), label=f"{foot} foot")
+            ax.plot(recording.t, force[:, k, i], color=foot_colour(k), linestyle=_dash(k), label=f"{foot} foot")
         ax.set_title(name, pad=3)
         _mark_fall(ax, recording)
     total = force[:, :, 2].sum(axis=1)
@@ -208,9 +209,9 @@ def _draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None)
     ax = figure.subplots()
     for k, foot in enumerate(recording.feet):
         for outline in _outlines(recording, k):
-            ax.fill(*outline.T, facecolor=_foot_colour(k), alpha=0.10, edgecolor="none")
-            ax.plot(*np.vstack([outline, outline[:1]]).T, color=_foot_colour(k), linewidth=1.0, alpha=0.7)
-        ax.plot(*plate.cop[:, k].T, color=_foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
+            ax.fill(*outline.T, facecolor=foot_colour(k), alpha=0.10, edgecolor="none")
+            ax.plot(*np.vstack([outline, outline[:1]]).T, color=foot_colour(k), linewidth=1.0, alpha=0.7)
+        ax.plot(*plate.cop[:, k].T, color=foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
     ax.plot(*plate.total_cop.T, color=TOTAL_COLOUR, label="all feet", marker=".", markersize=2)
     ax.set_title("centre of pressure (world, from above)")
     ax.set_xlabel("x, forward [m]")
@@ -225,8 +226,8 @@ def _draw_cop_in_soles(figure: SubFigure, recording: Recording) -> None:
     for k, foot in enumerate(recording.feet):
         vertices = recording.sole_vertices[k]
         if len(vertices):
-            axes[k].plot(*np.vstack([vertices, vertices[:1]]).T, color=_foot_colour(k))
-        axes[k].plot(*recording.cop[:, k].T, color=_foot_colour(k), marker=".", markersize=2)
+            axes[k].plot(*np.vstack([vertices, vertices[:1]]).T, color=foot_colour(k))
+        axes[k].plot(*recording.cop[:, k].T, color=foot_colour(k), marker=".", markersize=2)
         axes[k].set_title(f"centre of pressure,\n{foot} sole frame")
         axes[k].set_xlabel("x [m]")
         axes[k].set_ylabel("y [m]")
@@ -325,12 +326,18 @@ def _joint_groups(names: Sequence[str]) -> dict[str, list[int]]:
     return groups
 
 
+def side_of(name: str) -> int | None:
+    """Return 0 for a joint whose name says left, 1 for right, None for neither."""
+    side = _SIDE.search(name)
+    return None if side is None else "lr".index(side[1][0].lower())
+
+
 def _joint_colour(name: str, position: int) -> tuple[str, str]:
     """Return (colour, label) of a joint by its side."""
-    side = _SIDE.search(name)
+    side = side_of(name)
     if side is None:
-        return (TOTAL_COLOUR if position == 0 else _foot_colour(position)), ""
-    return (_foot_colour(0), "left") if side[1].lower().startswith("l") else (_foot_colour(1), "right")
+        return (TOTAL_COLOUR if position == 0 else foot_colour(position)), ""
+    return foot_colour(side), ("left", "right")[side]
 
 
 def _draw_torques(figure: SubFigure, recording: Recording) -> None:

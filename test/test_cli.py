@@ -138,7 +138,9 @@ def test_wrong_input_is_named_without_a_traceback(
         assert word in message
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["up"], ["plot"], ["export"], ["robots"], ["warmup"]])
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["compare"], ["up"], ["plot"], ["animate"], ["export"], ["robots"], ["warmup"]]
+)
 def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])

@@ -1,0 +1,126 @@
+"""The configurations of a recorded run: base pose and driven joints are recorded, joints without drives follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bipedsim.errors import RecordingError
+from bipedsim.recording import Recording
+from bipedsim.robot import Robot
+
+Array = NDArray[np.float64]
+
+PLACED = 1e-7
+"""Joints without drives have been found when Newton's method moves them by less [rad, m]: its error is then of the
+order of the square."""
+STEPS = 20
+"""Most steps of it; two are enough from one row to the next."""
+
+
+def complete_rows(recording: Recording, robot: Robot) -> NDArray[np.bool_]:
+    """Return which rows (n,) hold all that a configuration of ``robot`` needs."""
+    complete = np.isfinite(recording.joint_position).all(axis=1)
+    if robot.free_flyer:
+        complete &= np.isfinite(recording.base_pose).all(axis=1)
+    if _without_drives(robot):
+        complete &= np.isfinite(recording.sole_poses).all(axis=(1, 2))
+    return np.asarray(complete)
+
+
+def recorded_configurations(recording: Recording, robot: Robot, progress: bool = False) -> Array:
+    """Return the configurations (n, nq) of a run, NaN where a row lacks something.
+
+    Joints without drives, such as the coordinates of a planar base, are where the recorded poses of the soles put them.
+
+    Args:
+        recording: The run.
+        robot: What ran.
+        progress: Show a bar on stderr.
+
+    Raises:
+        RecordingError: The recording is another robot's, or no row of it holds a configuration; the message says what
+            is missing.
+    """
+    model = robot.model
+    who = name_of(recording)
+    if recording.joint_names != robot.joint_names:
+        raise RecordingError(
+            f"{who} has the joints {', '.join(recording.joint_names)}; {robot.name} has {', '.join(robot.joint_names)}"
+        )
+    if [sole.name for sole in robot.soles] != list(recording.feet):
+        raise RecordingError(f"{who} has the feet {', '.join(recording.feet)}, not those of {robot.name}")
+    q = np.full((len(recording), model.nq), np.nan)
+    if robot.free_flyer:
+        q[:, :7] = recording.base_pose
+    q[:, robot.idx_q] = recording.joint_position
+    passive = _without_drives(robot)
+    if passive:
+        _place(passive, q, recording, robot, who, progress)
+    if not np.isfinite(q).all(axis=1).any():
+        lacks = "positions of the joints"
+        if robot.free_flyer and not np.isfinite(recording.base_pose).any():
+            lacks = "the pose of the base"
+        elif passive and not np.isfinite(recording.sole_poses).any():
+            names = ", ".join(model.names[joint] for joint in passive)
+            lacks = f"the poses of the soles, from which the joints without drives ({names}) follow"
+        raise RecordingError(
+            f"{who} holds no full state, it lacks {lacks}. A simulator gives it: `bipedsim run --output`, or, of a "
+            "robot with a free base, a bag with /ground_truth/odom; a robot does not know where it is"
+        )
+    return q
+
+
+def name_of(recording: Recording) -> str:
+    """Return what messages call a run."""
+    return f"the run of {recording.robot or 'an unnamed robot'}"
+
+
+def _without_drives(robot: Robot) -> list[int]:
+    """Return the pinocchio joints that nothing drives, a free-flyer root aside."""
+    first = 2 if robot.free_flyer else 1
+    return [joint for joint in range(first, robot.model.njoints) if robot.model.idx_vs[joint] not in robot.idx_v]
+
+
+def _place(joints: list[int], q: Array, recording: Recording, robot: Robot, who: str, progress: bool) -> None:
+    """Fill the columns of ``joints`` in ``q`` (n, nq): the soles come as close as can be to their recorded poses.
+
+    Raises:
+        RecordingError: The soles do not tell where these joints are.
+    """
+    model, data = robot.model, robot.model.createData()
+    positions = np.concatenate([model.idx_qs[j] + np.arange(model.nqs[j]) for j in joints])
+    columns = np.concatenate([model.idx_vs[j] + np.arange(model.nvs[j]) for j in joints])
+    others = np.setdiff1d(np.arange(model.nq), positions)
+    rows = np.flatnonzero(np.isfinite(q[:, others]).all(axis=1) & np.isfinite(recording.sole_poses).all(axis=(1, 2)))
+    # Every row begins where the one before it has ended.
+    now, change = robot.q_nominal.copy(), np.zeros(model.nv)
+    for i in tqdm(rows, desc="states", unit="row", disable=not progress, leave=False):
+        now[others] = q[i, others]
+        for _ in range(STEPS):
+            error, J = _off_the_soles(robot, data, now, recording.sole_poses[i])
+            moved, _, rank, _ = np.linalg.lstsq(J[:, columns], error, rcond=None)
+            if rank < len(columns):
+                names = ", ".join(model.names[joint] for joint in joints)
+                raise RecordingError(
+                    f"{who} holds no full state: where the joints without drives ({names}) are does not follow from "
+                    "the soles. Use SupportReader on the states of a Simulator instead"
+                )
+            change[columns] = moved
+            now = pin.integrate(model, now, change)
+            if np.abs(moved).max() < PLACED:
+                break
+        q[i, positions] = now[positions]
+
+
+def _off_the_soles(robot: Robot, data: pin.Data, q: Array, poses: Array) -> tuple[Array, Array]:
+    """Return the twists (6K,) from the soles at ``q`` to ``poses`` (K, 7), in their frames, and the Jacobian there."""
+    pin.computeJointJacobians(robot.model, data, q)
+    errors, rows = [np.zeros(0)], [np.zeros((0, robot.model.nv))]
+    for sole, pose in zip(robot.soles, poses, strict=True):
+        joint, placement = sole.joint_id, sole.placement_joint_sole
+        errors.append(pin.log6((data.oMi[joint] * placement).actInv(pin.XYZQUATToSE3(pose))).vector)
+        rows.append(pin.getFrameJacobian(robot.model, data, joint, placement, pin.ReferenceFrame.LOCAL))
+    return np.concatenate(errors), np.vstack(rows)
