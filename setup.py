@@ -94,6 +94,7 @@ setup(
         "setuptools",  # ament_python's convention
         "daqp>=0.11",
         "matplotlib>=3.5",
+        "pillow>=9.1",
         "mcap>=1.6",
         "numba>=0.56",
         "numpy>=1.21",
