@@ -251,6 +251,23 @@ class _NoAliases(_Dumper):
         return True
 
 
+def _information(metadata: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"])
+
+
+def message_counts(path: Path) -> dict[str, int]:
+    """Return how many messages of each topic the ``metadata.yaml`` of a bag directory counts; no message is read.
+
+    Raises:
+        RecordingError: There is no such file, or no count in it.
+    """
+    try:
+        counted = _information(path / "metadata.yaml")["topics_with_message_count"]
+        return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in counted}
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"{path}: no metadata.yaml that counts messages ({error})") from error
+
+
 class Bag:
     """The messages of a bag directory or of a single .mcap file, whole or cut short.
 
@@ -297,7 +314,7 @@ class Bag:
     def _read_metadata(self, path: Path) -> list[Path]:
         """Read the custom data and the file list; a damaged file counts as missing, the .mcap files hold it all."""
         try:
-            information = yaml.safe_load(path.read_text(encoding="utf-8"))["rosbag2_bagfile_information"]
+            information = _information(path)
             self.custom_data = {str(k): str(v) for k, v in (information.get("custom_data") or {}).items()}
             files = [path.parent / Path(name).name for name in information["relative_file_paths"]]
         except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError):
