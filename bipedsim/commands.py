@@ -7,11 +7,14 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bipedsim import __version__
 from bipedsim.cli import EXIT_FAILED
 from bipedsim.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bipedsim.recording import Recording
 
 
 def _add_run(commands: Any) -> None:
@@ -41,7 +44,7 @@ def _add_run(commands: Any) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from bipedsim.options import key_values, run_settings
-    from bipedsim.runner import run_headless
+    from bipedsim.runner import RunInterruptedError, run_headless
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
@@ -50,7 +53,19 @@ def _run(args: argparse.Namespace) -> int:
         contact_model=args.contact_model,
         contact_params=key_values(args.contact_set, "--contact-set"),
     )
-    recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
+    try:
+        recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
+    except RunInterruptedError as stopped:
+        if args.output or args.plot:
+            _write_run(args, stopped.recording, stopped.summary)
+            print(f"bipedsim run: {stopped}; what was simulated until then is written", file=sys.stderr)
+        raise
+    _write_run(args, recording, summary)
+    return 0
+
+
+def _write_run(args: argparse.Namespace, recording: Recording, summary: dict[str, Any]) -> None:
+    """Write the files that a run was asked for, and print its summary."""
     if args.output:
         recording.save(args.output)
     if args.plot:
@@ -59,12 +74,11 @@ def _run(args: argparse.Namespace) -> int:
         plot(recording, args.plot)
     if args.json:
         print(json.dumps(summary))
-        return 0
+        return
     _print_summary(summary)
     for path in (args.output, args.plot):
         if path:
             print(f"wrote {path}")
-    return 0
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

@@ -178,6 +178,34 @@ def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -
         assert process.stderr.read() == "bipedsim: interrupted\n"
 
 
+def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
+    output, picture = tmp_path / "run.npz", tmp_path / "run.png"
+    # The bar shows that it is on its way.
+    code = (
+        "import sys; from bipedsim import cli, runner; "
+        "runner.tqdm = lambda ticks, **_: (tick for tick in ticks if tick != 250 or not print('up', flush=True)); "
+        "sys.exit(cli.main())"
+    )
+    words = ["run", "--duration", "1000", "--output", str(output), "--plot", str(picture)]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        printed, complaint = process.communicate(timeout=60)
+        assert process.returncode == 130
+    recording = Recording.load(output)
+    assert 250 <= len(recording) < 1_000_000
+    np.testing.assert_allclose(recording.t, 1e-3 * np.arange(1, len(recording) + 1), atol=1e-9)
+    assert np.isfinite(recording.wrench).all()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"ticks                      {len(recording)}" in printed
+    end = f"bipedsim run: interrupted at t = {recording.t[-1]:.3f} s; what was simulated until then is written\n"
+    assert complaint == end + "bipedsim: interrupted\n"
+
+
 def test_ctrl_c_that_a_callback_swallows_is_answered_all_the_same() -> None:
     """Exceptions in callbacks of C code are printed and forgotten, as while kernels are loaded."""
     code = """
@@ -207,6 +235,36 @@ sys.exit(cli.main())
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert process.stderr.read().endswith("bipedsim: interrupted\n")
+
+
+def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
+    """Not even where an error is handled in between, as imports and pictures do."""
+    code = """
+import os, signal, sys, time
+import bipedsim.commands
+from bipedsim import cli
+
+def busy(args):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+    except KeyboardInterrupt:
+        try:
+            {}["nothing"]
+        except KeyError:
+            time.sleep(3 * cli.REPEAT)
+        print("answered", flush=True)
+        raise
+
+class Parser:
+    def parse_args(self, argv):
+        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
+
+bipedsim.commands.make_parser = Parser
+sys.exit(cli.main())
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "answered\n", "bipedsim: interrupted\n")
 
 
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
