@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -268,8 +268,23 @@ def message_counts(path: Path) -> dict[str, int]:
         raise RecordingError(f"{path}: no metadata.yaml that counts messages ({error})") from error
 
 
+def find_bag(path: Path) -> Path | None:
+    """Return the bag that ``path`` is, or that it holds as the folder of a run: an .mcap file or a directory."""
+    for candidate in (path, path / "bag"):
+        if candidate.is_file() or (candidate / "metadata.yaml").is_file() or next(candidate.glob("*.mcap"), None):
+            return candidate
+    return None
+
+
+def name_one(folder: Path, suffixes: Sequence[str] = ()) -> str:
+    """Return what to say to who named a folder of runs: those in it that hold a bag, and files with these suffixes."""
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    runs = [str(entry) for entry in entries if (find_bag(entry) if entry.is_dir() else entry.suffix in suffixes)]
+    return f"; name one of the runs in it: {', '.join(runs)}" if runs else ""
+
+
 class Bag:
-    """The messages of a bag directory or of a single .mcap file, whole or cut short.
+    """The messages of a bag directory, of the ``bag/`` in the folder of a run, or of an .mcap file, whole or cut short.
 
     Attributes:
         path: What was opened.
@@ -284,7 +299,7 @@ class Bag:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path = find_bag(path) or path
         self.messages: dict[str, list[Message]] = {}
         self.types: dict[str, str] = {}
         self.channel_metadata: dict[str, dict[str, str]] = {}
@@ -307,7 +322,7 @@ class Bag:
             files = self._read_metadata(metadata) or files
         if not files:
             found = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
-            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else ""
+            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
             raise RecordingError(f"{path}: a bag directory holds .mcap files; found {found}{hint}")
         return files
 
