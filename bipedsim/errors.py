@@ -47,15 +47,17 @@ class UnknownNameError(ConfigError):
         name: The name that was given.
         choices: The names that exist.
         where: File and key that hold the name, when it came from a file.
+        otherwise: What else may be given there, such as ``"the path of a file"``.
     """
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str], where: str = "") -> None:
+    def __init__(self, kind: str, name: str, choices: Iterable[str], where: str = "", otherwise: str = "") -> None:
         self.kind = kind
         self.name = name
         self.choices = tuple(choices)
         close = closest(str(name), self.choices)
         hint = f"; did you mean {close!r}?" if close else "."
         listed = ", ".join(self.choices) or "(none)"
+        listed += f"; or {otherwise}" if otherwise else ""
         prefix = f"{where}: " if where else ""
         super().__init__(f"{prefix}unknown {kind} {name!r}{hint} Choices: {listed}")
 

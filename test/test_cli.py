@@ -118,8 +118,9 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--set", "squat_depth"], ["NAME=VALUE"]),
         (["run", "--set", "squat_dept=0.1"], ["squat_dept", "squat_depth"]),
         (["run", "--contact-set", "gamma=5"], ["gamma = 5", "maximum 1.0"]),
-        (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot import"]),
+        (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot import", str(Path.cwd())]),
         (["run", "--controller", "user_controllers:Mine"], ["'Mine'", "Feedback"]),
+        (["run", "--hardware", "real"], ["error: unknown hardware 'real'; did you mean 'realistic'?", "{preset: NAME"]),
         (["run", "--controller", "user_controllers:WrongShape"], ["shape (3,)", "Command(tau_joint), shape (14,)"]),
         (["run", "--controller", "user_controllers:NoCommand"], ["returned ndarray"]),
         (["plot", "no/such/bag"], ["no/such/bag"]),
@@ -136,6 +137,63 @@ def test_wrong_input_is_named_without_a_traceback(
     assert message.count("\n") == 1
     for word in words:
         assert word in message
+
+
+BALANCE = """
+from collections import UserDict
+
+from bipedsim.controllers.posture import PostureController as Borrowed
+
+
+class Balance:
+    def reset(self, observation):
+        pass
+
+    def update(self, observation):
+        pass
+
+
+class Forgetful:
+    def update(self, observation):
+        pass
+
+
+class Idle:
+    def reset(self, observation):
+        pass
+
+    update = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("balance_here", "name the class in balance_here.py, too: balance_here:Balance or balance_here:Forgetful"),
+        ("balance_here.py", "without .py: balance_here:Class"),
+        ("balance_here.py:Balance", "without .py: balance_here:Balance"),
+        ("my/balance_here.py:Balance", "without .py: my.balance_here:Balance"),
+        ("balance_here:Balanse", "did you mean 'Balance'? Choices: Balance, Forgetful\n"),
+        ("balance_here:Forgetful", "Forgetful has no method reset(self, observation)"),
+        ("balance_here:Idle", "Idle has no method update(self, observation)"),
+        ("balance_here.parts:Balance", "No module named 'balance_here.parts'"),
+        ("broken_here:Balance", "cannot import 'broken_here' (No module named 'no_such_thing')\n"),
+        ("typo_here:Balance", "typo_here.py, line 1"),
+        ("elsewhere:Balance", "looked for it in {folder}, on PYTHONPATH"),
+    ],
+)
+def test_a_controller_that_is_named_wrongly_is_explained(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "balance_here.py").write_text(BALANCE)
+    (tmp_path / "broken_here.py").write_text("import no_such_thing\n")
+    (tmp_path / "typo_here.py").write_text("class Balance(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for module in ("balance_here", "broken_here", "typo_here"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert main(["run", "--controller", name]) == 2
+    assert said.format(folder=tmp_path) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["up"], ["plot"], ["export"], ["robots"], ["warmup"]])
