@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bipedsim import __version__
 from bipedsim.cli import EXIT_FAILED
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, closest
 
 if TYPE_CHECKING:
     from bipedsim.recording import Recording
@@ -97,7 +98,12 @@ def _print_summary(summary: dict[str, Any]) -> None:
 
 
 def _add_scenarios(commands: Any) -> None:
-    scenarios = commands.add_parser("scenarios", help="list the scenarios that can be named")
+    scenarios = commands.add_parser(
+        "scenarios",
+        help="list the scenarios that can be named",
+        description="List the scenarios that come with the package: name, controller, and what happens. "
+        "Example: bipedsim scenarios, then bipedsim run --scenario push",
+    )
     scenarios.set_defaults(function=_scenarios)
 
 
@@ -163,12 +169,21 @@ def _add_check_robot(commands: Any) -> None:
 
 
 def _add_plot(commands: Any) -> None:
-    plot = commands.add_parser("plot", help="draw a bag or a run: forces, CoP, contact modes, torques")
-    plot.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
+    from bipedsim.plotting import PANELS
+
+    plot = commands.add_parser(
+        "plot",
+        help="draw a bag or a run: forces, CoP, contact modes, torques",
+        description="Draw what happened in a bag or a run over time, and the CoP in the soles, as a PNG. "
+        "Example: bipedsim plot runs/first --panels forces cop",
+    )
+    plot.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
     plot.add_argument(
         "-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the recording)"
     )
-    plot.add_argument("--panels", nargs="+", metavar="PANEL", help="which panels to draw (default: all)")
+    plot.add_argument(
+        "--panels", nargs="+", metavar="PANEL", help=f"which panels to draw: {', '.join(PANELS)} (default: all)"
+    )
     plot.set_defaults(function=_plot)
 
 
@@ -209,8 +224,13 @@ def _add_modes(commands: Any) -> None:
 
 
 def _add_export(commands: Any) -> None:
-    export = commands.add_parser("export", help="write a bag or a run as CSV, one row per tick")
-    export.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
+    export = commands.add_parser(
+        "export",
+        help="write a bag or a run as CSV, one row per tick",
+        description="Write a bag or a run as a table: one row per tick, one column per number, with its unit. "
+        "Example: bipedsim export runs/first -o first.csv",
+    )
+    export.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
     export.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="table to write (default: beside the recording)"
     )
@@ -228,7 +248,12 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _add_robots(commands: Any) -> None:
-    robots = commands.add_parser("robots", help="list the robots that can be named")
+    robots = commands.add_parser(
+        "robots",
+        help="list the robots that can be named",
+        description="List the robots that come with the package, with joints and mass, and those that are not "
+        "available here and why. Example: bipedsim robots, then bipedsim run --robot talos",
+    )
     robots.add_argument("--json", action="store_true", help="print as JSON")
     robots.set_defaults(function=_robots)
 
@@ -349,7 +374,12 @@ def _add_poincare(commands: Any) -> None:
 
 
 def _add_warmup(commands: Any) -> None:
-    warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
+    warmup = commands.add_parser(
+        "warmup",
+        help="compile the kernels into the cache, so that later starts are quick",
+        description="Compile the kernels of all contact models and controllers into the cache of numba, on all cores. "
+        "Once after installing is enough. Example: bipedsim warmup",
+    )
     warmup.set_defaults(function=_warmup)
 
 
@@ -373,9 +403,21 @@ def _add_bench(commands: Any) -> None:
     command.add_arguments(bench)
 
 
+class Parser(argparse.ArgumentParser):
+    """The parser of the command line and of each command; says which of the choices was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and exit."""
+        wrong = re.search(r"invalid choice: '([^']*)'(?= \(choose from (.*)\))", message)
+        meant = wrong and closest(wrong[1], re.findall(r"[\w.-]+", wrong[2]))
+        if wrong and meant:
+            message = f"{message[: wrong.end()]}; did you mean {meant!r}?{message[wrong.end() :]}"
+        super().error(message)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="bipedsim",
         description="Simulate two-legged robots with feet that stick, with your controller in the loop.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import signal
@@ -15,7 +16,9 @@ import pytest
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.cli import main
+from bipedsim.commands import make_parser
 from bipedsim.options import key_values
+from bipedsim.plotting import PANELS
 from bipedsim.recording import Recording
 from bipedsim.robot import robot_names
 from bipedsim.robots import WALKERS
@@ -120,6 +123,7 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--contact-set", "gamma=5"], ["gamma = 5", "maximum 1.0"]),
         (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot import", str(Path.cwd())]),
         (["run", "--controller", "user_controllers:Mine"], ["'Mine'", "Feedback"]),
+        (["run", "--robot", "compass"], ["values for pfl, finite_time: take --controller pfl"]),
         (["run", "--hardware", "real"], ["error: unknown hardware 'real'; did you mean 'realistic'?", "{preset: NAME"]),
         (["run", "--controller", "user_controllers:WrongShape"], ["shape (3,)", "Command(tau_joint), shape (14,)"]),
         (["run", "--controller", "user_controllers:NoCommand"], ["returned ndarray"]),
@@ -196,12 +200,54 @@ def test_a_controller_that_is_named_wrongly_is_explained(
     assert said.format(folder=tmp_path) in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["up"], ["plot"], ["export"], ["robots"], ["warmup"]])
+def commands() -> dict[str, argparse.ArgumentParser]:
+    (action,) = (action for action in make_parser()._actions if isinstance(action.choices, dict))
+    return dict(action.choices)
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in commands())])
 def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])
     assert caught.value.code == 0
     assert "usage: bipedsim" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_says_what_it_does(name: str) -> None:
+    assert len(commands()[name].description or "") > 60
+
+
+@pytest.mark.parametrize("name", ["plot", "export", "robots", "scenarios", "warmup"])
+def test_the_example_of_a_help_text_is_a_command(name: str) -> None:
+    text = (commands()[name].description or "").partition("Example: ")[2]
+    for example in text.split(", then "):
+        program, *words = example.split()
+        assert program == "bipedsim"
+        make_parser().parse_args(words)
+
+
+def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plot", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ", ".join(PANELS) in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chekc-robot"], "'chekc-robot'; did you mean 'check-robot'? (choose from"),
+        (["push"], "'push'; did you mean 'push-map'? (choose from"),
+        (["check-robot", "biped14", "--state", "stand"], "'stand'; did you mean 'standing'? (choose from"),
+        (["dance"], "invalid choice: 'dance' (choose from"),
+    ],
+)
+def test_a_mistyped_choice_is_understood(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_run_is_written_as_npz_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
