@@ -6,95 +6,23 @@ import argparse
 import json
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from bipedsim import __version__
 from bipedsim.cli import EXIT_FAILED
 from bipedsim.errors import ConfigError, closest
 
-if TYPE_CHECKING:
-    from bipedsim.recording import Recording
-
 
 def _add_run(commands: Any) -> None:
-    from bipedsim.options import add_run_options
+    from bipedsim import run_command
 
     run = commands.add_parser(
         "run",
         help="simulate without ROS, as fast as it goes",
         description="Simulate a robot under a controller, without ROS, and report the ground reaction forces.",
     )
-    add_run_options(run)
-    run.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
-    run.add_argument(
-        "--contact-set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the contact model; repeatable",
-    )
-    run.add_argument(
-        "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
-    )
-    run.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
-    run.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
-    run.set_defaults(function=_run)
-
-
-def _run(args: argparse.Namespace) -> int:
-    from bipedsim.options import key_values, run_settings
-    from bipedsim.runner import RunInterruptedError, run_headless
-
-    if args.output and args.output.suffix != ".npz":
-        raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
-    settings = replace(
-        run_settings(args),
-        contact_model=args.contact_model,
-        contact_params=key_values(args.contact_set, "--contact-set"),
-    )
-    try:
-        recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
-    except RunInterruptedError as stopped:
-        if args.output or args.plot:
-            _write_run(args, stopped.recording, stopped.summary)
-            print(f"bipedsim run: {stopped}; what was simulated until then is written", file=sys.stderr)
-        raise
-    _write_run(args, recording, summary)
-    return 0
-
-
-def _write_run(args: argparse.Namespace, recording: Recording, summary: dict[str, Any]) -> None:
-    """Write the files that a run was asked for, and print its summary."""
-    if args.output:
-        recording.save(args.output)
-    if args.plot:
-        from bipedsim.plotting import plot
-
-        plot(recording, args.plot)
-    if args.json:
-        print(json.dumps(summary))
-        return
-    _print_summary(summary)
-    for path in (args.output, args.plot):
-        if path:
-            print(f"wrote {path}")
-
-
-def _print_summary(summary: dict[str, Any]) -> None:
-    """Print the figures of a headless run for readers: what only a run with ROS counts is left out."""
-    sentences = ("readouts", "fell_at_s", "gave_up_at_s")
-    for key, value in summary.items():
-        if value is None or key in ("overruns", "missed_commands", "commands_dropped", *sentences):
-            continue
-        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {value}")
-    for name, span in summary["readouts"].items():
-        print(f"{name:26} {span['min']:.6g} to {span['max']:.6g}")
-    if summary["fell_at_s"] is not None:
-        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
-    if summary["gave_up_at_s"] is not None:
-        print(f"seen by the controller at t = {summary['gave_up_at_s']:.3f} s, after which the joints were damped")
+    run_command.add_arguments(run)
 
 
 def _add_scenarios(commands: Any) -> None:
