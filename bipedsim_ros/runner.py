@@ -313,9 +313,12 @@ def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> 
     ticks = (result["duration_s"] or 0.0) * (result["rate_hz"] or 0.0)
     if late_matters and ticks and result["missed_commands"] > LATE_SHARE * ticks:
         share = result["missed_commands"] / ticks
+        trip = result["round_trip_us"] or {}
+        took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)
         print(
-            f"{share:.1%} of the ticks got no new command in time: machine too busy, or controller too slow; "
-            "--clock lock_step waits for every command",
+            f"{share:.1%} of the ticks got no new command in time: a tick has {1e6 / result['rate_hz']:.0f} us"
+            f"{', from state to command it took ' + took if took else ''}. Machine too busy, controller too slow, or "
+            "rate too high: a lower --rate leaves more time, --clock lock_step waits for every command",
             file=sys.stderr,
         )
     if folder is None:
