@@ -21,7 +21,6 @@ from bipedsim_ros.processes import require_rclpy
 
 ROBOT_ARGUMENTS = ("robot", "clock", "rate", "controller", "scenario", "record", "priority", "params_file")
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
-DIAGNOSTICS = "/diagnostics"
 _NODES = ("recorder_node", "controller_node", "commander_node")
 
 
@@ -56,6 +55,11 @@ def _check_scenario(name: str) -> None:
             raise ConfigError(f"scenario = {name!r} has {key}, which only a simulator can provide: use bipedsim up")
 
 
+def only_of_nodes(topics: set[str]) -> bool:
+    """Return whether these topics hold no word of a robot, only what the nodes beside it say of themselves."""
+    return topics <= {"/diagnostics", "/fallen"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the arguments of ``bipedsim control`` to its parser."""
     for name in ROBOT_ARGUMENTS:
@@ -86,7 +90,6 @@ def main(args: argparse.Namespace) -> int:
         outcome = run_bringup(bringup, Path(folder))
     if outcome.failed:
         print(f"bipedsim control: {outcome.failed}", file=sys.stderr)
-    # What the nodes say of themselves is no word of the robot.
-    if bringup.run_folder is not None and not discard_empty(bringup.run_folder, lambda topics: topics <= {DIAGNOSTICS}):
+    if bringup.run_folder is not None and not discard_empty(bringup.run_folder, only_of_nodes):
         print(f"wrote {bringup.run_folder / 'bag'}; look at it with: bipedsim plot {bringup.run_folder / 'bag'}")
     return outcome.exit_code

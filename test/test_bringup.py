@@ -23,6 +23,7 @@ from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
 from bipedsim_ros.bringup import DEMO, Arguments, BringUp, argument_help, argument_names, from_text, plan
+from bipedsim_ros.robot_bringup import only_of_nodes
 from bipedsim_ros.runner import Outcome, conclude, discard_empty
 
 PATIENCE_S = 120.0
@@ -206,14 +207,11 @@ def test_a_run_that_never_began_leaves_no_bag(
 
 
 def test_a_bag_of_a_robot_that_sent_anything_is_kept(tmp_path: Path) -> None:
-    def of_nodes_only(topics: set[str]) -> bool:
-        return topics <= {"/diagnostics"}
-
     imu = recorded(tmp_path / "imu", imu=1, diagnostics=4, joint_states=0)
-    assert not discard_empty(imu, of_nodes_only)
+    assert not discard_empty(imu, only_of_nodes)
     assert (imu / "bag").is_dir()
-    assert discard_empty(recorded(tmp_path / "silent", diagnostics=4, joint_states=0), of_nodes_only)
-    assert not discard_empty(tmp_path / "nothing", of_nodes_only)
+    assert discard_empty(recorded(tmp_path / "silent", diagnostics=4, fallen=1, joint_states=0), only_of_nodes)
+    assert not discard_empty(tmp_path / "nothing", only_of_nodes)
 
 
 COUNTED = {"robot": "biped14", "ticks": 1000, "duration_s": 1.0, "rate_hz": 1000.0, "missed_commands": 553}
