@@ -28,6 +28,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.params import param
 from bipedsim.robot import Robot, load_robot
 from bipedsim.robot_io import Observation
+from bipedsim_ros.company import company
 from bipedsim_ros.controller_inputs import ControllerInputs
 from bipedsim_ros.controller_outputs import ControllerOutputs
 from bipedsim_ros.conversions import CommandWriter, ImuReader, JointStateReader, WrenchReader
@@ -317,6 +318,9 @@ class ControllerNode:
             self._warn(f"waiting for {self._inbox.topic}, {nobody}")
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
+            found = company(self._node, ("/joint_states",))
+            if found:
+                self._warn(found)
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"
         if not self._updates:
             level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"

@@ -23,6 +23,7 @@ from bipedsim.pushes import PushSchedule, parse_pushes
 from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
+from bipedsim_ros.company import company
 from bipedsim_ros.frames import BASE_FRAME, COMMAND_TOPIC
 from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
@@ -39,6 +40,8 @@ LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness
 # How long a node that ends waits for subscribers that are behind.
 _DRAIN_S = 3.0
 _WARN_EVERY_S = 5.0
+# Seconds of a run in which another robot is looked for.
+_LOOKS = 5
 
 
 class SimNode:
@@ -92,6 +95,8 @@ class SimNode:
         node.create_service(Trigger, "~/step", self._service(self.loop.single_step))
         node.create_service(SetBool, "~/pause", self._on_pause)
         self._background = Background(node)
+        self._looks = _LOOKS
+        self._warned_of_company = False
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
             f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s, "
@@ -158,6 +163,10 @@ class SimNode:
     def _report(self, in_background: bool = True) -> None:
         self._say_what_is_held(in_background)
         self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
+        if in_background and self._looks and not self._warned_of_company:
+            # Later on it would cost more than it is worth.
+            self._looks -= self._statistics.state == "running"
+            self._background.submit(self._look_around)
         if not self._params.stats_file:
             return
         path, values = Path(self._params.stats_file), self._statistics.as_dict()
@@ -173,6 +182,13 @@ class SimNode:
             text = f"t = 0 is held until the first command on {COMMAND_TOPIC}, where nobody publishes yet"
             self._node.get_logger().info(text)
         self._held = held
+
+    def _look_around(self) -> None:
+        """Warn once if this is not the only robot, or has two controllers."""
+        found = company(self._node, ("/joint_states", COMMAND_TOPIC))
+        if found and not self._warned_of_company:
+            self._warned_of_company = True
+            self._node.get_logger().error(found)
 
     def _warn_of_command(self, fault: str) -> None:
         self._node.get_logger().warning(

@@ -188,10 +188,11 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("example")
     commands = re.findall(r"^    bipedsim (.*)$", section[1], re.MULTILINE)
     assert [command.split()[0] for command in commands] == ["run", "modes"]
-    (code,) = re.findall(r"^```python\n(.*?)^```", section[1], re.MULTILINE | re.DOTALL)
+    jump, walk = re.findall(r"^```python\n(.*?)^```", section[1], re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
-    exec(code, names)
-    assert names["report"].verdict == "hopping"
+    for code, verdict in ((jump, "hopping"), (walk, "walking")):
+        exec(code, names)
+        assert names["report"].verdict == verdict
     for command in commands:
         words = [str(folder / word) if word.endswith((".npz", ".png")) else word for word in command.split()]
         assert main(words) == 0

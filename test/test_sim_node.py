@@ -139,3 +139,19 @@ def test_an_interrupt_while_starting_ends_the_node_too(ros: RosWorld) -> None:
     sim.process.send_signal(signal.SIGINT)
     assert sim.wait() == 0
     assert "Traceback" not in sim.output
+
+
+def test_a_second_robot_in_the_graph_is_named(ros: RosWorld) -> None:
+    other = ros.node.create_publisher(JointState, "/joint_states", 10)
+    node = ros.start("sim_node")
+    said = f"2 nodes publish /joint_states ({', '.join(sorted([ros.node.get_name(), 'sim_node']))})"
+    ros.until(lambda: said in node.output, "the other robot's name")
+    assert f"on ROS domain {ros.node.context.get_domain_id()}; give one of them a ROS_DOMAIN_ID" in node.output
+    ros.node.destroy_publisher(other)
+
+
+def test_a_robot_alone_is_not_warned_of(ros: RosWorld) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    node = ros.start("sim_node", start="immediately")
+    ros.until(lambda: states and time_of(states[-1]) > 2.5, "two reports")
+    assert "nodes publish" not in node.output

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from walking_support import Walker
 
 from bipedsim.walking import catching
-from bipedsim.walking.catching import missing
+from bipedsim.walking.catching import missing, must_step
 from bipedsim.walking.dcm import evaluate
 from bipedsim.walking.gait import Gait, GaitParams, level_with
 from bipedsim.walking.swing import FORWARD, along_path, path_to
@@ -145,3 +145,33 @@ def test_a_push_that_tips_a_walk_is_caught_by_the_next_step(name: str, axis: int
         fell.append(walker.go(4.0).fell)
     assert fell[0] is None
     assert fell[1] is not None
+
+
+@pytest.mark.parametrize(("name", "impulse"), [("biped14", 40.0), ("biped14", -45.0), ("talos", 50.0)])
+def test_a_robot_that_stands_steps_after_a_push_and_stands_again(name: str, impulse: float) -> None:
+    wrench = np.zeros(6)
+    wrench[0] = impulse / 0.1
+    stays = Walker(name, catch_time=0.0).go(2.0)
+    stays.sim.push(wrench, None, 0.1)
+    assert stays.go(4.0).fell is not None
+    steps = Walker(name).go(2.0)
+    steps.sim.push(wrench, None, 0.1)
+    assert steps.go(6.0).fell is None
+    assert 1 <= steps.controller.steps <= 4
+    assert steps.controller._gait.phase == "stand"
+    rows = steps.rows
+    assert rows.speed[-500:].max() < 1e-3
+    apart = rows.foot[-1, 0] - rows.foot[-1, 1]
+    np.testing.assert_allclose(apart[:2], (rows.foot[0, 0] - rows.foot[0, 1])[:2], atol=5e-3)
+
+
+@given(directions, st.floats(1e-3, 0.3), st.floats(-3.0, 3.0))
+def test_a_standing_robot_must_step_where_its_feet_are_too_few_and_a_step_helps(
+    way: Array, size: float, heading: float
+) -> None:
+    turned = np.array([[math.cos(heading), -math.sin(heading)], [math.sin(heading), math.cos(heading)]])
+    edges = zip((0.15, 0.05, 0.05, 0.05), (*way, *-way), strict=True)
+    reach = min(edge / part for edge, part in edges if part > 1e-12)
+    expected = size > 0.95 * reach and abs(way[0]) > abs(way[1])
+    if abs(size - 0.95 * reach) > 1e-9 and abs(abs(way[0]) - abs(way[1])) > 1e-9:
+        assert must_step(turned @ (size * way), np.zeros(2), SOLE @ turned.T, heading) == expected

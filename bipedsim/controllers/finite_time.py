@@ -127,6 +127,11 @@ class FiniteTimeController(OutputTracking):
     Params = FiniteTimeParams
 
     def __init__(self, robot: Robot, params: FiniteTimeParams, dt: float) -> None:
+        if params.mode == "walk":
+            raise ConfigError(
+                "finite_time: mode = 'walk' is for computed_torque, sliding and pfl; after impacts this feedback asks "
+                "for more than a foot can do. Walkers of its own are made by swing_angle and phase"
+            )
         super().__init__(robot, params, "finite_time", tilt=True)
         self._power, self._scale = params.power, params.time_scale
         self._swing = self._per_foot(robot, params.swing_angle, "swing_angle")

@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 TILT = ("roll", "pitch")
 """Names of the attitude of the IMU's body, from the nominal posture."""
 
+LANDED = 0.02
+"""Share of the weight of a foot that has landed before it is to carry."""
+
 _TERM = re.compile(r"([+-])\s*(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*)?([A-Za-z_]\w*)\s*")
 
 
@@ -100,6 +103,9 @@ class OutputTracking:
         self._joints = np.eye(robot.model.nv)[robot.idx_v]
         self._t0 = 0.0
         self._begun = False
+        self._landed = np.zeros(len(robot.soles), np.bool_)
+        self._share: Array | None = None
+        self._legs = _legs(robot)
         self._command = Command(np.zeros(nu))
         self.readouts: dict[str, float] = {"tracking_error": 0.0}
 
@@ -113,18 +119,20 @@ class OutputTracking:
 
     def update(self, observation: Observation) -> Command:
         """Return the torques of one tick; the arrays are reused by the next one."""
-        dynamics = self._dynamics
+        dynamics, t = self._dynamics, observation.t - self._t0
         dynamics.place(observation)
         if self._begun:
             self._feet.update(observation)
         else:
             self._feet.loaded[:] = dynamics.lowest_feet()
-        dynamics.update(observation, self._resting(observation))
+        self._share = share = self._carried(t)
+        dynamics.update(observation, self._resting(observation) if share is None else share > 0.0)
         self._begun = True
         start = np.zeros(self._robot.nu)
         if self._support is not None:
             start[:] = self._support.torque(observation)[self._robot.idx_v]
-        self._command.tau_joint[:] = dynamics.torque(self._tasks(observation, observation.t - self._t0), start)
+        tau = dynamics.torque(self._tasks(observation, t), start)
+        self._command.tau_joint[:] = tau if share is None else dynamics.shared(tau, share)
         return self._command
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
@@ -141,17 +149,29 @@ class OutputTracking:
         """Return which feet (K,) the dynamics take as resting."""
         return self._feet.loaded
 
+    def _carried(self, t: float) -> Array | None:
+        """Return what each foot (K,) of a walk carries of the weight at ``t`` [s]; one that lands early has little."""
+        share = self._reference.share(t)
+        if share is None:
+            return None
+        self._landed = self._reference.coming(t) & (self._landed | self._feet.loaded)
+        carried: Array = np.where(self._landed, np.maximum(share, LANDED), share)
+        return carried / carried.sum()
+
     def _tasks(self, observation: Observation, t: float) -> list[Task]:
         """Return what is wanted at ``t`` [s] since the start, the most important first."""
         q, v, a = self._reference.at(t)
         wave = self._wave.at(t)
         position, velocity = observation.joint_position, observation.joint_velocity
-        quiet = np.zeros(len(q))
+        nu = len(q)
+        quiet = np.zeros(nu)
         if not len(self._sums):
             error, rate = position - q - wave[0], velocity - v - wave[1]
             self.readouts["tracking_error"] = float(np.abs(error).max())
-            return [Task(self._joints, quiet, self.wanted(error, rate, a + wave[2]))]
-        nu = len(q)
+            wanted = self.wanted(error, rate, a + wave[2])
+            # On two feet legs that disagree are heard by what they carry; on one foot both have their way.
+            heard = np.ones(nu) if self._share is None else np.maximum(self._legs @ self._share, LANDED)
+            return [Task(heard[:, None] * self._joints, quiet, heard * wanted)]
         of_joints, of_tilt = self._sums[:, :nu], self._sums[:, nu:]
         rows, bias = of_joints @ self._joints, np.zeros(len(self._sums))
         error = of_joints @ (position - q) - wave[0]
@@ -164,3 +184,10 @@ class OutputTracking:
             Task(rows, bias, self.wanted(error, rate, of_joints @ a + wave[2])),
             Task(self._joints, quiet, self.wanted(position - q, velocity - v, a)),
         ]
+
+
+def _legs(robot: Robot) -> Array:
+    """Return (nu, K) which joints move which feet: 1 for those on the way from the root to the foot, else 0."""
+    ways = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
+    joints = [robot.model.getJointId(name) for name in robot.joint_names]
+    return np.array([[float(joint in way) for way in ways] for joint in joints]).reshape(robot.nu, len(ways))

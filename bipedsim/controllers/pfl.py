@@ -66,6 +66,8 @@ class PflController(OutputTracking):
     Params = PflParams
 
     def __init__(self, robot: Robot, params: PflParams, dt: float) -> None:
+        if params.swing and params.mode == "walk":
+            raise ConfigError("pfl: swing and mode = 'walk' are two ways to walk; leave out one")
         super().__init__(robot, params, "pfl", tilt=False)
         self._kp, self._kd = params.kp, params.kd or 2.0 * math.sqrt(params.kp)
         names = [sole.name for sole in robot.soles]

@@ -28,6 +28,10 @@ LOADED, UNLOADED = 0.05, 0.02
 """Shares of the weight: above the first a foot begins to carry, below the second it ends."""
 RANK = 1e-9
 """Singular values below this share of the largest are zero: rows that say the same, torques that do the same."""
+LEAST_PRESSURE = 0.05
+"""Of its foot's part of the weight, a point of a walker presses at least this share."""
+PULL = 1e-9
+"""Share of the weight that is rounding."""
 LEVEL = 5e-3
 """Before the first measured load, feet not higher than this above the lowest one stand [m]."""
 
@@ -105,8 +109,12 @@ class SupportedDynamics:
         self.A = np.zeros((model.nv, robot.nu))
         self.b = np.zeros(model.nv)
         self._rest = np.zeros(model.nv)
+        self._M = np.zeros((model.nv, model.nv))
+        self._forces = np.zeros(model.nv)
+        self._J = np.zeros((0, model.nv))
         self._unmeasured = np.setdiff1d(np.arange(model.nv), robot.idx_v)
         self._nominal = self._imu_rotation(robot.q_nominal)
+        self._weight = robot.weight
         self._selection = np.eye(model.nv)[:, robot.idx_v]
         self._points = [_resting_points(sole) for sole in robot.soles]
 
@@ -158,6 +166,7 @@ class SupportedDynamics:
         pin.crba(model, data, self.q)
         forces = pin.nonLinearEffects(model, data, self.q, self.v) + robot.joint_damping * self.v
         M = np.triu(data.M) + np.triu(data.M, 1).T
+        self._M, self._forces, self._J = M, forces, J
         free = np.linalg.solve(M, np.column_stack([self._selection, -forces, J.T]))
         nu = robot.nu
         X = free[:, nu + 1 :] @ np.linalg.pinv(J @ free[:, nu + 1 :], rcond=RANK, hermitian=True)
@@ -189,6 +198,51 @@ class SupportedDynamics:
             inverse = np.linalg.pinv(reach, rcond=float(rounding / largest))
             u += left @ (inverse @ (task.wanted - task.bias - task.rows @ (self.A @ u + self.b)))
             left = left - left @ inverse @ reach
+        return self._within_limits(u)
+
+    def shared(self, u: Array, share: Array) -> Array:
+        """Return the torques (nu,) within the effort limits that accelerate the robot as ``u`` does, with feet sharing.
+
+        What no drive carries, r = (M a + nle + D v) of the unmeasured coordinates, the forces of the ground do: J^T f =
+        r there. Of the forces that do, those with the least sum of f^2 / share are taken: along the line between two
+        feet they are in proportion to ``share``, and under each foot the centre of pressure is as near to its middle.
+        Points do not pull. Where without that there are no forces, as on one foot with the centre of pressure at its
+        edge, the accelerations of the joints give way, as little as needed in the least-squares sense.
+
+        Args:
+            u: (nu,) [N.m].
+            share: (K,) parts of the weight, 0 for feet that do not rest; their sum is 1. Only feet of points and blades
+                have forces that can be compared.
+        """
+        passive, drives = self._unmeasured, self._robot.idx_v
+        rests = [np.full(len(points), part) for points, part in zip(self._points, share, strict=True) if part > 0.0]
+        parts = np.concatenate([np.zeros(0), *rests])
+        foot = np.repeat(np.arange(len(rests)), [len(rest) for rest in rests])
+        # On two feet the centre of pressure is between them, and a point may be without load.
+        least = LEAST_PRESSURE * self._weight if len(rests) == 1 else 0.0
+        carried = self._J[:, passive]
+        wanted = self._M @ self.A, self._M @ self.b + self._forces
+        loose = np.zeros(len(parts), np.bool_)
+        for _ in range(2 * len(parts)):
+            weight = np.repeat(np.where(loose, 0.0, parts), 3)
+            spread = weight[:, None] * (carried @ np.linalg.pinv((carried.T * weight) @ carried, RANK, hermitian=True))
+            pressing, pressed = spread @ wanted[0][passive], spread @ wanted[1][passive]
+            normal = (pressing @ u + pressed)[2::3]
+            worst = int(np.argmin(np.where(loose, np.inf, normal / parts)))
+            others = ~loose & (np.arange(len(parts)) != worst)
+            if normal[worst] < -PULL * self._weight and len(np.unique(foot[others])) > 1:
+                loose[worst] = True
+                continue
+            short = least * parts - normal
+            pulls = ~loose & (short > PULL * self._weight)
+            if not pulls.any():
+                break
+            give = np.linalg.pinv(self.A[drives], RANK**0.5)
+            u = u + give @ (np.linalg.pinv(pressing[2::3][pulls] @ give, RANK**0.5) @ short[pulls])
+        force = pressing @ u + pressed
+        return self._within_limits((wanted[0] @ u + wanted[1] - self._J.T @ force)[drives])
+
+    def _within_limits(self, u: Array) -> Array:
         limit = self._robot.effort_limit
         return np.clip(u, -limit, limit)
 

@@ -17,7 +17,7 @@ from bipedsim.params import param
 from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Command, Observation
-from bipedsim.walking.catching import FROM, CatchParams, missing
+from bipedsim.walking.catching import FROM, CatchParams, missing, must_step
 from bipedsim.walking.dcm import evaluate
 from bipedsim.walking.distribution import Distribution, DistributionParams
 from bipedsim.walking.gait import Gait, GaitParams, yaw_of
@@ -113,7 +113,6 @@ class ZmpController:
             edge=params.edge,
             height_stiffness=params.height_stiffness,
             height_damping=params.height_damping,
-            swing_time=params.single_support,
             swing_height=params.step_height,
             late_speed=params.late_speed,
             kappa=params.swing_inertia,
@@ -228,7 +227,7 @@ class ZmpController:
         """Go from phase to phase, by the clock and by what the feet feel."""
         gait, feet, params = self._gait, self._whole.feet, self._params
         foot = self._flying
-        if foot >= 0 and t > gait.lifted + params.touch_after * params.single_support:
+        if foot >= 0 and t > gait.lifted + params.touch_after * gait.step.time[0]:
             if force[foot] > params.touch_force * self._weight:
                 self._touch += self._dt
                 self._supervisor.touched_down(t)
@@ -279,13 +278,30 @@ class ZmpController:
         self.fallen = self.fallen or error > self._params.fall_error
         if margin == margin and self._supervisor.watch(t, margin, self._moving()):
             self.readouts["zmp_margin"] = margin
-        if error > FROM and self._flying >= 0 and gait.phase == "single":
-            self._catch(t)
+        if error > FROM and self._params.catch_most > 0.0:
+            if self._flying >= 0 and gait.phase == "single":
+                self._catch(t)
+            elif gait.phase == "stand" and tilted == 0.0:
+                self._step_out(t)
+
+    def _step_out(self, t: float) -> None:
+        """Let a robot that stands step after a push, if its feet cannot take it."""
+        params, gait, ref, feet = self._params, self._gait, self._ref, self._whole.feet
+        yaw = yaw_of(feet.R[0])
+        hull = ref.hull[: ref.n[0]]
+        if not params.catch_time or not must_step(ref.xi_now - ref.xi, ref.zmp, hull, yaw):
+            return
+        # The foot that is nearer to where the robot falls carries it.
+        aside = np.array([-np.sin(yaw), np.cos(yaw)])
+        foot = int(np.argmax(np.abs((feet.p[:, :2] - ref.xi_now) @ aside)))
+        gait.step_out(t, ref.xi_now, feet.p, feet.R, foot, params.catch_time)
+        self._ground = (float(feet.p[1 - foot, 2]),) * 2
+        self._fly(foot)
 
     def _catch(self, t: float) -> None:
         """Let the foot in the air land where the robot will need it after a push."""
         params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
-        if t - gait.lifted > params.catch_until * params.single_support or not params.catch_most:
+        if t - gait.lifted > params.catch_until * gait.step.time[0]:
             return
         shift = missing(ref.xi_now - ref.xi, ref.zmp, ref.hull[: ref.n[0]], self._omega, gait.end - t)
         if np.hypot(*shift) < params.catch_least:

@@ -22,6 +22,8 @@ FROM = 0.02
 """Error of the DCM [m] up to which no landing is moved, whatever it may grow to."""
 _TRUST = 0.8
 """Share of the way to the edge that is counted on: the ZMP follows with a delay."""
+_STANDS = 0.95
+"""The same of both feet: where the DCM of a robot that stands is further, it steps."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class CatchParams:
     catch_least: float = param(0.02, "change of where a foot lands that is not worth it", unit="m", low=1e-3, high=1.0)
     catch_until: float = param(
         0.75, "share of single support after which the foot lands where it is bound for", low=0.0, high=0.95
+    )
+    catch_time: float = param(
+        0.35, "time of a step by which a robot that stands catches itself; 0: it stays", unit="s", low=0.0, high=2.0
     )
 
 
@@ -48,13 +53,33 @@ def missing(error: Array, zmp: Array, hull: Array, omega: float, left: float) ->
         left: Time until the foot lands [s].
     """
     size = math.hypot(*error)
+    room = _TRUST * _room(error, zmp, hull)
+    grown = math.exp(omega * left)
+    lacking = max(0.0, size * grown - room * (grown - 1.0))
+    return np.asarray(lacking / size * error) if size > 0.0 else np.zeros(2)
+
+
+def must_step(error: Array, zmp: Array, hull: Array, heading: float) -> bool:
+    """Return whether feet that stay are about to be too few, and a step to the ``heading`` [rad] or back would help.
+
+    Pushed to the side, a robot would have to cross its feet, or to lift the one that carries it.
+
+    Args:
+        error, zmp, hull: As for :func:`missing`.
+        heading: Direction of x of the robot [rad].
+    """
+    c, s = math.cos(heading), math.sin(heading)
+    ahead, aside = c * error[0] + s * error[1], c * error[1] - s * error[0]
+    return abs(ahead) > abs(aside) and math.hypot(*error) > _STANDS * _room(error, zmp, hull)
+
+
+def _room(way: Array, zmp: Array, hull: Array) -> float:
+    """Return how far [m] it is from ``zmp`` to the edge of the hull in the direction ``way``; 0 outside."""
+    size = math.hypot(*way)
     if size == 0.0:
-        return np.zeros(2)
-    way = error / size
+        return 0.0
     edges = np.roll(hull, -1, axis=0) - hull
     outward = np.column_stack([edges[:, 1], -edges[:, 0]])
-    distance, rate = np.einsum("ij,ij->i", outward, hull - zmp), outward @ way
+    distance, rate = np.einsum("ij,ij->i", outward, hull - zmp), outward @ way / size
     ahead = rate > 1e-12
-    room = _TRUST * max(0.0, float((distance[ahead] / rate[ahead]).min())) if ahead.any() else 0.0
-    grown = math.exp(omega * left)
-    return np.asarray(max(0.0, size * grown - room * (grown - 1.0)) * way)
+    return max(0.0, float((distance[ahead] / rate[ahead]).min())) if ahead.any() else 0.0

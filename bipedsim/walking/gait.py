@@ -249,17 +249,38 @@ class Gait:
         self._add_steps(self.swing, p, R, wanted, False)
         begin_at(self.plan, self._omega, 1, self._begin, xi, np.inf)
 
+    def step_out(self, t: float, xi: Array, p: Array, R: Array, foot: int, duration: float) -> None:
+        """Leave standing at once by a step of ``foot`` that takes ``duration`` [s], as after a push; then stop.
+
+        Args:
+            t: Time [s].
+            xi: (2,) measured DCM [m].
+            p, R: (2, 3), (2, 3, 3) of the feet.
+            foot: That bears less.
+            duration: [s].
+        """
+        self._square_up(p, R)
+        self.velocity[:] = 0.0
+        self.swing = foot
+        self._begin_step(t, xi, p, R, np.zeros(3), duration, False)
+
     def lift_off(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
         """Begin the step of ``swing``, with the DCM at ``xi`` (2,) [m]; fix where it lands."""
-        params = self._params
         wanted = self._limited(command)
+        idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
+        stops = len(self._queue) == 1 if self._queue else idle
+        self._begin_step(t, xi, p, R, wanted, self._params.single_support, stops)
+
+    def _begin_step(
+        self, t: float, xi: Array, p: Array, R: Array, wanted: Array, duration: float, stops: bool
+    ) -> None:
         foot, stance = self.swing, 1 - self.swing
         self.phase = "single"
-        self.begin, self.end = t, t + params.single_support
+        self.step.time[0] = duration
+        self.begin, self.end = t, t + duration
         self.lifted = t
         self.steps += 1
-        idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
-        self._stopping = len(self._queue) == 1 if self._queue else idle
+        self._stopping = stops
         self._take_over(t, xi, p, R, wanted)
         step, landing = self.step, self._first
         step.start_p[:], step.start_R[:] = p[foot], R[foot]
@@ -300,7 +321,7 @@ class Gait:
             return
         self._land_at(land, stance)
         begin = t - self.lifted
-        step.path_time[:] = begin, FORWARD[1] * params.single_support - begin
+        step.path_time[:] = begin, FORWARD[1] * step.time[0] - begin
         step.path[:] = path_to(*swing, land, step.path_time[1])
         self.centre = Heading(self.centre.x + moved[0], self.centre.y + moved[1], self.centre.yaw)
         # The weight passes over to between the feet if the robot stops, and else to the foot that lands.
@@ -361,8 +382,6 @@ class Gait:
         yaws = [yaw_of(R[0]), yaw_of(R[1])]
         centre, velocity = self.centre, self.velocity
         moving = self.phase == "single"
-        before, during = FORWARD[0] * params.single_support, (FORWARD[1] - FORWARD[0]) * params.single_support
-        after = params.single_support - before - during
         under = self._zmp(stance, points[stance], yaws[stance])
         for i in range(_HORIZON):
             if self._queue:
@@ -374,11 +393,13 @@ class Gait:
                 landing = self._landing(centre, foot)
             if i == 0 and moving:
                 self._first, self.centre, self.velocity = landing, centre, velocity
+            time = float(self.step.time[0]) if i == 0 and moving else params.single_support
+            before, during = FORWARD[0] * time, (FORWARD[1] - FORWARD[0]) * time
             way = landing.point - points[foot]
             points[foot], yaws[foot] = landing.point, landing.yaw
             add_line(self.plan, before, under, under)
             add_swing(self.plan, during, under, way, params.swing_inertia)
-            add_line(self.plan, after, under, under)
+            add_line(self.plan, time - before - during, under, under)
             following = self._zmp(foot, landing.point, landing.yaw)
             if ends:
                 add_line(self.plan, params.stop_shift, under, 0.5 * (under + following))

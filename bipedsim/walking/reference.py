@@ -29,6 +29,7 @@ class Step(NamedTuple):
         land_p, land_R: Where it is to land.
         path: (2, 6) where it goes over the ground since its landing was moved: sum c_i s^i [m] along x and y.
         path_time: (2,) since it left the ground, when that began, and how long it takes [s]; it takes 0 as planned.
+        time: (1,) how long it takes [s].
         turn: (3,) rotation vector from start to landing [rad].
         normal: (3,) of the ground, as the feet have found it.
     """
@@ -39,14 +40,15 @@ class Step(NamedTuple):
     land_R: Array  # noqa: N815
     path: Array
     path_time: Array
+    time: Array
     turn: Array
     normal: Array
 
     @classmethod
     def on_the_spot(cls) -> Step:
         """Return a step that leads nowhere."""
-        level = np.array([0.0, 0.0, 1.0])
-        return cls(np.zeros(3), np.eye(3), np.zeros(3), np.eye(3), np.zeros((2, 6)), np.zeros(2), np.zeros(3), level)
+        path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
+        return cls(np.zeros(3), np.eye(3), np.zeros(3), np.eye(3), path, np.zeros(2), np.ones(1), np.zeros(3), level)
 
 
 class Soles(NamedTuple):
@@ -124,7 +126,6 @@ class Law(NamedTuple):
     edge: float
     height_stiffness: float
     height_damping: float
-    swing_time: float
     swing_height: float
     late_speed: float
     kappa: float
@@ -176,7 +177,8 @@ def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
 @control_kernel
 def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the swing foot ``k``; after its time it goes on down."""
-    x, v, a = forward(since, law.swing_time)
+    time = step.time[0]
+    x, v, a = forward(since, time)
     for i in range(2):
         way = step.land_p[i] - step.start_p[i]
         goal.p[k, i] = step.start_p[i] + x * way
@@ -186,9 +188,9 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         late = since - step.path_time[0]
         along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
     top = max(step.start_p[2], step.land_p[2]) + law.swing_height
-    z, vz, az = height(since, law.swing_time, step.start_p[2], top, step.land_p[2])
-    if since > law.swing_time:
-        z -= law.late_speed * (since - law.swing_time)
+    z, vz, az = height(since, time, step.start_p[2], top, step.land_p[2])
+    if since > time:
+        z -= law.late_speed * (since - time)
         vz = -law.late_speed
     goal.p[k, 2] = z
     goal.twist[k, 2] = vz

@@ -1,9 +1,9 @@
-"""Hurmuzlu, Génot, Brogliato 2001: complementarity problems and impact laws, section 3."""
+"""Hurmuzlu, Génot, Brogliato 2001: complementarity problems and impact laws, section 3; a walk, section 5.2."""
 
 from __future__ import annotations
 
 from bipedsim.reproduce.common import Case, Paper
-from bipedsim.reproduce.hurmuzlu2001 import chair, coulomb, energy, foot_strike, kane, pyramid, three_balls
+from bipedsim.reproduce.hurmuzlu2001 import chair, coulomb, energy, foot_strike, kane, planar_gait, pyramid, three_balls
 
 PAPER = Paper(
     "Y. Hurmuzlu, F. Génot, B. Brogliato: Modeling, stability and control of biped robots: a general framework. "
@@ -16,5 +16,6 @@ PAPER = Paper(
         "pyramid": Case("after eq. 38: pyramids of k sides against the friction cone", pyramid.case),
         "kane": Case("section 3.3.2: a double pendulum that gains energy by friction", kane.case),
         "foot_strike": Case("Fig. 5 and eq. 6: a planar biped's foot lands, three points at once", foot_strike.case),
+        "planar_gait": Case("Fig. 5 and section 5.2.1: a planar biped walks under computed torque", planar_gait.case),
     },
 )
