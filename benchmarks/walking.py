@@ -10,7 +10,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from bipedsim.ground import Ground
 from bipedsim.ground.tiles import tiles
 from bipedsim.robot import Robot, load_robot
 from bipedsim.simulator import Simulator
+from bipedsim.worker_pool import WorkerPool
 
 Array = NDArray[np.float64]
 Command = tuple[float, float, float, float]
@@ -241,7 +241,7 @@ def main() -> int:
         names = ", ".join(sorted({case.what for case in cases(0)}))
         print(f"walking.py: no case holds {args.only!r}; there are {names}", file=sys.stderr)
         return 2
-    with ProcessPoolExecutor(args.jobs) as pool:
+    with WorkerPool(args.jobs) as pool:
         results = list(tqdm(pool.map(run, chosen), total=len(chosen), unit="run"))
     print(table(results))
     if args.output is not None:

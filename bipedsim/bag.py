@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -251,8 +251,40 @@ class _NoAliases(_Dumper):
         return True
 
 
+def _information(metadata: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"])
+
+
+def message_counts(path: Path) -> dict[str, int]:
+    """Return how many messages of each topic the ``metadata.yaml`` of a bag directory counts; no message is read.
+
+    Raises:
+        RecordingError: There is no such file, or no count in it.
+    """
+    try:
+        counted = _information(path / "metadata.yaml")["topics_with_message_count"]
+        return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in counted}
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"{path}: no metadata.yaml that counts messages ({error})") from error
+
+
+def find_bag(path: Path) -> Path | None:
+    """Return the bag that ``path`` is, or that it holds as the folder of a run: an .mcap file or a directory."""
+    for candidate in (path, path / "bag"):
+        if candidate.is_file() or (candidate / "metadata.yaml").is_file() or next(candidate.glob("*.mcap"), None):
+            return candidate
+    return None
+
+
+def name_one(folder: Path, suffixes: Sequence[str] = ()) -> str:
+    """Return what to say to who named a folder of runs: those in it that hold a bag, and files with these suffixes."""
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    runs = [str(entry) for entry in entries if (find_bag(entry) if entry.is_dir() else entry.suffix in suffixes)]
+    return f"; name one of the runs in it: {', '.join(runs)}" if runs else ""
+
+
 class Bag:
-    """The messages of a bag directory or of a single .mcap file, whole or cut short.
+    """The messages of a bag directory, of the ``bag/`` in the folder of a run, or of an .mcap file, whole or cut short.
 
     Attributes:
         path: What was opened.
@@ -267,7 +299,7 @@ class Bag:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path = find_bag(path) or path
         self.messages: dict[str, list[Message]] = {}
         self.types: dict[str, str] = {}
         self.channel_metadata: dict[str, dict[str, str]] = {}
@@ -290,14 +322,14 @@ class Bag:
             files = self._read_metadata(metadata) or files
         if not files:
             found = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
-            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else ""
+            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
             raise RecordingError(f"{path}: a bag directory holds .mcap files; found {found}{hint}")
         return files
 
     def _read_metadata(self, path: Path) -> list[Path]:
         """Read the custom data and the file list; a damaged file counts as missing, the .mcap files hold it all."""
         try:
-            information = yaml.safe_load(path.read_text(encoding="utf-8"))["rosbag2_bagfile_information"]
+            information = _information(path)
             self.custom_data = {str(k): str(v) for k, v in (information.get("custom_data") or {}).items()}
             files = [path.parent / Path(name).name for name in information["relative_file_paths"]]
         except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError):

@@ -31,7 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         interrupted = True
         # Callbacks of compiled code swallow exceptions: it is raised again until it gets through.
         signal.setitimer(signal.ITIMER_REAL, REPEAT)
-        if not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+        # Who answers it is left alone, with errors that are met and handled meanwhile.
+        handled = sys.exc_info()[1]
+        while handled is not None and not isinstance(handled, KeyboardInterrupt):
+            handled = handled.__context__
+        if handled is None:
             raise KeyboardInterrupt
 
     try:

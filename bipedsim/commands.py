@@ -4,94 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from bipedsim import __version__
 from bipedsim.cli import EXIT_FAILED
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, closest
 
 
 def _add_run(commands: Any) -> None:
-    from bipedsim.options import add_run_options
+    from bipedsim import run_command
 
     run = commands.add_parser(
         "run",
         help="simulate without ROS, as fast as it goes",
         description="Simulate a robot under a controller, without ROS, and report the ground reaction forces.",
     )
-    add_run_options(run)
-    run.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
-    run.add_argument(
-        "--contact-set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the contact model; repeatable",
-    )
-    run.add_argument(
-        "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
-    )
-    run.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
-    run.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
-    run.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
-    run.set_defaults(function=_run)
-
-
-def _run(args: argparse.Namespace) -> int:
-    from bipedsim.animation.animate import animate_run, check_output
-    from bipedsim.options import key_values, run_settings
-    from bipedsim.runner import run_headless
-
-    if args.output and args.output.suffix != ".npz":
-        raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
-    settings = replace(
-        run_settings(args),
-        contact_model=args.contact_model,
-        contact_params=key_values(args.contact_set, "--contact-set"),
-    )
-    if args.animate:
-        # Not after minutes of simulation.
-        check_output(args.animate)
-    progress = not args.json and sys.stderr.isatty()
-    recording, summary = run_headless(settings, progress=progress)
-    if args.output:
-        recording.save(args.output)
-    if args.plot:
-        from bipedsim.plotting import plot
-
-        plot(recording, args.plot)
-    if args.animate:
-        animate_run(recording, settings, args.animate, progress=progress)
-    if args.json:
-        print(json.dumps(summary))
-        return 0
-    _print_summary(summary)
-    for path in (args.output, args.plot, args.animate):
-        if path:
-            print(f"wrote {path}")
-    return 0
-
-
-def _print_summary(summary: dict[str, Any]) -> None:
-    """Print the figures of a headless run for readers: what only a run with ROS counts is left out."""
-    sentences = ("readouts", "fell_at_s", "gave_up_at_s")
-    for key, value in summary.items():
-        if value is None or key in ("overruns", "missed_commands", "commands_dropped", *sentences):
-            continue
-        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {value}")
-    for name, span in summary["readouts"].items():
-        print(f"{name:26} {span['min']:.6g} to {span['max']:.6g}")
-    if summary["fell_at_s"] is not None:
-        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
-    if summary["gave_up_at_s"] is not None:
-        print(f"seen by the controller at t = {summary['gave_up_at_s']:.3f} s, after which the joints were damped")
+    run_command.add_arguments(run)
 
 
 def _add_scenarios(commands: Any) -> None:
-    scenarios = commands.add_parser("scenarios", help="list the scenarios that can be named")
+    scenarios = commands.add_parser(
+        "scenarios",
+        help="list the scenarios that can be named",
+        description="List the scenarios that come with the package: name, controller, and what happens. "
+        "Example: bipedsim scenarios, then bipedsim run --scenario push",
+    )
     scenarios.set_defaults(function=_scenarios)
 
 
@@ -157,12 +97,21 @@ def _add_check_robot(commands: Any) -> None:
 
 
 def _add_plot(commands: Any) -> None:
-    plot = commands.add_parser("plot", help="draw a bag or a run: forces, CoP, contact modes, torques")
-    plot.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
+    from bipedsim.plotting import PANELS
+
+    plot = commands.add_parser(
+        "plot",
+        help="draw a bag or a run: forces, CoP, contact modes, torques",
+        description="Draw what happened in a bag or a run over time, and the CoP in the soles, as a PNG. "
+        "Example: bipedsim plot runs/first --panels forces cop",
+    )
+    plot.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
     plot.add_argument(
         "-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the recording)"
     )
-    plot.add_argument("--panels", nargs="+", metavar="PANEL", help="which panels to draw (default: all)")
+    plot.add_argument(
+        "--panels", nargs="+", metavar="PANEL", help=f"which panels to draw: {', '.join(PANELS)} (default: all)"
+    )
     plot.set_defaults(function=_plot)
 
 
@@ -203,8 +152,13 @@ def _add_modes(commands: Any) -> None:
 
 
 def _add_export(commands: Any) -> None:
-    export = commands.add_parser("export", help="write a bag or a run as CSV, one row per tick")
-    export.add_argument("recording", type=Path, help="bag folder, .mcap or .npz")
+    export = commands.add_parser(
+        "export",
+        help="write a bag or a run as CSV, one row per tick",
+        description="Write a bag or a run as a table: one row per tick, one column per number, with its unit. "
+        "Example: bipedsim export runs/first -o first.csv",
+    )
+    export.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
     export.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="table to write (default: beside the recording)"
     )
@@ -223,7 +177,12 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _add_robots(commands: Any) -> None:
-    robots = commands.add_parser("robots", help="list the robots that can be named")
+    robots = commands.add_parser(
+        "robots",
+        help="list the robots that can be named",
+        description="List the robots that come with the package, with joints and mass, and those that are not "
+        "available here and why. Example: bipedsim robots, then bipedsim run --robot talos",
+    )
     robots.add_argument("--json", action="store_true", help="print as JSON")
     robots.set_defaults(function=_robots)
 
@@ -344,7 +303,12 @@ def _add_poincare(commands: Any) -> None:
 
 
 def _add_warmup(commands: Any) -> None:
-    warmup = commands.add_parser("warmup", help="compile the kernels into the cache, so that later starts are quick")
+    warmup = commands.add_parser(
+        "warmup",
+        help="compile the kernels into the cache, so that later starts are quick",
+        description="Compile the kernels of all contact models and controllers into the cache of numba, on all cores. "
+        "Once after installing is enough. Example: bipedsim warmup",
+    )
     warmup.set_defaults(function=_warmup)
 
 
@@ -368,9 +332,21 @@ def _add_bench(commands: Any) -> None:
     command.add_arguments(bench)
 
 
+class Parser(argparse.ArgumentParser):
+    """The parser of the command line and of each command; says which of the choices was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and exit."""
+        wrong = re.search(r"invalid choice: '([^']*)'(?= \(choose from (.*)\))", message)
+        meant = wrong and closest(wrong[1], re.findall(r"[\w.-]+", wrong[2]))
+        if wrong and meant:
+            message = f"{message[: wrong.end()]}; did you mean {meant!r}?{message[wrong.end() :]}"
+        super().error(message)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="bipedsim",
         description="Simulate two-legged robots with feet that stick, with your controller in the loop.",
     )

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 class BipedSimError(Exception):
-    """Base of every error that bipedsim raises on purpose."""
+    """Base of every error that bipedsim raises on purpose; all of them come whole out of a pool of processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception would call the constructor with the message alone, which is not what constructors here take.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[BipedSimError], args: tuple[Any, ...], attributes: dict[str, Any]) -> BipedSimError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(attributes)
+    return error
+
+
+def closest(name: str, choices: Iterable[str]) -> str:
+    """Return which of the choices was probably meant, or an empty string: one that begins with ``name``, or nearly it.
+
+    >>> closest("real", ["ideal", "realistic"])
+    'realistic'
+    """
+    choices = tuple(choices)
+    longer = [choice for choice in choices if len(name) > 1 and choice.startswith(name)]
+    return min(longer, key=len) if longer else next(iter(difflib.get_close_matches(name, choices, n=1)), "")
 
 
 class ConfigError(BipedSimError):
@@ -25,15 +47,17 @@ class UnknownNameError(ConfigError):
         name: The name that was given.
         choices: The names that exist.
         where: File and key that hold the name, when it came from a file.
+        otherwise: What else may be given there, such as ``"the path of a file"``.
     """
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str], where: str = "") -> None:
+    def __init__(self, kind: str, name: str, choices: Iterable[str], where: str = "", otherwise: str = "") -> None:
         self.kind = kind
         self.name = name
         self.choices = tuple(choices)
-        close = difflib.get_close_matches(str(name), self.choices, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
+        close = closest(str(name), self.choices)
+        hint = f"; did you mean {close!r}?" if close else "."
         listed = ", ".join(self.choices) or "(none)"
+        listed += f"; or {otherwise}" if otherwise else ""
         prefix = f"{where}: " if where else ""
         super().__init__(f"{prefix}unknown {kind} {name!r}{hint} Choices: {listed}")
 

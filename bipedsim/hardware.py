@@ -144,7 +144,8 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
         elif text.endswith((".yaml", ".yml")):
             where, spec = text, read_yaml(Path(text))
     if not isinstance(spec, Mapping):
-        raise UnknownNameError("hardware", str(spec), PRESETS, "or {preset: NAME, PARAMETER: VALUE}, or a YAML file")
+        others = "{preset: NAME, PARAMETER: VALUE}, or the path of a YAML file"
+        raise UnknownNameError("hardware", str(spec), PRESETS, otherwise=others)
     given = dict(spec)
     preset = given.pop("preset", IDEAL)
     if preset not in PRESETS:

@@ -222,10 +222,11 @@ class Recording:
             raise RecordingError(f"{path}: no such file or directory")
         if path.is_file() and path.suffix == ".npz":
             return _load_npz(path)
-        if path.is_dir() and not list(path.glob("*.mcap")) and (path / "bag").is_dir():
-            path = path / "bag"
+        from bipedsim.bag import find_bag, name_one
         from bipedsim.recording_bag import recording_from_bag
 
+        if find_bag(path) is None and (which := name_one(path, (".npz",))):
+            raise RecordingError(f"{path}: neither a bag nor a run{which}")
         return recording_from_bag(path, segment)
 
     class Builder:

@@ -165,7 +165,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
             source = source / "robot.yaml"
     else:
         choices = (*ROBOTS, *WALKERS)
-        raise UnknownNameError("robot", text, choices, "a robot is one of the table or the path of a robot.yaml")
+        raise UnknownNameError("robot", text, choices, otherwise="the path of a robot.yaml")
     reader = RobotReader(source)
     config = reader.config
     model, joints, path, xml = reader.read_model()

@@ -67,6 +67,19 @@ class RunSettings:
     contact_params: Mapping[str, Any] = field(default_factory=dict)
 
 
+class RunInterruptedError(KeyboardInterrupt):
+    """Ctrl-C has ended a headless run before its time.
+
+    Attributes:
+        recording, summary: Of what was simulated until then, as :func:`run_headless` returns them of a whole run.
+    """
+
+    def __init__(self, recording: Recording, summary: dict[str, Any]) -> None:
+        self.recording = recording
+        self.summary = summary
+        super().__init__(f"interrupted at t = {recording.t[-1]:.3f} s")
+
+
 class Observer(Protocol):
     """Who looks into a run while it goes on: what the recording does not hold."""
 
@@ -207,35 +220,47 @@ def run_headless(
     Raises:
         ConfigError: Something in the settings is wrong.
         DivergenceError: The simulation left the finite numbers.
+        RunInterruptedError: Ctrl-C came after the first tick; holds what was simulated.
     """
     prepared = prepare(settings)
-    robot, ground, ticks = prepared.robot, prepared.ground, prepared.ticks
     run = Run(prepared)
-    sim = run.sim
     if observer is not None:
-        observer.start(sim)
-    builder = Recording.Builder(robot, ticks)
+        observer.start(run.sim)
+    builder = Recording.Builder(prepared.robot, prepared.ticks)
 
     started = time.perf_counter()
-    for _ in tqdm(range(ticks), desc=label or None, unit="tick", disable=not progress, leave=False):
-        run.control()
-        note(builder, run.guard)
-        before = time.perf_counter()
-        run.step()
-        seconds = time.perf_counter() - before
-        append(builder, run)
-        if observer is not None:
-            observer.tick(run.tau_joint, seconds)
-    elapsed = time.perf_counter() - started
+    try:
+        for _ in tqdm(range(prepared.ticks), desc=label or None, unit="tick", disable=not progress, leave=False):
+            run.control()
+            note(builder, run.guard)
+            before = time.perf_counter()
+            run.step()
+            seconds = time.perf_counter() - before
+            append(builder, run)
+            if observer is not None:
+                observer.tick(run.tau_joint, seconds)
+    except KeyboardInterrupt as error:
+        if not len(builder):
+            raise
+        # In here, where the command line does not repeat the interrupt.
+        raise RunInterruptedError(*_result(prepared, run, builder, time.perf_counter() - started)) from error
+    return _result(prepared, run, builder, time.perf_counter() - started)
 
+
+def _result(
+    prepared: Prepared, run: Run, builder: Recording.Builder, elapsed: float
+) -> tuple[Recording, dict[str, Any]]:
+    """Return recording and summary of the ticks in ``builder``, which took ``elapsed`` [s]."""
+    settings, robot, sim = prepared.settings, prepared.robot, run.sim
     recording = builder.build()
-    recording.about = _about(prepared.settings)
+    recording.about = _about(settings)
     if run.guard.fell_at is not None:
         recording.gave_up_at = run.guard.fell_at
+    duration = len(recording) * prepared.control_dt
     counted = {
-        "duration_s": ticks * prepared.control_dt,
+        "duration_s": duration,
         "rate_hz": settings.rate,
-        "real_time_factor": ticks * prepared.control_dt / elapsed,
+        "real_time_factor": duration / elapsed,
         "overruns": 0,
         "missed_commands": 0,
         "commands_dropped": 0,
@@ -245,7 +270,7 @@ def run_headless(
     exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
     motion = {
         "foot_drift_m": sole_drift(recording, SETTLE),
-        "penetration_m": float(sole_depth(recording, robot, ground).max()),
+        "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
         "fell_at_s": fall_time(recording, robot),
         **controller_figures(recording),
     }

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.controllers import make_controller
 from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator
+from bipedsim.worker_pool import WorkerPool
 
 
 def _compile_model(name: str) -> str:
@@ -32,7 +32,7 @@ def warm_up() -> Iterator[tuple[int, int, str]]:
     """Yield how many parts are ready, how many there are, and which one became ready."""
     # A process for each core: they share the cache, and what they share in code is soon compiled.
     workers = min(len(os.sched_getaffinity(0)), len(CONTACT_MODELS))
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with WorkerPool(workers) as pool:
         jobs = [pool.submit(_compile_model, name) for name in CONTACT_MODELS]
         # The other controllers compile nothing of their own.
         jobs += [pool.submit(_compile_controller, name) for name in ("posture", "zmp")]

@@ -162,8 +162,8 @@ def plan(
     run_folder = Path(arguments.record) if arguments.record else None
     if run_folder is not None and (run_folder / "bag").exists():
         raise ConfigError(
-            f"record = {arguments.record!r}: it already holds a bag; choose another folder, or replace it "
-            "with `bipedsim up --overwrite`"
+            f"record = {arguments.record!r}: it already holds a bag; choose another folder, or add --overwrite "
+            "(bipedsim up, bipedsim control)"
         )
     files: tuple[Path, ...] = ()
     if arguments.params_file:
@@ -299,11 +299,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="parameter of the contact model; repeatable",
     )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
-    )
+    add_overwrite(parser)
     parser.add_argument(
         "--demo", action="store_true", help=f"stand, then squat, recorded into {DEMO.arguments['record']}"
+    )
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """Give the option that a refused folder asks for to the parser of a command that records."""
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
     )
 
 

@@ -25,7 +25,9 @@ from bipedsim_ros.robot_contract import robot_contract
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the arguments of ``bipedsim check-robot`` to its parser."""
     parser.add_argument("robot", metavar="ROBOT", help="name of the robot (`bipedsim robots`) or path of a robot.yaml")
-    parser.add_argument("--bag", type=Path, help="check this bag (folder or .mcap) and not the live graph")
+    parser.add_argument(
+        "--bag", type=Path, help="check this bag (its folder, that of its run, or .mcap) and not the live graph"
+    )
     parser.add_argument(
         "--state",
         default=STANDING,

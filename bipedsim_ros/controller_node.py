@@ -32,14 +32,13 @@ from bipedsim_ros.company import company
 from bipedsim_ros.controller_inputs import ControllerInputs
 from bipedsim_ros.controller_outputs import ControllerOutputs
 from bipedsim_ros.conversions import CommandWriter, ImuReader, JointStateReader, WrenchReader
-from bipedsim_ros.frames import ankle_wrench_topic
+from bipedsim_ros.frames import COMMAND_TOPIC, ankle_wrench_topic
 from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
 from bipedsim_ros.qos import LATEST_QOS, SENSOR_QOS, STATE_QOS
 from bipedsim_ros.realtime import NS_PER_S, Histogram, StayAwake, run_urgently
 
-COMMAND_TOPIC = "/effort_controller/commands"
 _WARN_EVERY_S = 5.0
 _LONGEST_WAIT_NS = 100_000_000
 # Topics of one node may connect this long after each other, which is nothing to warn of.
@@ -159,7 +158,8 @@ class ControllerNode:
         self._outputs = ControllerOutputs(node, self._guard)
         self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
         self._background = Background(node)
-        self._heard = False
+        self._begun = time.monotonic()
+        self._any_state = self._heard = False
         self._stop = False
         self._waiting_since = 0.0
         self._silent_since = 0.0
@@ -194,10 +194,9 @@ class ControllerNode:
         finally:
             self._background.stop()
         spent = self._update_time.summary_us()
-        self._node.get_logger().info(
-            f"{self._updates} updates, {spent['p50']} us each (p99 {spent['p99']} us); "
-            f"{self._skipped} joint states skipped"
-        )
+        each = f", {spent['p50']} us each (p99 {spent['p99']} us)" if self._updates else ""
+        states = f"{self._skipped} joint states skipped" if self._any_state else "no joint states came"
+        self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}")
         return 0
 
     def stop(self) -> None:
@@ -262,6 +261,7 @@ class ControllerNode:
 
     def _on_joint_state(self, data: bytes) -> None:
         observation = self._observation
+        self._any_state = True
         self._take_sensors()
         self._reader.read(data, observation)
         now = self._reader.t_ns
@@ -313,6 +313,9 @@ class ControllerNode:
             self._node.get_logger().warning(text)
 
     def _report(self) -> None:
+        if not self._any_state and time.monotonic() - self._begun > _DISCOVERY_S:
+            nobody = "which nobody publishes" if not self._inbox.publishers() else "whose publisher is silent"
+            self._warn(f"waiting for {self._inbox.topic}, {nobody}")
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
             found = company(self._node, ("/joint_states",))

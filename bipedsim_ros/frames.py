@@ -1,4 +1,4 @@
-"""Frame ids and topic names of the feet (REP-103, REP-105, REP-120), the same on robot and simulator."""
+"""Frame ids, and the topic names of commands and feet (REP-103, REP-105, REP-120), the same on robot and simulator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ FEET_FRAME = "feet"
 """Midway between the feet as they stand, level, x ahead: footsteps are given in it."""
 
 VELOCITY_TOPIC = "/cmd_vel"
+COMMAND_TOPIC = "/effort_controller/commands"
 
 _SHORT = {"left": "l", "right": "r"}
 

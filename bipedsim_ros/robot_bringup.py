@@ -7,7 +7,7 @@ that ran on the simulator runs on the robot with the same arguments.
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,8 @@ from typing import Any
 
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.scenarios import Scenario, get_scenario
-from bipedsim_ros.bringup import NO_CONTROLLER, BringUp, argument_help, from_text, plan
+from bipedsim_ros.bringup import NO_CONTROLLER, BringUp, add_overwrite, argument_help, from_text, plan
+from bipedsim_ros.processes import require_rclpy
 
 ROBOT_ARGUMENTS = ("robot", "clock", "rate", "controller", "scenario", "record", "priority", "params_file")
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
@@ -54,6 +55,11 @@ def _check_scenario(name: str) -> None:
             raise ConfigError(f"scenario = {name!r} has {key}, which only a simulator can provide: use bipedsim up")
 
 
+def only_of_nodes(topics: set[str]) -> bool:
+    """Return whether these topics hold no word of a robot, only what the nodes beside it say of themselves."""
+    return topics <= {"/diagnostics", "/fallen"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the arguments of ``bipedsim control`` to its parser."""
     for name in ROBOT_ARGUMENTS:
@@ -63,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
     )
+    add_overwrite(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -72,14 +79,17 @@ def main(args: argparse.Namespace) -> int:
         BipedSimError: An argument is wrong.
     """
     from bipedsim.options import key_values
-    from bipedsim_ros.runner import run_bringup
+    from bipedsim_ros.runner import discard_empty, remove_outputs, run_bringup
 
-    if importlib.util.find_spec("rclpy") is None:
-        raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")
+    require_rclpy()
     given = from_text({name: getattr(args, name) or "" for name in ROBOT_ARGUMENTS})
+    if given.get("record") and args.overwrite:
+        remove_outputs(Path(given["record"]))
     bringup = plan_robot(given, key_values(args.set, "--set"))
     with tempfile.TemporaryDirectory(prefix="bipedsim-") as folder:
         outcome = run_bringup(bringup, Path(folder))
-    if bringup.run_folder is not None:
+    if outcome.failed:
+        print(f"bipedsim control: {outcome.failed}", file=sys.stderr)
+    if bringup.run_folder is not None and not discard_empty(bringup.run_folder, only_of_nodes):
         print(f"wrote {bringup.run_folder / 'bag'}; look at it with: bipedsim plot {bringup.run_folder / 'bag'}")
     return outcome.exit_code

@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ from typing import Any
 import yaml
 from tqdm import tqdm
 
-from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.bag import message_counts
+from bipedsim.errors import BipedSimError, ConfigError, RecordingError
 from bipedsim_ros.bringup import DEMO, BringUp, argument_names, from_text, plan
+from bipedsim_ros.frames import COMMAND_TOPIC
 from bipedsim_ros.processes import Child, describe_exit, environment, require_rclpy
 
 EXIT_FAILED = 1
@@ -26,6 +28,7 @@ EXIT_INTERRUPTED = 130
 READY_TIMEOUT_S = 60.0
 # Beyond this share of ticks without a new command the user should know.
 LATE_SHARE = 0.1
+JOINT_STATES = "/joint_states"
 OUTPUTS = ("bag", "summary.json", "forces.png")
 _POLL_S = 0.1
 # Once the simulation has begun, its clock must move.
@@ -41,10 +44,12 @@ class Outcome:
     Attributes:
         exit_code: 0, 1 if a node failed, 130 if it was interrupted before its duration.
         statistics: What sim_node counted; empty if it left nothing.
+        failed: Which node failed, and how; empty if none did.
     """
 
     exit_code: int
     statistics: dict[str, Any]
+    failed: str = ""
 
 
 class _Output:
@@ -136,8 +141,7 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
             output.close()
     statistics = _read_statistics(statistics_file)
     if failed:
-        print(f"bipedsim up: {failed}", file=sys.stderr)
-        return Outcome(EXIT_FAILED, statistics)
+        return Outcome(EXIT_FAILED, statistics, failed)
     # Without a duration an interrupt is the way to end a bring-up and no failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
     return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
@@ -216,7 +220,7 @@ def run_arguments(args: argparse.Namespace) -> int:
         given = {**DEMO.arguments, **given}
         controller_params = {**DEMO.controller_params, **controller_params}
     if given.get("record") and (args.overwrite or args.demo):
-        _remove_outputs(Path(given["record"]))
+        remove_outputs(Path(given["record"]))
     with tempfile.TemporaryDirectory(prefix="bipedsim-") as folder:
         scratch = Path(folder)
         contact_params = key_values(args.contact_set, "--contact-set")
@@ -228,23 +232,68 @@ def run_arguments(args: argparse.Namespace) -> int:
             except OSError as error:
                 raise ConfigError(f"record = {bringup.run_folder}: cannot be made ({error.strerror})") from error
             bringup = replace(bringup, run_folder=bringup.run_folder.resolve())
+        if not (bringup.arguments.duration or bringup.arguments.params_file):
+            print("no --duration: this runs until Ctrl-C", flush=True)
         outcome = run_bringup(bringup, scratch)
-    if not outcome.statistics.get("ticks"):
-        print("bipedsim up: no tick was simulated, so that there is nothing to summarise", file=sys.stderr)
-        return outcome.exit_code
     try:
-        result = summarise(bringup, outcome.statistics)
+        conclude(bringup, outcome)
+    finally:
+        if outcome.failed:
+            # At the end, below the figures of a run that was cut short.
+            print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
+    return outcome.exit_code
+
+
+def conclude(bringup: BringUp, outcome: Outcome) -> None:
+    """Summarise and report what was simulated; leave nothing behind if nothing was."""
+    statistics = outcome.statistics
+    if not statistics.get("ticks"):
+        print(f"bipedsim up: no tick was simulated{_why_not(statistics)}", file=sys.stderr)
+        if bringup.run_folder is not None:
+            # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
+            discard_empty(bringup.run_folder, lambda topics: bool(statistics) or JOINT_STATES not in topics)
+        return
+    try:
+        result = summarise(bringup, statistics)
     except BipedSimError as error:
         # What ended the run early explains what is missing from its recording.
         if outcome.exit_code == 0:
             raise
         print(f"bipedsim up: no summary: {error}", file=sys.stderr)
-        return outcome.exit_code
-    _report(result, bringup.run_folder)
-    return outcome.exit_code
+        return
+    _report(result, bringup.run_folder, late_matters=not outcome.failed)
 
 
-def _remove_outputs(folder: Path) -> None:
+def _why_not(statistics: Mapping[str, Any]) -> str:
+    if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
+        return f": t = 0 was held for the first command on {COMMAND_TOPIC}, and none came"
+    return ", so that there is nothing to summarise"
+
+
+def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
+    """Remove the bag of a run that ended before it began, which would only stand in the way of the next one; say so.
+
+    Args:
+        folder: Of the run.
+        empty: Whether a bag with messages on these topics has nothing to keep.
+
+    Returns:
+        Whether it was removed.
+    """
+    bag = folder / "bag"
+    try:
+        topics = {topic for topic, count in message_counts(bag).items() if count}
+    except RecordingError:
+        # The recorder was ended before it made the bag, or left something that is none.
+        return False
+    if not empty(topics):
+        return False
+    shutil.rmtree(bag)
+    print(f"{bag}: nothing was recorded, so that it was removed", file=sys.stderr)
+    return True
+
+
+def remove_outputs(folder: Path) -> None:
     """Remove what an earlier run left in ``folder``, and nothing else."""
     for name in OUTPUTS:
         path = folder / name
@@ -254,7 +303,7 @@ def _remove_outputs(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _report(result: dict[str, Any], folder: Path | None) -> None:
+def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> None:
     for key, value in result.items():
         if key == "readouts":
             value = {name: f"{span['min']:.6g} to {span['max']:.6g}" for name, span in value.items()}
@@ -262,11 +311,14 @@ def _report(result: dict[str, Any], folder: Path | None) -> None:
             value = "  ".join(f"{name} {entry}" for name, entry in value.items())
         print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {'-' if value is None else value}")
     ticks = (result["duration_s"] or 0.0) * (result["rate_hz"] or 0.0)
-    if ticks and result["missed_commands"] > LATE_SHARE * ticks:
+    if late_matters and ticks and result["missed_commands"] > LATE_SHARE * ticks:
         share = result["missed_commands"] / ticks
+        trip = result["round_trip_us"] or {}
+        took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)
         print(
-            f"{share:.1%} of the ticks got no new command in time: machine too busy, or controller too slow; "
-            "--clock lock_step waits for every command",
+            f"{share:.1%} of the ticks got no new command in time: a tick has {1e6 / result['rate_hz']:.0f} us"
+            f"{', from state to command it took ' + took if took else ''}. Machine too busy, controller too slow, or "
+            "rate too high: a lower --rate leaves more time, --clock lock_step waits for every command",
             file=sys.stderr,
         )
     if folder is None:

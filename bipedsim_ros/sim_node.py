@@ -24,7 +24,7 @@ from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator
 from bipedsim_ros.commands import Commands
 from bipedsim_ros.company import company
-from bipedsim_ros.frames import BASE_FRAME
+from bipedsim_ros.frames import BASE_FRAME, COMMAND_TOPIC
 from bipedsim_ros.inbox import Background, Inbox
 from bipedsim_ros.node_main import run_node
 from bipedsim_ros.parameters import Parameters
@@ -37,7 +37,6 @@ from bipedsim_ros.sim_params import SimParams
 from bipedsim_ros.sim_statistics import Statistics, write_json
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
-COMMAND_TOPIC = "/effort_controller/commands"
 # How long a node that ends waits for subscribers that are behind.
 _DRAIN_S = 3.0
 _WARN_EVERY_S = 5.0
@@ -85,10 +84,11 @@ class SimNode:
         self._commands = Commands(robot, params, self._warn_of_command)
         self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
         self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
-        inbox = Inbox(node, Float64MultiArray, COMMAND_TOPIC, COMMAND_QOS)
+        self._inbox = inbox = Inbox(node, Float64MultiArray, COMMAND_TOPIC, COMMAND_QOS)
         self.loop = SimLoop(
             sim, params, pushes, inbox, self._commands, self._publishers, self._statistics, node.get_logger().error
         )
+        self._held = False
         self._push_frames = {BASE_FRAME: "", **{frame.name: frame.name for frame in robot.model.frames}}
         node.create_subscription(WrenchStamped, "/push", self._on_push, 10)
         node.create_service(Trigger, "~/reset", self._service(self.loop.reset))
@@ -161,6 +161,7 @@ class SimNode:
             self._node.get_logger().warning(warning)
 
     def _report(self, in_background: bool = True) -> None:
+        self._say_what_is_held(in_background)
         self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
         if in_background and self._looks and not self._warned_of_company:
             # Later on it would cost more than it is worth.
@@ -173,6 +174,14 @@ class SimNode:
             self._background.submit(lambda: write_json(path, values))
         else:
             write_json(path, values)
+
+    def _say_what_is_held(self, running: bool) -> None:
+        """Tell once why nothing moves, where nobody is there who could send the first command."""
+        held = self._statistics.state == "waiting" and not self._inbox.publishers()
+        if running and held and not self._held:
+            text = f"t = 0 is held until the first command on {COMMAND_TOPIC}, where nobody publishes yet"
+            self._node.get_logger().info(text)
+        self._held = held
 
     def _look_around(self) -> None:
         """Warn once if this is not the only robot, or has two controllers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -15,12 +16,15 @@ from typing import Any
 import pytest
 from physics_support import SUMMARY_KEYS
 
+from bipedsim.bag import BagWriter, Topic
 from bipedsim.commands import make_parser
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
-from bipedsim_ros.bringup import DEMO, Arguments, argument_help, argument_names, from_text, plan
+from bipedsim_ros.bringup import DEMO, Arguments, BringUp, argument_help, argument_names, from_text, plan
+from bipedsim_ros.robot_bringup import only_of_nodes
+from bipedsim_ros.runner import Outcome, conclude, discard_empty
 
 PATIENCE_S = 120.0
 
@@ -130,7 +134,7 @@ def test_bad_arguments_are_refused(given: dict[str, Any], said: str) -> None:
 
 def test_a_folder_with_a_bag_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "bag").mkdir()
-    with pytest.raises(ConfigError, match="already holds a bag"):
+    with pytest.raises(ConfigError, match="already holds a bag; choose another folder, or add --overwrite"):
         plan({"record": str(tmp_path)})
 
 
@@ -164,6 +168,64 @@ def test_contact_parameters_go_to_the_model_that_was_chosen(name: str) -> None:
 def test_the_demo_is_a_plan() -> None:
     arguments = plan(DEMO.arguments | {"record": ""}, DEMO.controller_params).arguments
     assert arguments == Arguments(controller="posture", duration=12.0)
+
+
+def recorded(folder: Path, **counts: int) -> Path:
+    """Leave a bag with so many messages on each topic in the folder of a run, and return the folder."""
+    with contextlib.closing(BagWriter(folder / "bag")) as bag:
+        for topic, count in counts.items():
+            number = bag.add_topic(Topic(f"/{topic}", "std_msgs/msg/Empty", "", ""))
+            for k in range(count):
+                bag.add_message(number, k + 1, k + 1, b"\x00\x01\x00\x00", k)
+    return folder
+
+
+def concluded(folder: Path | None, failed: str = "", **statistics: Any) -> None:
+    conclude(BringUp(Arguments(), (), folder), Outcome(1 if failed else 0, statistics, failed))
+
+
+@pytest.mark.parametrize(
+    ("counts", "statistics", "kept"),
+    [
+        ({"diagnostics": 3}, {}, False),
+        ({}, {}, False),
+        # A simulator that was killed tells nothing, but its bag may.
+        ({"joint_states": 5}, {}, True),
+        # Held at t = 0, it repeats one state.
+        ({"joint_states": 5}, {"ticks": 0, "state": "waiting"}, False),
+    ],
+)
+def test_a_run_that_never_began_leaves_no_bag(
+    tmp_path: Path, counts: dict[str, int], statistics: dict[str, Any], kept: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path / "run", **counts)
+    concluded(folder, **statistics)
+    assert (folder / "bag").exists() == kept
+    assert ("it was removed" in capsys.readouterr().err) != kept
+    if not kept:
+        assert plan({"record": str(folder)}).run_folder == folder
+
+
+def test_a_bag_of_a_robot_that_sent_anything_is_kept(tmp_path: Path) -> None:
+    imu = recorded(tmp_path / "imu", imu=1, diagnostics=4, joint_states=0)
+    assert not discard_empty(imu, only_of_nodes)
+    assert (imu / "bag").is_dir()
+    assert discard_empty(recorded(tmp_path / "silent", diagnostics=4, fallen=1, joint_states=0), only_of_nodes)
+    assert not discard_empty(tmp_path / "nothing", only_of_nodes)
+
+
+COUNTED = {"robot": "biped14", "ticks": 1000, "duration_s": 1.0, "rate_hz": 1000.0, "missed_commands": 553}
+
+
+def test_a_controller_that_ended_is_not_called_slow(capsys: pytest.CaptureFixture[str]) -> None:
+    concluded(None, **COUNTED, round_trip_us={"p50": 812.4, "p99": 2500.0, "p999": None, "max": 9e3})
+    advice = capsys.readouterr().err
+    assert "55.3% of the ticks got no new command in time: a tick has 1000 us" in advice
+    assert "from state to command it took 812 us (p50) and 2500 us (p99)" in advice
+    concluded(None, failed="controller_node ended (exit code 1)", **COUNTED)
+    printed = capsys.readouterr()
+    assert "in time" not in printed.err
+    assert "missed_commands            553" in printed.out
 
 
 class Up:
@@ -245,7 +307,7 @@ def test_failures_end_the_bringup_and_are_named(
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     up = Up(tmp_path, "--duration", "30", *arguments)
     assert up.wait() == code, up.output
-    assert said in up.output
+    assert said in up.output.splitlines()[-1] if "ended" in said else said in up.output
 
 
 @pytest.mark.ros
@@ -262,7 +324,24 @@ def test_an_interrupt_ends_all_nodes(tmp_path: Path, duration: str, code: int) -
     assert up.wait() == code, up.output
     assert not any(alive(pid) for pid in children)
     assert "Traceback" not in up.output
-    assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file()
+    # Whether it came before the first tick or after it, nothing half done stays.
+    simulated = "no tick was simulated" not in up.output
+    assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file() == simulated
+
+
+@pytest.mark.ros
+def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    up = Up(tmp_path, "--controller", "none", "--record", "run")
+    end = time.monotonic() + PATIENCE_S
+    while "t = 0 is held until" not in up.output and time.monotonic() < end and up.process.poll() is None:
+        time.sleep(0.05)
+    assert "this runs until Ctrl-C" in up.output
+    assert "until the first command on /effort_controller/commands, where nobody publishes yet" in up.output
+    up.process.send_signal(signal.SIGINT)
+    assert up.wait() == 0, up.output
+    assert "t = 0 was held for the first command on /effort_controller/commands, and none came" in up.output
+    assert not list((tmp_path / "run").iterdir())
 
 
 @pytest.mark.ros

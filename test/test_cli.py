@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import signal
@@ -15,7 +16,9 @@ import pytest
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.cli import main
+from bipedsim.commands import make_parser
 from bipedsim.options import key_values
+from bipedsim.plotting import PANELS
 from bipedsim.recording import Recording
 from bipedsim.robot import robot_names
 from bipedsim.robots import WALKERS
@@ -118,8 +121,10 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--set", "squat_depth"], ["NAME=VALUE"]),
         (["run", "--set", "squat_dept=0.1"], ["squat_dept", "squat_depth"]),
         (["run", "--contact-set", "gamma=5"], ["gamma = 5", "maximum 1.0"]),
-        (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot import"]),
+        (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot import", str(Path.cwd())]),
         (["run", "--controller", "user_controllers:Mine"], ["'Mine'", "Feedback"]),
+        (["run", "--robot", "compass"], ["values for pfl, finite_time: take --controller pfl"]),
+        (["run", "--hardware", "real"], ["error: unknown hardware 'real'; did you mean 'realistic'?", "{preset: NAME"]),
         (["run", "--controller", "user_controllers:WrongShape"], ["shape (3,)", "Command(tau_joint), shape (14,)"]),
         (["run", "--controller", "user_controllers:NoCommand"], ["returned ndarray"]),
         (["plot", "no/such/bag"], ["no/such/bag"]),
@@ -138,14 +143,111 @@ def test_wrong_input_is_named_without_a_traceback(
         assert word in message
 
 
+BALANCE = """
+from collections import UserDict
+
+from bipedsim.controllers.posture import PostureController as Borrowed
+
+
+class Balance:
+    def reset(self, observation):
+        pass
+
+    def update(self, observation):
+        pass
+
+
+class Forgetful:
+    def update(self, observation):
+        pass
+
+
+class Idle:
+    def reset(self, observation):
+        pass
+
+    update = None
+"""
+
+
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["compare"], ["up"], ["plot"], ["animate"], ["export"], ["robots"], ["warmup"]]
+    ("name", "said"),
+    [
+        ("balance_here", "name the class in balance_here.py, too: balance_here:Balance or balance_here:Forgetful"),
+        ("balance_here.py", "without .py: balance_here:Class"),
+        ("balance_here.py:Balance", "without .py: balance_here:Balance"),
+        ("my/balance_here.py:Balance", "without .py: my.balance_here:Balance"),
+        ("balance_here:Balanse", "did you mean 'Balance'? Choices: Balance, Forgetful\n"),
+        ("balance_here:Forgetful", "Forgetful has no method reset(self, observation)"),
+        ("balance_here:Idle", "Idle has no method update(self, observation)"),
+        ("balance_here.parts:Balance", "No module named 'balance_here.parts'"),
+        ("broken_here:Balance", "cannot import 'broken_here' (No module named 'no_such_thing')\n"),
+        ("typo_here:Balance", "typo_here.py, line 1"),
+        ("elsewhere:Balance", "looked for it in {folder}, on PYTHONPATH"),
+    ],
 )
+def test_a_controller_that_is_named_wrongly_is_explained(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "balance_here.py").write_text(BALANCE)
+    (tmp_path / "broken_here.py").write_text("import no_such_thing\n")
+    (tmp_path / "typo_here.py").write_text("class Balance(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for module in ("balance_here", "broken_here", "typo_here"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert main(["run", "--controller", name]) == 2
+    assert said.format(folder=tmp_path) in capsys.readouterr().err
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    (action,) = (action for action in make_parser()._actions if isinstance(action.choices, dict))
+    return dict(action.choices)
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in commands())])
 def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])
     assert caught.value.code == 0
     assert "usage: bipedsim" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_says_what_it_does(name: str) -> None:
+    assert len(commands()[name].description or "") > 60
+
+
+@pytest.mark.parametrize("name", ["plot", "export", "robots", "scenarios", "warmup"])
+def test_the_example_of_a_help_text_is_a_command(name: str) -> None:
+    text = (commands()[name].description or "").partition("Example: ")[2]
+    for example in text.split(", then "):
+        program, *words = example.split()
+        assert program == "bipedsim"
+        make_parser().parse_args(words)
+
+
+def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plot", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ", ".join(PANELS) in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chekc-robot"], "'chekc-robot'; did you mean 'check-robot'? (choose from"),
+        (["push"], "'push'; did you mean 'push-map'? (choose from"),
+        (["check-robot", "biped14", "--state", "stand"], "'stand'; did you mean 'standing'? (choose from"),
+        (["dance"], "invalid choice: 'dance' (choose from"),
+    ],
+)
+def test_a_mistyped_choice_is_understood(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_run_is_written_as_npz_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,6 +282,34 @@ def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -
         assert process.stderr.read() == "bipedsim: interrupted\n"
 
 
+def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
+    output, picture = tmp_path / "run.npz", tmp_path / "run.png"
+    # The bar shows that it is on its way.
+    code = (
+        "import sys; from bipedsim import cli, runner; "
+        "runner.tqdm = lambda ticks, **_: (tick for tick in ticks if tick != 250 or not print('up', flush=True)); "
+        "sys.exit(cli.main())"
+    )
+    words = ["run", "--duration", "1000", "--output", str(output), "--plot", str(picture)]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        printed, complaint = process.communicate(timeout=60)
+        assert process.returncode == 130
+    recording = Recording.load(output)
+    assert 250 <= len(recording) < 1_000_000
+    np.testing.assert_allclose(recording.t, 1e-3 * np.arange(1, len(recording) + 1), atol=1e-9)
+    assert np.isfinite(recording.wrench).all()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"ticks                      {len(recording)}" in printed
+    end = f"bipedsim run: interrupted at t = {recording.t[-1]:.3f} s; what was simulated until then is written\n"
+    assert complaint == end + "bipedsim: interrupted\n"
+
+
 def test_ctrl_c_that_a_callback_swallows_is_answered_all_the_same() -> None:
     """Exceptions in callbacks of C code are printed and forgotten, as while kernels are loaded."""
     code = """
@@ -209,6 +339,36 @@ sys.exit(cli.main())
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert process.stderr.read().endswith("bipedsim: interrupted\n")
+
+
+def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
+    """Not even where an error is handled in between, as imports and pictures do."""
+    code = """
+import os, signal, sys, time
+import bipedsim.commands
+from bipedsim import cli
+
+def busy(args):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+    except KeyboardInterrupt:
+        try:
+            {}["nothing"]
+        except KeyError:
+            time.sleep(3 * cli.REPEAT)
+        print("answered", flush=True)
+        raise
+
+class Parser:
+    def parse_args(self, argv):
+        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
+
+bipedsim.commands.make_parser = Parser
+sys.exit(cli.main())
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "answered\n", "bipedsim: interrupted\n")
 
 
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:

@@ -216,10 +216,15 @@ def test_a_bag_is_read_like_a_graph(tmp_path: Path, capsys: pytest.CaptureFixtur
     encoded = {name: seen.messages for name, seen in robot.evidence().topics.items()}
     for i in range(len(encoded[JOINTS])):
         rows += [(name, robot.streams[name].msgtype, encoded[name][i]) for name in encoded]
-    write_bag(tmp_path / "bag", rows).close()
-    assert main(["check-robot", "biped14", "--bag", str(tmp_path / "bag"), "--json"]) == 1
+    run = tmp_path / "run"
+    write_bag(run / "bag", rows).close()
+    assert main(["check-robot", "biped14", "--bag", str(run / "bag"), "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert not answer["ok"]
     wrong = {(f["topic"], f["check"]) for f in answer["findings"] if f["verdict"] == "differs"}
     assert (RIGHT, "sum of loads") in wrong
+    assert main(["check-robot", "biped14", "--bag", str(run), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["findings"] == answer["findings"], "the folder of the run is as good"
     assert main(["check-robot", "biped14", "--bag", str(tmp_path)]) == 2
+    assert f"name one of the runs in it: {run}" in capsys.readouterr().err
+    assert main(["check-robot", "biped14", "--bag", str(tmp_path / "nothing")]) == 2

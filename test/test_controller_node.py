@@ -180,6 +180,14 @@ def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: Play
     assert not robot.commands
 
 
+def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
+    node = ros.start("controller_node", controller=ECHO)
+    ros.until(lambda: "waiting for /joint_states, which nobody publishes" in node.output, "a warning with the topic")
+    assert node.stop() == 0
+    assert "no updates; no joint states came" in node.output
+    assert "nan" not in node.output
+
+
 def damping(observation: Observation) -> np.ndarray:
     """Return what the joints of a fallen robot do."""
     return np.asarray(-ROBOT.effort_limit * observation.joint_velocity / ROBOT.velocity_limit)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +138,54 @@ def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
 def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["push-map", "--directions", "0"]) == 2
     assert "--directions 0 must be positive" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--scenarios=stan", "unknown scenario 'stan'; did you mean 'stand'?"),
+        ("--robot=biped41", "unknown robot 'biped41'; did you mean 'biped14'?"),
+        ("--controller=zmpp", "unknown controller 'zmpp'; did you mean 'zmp'?"),
+        ("--ground=slop", "unknown ground 'slop'; did you mean 'slope'?"),
+    ],
+)
+def test_wrong_names_are_told_before_processes_start(
+    option: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", lambda process: pytest.fail("a process started"))
+    assert main(["push-map", option]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.3, 1.5])
+def test_ctrl_c_is_answered_by_the_command_alone(delay: float) -> None:
+    """As a terminal sends it: to the command and to all of its processes at once."""
+    code = "import sys; from bipedsim.cli import main; sys.exit(main())"
+    words = ["push-map", "--scenarios", "stand", "--jobs", "2"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        end = time.monotonic() + 60.0
+        # The command, the tracker of its resources, and two who work.
+        while len(group(process.pid)) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stderr is not None
+        assert process.wait(60) == 130
+        assert process.stderr.read() == b"bipedsim: interrupted\n"
+    assert not group(process.pid)
+
+
+def group(leader: int) -> list[int]:
+    """Return the processes of a group that are no zombies."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, of = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(of) == leader and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from recording_support import T0, contact, header, joint_state, point, serialise, wrench, write_bag
 
+from bipedsim.bag import Bag
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
 from bipedsim.robot import load_robot
@@ -182,6 +183,23 @@ def test_a_bag_is_found_in_the_folder_of_its_run_and_as_a_file(tmp_path: Path) -
     write_bag(tmp_path / "bag", bag_messages(range(5))).close()
     for path in (tmp_path, tmp_path / "bag", tmp_path / "bag" / "bag_0.mcap"):
         assert len(Recording.load(path)) == 5
+        assert len(Bag(path).messages["/joint_states"]) == 5
+
+
+def test_of_a_folder_of_runs_those_that_can_be_read_are_named(tmp_path: Path) -> None:
+    for name in ("pushed", "first"):
+        write_bag(tmp_path / name / "bag", bag_messages(range(5))).close()
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "walk.npz").touch()
+    bags = f"name one of the runs in it: {tmp_path / 'first'}, {tmp_path / 'pushed'}"
+    with pytest.raises(RecordingError) as caught:
+        Recording.load(tmp_path)
+    assert str(caught.value).endswith(f"{bags}, {tmp_path / 'walk.npz'}")
+    with pytest.raises(RecordingError) as caught:
+        Bag(tmp_path)
+    assert str(caught.value).endswith(bags)
+    with pytest.raises(RecordingError, match=r"found nothing$"):
+        Recording.load(tmp_path / "pictures")
 
 
 def test_a_bag_without_joint_states_says_what_it_has(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_every_scenario_fits_its_controller(name: str) -> None:
         ("drop_height: -1", "drop_height = -1.0 m is below its minimum"),
         ("duration: long", "duration = 'long' must be of type float"),
         ("pushes: {at: 1}", "pushes = {'at': 1} must be a list"),
+        ("pushes: [{force: [1, 2, 3]}]", "unknown parameter 'force'; did you mean 'force_over_weight'"),
         ("pushes: [{at: 1}]", r"pushes\[0\]: give one of force_over_weight and impulse_over_mass"),
         ("pushes: [{force_over_weight: [1, 2]}]", r"pushes\[0\]: force_over_weight = \[1, 2\] must be three numbers"),
         ("pushes: [{impulse_over_mass: [1, 2, .nan]}]", r"pushes\[0\]: impulse_over_mass = nan must be a finite"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from bipedsim.controllers.base import Controller
@@ -33,25 +35,51 @@ def find_controller(name: str) -> tuple[str, type[Any]]:
 
     Raises:
         UnknownNameError: No such controller or class; the message lists the choices.
-        ConfigError: The module cannot be imported.
+        ConfigError: The module cannot be imported, or the class is no controller.
     """
-    if ":" not in name:
-        if name not in CONTROLLERS:
-            raise UnknownNameError("controller", name, (*CONTROLLERS, "package.module:Class"))
+    if name in CONTROLLERS:
         return name, CONTROLLERS[name]
     module_name, _, class_name = name.partition(":")
+    if module_name.endswith(".py"):
+        meant = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
+        raise ConfigError(f"controller = {name!r}: a module is named as import does, without .py: {meant}")
+    if ":" not in name:
+        own = _classes(_imported(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
+        if own:
+            ways = " or ".join(f"{name}:{own_class}" for own_class in own)
+            raise ConfigError(f"controller = {name!r}: name the class in {name}.py, too: {ways}")
+        raise UnknownNameError("controller", name, CONTROLLERS, otherwise="package.module:Class of your own")
+    module = _imported(module_name, name)
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        raise UnknownNameError("class", class_name, _classes(module), name)
+    for method in ("reset", "update"):
+        if not callable(getattr(found, method, None)):
+            raise ConfigError(f"controller = {name!r}: {class_name} has no method {method}(self, observation)")
+    return class_name, found
+
+
+def _imported(module_name: str, name: str) -> ModuleType:
     if "" not in sys.path:
         # A console script does not look into the current folder, where users keep their first controller.
         sys.path.append("")
     try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ConfigError(f"controller = {name!r}: cannot import {module_name!r} ({error})") from error
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
-        choices = [n for n, value in vars(module).items() if isinstance(value, type) and hasattr(value, "update")]
-        raise UnknownNameError("class", class_name, choices, name)
-    return class_name, found
+        return importlib.import_module(module_name)
+    except (ImportError, SyntaxError) as error:
+        text = f"controller = {name!r}: cannot import {module_name!r} ({error})"
+        # A module that is there may miss another one.
+        if isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name):
+            text += f"; looked for it in {Path.cwd()}, on PYTHONPATH and among the installed packages"
+        raise ConfigError(text) from error
+
+
+def _classes(module: ModuleType) -> list[str]:
+    """Return the names of the controllers that are defined in a module itself."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == module.__name__ and callable(getattr(value, "update", None))
+    ]
 
 
 def make_controller(

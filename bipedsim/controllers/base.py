@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
+from bipedsim.robot import Robot
 from bipedsim.robot_io import Command, Observation
 
 
@@ -53,6 +54,12 @@ class Estimate(Protocol):
 
     q: NDArray[np.float64]
     v: NDArray[np.float64]
+
+
+def fitting(robot: Robot, but: str) -> str:
+    """Return what to say of the controllers, ``but`` aside, that the robot.yaml has values for; empty if of none."""
+    names = [name for name in robot.controllers if name != but]
+    return f"; its robot.yaml has values for {', '.join(names)}: take --controller {names[0]}" if names else ""
 
 
 def checked_torque(command: Any, observation: Observation) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.compiled import control_entry
+from bipedsim.controllers.base import fitting
 from bipedsim.controllers.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
 from bipedsim.controllers.references import goal_posture
 from bipedsim.controllers.static_support import UNPLANNED, StaticSupport
@@ -121,6 +122,7 @@ class PostureController:
         if not robot.free_flyer or not robot.soles or not robot.nu:
             raise ConfigError(
                 f"controller 'posture' needs a free-flying robot with joints and feet, {robot.name!r} has not"
+                f"{fitting(robot, 'posture')}"
             )
         self._kp, self._kd = _gains(robot, params, dt)
         self._robot = robot

@@ -10,6 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.compiled import box
+from bipedsim.controllers.base import fitting
 from bipedsim.errors import ConfigError
 from bipedsim.estimation import Estimator, EstimatorParams
 from bipedsim.params import param
@@ -83,7 +84,10 @@ class ZmpController:
 
     def __init__(self, robot: Robot, params: ZmpParams, dt: float) -> None:
         if not robot.free_flyer or len(robot.soles) != 2 or min(s.n_vertices for s in robot.soles) < 3:
-            raise ConfigError(f"controller 'zmp' needs a free-flying robot with two flat feet, {robot.name!r} has not")
+            raise ConfigError(
+                f"controller 'zmp' needs a free-flying robot with two flat feet, {robot.name!r} has not"
+                f"{fitting(robot, 'zmp')}"
+            )
         self._robot = robot
         self._estimator = Estimator(robot, _numbers(EstimatorParams, params), dt)
         self._whole = whole = WholeBody(robot, _numbers(TaskParams, params))

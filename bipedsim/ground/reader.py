@@ -180,4 +180,4 @@ def get_ground(name_or_path: str | Path) -> Ground:
         return read_ground(FOLDER / f"{text}.yaml")
     if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
         return read_ground(Path(name_or_path))
-    raise UnknownNameError("ground", text, ground_names(), "a ground is one of these or the path of a YAML file")
+    raise UnknownNameError("ground", text, ground_names(), otherwise="the path of a YAML file")

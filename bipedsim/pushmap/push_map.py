@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,7 +12,8 @@ from tqdm import tqdm
 
 from bipedsim.pushmap.search import Threshold, threshold
 from bipedsim.pushmap.trial import PushKind, Situation, sideways, situation, survives
-from bipedsim.runner import RunSettings
+from bipedsim.runner import RunSettings, prepare
+from bipedsim.worker_pool import WorkerPool
 
 LIMIT = 3.0
 """No push is tried that would change the robot's velocity by more than this [m/s]."""
@@ -115,8 +115,10 @@ def push_map(
     Raises:
         ConfigError: Something in the settings is wrong, or a robot falls without a push.
     """
-    # Every process compiles or loads kernels anew: spawned, because forks of a process with threads may hang.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    for run in runs:
+        # A wrong name is told before processes have loaded their kernels.
+        prepare(run)
+    with WorkerPool(jobs) as pool:
         situations = tuple(pool.map(situation, runs, [at] * len(runs)))
         result = PushMap(kind, situations, {i: [] for i in range(len(situations))})
         angles = [2.0 * math.pi * k / directions for k in range(directions)]

@@ -154,9 +154,7 @@ def get_scenario(name_or_path: str | Path) -> Scenario:
         return _shipped(text)
     if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
         return read_scenario(Path(name_or_path))
-    raise UnknownNameError(
-        "scenario", text, scenario_names(), "a scenario is one of these or the path of a YAML file"
-    )
+    raise UnknownNameError("scenario", text, scenario_names(), otherwise="the path of a YAML file")
 
 
 class _Shipped(Mapping[str, Scenario]):

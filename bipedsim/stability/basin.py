@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from tqdm import tqdm
 
 from bipedsim.errors import ConfigError
 from bipedsim.stability.maps import NoReturnError, PoincareMap
+from bipedsim.worker_pool import WorkerPool
 
 Array = NDArray[np.float64]
 
@@ -123,9 +123,7 @@ def _pool(make: Callable[[], PoincareMap], jobs: int) -> Executor:
     if jobs == 1:
         # A thread that runs alone computes what a process would, and needs not be started.
         return ThreadPoolExecutor(1, initializer=_prepare, initargs=(make,))
-    # Spawned, because forks of a process with threads may hang.
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(make,))
+    return WorkerPool(jobs, initializer=_prepare, initargs=(make,))
 
 
 def _prepare(make: Callable[[], PoincareMap]) -> None:

@@ -38,7 +38,10 @@ class JiminyEngine(Engine):
         names = list(robot.model.names)[2:]
         self._connection, theirs = Pipe()
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(jiminy_worker.__file__)), str(theirs.fileno())], pass_fds=[theirs.fileno()]
+            [sys.executable, str(Path(jiminy_worker.__file__)), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            # Ctrl-C is the command's to answer; the worker ends with the pipe.
+            start_new_session=True,
         )
         theirs.close()
         found = self._ask(

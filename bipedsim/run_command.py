@@ -1,0 +1,105 @@
+"""``bipedsim run``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bipedsim.errors import ConfigError
+from bipedsim.options import add_run_options, key_values, run_settings
+
+if TYPE_CHECKING:
+    from bipedsim.recording import Recording
+    from bipedsim.runner import RunSettings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    add_run_options(parser)
+    parser.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
+    parser.add_argument(
+        "--contact-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameter of the contact model; repeatable",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
+    )
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
+    parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+    parser.set_defaults(function=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run, write and print; what was simulated before Ctrl-C is written, too.
+
+    Raises:
+        BipedSimError: An argument is wrong, or the simulation diverged.
+    """
+    from bipedsim.animation.animate import check_output
+    from bipedsim.runner import RunInterruptedError, run_headless
+
+    if args.output and args.output.suffix != ".npz":
+        raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
+    settings = replace(
+        run_settings(args),
+        contact_model=args.contact_model,
+        contact_params=key_values(args.contact_set, "--contact-set"),
+    )
+    if args.animate:
+        # Not after minutes of simulation.
+        check_output(args.animate)
+    try:
+        recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
+    except RunInterruptedError as stopped:
+        if args.output or args.plot or args.animate:
+            _write_run(args, settings, stopped.recording, stopped.summary)
+            print(f"bipedsim run: {stopped}; what was simulated until then is written", file=sys.stderr)
+        raise
+    _write_run(args, settings, recording, summary)
+    return 0
+
+
+def _write_run(
+    args: argparse.Namespace, settings: RunSettings, recording: Recording, summary: dict[str, Any]
+) -> None:
+    """Write the files that a run was asked for, and print its summary."""
+    if args.output:
+        recording.save(args.output)
+    if args.plot:
+        from bipedsim.plotting import plot
+
+        plot(recording, args.plot)
+    if args.animate:
+        from bipedsim.animation.animate import animate_run
+
+        animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
+    if args.json:
+        print(json.dumps(summary))
+        return
+    _print_summary(summary)
+    for path in (args.output, args.plot, args.animate):
+        if path:
+            print(f"wrote {path}")
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    """Print the figures of a headless run for readers: what only a run with ROS counts is left out."""
+    sentences = ("readouts", "fell_at_s", "gave_up_at_s")
+    for key, value in summary.items():
+        if value is None or key in ("overruns", "missed_commands", "commands_dropped", *sentences):
+            continue
+        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {value}")
+    for name, span in summary["readouts"].items():
+        print(f"{name:26} {span['min']:.6g} to {span['max']:.6g}")
+    if summary["fell_at_s"] is not None:
+        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
+    if summary["gave_up_at_s"] is not None:
+        print(f"seen by the controller at t = {summary['gave_up_at_s']:.3f} s, after which the joints were damped")

@@ -1,0 +1,96 @@
+"""Errors: they come whole out of processes, and their hints name what was meant."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bipedsim
+from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, UnknownNameError, closest
+from bipedsim.worker_pool import WorkerPool
+
+
+def subclasses(cls: type[BipedSimError]) -> Iterator[type[BipedSimError]]:
+    yield cls
+    for sub in cls.__subclasses__():
+        yield from subclasses(sub)
+
+
+def every_error() -> list[type[BipedSimError]]:
+    """Return all classes of errors, wherever in the package they are."""
+    for module in pkgutil.walk_packages(bipedsim.__path__, "bipedsim."):
+        source = importlib.util.find_spec(module.name)
+        assert source is not None
+        assert source.origin is not None
+        with open(source.origin, encoding="utf-8") as file:
+            if "Error(BipedSimError)" in file.read():
+                importlib.import_module(module.name)
+    return sorted(set(subclasses(BipedSimError)), key=lambda cls: cls.__name__)
+
+
+VALUES = {"choices": ("one", "two"), "t": 0.25, "q": np.array([1.0, 2.0]), "v": np.array([-3.0, 0.5])}
+
+
+@pytest.mark.parametrize("cls", every_error(), ids=lambda cls: cls.__name__)
+@given(text=st.text())
+def test_every_error_survives_the_way_through_a_pool(cls: type[BipedSimError], text: str) -> None:
+    names = inspect.signature(cls.__init__).parameters if "__init__" in vars(cls) else ["self", "message"]
+    error = cls(*(VALUES.get(name, text) for name in names if name != "self"))
+    error.__notes__ = ["seen in trial 3"]
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is cls
+    assert str(back) == str(error)
+    assert back.args == error.args
+    assert vars(back).keys() == vars(error).keys()
+    for name, value in vars(error).items():
+        np.testing.assert_array_equal(getattr(back, name), value)
+
+
+def test_the_table_of_errors_holds_those_with_constructors_of_their_own() -> None:
+    names = {cls.__name__ for cls in every_error()}
+    assert names >= {"UnknownNameError", "DivergenceError", "EngineUnavailableError", "NoImpactOutcomeError"}
+
+
+def _refuse(name: str) -> None:
+    raise UnknownNameError("robot", name, ["biped14", "talos"], "here")
+
+
+def test_a_pool_hands_on_what_was_wrong() -> None:
+    with pytest.raises(ConfigError, match="here: unknown robot 'talo'; did you mean 'talos'"), WorkerPool(1) as pool:
+        pool.submit(_refuse, "talo").result()
+
+
+@pytest.mark.parametrize(
+    ("typed", "choices", "meant"),
+    [
+        ("real", ("ideal", "realistic"), "realistic"),
+        ("force", ("frame", "force_over_weight"), "force_over_weight"),
+        ("postur", ("zmp", "posture"), "posture"),
+        ("biped41", ("talos", "biped14"), "biped14"),
+        ("walk", ("walk_fast_and_far", "walks"), "walks"),
+        ("penalty", ("one_step", "lcp"), ""),
+        ("", ("lcp",), ""),
+        ("l", ("lcp",), ""),
+    ],
+)
+def test_what_was_meant_begins_with_what_was_typed_or_is_spelt_nearly_so(
+    typed: str, choices: tuple[str, ...], meant: str
+) -> None:
+    assert closest(typed, choices) == meant
+
+
+def test_a_divergence_holds_copies_of_the_last_state() -> None:
+    q, v = np.zeros(3), np.array([0.0, -7.0])
+    error = DivergenceError("not finite", 1.5, q, v)
+    q[:] = v[:] = 9.0
+    assert not error.q.any()
+    assert error.v[1] == -7.0
+    assert "|v| = 7 at index 1" in str(error)
