@@ -6,7 +6,8 @@ matplotlib takes a second to import, so that it is imported when something is dr
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,35 @@ STYLE: Any = {
 }
 
 
+@contextmanager
+def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator[Figure]:
+    """Give an empty figure in our style to draw in, and write it when the block ends.
+
+    Args:
+        path: .png, .pdf or .svg; folders that are missing are made.
+        size: Width and height [in].
+        title: Above everything.
+        style: Settings of matplotlib, for the block and the writing.
+
+    Raises:
+        RecordingError: The picture cannot be written.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+        yield figure
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=120)
+        except (OSError, ValueError) as error:
+            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+
+
 def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutoff: float | None = None) -> None:
     """Draw a recording into a picture file.
 
@@ -73,21 +103,9 @@ def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutof
         panels = [panel for panel in panels if panel != "readouts"]
         if not panels:
             raise RecordingError("the recording has no readouts: its controller showed none")
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        height = _heights(recording, panels)
-        figure = Figure(figsize=(12.5, sum(height.values()) + 0.7), layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(_title(recording, cutoff), fontsize=11.5, x=0.01, ha="left")
+    height = _heights(recording, panels)
+    with picture(path, (12.5, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
         _compose(figure, recording, panels, height, cutoff)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
 
 
 def _title(recording: Recording, cutoff: float | None) -> str:
@@ -159,11 +177,12 @@ def _at_least(ax: Axes, span: float) -> None:
         ax.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
 
 
-def _foot_colour(k: int) -> str:
+def foot_colour(k: int) -> str:
+    """Return the colour of foot ``k`` in every picture."""
     return FOOT_COLOURS[k % len(FOOT_COLOURS)]
 
 
-def _dash(k: int) -> str | tuple[int, tuple[int, int]]:
+def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
     """Return the line style of foot ``k``: in a symmetric motion the second curve would hide the first."""
     return "-" if k % 2 == 0 else (0, (5, 3))
 
@@ -176,7 +195,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
     ):
         for k, foot in enumerate(recording.feet):
-            ax.plot(recording.t, force[:, k, i], color=_foot_colour(k), linestyle=_dash(k), label=f"{foot} foot")
+            ax.plot(recording.t, force[:, k, i], color=foot_colour(k), linestyle=foot_dash(k), label=f"{foot} foot")
         ax.set_title(name, pad=3)
         _mark_fall(ax, recording)
     total = force[:, :, 2].sum(axis=1)
@@ -208,9 +227,9 @@ def _draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None)
     ax = figure.subplots()
     for k, foot in enumerate(recording.feet):
         for outline in _outlines(recording, k):
-            ax.fill(*outline.T, facecolor=_foot_colour(k), alpha=0.10, edgecolor="none")
-            ax.plot(*np.vstack([outline, outline[:1]]).T, color=_foot_colour(k), linewidth=1.0, alpha=0.7)
-        ax.plot(*plate.cop[:, k].T, color=_foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
+            ax.fill(*outline.T, facecolor=foot_colour(k), alpha=0.10, edgecolor="none")
+            ax.plot(*np.vstack([outline, outline[:1]]).T, color=foot_colour(k), linewidth=1.0, alpha=0.7)
+        ax.plot(*plate.cop[:, k].T, color=foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
     ax.plot(*plate.total_cop.T, color=TOTAL_COLOUR, label="all feet", marker=".", markersize=2)
     ax.set_title("centre of pressure (world, from above)")
     ax.set_xlabel("x, forward [m]")
@@ -225,8 +244,8 @@ def _draw_cop_in_soles(figure: SubFigure, recording: Recording) -> None:
     for k, foot in enumerate(recording.feet):
         vertices = recording.sole_vertices[k]
         if len(vertices):
-            axes[k].plot(*np.vstack([vertices, vertices[:1]]).T, color=_foot_colour(k))
-        axes[k].plot(*recording.cop[:, k].T, color=_foot_colour(k), marker=".", markersize=2)
+            axes[k].plot(*np.vstack([vertices, vertices[:1]]).T, color=foot_colour(k))
+        axes[k].plot(*recording.cop[:, k].T, color=foot_colour(k), marker=".", markersize=2)
         axes[k].set_title(f"centre of pressure,\n{foot} sole frame")
         axes[k].set_xlabel("x [m]")
         axes[k].set_ylabel("y [m]")
@@ -329,8 +348,8 @@ def _joint_colour(name: str, position: int) -> tuple[str, str]:
     """Return (colour, label) of a joint by its side."""
     side = _SIDE.search(name)
     if side is None:
-        return (TOTAL_COLOUR if position == 0 else _foot_colour(position)), ""
-    return (_foot_colour(0), "left") if side[1].lower().startswith("l") else (_foot_colour(1), "right")
+        return (TOTAL_COLOUR if position == 0 else foot_colour(position)), ""
+    return (foot_colour(0), "left") if side[1].lower().startswith("l") else (foot_colour(1), "right")
 
 
 def _draw_torques(figure: SubFigure, recording: Recording) -> None:
@@ -341,7 +360,7 @@ def _draw_torques(figure: SubFigure, recording: Recording) -> None:
     for ax, (title, joints) in zip(axes.flat, groups.items(), strict=False):
         for position, i in enumerate(joints):
             colour, label = _joint_colour(recording.joint_names[i], position)
-            dash = _dash(1 if label == "right" else 0)
+            dash = foot_dash(1 if label == "right" else 0)
             (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour, linestyle=dash)
             if label:
                 labels.setdefault(label, line)
