@@ -40,8 +40,10 @@ def _add_run(commands: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from bipedsim.analysis.feet import lifts
+    from bipedsim.analysis.figures import summary_lines
     from bipedsim.options import key_values, run_settings
-    from bipedsim.runner import run_headless
+    from bipedsim.runner import SETTLE, run_headless
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
@@ -60,26 +62,13 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(summary))
         return 0
-    _print_summary(summary)
+    # How far the feet of a robot that steps are from where they began says nothing.
+    steps = lifts(recording, SETTLE)
+    print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())))
     for path in (args.output, args.plot):
         if path:
             print(f"wrote {path}")
     return 0
-
-
-def _print_summary(summary: dict[str, Any]) -> None:
-    """Print the figures of a headless run for readers: what only a run with ROS counts is left out."""
-    sentences = ("readouts", "fell_at_s", "gave_up_at_s")
-    for key, value in summary.items():
-        if value is None or key in ("overruns", "missed_commands", "commands_dropped", *sentences):
-            continue
-        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {value}")
-    for name, span in summary["readouts"].items():
-        print(f"{name:26} {span['min']:.6g} to {span['max']:.6g}")
-    if summary["fell_at_s"] is not None:
-        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
-    if summary["gave_up_at_s"] is not None:
-        print(f"seen by the controller at t = {summary['gave_up_at_s']:.3f} s, after which the joints were damped")
 
 
 def _add_scenarios(commands: Any) -> None:

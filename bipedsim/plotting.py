@@ -276,8 +276,10 @@ def _draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None,
     _number_corners(ax, recording, last, inches)
     ax.locator_params(nbins=6)
     # Beside the forces there is no room next to the title.
-    corner, anchor = ("lower right", (1.0, 1.0)) if inches > 0.5 * PAGE else ("upper right", (1.0, -0.1))
-    ax.legend(ncols=len(recording.feet) + 1, loc=corner, bbox_to_anchor=anchor, borderaxespad=0.1)
+    look: dict[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.1)}
+    if inches > 0.5 * PAGE:
+        look = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
+    ax.legend(ncols=len(recording.feet) + 1, borderaxespad=0.1, **look)
 
 
 def _number_corners(ax: Axes, recording: Recording, soles: Sequence[Array | None], inches: float) -> None:

@@ -232,6 +232,9 @@ def run_arguments(args: argparse.Namespace) -> int:
     if not outcome.statistics.get("ticks"):
         print("bipedsim up: no tick was simulated, so that there is nothing to summarise", file=sys.stderr)
         return outcome.exit_code
+    if bringup.run_folder is not None:
+        # A long run takes seconds to read and to draw.
+        print(f"reading the bag, drawing {bringup.run_folder / 'forces.png'}", flush=True)
     try:
         result = summarise(bringup, outcome.statistics)
     except BipedSimError as error:
@@ -255,15 +258,11 @@ def _remove_outputs(folder: Path) -> None:
 
 
 def _report(result: dict[str, Any], folder: Path | None) -> None:
-    for key, value in result.items():
-        if key == "readouts":
-            value = {name: f"{span['min']:.6g} to {span['max']:.6g}" for name, span in value.items()}
-        if isinstance(value, dict):
-            value = "  ".join(f"{name} {entry}" for name, entry in value.items())
-        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {'-' if value is None else value}")
-    ticks = (result["duration_s"] or 0.0) * (result["rate_hz"] or 0.0)
-    if ticks and result["missed_commands"] > LATE_SHARE * ticks:
-        share = result["missed_commands"] / ticks
+    from bipedsim.analysis.figures import missed_share, summary_lines
+
+    print("\n".join(summary_lines(result)))
+    share = missed_share(result)
+    if share > LATE_SHARE:
         print(
             f"{share:.1%} of the ticks got no new command in time: machine too busy, or controller too slow; "
             "--clock lock_step waits for every command",
