@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,6 +113,25 @@ def test_standing_takes_most_of_what_the_support_allows_and_no_more() -> None:
     kind = PushKind(settle=1.0)
     assert survives(where, kind, angle, 0.85 * bound)
     assert not survives(where, kind, angle, 1.15 * bound)
+
+
+def test_a_stiff_robot_takes_what_a_rigid_body_that_pivots_about_its_edge_does() -> None:
+    """`posture` goes beyond m omega d as the page says: it tips and comes back, by energy of a body of its inertia."""
+    robot = load_robot("biped14")
+    where = situation(RunSettings(controller="posture"), 1.2)
+    data, q = robot.model.createData(), robot.q_nominal.copy()
+    pin.ccrba(robot.model, data, q, np.zeros(robot.model.nv))
+    z, d, m = where.stance.com_height, where.stance.reach(0.0), where.stance.mass
+    # Where the push acts, at the root link, above the soles.
+    height = q[2] - (pin.centerOfMass(robot.model, data, q)[2] - z)
+    lift = math.hypot(z, d) - z
+    inertia = data.Ig.inertia[1, 1] + m * (z * z + d * d)
+    pivot = math.sqrt(2.0 * inertia * m * 9.81 * lift) / height
+    assert pivot > 1.2 * where.stance.bound(0.0)
+    assert pivot == pytest.approx(33.1, abs=0.05)
+    kind = PushKind()
+    assert survives(where, kind, 0.0, 0.98 * pivot)
+    assert not survives(where, kind, 0.0, 1.15 * pivot)
 
 
 def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
