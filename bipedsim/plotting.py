@@ -379,7 +379,7 @@ def _draw_modes(ax: Axes, recording: Recording) -> None:
                 (recording.t[a], ends[b] - recording.t[a]) for a, b in zip(starts[chosen], lasts[chosen], strict=True)
             ]
             ax.broken_barh(spans, (k - 0.4, 0.8), linewidth=0.0, **_mode_look(kind, sliding))
-            for start, lasting in spans:
+            for start, lasting in spans if n_vertices == len(recording.sole_vertices[k]) else ():
                 if which and lasting > 0.025 * recording.duration:
                     ax.text(start + 0.5 * lasting, k, which, fontsize=7, ha="center", va="center")
     ax.set_yticks(range(len(recording.feet)), [f"{foot} foot" for foot in recording.feet])

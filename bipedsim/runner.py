@@ -230,7 +230,7 @@ def run_headless(
 
     recording = builder.build()
     recording.about = _about(prepared.settings)
-    recording.pushes = tuple((push.at, push.at + push.duration) for push in prepared.scenario.pushes)
+    recording.pushes = prepared.scenario.push_times
     if run.guard.fell_at is not None:
         recording.gave_up_at = run.guard.fell_at
     counted = {

@@ -190,10 +190,14 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
         from bipedsim.analysis.force_plate import summary
         from bipedsim.plotting import plot
         from bipedsim.recording import Recording
+        from bipedsim.scenarios import get_scenario
 
         recording = Recording.load(bringup.run_folder)
         figures = {**summary(recording), **controller_figures(recording)}
         result |= {key: value for key, value in figures.items() if key not in result}
+        if bringup.arguments.scenario:
+            # The bag does not know.
+            recording.pushes = get_scenario(bringup.arguments.scenario).push_times
         plot(recording, bringup.run_folder / "forces.png")
     # Counted on every physics step, where the bag sees control ticks only.
     for key in ("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"):
