@@ -20,7 +20,7 @@ from bipedsim.feasibility.report import plot
 from bipedsim.feasibility.states import recorded_states
 from bipedsim.feasibility.touchdowns import touch_downs
 from bipedsim.ground import Ground, get_ground
-from bipedsim.plotting import FOOT_COLOURS
+from bipedsim.picture import FOOT_COLOURS
 from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.runner import RunSettings, run_headless

@@ -13,7 +13,9 @@ from picture_support import Drawn
 from recording_support import standing
 
 from bipedsim.errors import RecordingError, UnknownNameError
-from bipedsim.plotting import FACE_COLOUR, FOOT_COLOURS, LIMIT_COLOUR, PANELS, PUSH_COLOUR, TOTAL_COLOUR, plot
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
+from bipedsim.plotting import PANELS, plot
+from bipedsim.plotting_contact import FACE_COLOUR
 from bipedsim.recording import Recording
 from bipedsim.recording_csv import export_csv
 

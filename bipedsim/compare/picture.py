@@ -14,7 +14,7 @@ from bipedsim.compare.comparison import Comparison, Failed, Measured
 from bipedsim.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
 from bipedsim.compare.table import headline, number
 from bipedsim.errors import RecordingError
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 
 from bipedsim.feasibility.margins import RunMargins
 from bipedsim.feasibility.touchdowns import TouchDown
-from bipedsim.plotting import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
+from bipedsim.picture import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
 
 TOUCH_DOWN = {True: ("#777777", "touch-down as predicted"), False: (LIMIT_COLOUR, "touch-down not as predicted")}
 """Colour and legend of a touch-down, by whether it went as predicted."""

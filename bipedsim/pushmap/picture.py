@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.plotting import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
+from bipedsim.picture import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
 from bipedsim.pushmap.push_map import PushMap
 
 if TYPE_CHECKING:

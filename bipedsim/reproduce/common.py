@@ -16,7 +16,7 @@ from tqdm import tqdm
 from bipedsim.contact.modes import mode_name
 from bipedsim.controllers.base import Controller
 from bipedsim.errors import UnknownNameError
-from bipedsim.plotting import picture
+from bipedsim.picture import picture
 from bipedsim.recording import Recording
 from bipedsim.simulator import Simulator
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim.stability.basin import HOME, LOST, UNDECIDED, Basin
 from bipedsim.stability.continuation import Branch
 from bipedsim.stability.fixed_point import Stability

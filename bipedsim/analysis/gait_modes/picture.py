@@ -12,7 +12,7 @@ import numpy as np
 from bipedsim.analysis.gait_modes.gait import GaitReport
 from bipedsim.analysis.gait_modes.sequence import ModeSequence, transitions
 from bipedsim.analysis.gait_modes.states import IMPACTS, FootState, State, is_impact, state_symbol
-from bipedsim.plotting import LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.picture import LIMIT_COLOUR, TOTAL_COLOUR, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
