@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.force_plate import ForcePlate, force_plate, rotate, sample_rate
+from bipedsim.analysis.figures import unit_of
+from bipedsim.analysis.force_plate import ForcePlate, force_plate, sample_rate
 from bipedsim.errors import RecordingError, UnknownNameError
-from bipedsim.recording import ABSENT_MODE, Recording
+from bipedsim.picture import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, foot_dash, mark_events, picture
+from bipedsim.plotting_contact import draw_cop, draw_modes, outlines
+from bipedsim.recording import Recording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,29 +27,10 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 PANELS = ("forces", "cop", "modes", "torques", "readouts")
-# Okabe and Ito's palette, which colour-blind readers can tell apart.
-FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-TOTAL_COLOUR = "#222222"
-LIMIT_COLOUR = "#B00020"
-FACE_COLOUR = "#59B88E"
-MAX_OUTLINES = 30
-_MODES = 4096  # more than any polygon has
-
-STYLE: Any = {
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.1,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-}
+WALK_ASPECT = 2.5
+"""Length over width, seen from above, beyond which the CoP gets the width of the page."""
+NOISE = 1e-6
+"""Torque [N.m] below which joints are left out."""
 
 
 def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutoff: float | None = None) -> None:
@@ -73,21 +57,10 @@ def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutof
         panels = [panel for panel in panels if panel != "readouts"]
         if not panels:
             raise RecordingError("the recording has no readouts: its controller showed none")
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        height = _heights(recording, panels)
-        figure = Figure(figsize=(12.5, sum(height.values()) + 0.7), layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(_title(recording, cutoff), fontsize=11.5, x=0.01, ha="left")
-        _compose(figure, recording, panels, height, cutoff)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+    plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
+    height = _heights(recording, panels, plate)
+    with picture(path, (PAGE, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
+        _compose(figure, recording, panels, height, plate)
 
 
 def _title(recording: Recording, cutoff: float | None) -> str:
@@ -104,29 +77,45 @@ def _title(recording: Recording, cutoff: float | None) -> str:
     return "   ·   ".join(part for part in parts if part) + "".join(f"\n{note}" for note in recording.notes)
 
 
-def _heights(recording: Recording, panels: Sequence[str]) -> dict[str, float]:
-    """Return the height [in] of the rows that are needed."""
+def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | None) -> dict[str, float]:
+    """Return the height [in] of the rows that are needed: a walk's CoP has a row of its own."""
     height = {}
-    if "forces" in panels or "cop" in panels:
+    long = _walk_height(recording, plate) if "cop" in panels else 0.0
+    if "forces" in panels or ("cop" in panels and not long):
         height["top"] = 5.2
     if "modes" in panels:
         height["top"] = height.get("top", 0.0) + 0.9 + 0.3 * len(recording.feet)
+    if long:
+        height["cop"] = long
     if "torques" in panels:
-        height["torques"] = 0.5 + 1.25 * -(-len(_joint_groups(recording.joint_names)) // 3)
+        height["torques"] = 0.5 + 1.25 * -(-len(_shown_joints(recording)[0]) // 3)
     if "readouts" in panels:
         height["readouts"] = 0.5 + 1.25 * -(-len(recording.readouts) // 3)
     return height
 
 
+def _walk_height(recording: Recording, plate: ForcePlate | None) -> float:
+    """Return how high the CoP of a walk along x is at the width of the page [in]; 0 if it is no such walk."""
+    if plate is None:
+        return 0.0
+    points = [plate.total_cop, *(outline for k in range(len(recording.feet)) for outline in outlines(recording, k))]
+    together = np.vstack(points)
+    together = together[np.isfinite(together).all(axis=1)]
+    if not len(together):
+        return 0.0
+    length, width = np.ptp(together, axis=0)
+    return float(1.1 + PAGE * 1.15 * width / length) if length > WALK_ASPECT * width else 0.0
+
+
 def _compose(
-    figure: Figure, recording: Recording, panels: Sequence[str], height: dict[str, float], cutoff: float | None
+    figure: Figure, recording: Recording, panels: Sequence[str], height: dict[str, float], plate: ForcePlate | None
 ) -> None:
-    """Put what runs over time on the left, one above the other with a common time axis, and the CoP beside it."""
+    """Put what runs over time on the left, one above the other with a common time axis; the CoP beside or below it."""
     rows = figure.subfigures(len(height), 1, height_ratios=list(height.values()), squeeze=False)[:, 0]
     place: dict[str, SubFigure] = dict(zip(height, rows, strict=True))
-    plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
     if "top" in place:
-        ratios = [3.0] * ("forces" in panels or "modes" in panels) + [2.0] * ("cop" in panels)
+        beside = "cop" in panels and "cop" not in place
+        ratios = [3.0] * ("forces" in panels or "modes" in panels) + [2.0] * beside
         columns = place["top"].subfigures(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
         ratios = [2.2, 1.0, 1.0] * ("forces" in panels) + [0.3 + 0.25 * len(recording.feet)] * ("modes" in panels)
         if ratios:
@@ -134,21 +123,17 @@ def _compose(
             if "forces" in panels:
                 _draw_forces(axes[:3], recording, plate)
             if "modes" in panels:
-                _draw_modes(axes[-1], recording)
+                draw_modes(axes[-1], recording)
             axes[-1].set_xlabel("time [s]")
             axes[-1].set_xlim(recording.t[0], recording.t[-1])
-        if "cop" in panels:
-            _draw_cop(columns[-1], recording, plate)
+        if beside:
+            draw_cop(columns[-1], recording, plate, 0.35 * PAGE)
+    if "cop" in place:
+        draw_cop(place["cop"], recording, plate, 0.9 * PAGE)
     if "torques" in place:
         _draw_torques(place["torques"], recording)
     if "readouts" in place:
         _draw_readouts(place["readouts"], recording)
-
-
-def _mark_fall(ax: Axes, recording: Recording) -> None:
-    """Mark the time from which the joints were damped because the robot had fallen."""
-    if np.isfinite(recording.gave_up_at):
-        ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="fallen")
 
 
 def _at_least(ax: Axes, span: float) -> None:
@@ -159,16 +144,6 @@ def _at_least(ax: Axes, span: float) -> None:
         ax.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
 
 
-def foot_colour(k: int) -> str:
-    """Return the colour of foot ``k`` in all pictures; left is foot 0, right is foot 1."""
-    return FOOT_COLOURS[k % len(FOOT_COLOURS)]
-
-
-def _dash(k: int) -> str | tuple[int, tuple[int, int]]:
-    """Return the line style of foot ``k``: in a symmetric motion the second curve would hide the first."""
-    return "-" if k % 2 == 0 else (0, (5, 3))
-
-
 def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
     # Without sole poses the axes are those of the soles, and the totals hold for level feet.
     force = plate.force if plate is not None else recording.wrench[:, :, :3]
@@ -177,9 +152,9 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
     ):
         for k, foot in enumerate(recording.feet):
-            ax.plot(recording.t, force[:, k, i], color=foot_colour(k), linestyle=_dash(k), label=f"{foot} foot")
+            ax.plot(recording.t, force[:, k, i], color=foot_colour(k), linestyle=foot_dash(k), label=f"{foot} foot")
         ax.set_title(name, pad=3)
-        _mark_fall(ax, recording)
+        mark_events(ax, recording)
     total = force[:, :, 2].sum(axis=1)
     axes[0].plot(recording.t, total, color=TOTAL_COLOUR, label="all feet")
     if np.isfinite(recording.weight):
@@ -198,120 +173,8 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
                 fontsize=8,
                 color=TOTAL_COLOUR,
             )
-    axes[0].legend(ncols=len(recording.feet) + 3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    axes[0].legend(ncols=len(recording.feet) + 4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
-
-
-def _draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None) -> None:
-    if plate is None:
-        _draw_cop_in_soles(figure, recording)
-        return
-    ax = figure.subplots()
-    for k, foot in enumerate(recording.feet):
-        for outline in _outlines(recording, k):
-            ax.fill(*outline.T, facecolor=foot_colour(k), alpha=0.10, edgecolor="none")
-            ax.plot(*np.vstack([outline, outline[:1]]).T, color=foot_colour(k), linewidth=1.0, alpha=0.7)
-        ax.plot(*plate.cop[:, k].T, color=foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
-    ax.plot(*plate.total_cop.T, color=TOTAL_COLOUR, label="all feet", marker=".", markersize=2)
-    ax.set_title("centre of pressure (world, from above)")
-    ax.set_xlabel("x, forward [m]")
-    ax.set_ylabel("y, to the left [m]")
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.locator_params(nbins=6)
-    ax.legend(ncols=len(recording.feet) + 1, loc="upper right", bbox_to_anchor=(1.0, -0.1), borderaxespad=0.1)
-
-
-def _draw_cop_in_soles(figure: SubFigure, recording: Recording) -> None:
-    axes = figure.subplots(1, max(1, len(recording.feet)), squeeze=False)[0]
-    for k, foot in enumerate(recording.feet):
-        vertices = recording.sole_vertices[k]
-        if len(vertices):
-            axes[k].plot(*np.vstack([vertices, vertices[:1]]).T, color=foot_colour(k))
-        axes[k].plot(*recording.cop[:, k].T, color=foot_colour(k), marker=".", markersize=2)
-        axes[k].set_title(f"centre of pressure,\n{foot} sole frame")
-        axes[k].set_xlabel("x [m]")
-        axes[k].set_ylabel("y [m]")
-        axes[k].set_aspect("equal", adjustable="datalim")
-
-
-def _outlines(recording: Recording, k: int) -> list[Array]:
-    """Return the sole of foot ``k`` in the world, (N, 2) each, in the middle of every time that it was down."""
-    vertices = recording.sole_vertices[k]
-    if not len(vertices):
-        return []
-    loaded = np.nan_to_num(recording.wrench[:, k, 2]) > 0.0
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], loaded, [False]]).astype(np.int8)))
-    stances = [(a + b - 1) // 2 for a, b in zip(edges[::2], edges[1::2], strict=True)] or [len(recording) - 1]
-    # A chattering contact has thousands of stances in the same place.
-    chosen = [
-        stances[i] for i in np.unique(np.linspace(0, len(stances) - 1, min(len(stances), MAX_OUTLINES)).astype(int))
-    ]
-    outlines = []
-    for row in chosen:
-        pose = recording.sole_poses[row, k]
-        if np.isfinite(pose).all():
-            outlines.append(_from_above(pose, vertices))
-    return outlines
-
-
-def _from_above(pose: Array, vertices: Array) -> Array:
-    points = np.column_stack([vertices, np.zeros(len(vertices))])
-    return np.asarray((rotate(np.broadcast_to(pose[3:], (len(points), 4)), points) + pose[:3])[:, :2])
-
-
-def _mode_look(mode: int, n_vertices: int) -> tuple[str, str]:
-    """Return (colour, kind) of a contact mode: face green, edges blue to violet, vertices yellow to red."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    if mode <= 0:
-        return "#F2F2F2", "air"
-    if mode <= n_vertices:
-        share = (mode - 0.5) / n_vertices
-        return to_hex(colormaps["autumn_r"](0.15 + 0.8 * share)), "vertex"
-    if n_vertices == 2 or mode <= 2 * n_vertices:
-        share = (mode - n_vertices - 0.5) / max(n_vertices, 1)
-        return to_hex(colormaps["cool"](share)), "edge"
-    return FACE_COLOUR, "face"
-
-
-def _draw_modes(ax: Axes, recording: Recording) -> None:
-    from matplotlib.patches import Patch
-
-    from bipedsim.contact.modes import mode_name
-
-    legend: dict[str, Patch] = {}
-    ends = np.append(recording.t[1:], recording.t[-1] + (recording.duration / max(1, len(recording) - 1)))
-    for k in range(len(recording.feet)):
-        # Modes count the vertices of what is above the ground, which may be another polygon than the sole.
-        counts = np.where(recording.n_vertices[:, k] > 0, recording.n_vertices[:, k], len(recording.sole_vertices[k]))
-        code = 2 * (recording.mode[:, k] + _MODES * counts) + recording.sliding[:, k]
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1])
-        lasts = np.append(starts[1:] - 1, len(code) - 1)
-        for value in np.unique(code[starts]):
-            n_vertices, mode = divmod(int(value) // 2 - ABSENT_MODE, _MODES)
-            mode, sliding = mode + ABSENT_MODE, bool(value % 2)
-            if mode == ABSENT_MODE:
-                continue
-            colour, _kind = _mode_look(mode, n_vertices)
-            name = mode_name(mode, sliding, n_vertices) if n_vertices else f"mode {mode}{' slide' if sliding else ''}"
-            name = "in the air" if name == "none" else name
-            look: dict[str, Any] = {"facecolor": colour, "hatch": "////" if sliding else "", "edgecolor": "#555555"}
-            chosen = code[starts] == value
-            spans = [
-                (recording.t[a], ends[b] - recording.t[a]) for a, b in zip(starts[chosen], lasts[chosen], strict=True)
-            ]
-            ax.broken_barh(spans, (k - 0.4, 0.8), linewidth=0.0, **look)
-            legend.setdefault(name, Patch(label=name, linewidth=0.3, **look))
-    ax.set_yticks(range(len(recording.feet)), [f"{foot} foot" for foot in recording.feet])
-    ax.set_ylim(len(recording.feet) - 0.5, -0.5)
-    ax.set_title("contact modes (hatched: sliding)")
-    _mark_fall(ax, recording)
-    ax.grid(False)
-    if legend:
-        ax.figure.legend(handles=list(legend.values()), loc="outside lower left", ncols=5)
-    else:
-        ax.text(0.5, 0.5, "not recorded", transform=ax.transAxes, ha="center", va="center", color="#777777")
 
 
 _SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|l|r|L|R)(?=[_.]|$)")
@@ -340,19 +203,31 @@ def _joint_colour(name: str, position: int) -> tuple[str, str]:
     return foot_colour(side), ("left", "right")[side]
 
 
-def _draw_torques(figure: SubFigure, recording: Recording) -> None:
+def _shown_joints(recording: Recording) -> tuple[dict[str, list[int]], list[str]]:
+    """Return the panels of torques, as :func:`_joint_groups` does, and the titles of those that are only noise."""
     groups = _joint_groups(recording.joint_names)
+    peak = np.nanmax(np.abs(recording.joint_effort), axis=0, initial=0.0)
+    silent_joints = np.isfinite(recording.joint_effort).any(axis=0) & (peak < NOISE)
+    silent = [title for title, joints in groups.items() if silent_joints[joints].all()]
+    if len(silent) == len(groups):
+        return groups, []
+    return {title: joints for title, joints in groups.items() if title not in silent}, silent
+
+
+def _draw_torques(figure: SubFigure, recording: Recording) -> None:
+    groups, silent = _shown_joints(recording)
     axes = figure.subplots(-(-len(groups) // 3), 3, sharex=True, squeeze=False)
-    figure.suptitle("joint torques [N.m]", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
+    left_out = f"; below {NOISE:g} N.m all the time: {', '.join(silent)}" if silent else ""
+    figure.suptitle(f"joint torques [N.m]{left_out}", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
     labels: dict[str, Any] = {}
     for ax, (title, joints) in zip(axes.flat, groups.items(), strict=False):
         for position, i in enumerate(joints):
             colour, label = _joint_colour(recording.joint_names[i], position)
-            dash = _dash(1 if label == "right" else 0)
+            dash = foot_dash(1 if label == "right" else 0)
             (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour, linestyle=dash)
             if label:
                 labels.setdefault(label, line)
-        _mark_fall(ax, recording)
+        mark_events(ax, recording)
         limit = _draw_limit(ax, recording, joints)
         _at_least(ax, 0.2)
         ax.set_title(f"{title}{limit}", fontweight="normal", pad=2, fontsize=8.5)
@@ -381,8 +256,9 @@ def _draw_readouts(figure: SubFigure, recording: Recording) -> None:
     for ax, (name, values) in zip(axes.flat, recording.readouts.items(), strict=False):
         rows = np.isfinite(values)
         ax.plot(recording.t[rows], values[rows], color=TOTAL_COLOUR)
-        ax.set_title(name, fontweight="normal", pad=2, fontsize=8.5)
-        _mark_fall(ax, recording)
+        unit = unit_of(name)
+        ax.set_title(f"{name} [{unit}]" if unit else name, fontweight="normal", pad=2, fontsize=8.5)
+        mark_events(ax, recording)
     _finish_grid(axes, recording, len(recording.readouts))
 
 

@@ -97,6 +97,7 @@ class Recording:
         weight: m g [N], NaN when unknown.
         readouts: Name to what the controller showed in answer to the measurements of each row (n,).
         gave_up_at: When the controller was found fallen, and the joints went to damping [s]; NaN if it never was.
+        pushes: Begin and end of every push that was planned [s]; empty where that is not known, as in a bag.
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
         about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``.
     """
@@ -130,6 +131,7 @@ class Recording:
     weight: float
     readouts: dict[str, Array] = field(default_factory=dict)
     gave_up_at: float = float("nan")
+    pushes: tuple[tuple[float, float], ...] = ()
     notes: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
 
@@ -192,6 +194,7 @@ class Recording:
             "weight": self.weight if np.isfinite(self.weight) else None,
             "readouts": list(self.readouts),
             "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
+            "pushes": self.pushes,
             "notes": self.notes,
             "about": dict(self.about),
         }
@@ -349,6 +352,7 @@ def _load_npz(path: Path) -> Recording:
             run.gave_up_at = _or_nan(header.get("gave_up_at"))
             run.notes = tuple(header["notes"])
             # Older runs do not say.
+            run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))
             run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error

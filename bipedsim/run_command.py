@@ -71,6 +71,10 @@ def _write_run(
     args: argparse.Namespace, settings: RunSettings, recording: Recording, summary: dict[str, Any]
 ) -> None:
     """Write the files that a run was asked for, and print its summary."""
+    from bipedsim.analysis.feet import lifts
+    from bipedsim.analysis.figures import summary_lines
+    from bipedsim.runner import SETTLE
+
     if args.output:
         recording.save(args.output)
     if args.plot:
@@ -84,22 +88,10 @@ def _write_run(
     if args.json:
         print(json.dumps(summary))
         return
-    _print_summary(summary)
+    # How far the feet of a robot that steps are from where they began says nothing.
+    steps = lifts(recording, SETTLE)
+    print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())))
     for path in (args.output, args.plot, args.animate):
         if path:
             print(f"wrote {path}")
 
-
-def _print_summary(summary: dict[str, Any]) -> None:
-    """Print the figures of a headless run for readers: what only a run with ROS counts is left out."""
-    sentences = ("readouts", "fell_at_s", "gave_up_at_s")
-    for key, value in summary.items():
-        if value is None or key in ("overruns", "missed_commands", "commands_dropped", *sentences):
-            continue
-        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {value}")
-    for name, span in summary["readouts"].items():
-        print(f"{name:26} {span['min']:.6g} to {span['max']:.6g}")
-    if summary["fell_at_s"] is not None:
-        print(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
-    if summary["gave_up_at_s"] is not None:
-        print(f"seen by the controller at t = {summary['gave_up_at_s']:.3f} s, after which the joints were damped")

@@ -254,6 +254,7 @@ def _result(
     settings, robot, sim = prepared.settings, prepared.robot, run.sim
     recording = builder.build()
     recording.about = _about(settings)
+    recording.pushes = prepared.scenario.push_times
     if run.guard.fell_at is not None:
         recording.gave_up_at = run.guard.fell_at
     duration = len(recording) * prepared.control_dt

@@ -194,10 +194,14 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
         from bipedsim.analysis.force_plate import summary
         from bipedsim.plotting import plot
         from bipedsim.recording import Recording
+        from bipedsim.scenarios import get_scenario
 
         recording = Recording.load(bringup.run_folder)
         figures = {**summary(recording), **controller_figures(recording)}
         result |= {key: value for key, value in figures.items() if key not in result}
+        if bringup.arguments.scenario:
+            # The bag does not know.
+            recording.pushes = get_scenario(bringup.arguments.scenario).push_times
         plot(recording, bringup.run_folder / "forces.png")
     # Counted on every physics step, where the bag sees control ticks only.
     for key in ("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"):
@@ -253,6 +257,9 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
             # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
             discard_empty(bringup.run_folder, lambda topics: bool(statistics) or JOINT_STATES not in topics)
         return
+    if bringup.run_folder is not None:
+        # A long run takes seconds to read and to draw.
+        print(f"reading the bag, drawing {bringup.run_folder / 'forces.png'}", flush=True)
     try:
         result = summarise(bringup, statistics)
     except BipedSimError as error:
@@ -304,15 +311,11 @@ def remove_outputs(folder: Path) -> None:
 
 
 def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> None:
-    for key, value in result.items():
-        if key == "readouts":
-            value = {name: f"{span['min']:.6g} to {span['max']:.6g}" for name, span in value.items()}
-        if isinstance(value, dict):
-            value = "  ".join(f"{name} {entry}" for name, entry in value.items())
-        print(f"{key:26} {value:.6g}" if isinstance(value, float) else f"{key:26} {'-' if value is None else value}")
-    ticks = (result["duration_s"] or 0.0) * (result["rate_hz"] or 0.0)
-    if late_matters and ticks and result["missed_commands"] > LATE_SHARE * ticks:
-        share = result["missed_commands"] / ticks
+    from bipedsim.analysis.figures import missed_share, summary_lines
+
+    print("\n".join(summary_lines(result)))
+    share = missed_share(result)
+    if late_matters and share > LATE_SHARE:
         trip = result["round_trip_us"] or {}
         took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)
         print(

@@ -285,6 +285,11 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
     for name in ("recorder_node", "sim_node", "controller_node"):
         assert f"[{name}]" in up.output
+    assert "drawing" in up.output
+    assert "100.0% in time (0 missed)" in up.output
+    # In lock_step nothing is late, and nothing was estimated: such rows are left out.
+    assert "None" not in up.output
+    assert "lateness_us" not in up.output
     again = Up(tmp_path, *arguments)
     assert again.wait() == 2
     assert "already holds a bag" in again.output

@@ -62,6 +62,7 @@ def test_push_is_felt_and_survived(tmp_path: Path, capsys: pytest.CaptureFixture
     run = tmp_path / "push.npz"
     summary_of(capsys, "--scenario", "push", "--duration", "4", "--output", str(run))
     recording = Recording.load(run)
+    assert recording.pushes == ((2.0, 2.1),)
     sideways = recording.wrench[:, :, 1].sum(axis=1)
     during = (recording.t > 2.0) & (recording.t < 2.1)
     assert np.abs(sideways[during]).max() > 0.02 * recording.weight

@@ -184,6 +184,21 @@ def test_a_good_robot_passes_every_check() -> None:
     }
 
 
+def test_the_round_trip_is_of_the_states_that_were_answered_in_time() -> None:
+    """Every fourth state gets no command of its own: three quarters are answered, after 250 us."""
+    robot = good_robot()
+    commands = robot.streams[COMMANDS]
+    answered = np.arange(len(commands.stamps)) % 4 != 3
+    commands.sent = robot.streams[JOINTS].sent + 250_000
+    commands.stamps, commands.sent = commands.stamps[answered], commands.sent[answered]
+    commands.values = {name: values[answered] for name, values in commands.values.items()}
+    (trip,) = [f for f in check(CONTRACT, robot.evidence(), "standing") if f.check == "round trip"]
+    assert trip.verdict == OK
+    share, words = trip.found.split("%", 1)
+    assert float(share) == pytest.approx(75.0, abs=0.5)
+    assert "of the states were answered before the next one came, these after 250 us" in words
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found_and_nothing_else(fault: str) -> None:
     plant, expected = FAULTS[fault]

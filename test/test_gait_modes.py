@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise, product
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
 from gait_support import AIR, FEET, HIT, HIT_SLIDE, HOP, NAMED, RUN, SLIDE, STICK, WALK, spelled_states
 from hypothesis import given
 from hypothesis import strategies as st
+from picture_support import Drawn
 
 from bipedsim.analysis.gait_modes.cycle import find_cycle
 from bipedsim.analysis.gait_modes.gait import gait_report, without_bounces
+from bipedsim.analysis.gait_modes.picture import plot
 from bipedsim.analysis.gait_modes.sequence import Entry, ModeSequence, foot_states, transitions
 from bipedsim.analysis.gait_modes.states import (
     IMPACTS,
@@ -220,3 +223,11 @@ def test_a_word_that_is_repeated_is_a_cycle(word: list[str], turns: int, rest: i
 def test_what_never_returns_has_no_cycle() -> None:
     assert find_cycle([Entry(float(i), 1.0, state, i, i + 1) for i, state in enumerate(all_states(2))]) is None
     assert find_cycle([]) is None
+
+
+def test_the_picture_sets_the_names_of_states_in_a_font_with_different_l_and_i(tmp_path: Path) -> None:
+    modes = spelled(["sl", "Ird", "sr", "Ild", "sl"])
+    drawn = Drawn(lambda path: plot(modes, gait_report(modes), path), tmp_path)
+    assert {"Ird", "Ild"} <= set(drawn.texts)
+    assert "monospace" in drawn.font("Ild")
+    assert "monospace" not in drawn.font("stick")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from picture_support import Drawn
 
 import bipedsim
 from bipedsim.cli import main
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.feasibility.margins import run_margins
+from bipedsim.feasibility.report import plot
 from bipedsim.feasibility.states import recorded_states
 from bipedsim.feasibility.touchdowns import touch_downs
 from bipedsim.ground import Ground, get_ground
+from bipedsim.picture import FOOT_COLOURS
 from bipedsim.recording import Recording
 from bipedsim.robot import Robot, load_robot
 from bipedsim.runner import RunSettings, run_headless
@@ -128,6 +132,23 @@ def test_the_command_prints_and_draws(tmp_path: Path, jump: Recording, capsys: p
     assert set(found["feet"]) == {"left", "right"}
     assert found["agreement"] > 0.9
     assert found["touch_downs"]
+
+
+def test_a_foot_does_not_hide_the_other_one_and_every_line_has_a_legend(
+    tmp_path: Path, robot: Robot, jump: Recording
+) -> None:
+    found = touch_downs(jump, robot, Ground.flat())
+    margins = run_margins(jump, robot, Ground.flat(), 50)
+    one, other = found[0], replace(found[-1], happened=("none", "none"))
+    assert one.agrees
+    assert not other.agrees
+    drawn = Drawn(lambda path: plot(margins, (one, other), "a jump", path), tmp_path)
+    legend = {"left foot", "right foot", "touch-down as predicted", "touch-down not as predicted"}
+    assert legend <= set(drawn.texts)
+    # The second foot is dashed in three panels and in the legend.
+    lines = re.findall(rf'<path [^>]*stroke-dasharray: ?[^"]*stroke: ?{FOOT_COLOURS[1]}', drawn.source, re.IGNORECASE)
+    lines += re.findall(rf'<path [^>]*stroke: ?{FOOT_COLOURS[1]}[^"]*stroke-dasharray', drawn.source, re.IGNORECASE)
+    assert len(lines) >= 4
 
 
 def test_the_command_reads_a_robot_with_joints_without_drives(

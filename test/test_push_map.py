@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from picture_support import Drawn
 
 from bipedsim.cli import main
 from bipedsim.errors import ConfigError
@@ -119,6 +121,25 @@ def test_standing_takes_most_of_what_the_support_allows_and_no_more() -> None:
     assert not survives(where, kind, angle, 1.15 * bound)
 
 
+def test_a_stiff_robot_takes_what_a_rigid_body_that_pivots_about_its_edge_does() -> None:
+    """`posture` goes beyond m omega d as the page says: it tips and comes back, by energy of a body of its inertia."""
+    robot = load_robot("biped14")
+    where = situation(RunSettings(controller="posture"), 1.2)
+    data, q = robot.model.createData(), robot.q_nominal.copy()
+    pin.ccrba(robot.model, data, q, np.zeros(robot.model.nv))
+    z, d, m = where.stance.com_height, where.stance.reach(0.0), where.stance.mass
+    # Where the push acts, at the root link, above the soles.
+    height = q[2] - (pin.centerOfMass(robot.model, data, q)[2] - z)
+    lift = math.hypot(z, d) - z
+    inertia = data.Ig.inertia[1, 1] + m * (z * z + d * d)
+    pivot = math.sqrt(2.0 * inertia * m * 9.81 * lift) / height
+    assert pivot > 1.2 * where.stance.bound(0.0)
+    assert pivot == pytest.approx(33.1, abs=0.05)
+    kind = PushKind()
+    assert survives(where, kind, 0.0, 0.98 * pivot)
+    assert not survives(where, kind, 0.0, 1.15 * pivot)
+
+
 def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
     names = ("forward", "left", "backward", "right")
     found = PushMap(
@@ -133,6 +154,31 @@ def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
     assert where["directions"][2]["impulse_Ns"] == 22.0
     assert where["directions"][2]["falls_at_Ns"] is None
     assert where["zmp_m"] == [0.05, 0.0]
+
+
+def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: Path) -> None:
+    """Two curves that nearly meet ahead: the larger number stands outside, the smaller one inside."""
+    rng = np.random.default_rng(3)
+    situations = (
+        Situation(RunSettings(controller="zmp"), 2.0, False, stance()),
+        Situation(RunSettings(controller="zmp", scenario="walk"), 4.0, True, stance(("left",), 0.1)),
+    )
+    values = 30.0 + rng.uniform(-2.0, 2.0, (2, 4)).round(1)
+    directions = {
+        i: [
+            Direction(sideways(where.stance)(a), a, Threshold(v, 60.0, 3), 30.0)
+            for a, v in zip(np.arange(4) * np.pi / 2.0, values[i], strict=True)
+        ]
+        for i, where in enumerate(situations)
+    }
+    drawn = Drawn(lambda path: plot(PushMap(PushKind(), situations, directions), path), tmp_path)
+    middle = 0.5 * (drawn.place("backward") + drawn.place("forward"))
+    for pair in values.T:
+        outer, inner = (np.linalg.norm(drawn.place(f"{value:.1f}") - middle) for value in (pair.max(), pair.min()))
+        assert outer > inner + 10.0
+    # Directions have names in place of angles, each once.
+    assert not [text for text in drawn.texts if "°" in text]
+    assert {"ahead ↑", "left", "outward", "right", "inward"} <= set(drawn.texts)
 
 
 def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,6 +74,7 @@ def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
     r.cop[3] = np.nan
     r.readouts = {"zmp_margin": np.arange(7.0), "odometry": np.full(7, np.nan)}
     r.gave_up_at = 0.004
+    r.pushes = ((0.001, 0.003), (0.005, 0.006))
     r.save(tmp_path / "new" / "run.npz")
     same(Recording.load(tmp_path / "new" / "run.npz"), r)
 
@@ -84,7 +85,7 @@ def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None
     with np.load(tmp_path / "run.npz") as data:
         arrays = dict(data)
     header = json.loads(str(arrays.pop("header")))
-    for later in ("about", "readouts", "gave_up_at"):
+    for later in ("about", "readouts", "gave_up_at", "pushes"):
         del header[later]
     np.savez(tmp_path / "old.npz", header=np.array(json.dumps(header)), **arrays)
     same(Recording.load(tmp_path / "old.npz"), r)

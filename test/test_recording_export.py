@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from picture_support import Drawn
 from recording_support import standing
 
 from bipedsim.errors import RecordingError, UnknownNameError
-from bipedsim.plotting import FACE_COLOUR, FOOT_COLOURS, LIMIT_COLOUR, PANELS, TOTAL_COLOUR, plot
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
+from bipedsim.plotting import PANELS, plot
+from bipedsim.plotting_contact import FACE_COLOUR
 from bipedsim.recording import Recording
 from bipedsim.recording_csv import export_csv
 
@@ -95,6 +98,53 @@ def test_a_fall_is_marked_over_time(tmp_path: Path, panel: str) -> None:
     r.gave_up_at = 1.0
     plot(r, tmp_path / "run.png", [panel])
     assert shows(tmp_path / "run.png", LIMIT_COLOUR)
+
+
+def test_the_centre_of_pressure_of_a_walk_has_the_width_of_the_page(tmp_path: Path) -> None:
+    """Standing, it is beside the forces; over 3 m, below them, and as wide."""
+    stands, walks = standing(2000), standing(2000)
+    walks.sole_poses[:, :, 0] += np.linspace(0.0, 3.0, 2000)[:, None]
+    axes = {}
+    for name, r in (("stands", stands), ("walks", walks)):
+        drawn = Drawn(lambda path, r=r: plot(r, path, ["forces", "cop"]), tmp_path)
+        axes[name] = drawn.place("centre of pressure (world, from above)") - drawn.place("sideways  f_y [N]")
+    assert axes["stands"][0] > 300.0
+    assert abs(axes["walks"][0]) < 30.0
+    assert axes["walks"][1] > 0.0
+
+
+def test_contact_modes_are_drawn_by_kind_and_named_where_there_is_room(tmp_path: Path) -> None:
+    r = standing(1000)
+    r.mode[:, 0] = 8  # edge 3-0
+    r.mode[100:102, 0] = 3  # vertex 2, for 2 ms
+    r.sliding[100:102, 0] = True
+    r.mode[:50, 1] = 0
+    drawn = Drawn(lambda path: plot(r, path, ["modes", "cop"]), tmp_path)
+    kinds = {"in the air", "vertex", "vertex, sliding", "edge", "edge, sliding", "face", "face, sliding"}
+    assert kinds & set(drawn.texts) == {"in the air", "vertex, sliding", "edge", "face"}
+    assert drawn.texts.count("3-0") == 2  # before and after the 2 ms
+    # Corners of both soles are numbered as the modes count them, whose vertex 0 is ahead on the right.
+    assert all(drawn.texts.count(str(corner)) >= 2 for corner in range(4))
+    # On another polygon than the sole, such as above a step, the numbers would be wrong.
+    r.n_vertices[:] = 5
+    assert not {"3", "3-4"} & set(Drawn(lambda path: plot(r, path, ["modes", "cop"]), tmp_path).texts)
+
+
+def test_pushes_units_and_torques_that_are_noise(tmp_path: Path) -> None:
+    r = standing(1000)
+    r.readouts = {"zmp_margin": r.t, "capture_error": r.t, "lean_rad": r.t}
+    r.joint_effort[:] = 1.0
+    drawn = Drawn(lambda path: plot(r, path), tmp_path)
+    assert "push" not in drawn.texts
+    assert {"zmp_margin [m]", "capture_error", "lean_rad [rad]"} <= set(drawn.texts)
+    assert "joint torques [N.m]" in drawn.texts
+    r.joint_effort[:, 2] = 1e-9
+    r.pushes = ((0.3, 0.4),)
+    drawn = Drawn(lambda path: plot(r, path), tmp_path)
+    assert drawn.texts.count("push") == 1
+    assert "joint torques [N.m]; below 1e-06 N.m all the time: torso" in drawn.texts
+    assert "torso" not in drawn.texts
+    assert PUSH_COLOUR.lower() in drawn.source.lower()
 
 
 def test_a_recording_of_nothing_but_joints_still_draws(tmp_path: Path) -> None:

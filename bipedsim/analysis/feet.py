@@ -39,6 +39,11 @@ def sole_drift(recording: Recording, settle: float) -> float:
     return float(np.linalg.norm(positions - positions[0], axis=2).max())
 
 
+def lifts(recording: Recording, settle: float) -> bool:
+    """Return whether a foot was off the ground once the run had settled, as in a walk, steps or a jump."""
+    return bool((np.nan_to_num(recording.wrench[settled_rows(recording, settle), :, 2]) <= 0.0).any())
+
+
 def creep_rate(recording: Recording, settle: float) -> float | None:
     """Return the speed [m/s] of the foot that moves fastest while it is on the ground; None if none ever is.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bipedsim.animation.camera import VIEWS, Camera
 from bipedsim.animation.scene import COM_MARKER, FORCE_COLOUR, Scene, Stage
-from bipedsim.plotting import TOTAL_COLOUR, foot_colour
+from bipedsim.picture import TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from bipedsim.animation.camera import ARROW, Camera, arrows, drawn_skeleton, fol
 from bipedsim.animation.motion import Motion
 from bipedsim.animation.skeleton import TRUNK, Skeleton
 from bipedsim.ground import Ground, Patch
-from bipedsim.plotting import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
+from bipedsim.picture import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

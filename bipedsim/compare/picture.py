@@ -14,7 +14,7 @@ from bipedsim.compare.comparison import Comparison, Failed, Measured
 from bipedsim.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
 from bipedsim.compare.table import headline, number
 from bipedsim.errors import RecordingError
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,22 +43,10 @@ def plot(comparison: Comparison, path: Path) -> None:
     rows = {name: row for name, row in comparison.rows.items() if isinstance(row, Measured)}
     if not rows:
         raise RecordingError(f"{path}: no contact model reached the end of the run: there is nothing to draw")
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(13.5, 10.0), layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(_title(comparison), fontsize=11.5, x=0.01, ha="left")
+    with picture(path, (13.5, 10.0), _title(comparison)) as figure:
         left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0], squeeze=False)[0]
         _draw_curves(left, comparison, rows)
         _draw_bars(right, comparison, rows)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
 
 
 def _title(comparison: Comparison) -> str:

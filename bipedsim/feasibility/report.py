@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.errors import RecordingError
 from bipedsim.feasibility.margins import RunMargins
 from bipedsim.feasibility.touchdowns import TouchDown
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, STYLE
+from bipedsim.picture import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
+
+TOUCH_DOWN = {True: ("#777777", "touch-down as predicted"), False: (LIMIT_COLOUR, "touch-down not as predicted")}
+"""Colour and legend of a touch-down, by whether it went as predicted."""
 
 
 def as_json(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def as_text(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> str:
 
 
 def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path: Path) -> None:
-    """Draw the margins over time, below zero a condition has failed; touch-downs are thin lines, wrong ones red.
+    """Draw the margins over time, below zero a condition has failed; touch-downs are dotted, wrong ones red.
 
     Args:
         margins, touch_downs: Of the run.
@@ -100,36 +102,30 @@ def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path
     Raises:
         RecordingError: The picture cannot be written.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     panels = (
         ("Normal force [N]", margins.force),
         ("CoP inside what is held [m]", margins.cop),
         ("Friction left, as a share of mu f_z", margins.friction),
         ("How far torques could be off [N.m]", margins.torque[:, None]),
     )
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10.0, 9.0), layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+    with picture(path, (10.0, 9.0), title) as figure:
         axes = figure.subplots(len(panels), 1, sharex=True)
         for ax, (name, values) in zip(axes, panels, strict=True):
             ax.set_title(name)
             one = values.shape[1] == 1
             for k in range(values.shape[1]):
-                colour = "#222222" if one else FOOT_COLOURS[k % len(FOOT_COLOURS)]
-                ax.plot(margins.t, values[:, k], color=colour, label=None if one else margins.feet[k])
-            ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8)
+                colour = TOTAL_COLOUR if one else foot_colour(k)
+                label = None if one else f"{margins.feet[k]} foot"
+                ax.plot(margins.t, values[:, k], color=colour, linestyle=foot_dash(k), label=label)
+            ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8, label="a condition fails below")
             for entry in touch_downs:
-                ax.axvline(entry.t, color="#AAAAAA" if entry.agrees else LIMIT_COLOUR, linewidth=0.6)
-        axes[0].legend(loc="upper right", ncols=len(margins.feet))
+                colour, label = TOUCH_DOWN[entry.agrees]
+                ax.axvline(entry.t, color=colour, linewidth=0.8, linestyle=":", label=label)
+        # One entry for each kind of line.
+        shown = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+        axes[0].legend(
+            list(shown.values()), list(shown), loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=5, borderaxespad=0.1
+        )
         # A foot that is about to leave has no friction to speak of.
         axes[2].set_ylim(max(axes[2].get_ylim()[0], -1.0), 1.05)
         axes[-1].set_xlabel("time [s]")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error

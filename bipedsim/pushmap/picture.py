@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.errors import RecordingError
-from bipedsim.plotting import FOOT_COLOURS, STYLE, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
 from bipedsim.pushmap.push_map import PushMap
 
-LABEL_AWAY = 22.0
-"""From a point to its label [pt]."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LABEL_AWAY = 11.0
+"""From a point to its number [pt]."""
+HEADROOM = 1.15
+"""Radius of the picture, of what is drawn in it."""
 
 
 def plot(found: PushMap, path: Path) -> None:
@@ -21,13 +26,12 @@ def plot(found: PushMap, path: Path) -> None:
     Raises:
         RecordingError: The picture cannot be written.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context({**STYLE, "axes.spines.top": True, "axes.spines.right": True}):
-        figure = Figure(figsize=(7.5, 7.5), layout="constrained")
-        FigureCanvasAgg(figure)
+    first, kind = found.situations[0], found.kind
+    title = (
+        f"{Path(first.settings.robot).stem}: largest push that it recovers from [N.s]\n"
+        f"{kind.duration:g} s at {kind.body or 'the root link'}, m = {first.stance.mass:.1f} kg"
+    )
+    with picture(path, (7.5, 7.5), title, {**STYLE, "axes.spines.top": True, "axes.spines.right": True}) as figure:
         axes = figure.add_subplot(projection="polar")
         axes.set_theta_zero_location("N")  # type: ignore[attr-defined]
         for i, where in enumerate(found.situations):
@@ -43,31 +47,46 @@ def plot(found: PushMap, path: Path) -> None:
             at = f"{where.settings.scenario}, t = {where.at:g} s, on {' and '.join(where.stance.feet)}"
             axes.fill([*angles, angles[0]], [*impulses, impulses[0]], color=colour, alpha=0.12)
             axes.plot([*angles, angles[0]], [*impulses, impulses[0]], color=colour, marker="o", label=at)
-            # Every second situation is labelled inside its curve, where the first one is not.
-            away = LABEL_AWAY if i % 2 == 0 else -LABEL_AWAY
-            for entry in entries:
-                axes.annotate(
-                    f"{entry.name}\n{entry.found.survived:.1f}",
-                    (entry.angle, entry.found.survived),
-                    (-away * math.sin(entry.angle), away * math.cos(entry.angle)),
-                    textcoords="offset points",
-                    color=colour,
-                    fontsize=8,
-                    ha="center",
-                    va="center",
-                )
-        axes.set_ylim(bottom=0.0)
-        first, kind = found.situations[0], found.kind
-        figure.suptitle(
-            f"{Path(first.settings.robot).stem}: largest push that it recovers from [N.s]\n"
-            f"{kind.duration:g} s at {kind.body or 'the root link'}, m = {first.stance.mass:.1f} kg, up is ahead",
-            fontsize=11.5,
-            x=0.01,
-            ha="left",
-        )
+        axes.set_ylim(0.0, HEADROOM * axes.get_ylim()[1])
+        _name_directions(axes, found)
+        _write_impulses(axes, found)
         figure.legend(loc="outside lower left")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+
+
+def _name_directions(axes: Axes, found: PushMap) -> None:
+    """Name the directions around the circle; where situations call one differently, in the order of the legend."""
+    names: dict[float, list[str]] = {}
+    for entries in found.directions.values():
+        for entry in entries:
+            names.setdefault(entry.angle, []).append(entry.name)
+    labels = ["\n".join(dict.fromkeys(["ahead ↑"] * (not angle) + texts)) for angle, texts in names.items()]
+    axes.set_xticks(list(names), labels)
+    axes.tick_params(axis="x", pad=LABEL_AWAY)
+    # The numbers of the circles between two directions.
+    axes.set_rlabel_position(180.0 / len(names))  # type: ignore[attr-defined]
+    axes.tick_params(axis="y", labelsize=7.5, labelcolor="#777777")
+
+
+def _write_impulses(axes: Axes, found: PushMap) -> None:
+    """Write the numbers beside their points: in each direction the largest outside, the least inside, others aside."""
+    points: dict[float, list[tuple[float, str]]] = {}
+    for i, entries in found.directions.items():
+        for entry in entries:
+            colour = FOOT_COLOURS[i % len(FOOT_COLOURS)]
+            points.setdefault(entry.angle, []).append((entry.found.survived, colour))
+    for angle, values in points.items():
+        values.sort(reverse=True)
+        for rank, (impulse, colour) in enumerate(values):
+            turned = angle + (0.0 if rank == 0 else math.pi if rank == len(values) - 1 else 0.5 * math.pi)
+            # Numbers are wider than high.
+            axes.annotate(
+                f"{impulse:.1f}",
+                (angle, impulse),
+                (-1.5 * LABEL_AWAY * math.sin(turned), LABEL_AWAY * math.cos(turned)),
+                textcoords="offset points",
+                color=colour,
+                fontsize=8,
+                ha="center",
+                va="center",
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 0.5},
+            )

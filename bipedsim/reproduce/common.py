@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 from bipedsim.contact.modes import mode_name
 from bipedsim.controllers.base import Controller
-from bipedsim.errors import RecordingError, UnknownNameError
-from bipedsim.plotting import STYLE
+from bipedsim.errors import UnknownNameError
+from bipedsim.picture import picture
 from bipedsim.recording import Recording
 from bipedsim.simulator import Simulator
 
@@ -162,20 +162,8 @@ def save_picture(outcome: Outcome, title: str, path: Path) -> bool:
     """
     if outcome.draw is None:
         return False
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=outcome.size, layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+    with picture(path, outcome.size, title) as figure:
         outcome.draw(figure)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except OSError as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error.strerror})") from error
     return True
 
 

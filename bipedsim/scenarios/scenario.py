@@ -78,3 +78,8 @@ class Scenario:
     drop_height: float = 0.0
     pushes: tuple[Push, ...] = ()
     velocity: tuple[VelocityStep, ...] = ()
+
+    @property
+    def push_times(self) -> tuple[tuple[float, float], ...]:
+        """Begin and end of every push [s]."""
+        return tuple((push.at, push.at + push.duration) for push in self.pushes)

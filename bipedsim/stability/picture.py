@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.errors import RecordingError
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim.stability.basin import HOME, LOST, UNDECIDED, Basin
 from bipedsim.stability.continuation import Branch
 from bipedsim.stability.fixed_point import Stability
@@ -34,17 +33,10 @@ def plot(
     Raises:
         RecordingError: The picture cannot be written.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     panels = 1 + (basin is not None) + 2 * bool(branches)
     columns = 2 if panels == 4 else panels
     rows = panels // columns
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+    with picture(path, (WIDTH * columns, HEIGHT * rows), title) as figure:
         axes = list(figure.subplots(rows, columns, squeeze=False).flat)
         _multipliers(axes.pop(0), found)
         if basin is not None:
@@ -52,11 +44,6 @@ def plot(
         if branches:
             _branches(axes.pop(0), branches, names, 0)
             _moduli(axes.pop(0), branches)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
 
 
 def _multipliers(ax: Axes, found: Stability) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 from bipedsim.analysis.gait_modes.gait import GaitReport
 from bipedsim.analysis.gait_modes.sequence import ModeSequence, transitions
 from bipedsim.analysis.gait_modes.states import IMPACTS, FootState, State, is_impact, state_symbol
-from bipedsim.errors import RecordingError
-from bipedsim.plotting import LIMIT_COLOUR, STYLE, TOTAL_COLOUR
+from bipedsim.picture import LIMIT_COLOUR, TOTAL_COLOUR, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 COLOURS = {FootState.AIR: "#F2F2F2", FootState.STICK: "#59B88E", FootState.SLIDE: "#E69F00"}
 BEND = 0.15
 """Of an arrow of the graph, as a share of its length."""
+SYMBOLS = "monospace"
+"""Font of the states' names, in which an l and an I differ: `Ild` is the impact of the left foot."""
 IMPACT_COLOURS = {FootState.IMPACT_STICK: LIMIT_COLOUR, FootState.IMPACT_SLIDE: "#CC79A7"}
 
 
@@ -35,27 +36,15 @@ def plot(modes: ModeSequence, report: GaitReport, path: Path, robot: str = "") -
     Raises:
         RecordingError: The picture cannot be written.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     order = list(dict.fromkeys(entry.state for entry in report.entries))
-    with matplotlib.rc_context(STYLE):
-        height = [0.5 + 0.3 * len(modes.feet), 0.6 + 0.3 * len(order)]
-        figure = Figure(figsize=(13.0, max(4.5, sum(height) + 1.0)), layout="constrained")
-        FigureCanvasAgg(figure)
-        title = [robot or "unknown robot", report.verdict, f"{modes.t[-1] - modes.t[0]:.3g} s"]
-        figure.suptitle("   ·   ".join(title), fontsize=11.5, x=0.01, ha="left")
+    height = [0.5 + 0.3 * len(modes.feet), 0.6 + 0.3 * len(order)]
+    title = "   ·   ".join([robot or "unknown robot", report.verdict, f"{modes.t[-1] - modes.t[0]:.3g} s"])
+    with picture(path, (13.0, max(4.5, sum(height) + 1.0)), title) as figure:
         left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0], squeeze=False)[0]
         feet, states = left.subplots(2, 1, sharex=True, height_ratios=height)
         _draw_feet(feet, modes)
         _draw_states(states, modes, report, order)
         _draw_graph(right.subplots(), modes, report, order)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
 
 
 def _draw_feet(ax: Axes, modes: ModeSequence) -> None:
@@ -97,7 +86,7 @@ def _draw_states(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[
     for stretch in report.stretches:
         if stretch.impacts:
             ax.axvspan(stretch.t, stretch.t + stretch.duration, color="#56B4E9", alpha=0.12, linewidth=0.0)
-    ax.set_yticks(range(len(order)), [state_symbol(state, modes.feet) for state in order])
+    ax.set_yticks(range(len(order)), [state_symbol(state, modes.feet) for state in order], family=SYMBOLS)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.set_xlim(modes.t[0], modes.t[-1])
     ax.set_xlabel("time [s]")
@@ -135,6 +124,7 @@ def _draw_graph(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[S
             x,
             y,
             f"{state_symbol(state, modes.feet)}\n{visits[state]}",
+            family=SYMBOLS,
             ha="center",
             va="center",
             bbox={"boxstyle": "circle,pad=0.35", "facecolor": colour, "edgecolor": "#555555", "linewidth": 0.8},

@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.impact import IMPACT_LAWS
-from bipedsim.plotting import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim.reproduce.adubredu.kick import ANGLE, LENGTH, MASS, TABLE
 from bipedsim.reproduce.adubredu.planar import FOLDER, GRAVITY, RESTITUTION, STEP, body
 from bipedsim.reproduce.common import Check, Outcome, at_most, near, shown

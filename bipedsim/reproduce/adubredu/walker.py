@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bipedsim.controllers import make_controller
 from bipedsim.ground import get_ground
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
 from bipedsim.reproduce.common import Check, Outcome, at_most, equal, near, shown
 from bipedsim.robot import load_robot

@@ -9,7 +9,7 @@ import numpy as np
 
 from bipedsim.complementarity.enumeration import all_solutions
 from bipedsim.complementarity.normal_forces import NormalForces, gauss_principle, normal_force_lcp, normal_forces
-from bipedsim.plotting import FOOT_COLOURS
+from bipedsim.picture import FOOT_COLOURS
 from bipedsim.reproduce.common import Check, Outcome, at_most, equal, near, shown
 from bipedsim.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, Z, example, mechanics, of_soles
 

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from bipedsim.complementarity.coulomb import Contacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim.complementarity.coulomb import Outcome as Solved
 from bipedsim.complementarity.lcp import ComplementarityError
-from bipedsim.plotting import LIMIT_COLOUR
+from bipedsim.picture import LIMIT_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, at_most, equal, near, shown
 from bipedsim.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_soles
 

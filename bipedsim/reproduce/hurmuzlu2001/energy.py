@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from bipedsim.impact import IMPACT_LAWS, NoImpactOutcomeError
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, at_most, shown
 from bipedsim.reproduce.hurmuzlu2001.mechanics import Array, Z, mechanics, of_soles
 from bipedsim.robot import load_robot

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import fsolve
 
 from bipedsim.impact import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim.plotting import FOOT_COLOURS
+from bipedsim.picture import FOOT_COLOURS
 from bipedsim.reproduce.common import Check, Outcome, at_least, at_most, near, shown
 from bipedsim.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, X, Z, mechanics, of_soles
 from bipedsim.robot import Robot, load_robot

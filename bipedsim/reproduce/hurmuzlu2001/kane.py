@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bipedsim.impact import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, at_least, at_most, equal
 from bipedsim.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_frames
 

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.analysis.gait_modes.gait import GaitReport, report_recording
-from bipedsim.plotting import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim.recording import Recording
 from bipedsim.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown
 from bipedsim.reproduce.hurmuzlu2001.mechanics import Array, X, Z

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from bipedsim.complementarity.coulomb import Contacts, coulomb_lcp, pyramid_radius, solve_coulomb
 from bipedsim.complementarity.time_stepping import assemble_step, solve_step
-from bipedsim.plotting import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, at_most, near
 from bipedsim.reproduce.hurmuzlu2001.mechanics import Array, Z, example, mechanics, of_soles
 

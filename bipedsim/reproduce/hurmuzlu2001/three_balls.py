@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from bipedsim.impact import IMPACT_LAWS, ImpactResult
-from bipedsim.plotting import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, at_most, equal, shown
 from bipedsim.reproduce.hurmuzlu2001.mechanics import X, example, mechanics, of_frames
 

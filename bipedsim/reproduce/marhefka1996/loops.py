@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.plotting import FOOT_COLOURS
+from bipedsim.picture import FOOT_COLOURS
 from bipedsim.reproduce.common import Check, Outcome, at_least, at_most, near
 from bipedsim.reproduce.marhefka1996 import closed_form
 from bipedsim.reproduce.marhefka1996.impact import Contact, Run, impact

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, at_least, at_most
 from bipedsim.reproduce.marhefka1996 import closed_form
 from bipedsim.reproduce.marhefka1996.impact import Contact, Run, impact, out, run, simulator

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from bipedsim.controllers import make_controller
 from bipedsim.dynamics import Dynamics
-from bipedsim.plotting import FOOT_COLOURS
+from bipedsim.picture import FOOT_COLOURS
 from bipedsim.reproduce.common import Check, Outcome, at_least, at_most, shown
 from bipedsim.robot import Robot, load_robot
 from bipedsim.scenarios import get_scenario

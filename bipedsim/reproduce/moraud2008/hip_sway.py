@@ -9,7 +9,7 @@ import numpy as np
 from bipedsim.analysis.force_plate import world_wrench
 from bipedsim.contact.modes import clamped_range
 from bipedsim.controllers import make_controller
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, Trace, at_least, at_most, draw_modes, equal, near, simulate
 from bipedsim.robot import load_robot
 from bipedsim.scenarios import get_scenario

@@ -10,7 +10,7 @@ from scipy.interpolate import CubicSpline
 
 from bipedsim.analysis.force_plate import low_pass
 from bipedsim.controllers.motions import Postures
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, Trace, at_most, equal, shown, simulate
 from bipedsim.robot import Robot, load_robot
 from bipedsim.robot_io import Command, Observation

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from bipedsim.controllers import make_controller
 from bipedsim.controllers.steps import Gait
-from bipedsim.plotting import FOOT_COLOURS
+from bipedsim.picture import FOOT_COLOURS
 from bipedsim.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown
 from bipedsim.robot import load_robot
 from bipedsim.simulator import Simulator

@@ -19,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.ground import Ground
-from bipedsim.plotting import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim.picture import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim.reproduce.common import Check, Outcome, at_most, near, shown
 from bipedsim.robot import Robot, load_robot
 from bipedsim.simulator import Simulator
