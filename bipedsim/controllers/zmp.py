@@ -17,7 +17,7 @@ from bipedsim.params import param
 from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Command, Observation
-from bipedsim.walking.catching import FROM, CatchParams, missing, must_step
+from bipedsim.walking.catching import LEAST_ERROR, CatchParams, missing, must_step
 from bipedsim.walking.dcm import evaluate
 from bipedsim.walking.distribution import Distribution, DistributionParams
 from bipedsim.walking.gait import Gait, GaitParams, yaw_of
@@ -278,7 +278,7 @@ class ZmpController:
         self.fallen = self.fallen or error > self._params.fall_error
         if margin == margin and self._supervisor.watch(t, margin, self._moving()):
             self.readouts["zmp_margin"] = margin
-        if error > FROM and self._params.catch_most > 0.0:
+        if error > LEAST_ERROR and self._params.catch_most > 0.0:
             if self._flying >= 0 and gait.phase == "single":
                 self._catch(t)
             elif gait.phase == "stand" and tilted == 0.0:

@@ -18,7 +18,7 @@ from bipedsim.params import param
 
 Array = NDArray[np.float64]
 
-FROM = 0.02
+LEAST_ERROR = 0.02
 """Error of the DCM [m] up to which no landing is moved, whatever it may grow to."""
 _TRUST = 0.8
 """Share of the way to the edge that is counted on: the ZMP follows with a delay."""
