@@ -95,6 +95,18 @@ def add_plant_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_contact_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the contact model and its parameters, ``contact_model`` and ``contact_set``, for :func:`key_values`."""
+    parser.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
+    parser.add_argument(
+        "--contact-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameter of the contact model; repeatable",
+    )
+
+
 def run_settings(args: argparse.Namespace) -> RunSettings:
     """Return the run that the options of :func:`add_run_options` describe, under the default contact model.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bipedsim.errors import ConfigError
-from bipedsim.options import add_run_options, key_values, run_settings
+from bipedsim.options import add_contact_options, add_run_options, key_values, run_settings
 
 if TYPE_CHECKING:
     from bipedsim.recording import Recording
@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     add_run_options(parser)
-    parser.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
-    parser.add_argument(
-        "--contact-set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the contact model; repeatable",
-    )
+    add_contact_options(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
     )

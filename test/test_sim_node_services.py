@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,8 @@ from std_srvs.srv import SetBool, Trigger
 from bipedsim.robot import load_robot
 
 pytestmark = pytest.mark.ros
+
+CPU_LATENCY = Path("/dev/cpu_dma_latency")
 
 
 def test_pause_step_resume_reset(ros: RosWorld) -> None:
@@ -114,3 +118,22 @@ def test_divergence_ends_a_run_with_a_duration(ros: RosWorld) -> None:
     assert statistics(stats)["state"] == "diverged"
     assert "diverged" in statistics(stats)["error"]
     assert "Traceback" not in sim.output
+
+
+@pytest.mark.skipif(not os.access(CPU_LATENCY, os.W_OK), reason="cores may not be kept awake here")
+@pytest.mark.parametrize("priority", [50, 0])
+def test_cores_stay_awake_while_time_runs_and_only_then(ros: RosWorld, priority: int) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    sim = ros.start("sim_node", rate=500.0, priority=priority)
+    ros.until(lambda: states, "the state that is repeated before the first command")
+
+    def awake() -> bool:
+        return CPU_LATENCY in [link.resolve() for link in Path(f"/proc/{sim.process.pid}/fd").iterdir()]
+
+    assert not awake(), "it waits"
+    Commander(ros).send([0.0] * 14, lambda: time_of(states[-1]) > 0.0)
+    assert awake() == (priority > 0)
+    assert ros.call(SetBool, "/sim_node/pause", data=True).success
+    assert not awake()
+    assert ros.call(SetBool, "/sim_node/pause", data=False).success
+    assert awake() == (priority > 0)

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from bipedsim.options import add_plant_options, key_values, plant_settings
+from bipedsim.options import add_contact_options, add_plant_options, key_values, plant_settings
 from bipedsim.scenarios import scenario_names
 
 
@@ -23,14 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_plant_options(parser)
     parser.set_defaults(controller="zmp")
-    parser.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
-    parser.add_argument(
-        "--contact-set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the contact model; repeatable",
-    )
+    add_contact_options(parser)
     parser.add_argument(
         "--directions", type=int, default=4, help="how many, evenly from ahead to the left (default: %(default)s)"
     )

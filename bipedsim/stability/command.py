@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.options import key_values
+from bipedsim.options import add_contact_options, key_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,10 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--slope", type=float, metavar="RAD", help="falls towards +x (default: that of the robot's gait.yaml, or level)"
     )
-    parser.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
-    parser.add_argument(
-        "--contact-set", action="append", default=[], metavar="NAME=VALUE", help="its parameters; repeatable"
-    )
+    add_contact_options(parser)
     parser.add_argument("--physics-dt", type=float, default=1e-3, metavar="S", help="(default: %(default)s)")
     parser.add_argument(
         "--refine",
