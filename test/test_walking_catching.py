@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from walking_support import Walker
 
+from bipedsim.errors import ConfigError
 from bipedsim.walking import catching
-from bipedsim.walking.catching import missing, must_step
+from bipedsim.walking.catching import landing_shift, must_step
 from bipedsim.walking.dcm import evaluate
 from bipedsim.walking.gait import Gait, GaitParams, level_with
 from bipedsim.walking.swing import FORWARD, along_path, path_to
@@ -33,7 +34,7 @@ def test_what_is_missing_is_what_the_pendulum_is_off_by_at_the_landing(way: Arra
     shift = catching._TRUST * min(reach) * way
     flow = solve_ivp(lambda _t, xi: OMEGA * (xi - shift), (0.0, left), size * way, rtol=1e-10, atol=1e-12)
     off = float(flow.y[:, -1] @ way)
-    found = missing(size * way, np.zeros(2), SOLE, OMEGA, left)
+    found = landing_shift(size * way, np.zeros(2), SOLE, OMEGA, left)
     np.testing.assert_allclose(found, max(0.0, off) * way, atol=1e-7)
 
 
@@ -175,3 +176,8 @@ def test_a_standing_robot_must_step_where_its_feet_are_too_few_and_a_step_helps(
     expected = size > 0.95 * reach and abs(way[0]) > abs(way[1])
     if abs(size - 0.95 * reach) > 1e-9 and abs(abs(way[0]) - abs(way[1])) > 1e-9:
         assert must_step(turned @ (size * way), np.zeros(2), SOLE @ turned.T, heading) == expected
+
+
+def test_a_step_that_no_leg_can_take_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"catch_time = 0.05 s is shorter than any step; 0 for none, 0.1 s at least"):
+        Walker("biped14", catch_time=0.05)

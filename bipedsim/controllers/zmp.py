@@ -17,7 +17,7 @@ from bipedsim.params import param
 from bipedsim.quintic import quintic
 from bipedsim.robot import Robot
 from bipedsim.robot_io import Command, Observation
-from bipedsim.walking.catching import LEAST_ERROR, CatchParams, missing, must_step
+from bipedsim.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
 from bipedsim.walking.dcm import evaluate
 from bipedsim.walking.distribution import Distribution, DistributionParams
 from bipedsim.walking.gait import Gait, GaitParams, yaw_of
@@ -56,6 +56,9 @@ _LEAST_LOAD = 0.1
 _ROOM = 0.4
 """Share of the narrowest half of a sole by which the planned ZMP may move to take over a new command."""
 
+_QUICKEST = 0.1
+"""Shortest time of a step [s]."""
+
 
 def _narrowest(robot: Robot) -> float:
     """Return the least distance [m] from the centre of a sole to its edge."""
@@ -77,7 +80,7 @@ class ZmpController:
         fallen: Whether it has given up.
 
     Raises:
-        ConfigError: The robot has not two such feet.
+        ConfigError: The robot has not two such feet, or no leg steps in ``catch_time``.
     """
 
     Params = ZmpParams
@@ -87,6 +90,11 @@ class ZmpController:
             raise ConfigError(
                 f"controller 'zmp' needs a free-flying robot with two flat feet, {robot.name!r} has not"
                 f"{fitting(robot, 'zmp')}"
+            )
+        if 0.0 < params.catch_time < _QUICKEST:
+            raise ConfigError(
+                f"zmp: catch_time = {params.catch_time:g} s is shorter than any step; 0 for none, "
+                f"{_QUICKEST:g} s at least"
             )
         self._robot = robot
         self._estimator = Estimator(robot, _numbers(EstimatorParams, params), dt)
@@ -303,7 +311,7 @@ class ZmpController:
         params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
         if t - gait.lifted > params.catch_until * gait.step.time[0]:
             return
-        shift = missing(ref.xi_now - ref.xi, ref.zmp, ref.hull[: ref.n[0]], self._omega, gait.end - t)
+        shift = landing_shift(ref.xi_now - ref.xi, ref.zmp, ref.hull[: ref.n[0]], self._omega, gait.end - t)
         if np.hypot(*shift) < params.catch_least:
             return
         feet, k = self._whole.feet, self._flying

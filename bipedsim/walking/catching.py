@@ -42,7 +42,7 @@ class CatchParams:
     )
 
 
-def missing(error: Array, zmp: Array, hull: Array, omega: float, left: float) -> Array:
+def landing_shift(error: Array, zmp: Array, hull: Array, omega: float, left: float) -> Array:
     """Return by how much (2,) [m] a foot must land further.
 
     Args:
@@ -65,7 +65,7 @@ def must_step(error: Array, zmp: Array, hull: Array, heading: float) -> bool:
     Pushed to the side, a robot would have to cross its feet, or to lift the one that carries it.
 
     Args:
-        error, zmp, hull: As for :func:`missing`.
+        error, zmp, hull: As for :func:`landing_shift`.
         heading: Direction of x of the robot [rad].
     """
     c, s = math.cos(heading), math.sin(heading)
