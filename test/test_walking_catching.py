@@ -166,6 +166,20 @@ def test_a_robot_that_stands_steps_after_a_push_and_stands_again(name: str, impu
     np.testing.assert_allclose(apart[:2], (rows.foot[0, 0] - rows.foot[0, 1])[:2], atol=5e-3)
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_foot_on_the_side_to_which_the_robot_falls_carries_it(side: float) -> None:
+    walker = Walker("biped14").go(2.0)
+    wrench = np.zeros(6)
+    wrench[:2] = 400.0, side * 80.0
+    walker.sim.push(wrench, None, 0.1)
+    gait = walker.controller._gait
+    while gait.phase == "stand" and walker.sim.t < 2.3:
+        walker.go(1e-3)
+    assert gait.phase == "single"
+    assert gait.swing == (1 - gait._left if side > 0.0 else gait._left)
+    assert walker.go(4.0).fell is None
+
+
 @given(directions, st.floats(1e-3, 0.3), st.floats(-3.0, 3.0))
 def test_a_standing_robot_must_step_where_its_feet_are_too_few_and_a_step_helps(
     way: Array, size: float, heading: float
