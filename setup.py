@@ -8,6 +8,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "bipedsim"
+PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
@@ -48,12 +49,11 @@ def version() -> str:
     return found.group(1)
 
 
-def package_files() -> "list[str]":
-    """The files below robots/, grounds/ and scenarios/ but Python, from the package. Old setuptools know no ``**``."""
-    root = Path(NAME)
-    found = [path for folder in ("robots", "grounds", "scenarios") for path in (root / folder).rglob("*")]
-    files = (path for path in found if path.is_file() and path.suffix not in {".py", ".pyc"})
-    return sorted(path.relative_to(root).as_posix() for path in files)
+def package_files(package: str) -> "list[str]":
+    """All files of a package but Python, from its folder: robots, grounds, scenarios. Old setuptools know no ``**``."""
+    root = Path(package)
+    files = (path for path in root.rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"})
+    return sorted(path.relative_to(root).as_posix() for path in files if "__pycache__" not in path.parts)
 
 
 def data_files() -> "list[tuple[str, list[str]]]":
@@ -86,8 +86,8 @@ setup(
     maintainer="The bipedsim maintainers",
     maintainer_email="maintainers@bipedsim.invalid",
     license="Apache-2.0",
-    packages=find_packages(include=["bipedsim", "bipedsim.*", "bipedsim_ros", "bipedsim_ros.*"]),
-    package_data={"bipedsim": ["py.typed", *package_files()], "bipedsim_ros": ["py.typed"]},
+    packages=find_packages(include=[pattern for package in PACKAGES for pattern in (package, f"{package}.*")]),
+    package_data={package: package_files(package) for package in PACKAGES},
     data_files=data_files(),
     python_requires=">=3.10",
     install_requires=[
@@ -105,11 +105,13 @@ setup(
         "tqdm>=4.57",
     ],
     extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "bench": BENCH, "examples": EXAMPLES, "dev": DEV},
-    zip_safe=False,  # robots/, grounds/ and scenarios/ are read as files
+    zip_safe=False,  # robots, grounds and scenarios are read as files
     entry_points={
         "console_scripts": [
-            "bipedsim = bipedsim.cli:main",
-            *(f"{node} = bipedsim_ros.{node}:main" for node in NODES),
+            "bipedsim = bipedsim.cli.main:main",
+            *(f"{node} = bipedsim_ros.nodes.{node}:main" for node in NODES),
         ],
+        "bipedsim.robots": ["studies = bipedsim_studies.bodies"],
+        "bipedsim.controllers": ["finite_time = bipedsim_studies.planar.finite_time:FiniteTimeController"],
     },
 )

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.controllers import make_controller
-from bipedsim.controllers.zmp import ZmpController
+from bipedsim.control import make_controller
+from bipedsim.control.walking.zmp import ZmpController
 from bipedsim.ground import Ground
 from bipedsim.ground.tiles import tiles
-from bipedsim.robot import Robot, load_robot
-from bipedsim.simulator import Simulator
-from bipedsim.worker_pool import WorkerPool
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.runs.worker_pool import WorkerPool
+from bipedsim.sim.simulator import Simulator
 
 Array = NDArray[np.float64]
 Command = tuple[float, float, float, float]

@@ -1,12 +1,12 @@
 """The controller alone, for a robot that is up: `ros2 launch bipedsim robot.launch.py robot:=talos controller:=zmp`.
 
-What is started, and with which parameters, is decided in bipedsim_ros/robot_bringup.py, as for `bipedsim control`.
+What is started, and with which parameters, is decided in bipedsim_ros/bringup/robot_bringup.py, as for `bipedsim control`.
 """
 
 from __future__ import annotations
 
-from bipedsim_ros.launch_actions import describe
-from bipedsim_ros.robot_bringup import ROBOT_ARGUMENTS, plan_robot
+from bipedsim_ros.bringup.launch_actions import describe
+from bipedsim_ros.bringup.robot_bringup import ROBOT_ARGUMENTS, plan_robot
 from launch import LaunchDescription
 
 

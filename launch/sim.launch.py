@@ -1,12 +1,12 @@
 """Simulator, controller and recorder: `ros2 launch bipedsim sim.launch.py robot:=talos record:=runs/first`.
 
-What is started, and with which parameters, is decided in bipedsim_ros/bringup.py, as for `bipedsim up`.
+What is started, and with which parameters, is decided in bipedsim_ros/bringup/bringup.py, as for `bipedsim up`.
 """
 
 from __future__ import annotations
 
-from bipedsim_ros.bringup import argument_names, plan
-from bipedsim_ros.launch_actions import describe
+from bipedsim_ros.bringup.bringup import argument_names, plan
+from bipedsim_ros.bringup.launch_actions import describe
 from launch import LaunchDescription
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import bipedsim
 from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, UnknownNameError, closest
-from bipedsim.worker_pool import WorkerPool
+from bipedsim.runs.worker_pool import WorkerPool
 
 
 def subclasses(cls: type[BipedSimError]) -> Iterator[type[BipedSimError]]:

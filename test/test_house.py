@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 OF_ROS = ("rclpy", "launch", "launch_ros", "ament_index_python", "rosidl_runtime_py", "builtin_interfaces", "tf2_ros")
 
 
@@ -61,15 +61,15 @@ def loaded_by(module: str) -> set[str]:
 
 def test_the_controller_node_knows_no_simulator() -> None:
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    loaded = loaded_by("bipedsim_ros.controller_node")
-    assert "bipedsim.controllers.posture" in loaded
+    loaded = loaded_by("bipedsim_ros.nodes.controller_node")
+    assert "bipedsim.control.posture.posture" in loaded
     assert [
-        name for name in loaded if name.startswith(("bipedsim.simulator", "bipedsim.contact", "bipedsim.ground"))
+        name for name in loaded if name.startswith(("bipedsim.sim.simulator", "bipedsim.contact", "bipedsim.ground"))
     ] == []
 
 
 def test_help_needs_no_ros() -> None:
     """``bipedsim up --help`` and the launch file read a table that loads neither nodes nor simulator."""
-    loaded = loaded_by("bipedsim_ros.bringup")
-    assert "bipedsim.simulator" not in loaded
-    assert "bipedsim_ros.sim_node" not in loaded
+    loaded = loaded_by("bipedsim_ros.bringup.bringup")
+    assert "bipedsim.sim.simulator" not in loaded
+    assert "bipedsim_ros.nodes.sim_node" not in loaded

@@ -7,8 +7,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.analysis.force_plate import rotate
-from bipedsim.recording import Recording
-from bipedsim.robot import Robot
+from bipedsim.model.robot import Robot
+from bipedsim.recording.recording import Recording
 
 TILT = np.deg2rad(60.0)
 """Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""

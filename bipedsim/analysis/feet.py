@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.analysis.force_plate import CONTACT_THRESHOLD, force_plate, rotate
-from bipedsim.contact.footing import UNDERSIDE
 from bipedsim.ground import Ground
-from bipedsim.recording import Recording
-from bipedsim.robot import Robot
+from bipedsim.ground.support import UNDERSIDE
+from bipedsim.model.robot import Robot
+from bipedsim.recording.recording import Recording
 
 Array = NDArray[np.float64]
 

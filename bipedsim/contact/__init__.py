@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bipedsim.config.fields import from_mapping
+from bipedsim.config.plugins import Table
 from bipedsim.contact.base import ContactModel, Projection
-from bipedsim.contact.exact import Exact
-from bipedsim.contact.feedback_linearised import FeedbackLinearised
-from bipedsim.contact.lcp import Lcp
-from bipedsim.contact.ncp import Ncp
-from bipedsim.contact.nonlinear_damping import NonlinearDamping
-from bipedsim.contact.one_step import OneStep
 from bipedsim.errors import UnknownNameError
-from bipedsim.params import from_mapping
 
 # The constructor of each takes the parameters of its own class, which no common type can say.
-CONTACT_MODELS: dict[str, Any] = {
-    "one_step": OneStep,
-    "exact": Exact,
-    "feedback_linearised": FeedbackLinearised,
-    "nonlinear_damping": NonlinearDamping,
-    "lcp": Lcp,
-    "ncp": Ncp,
-}
+CONTACT_MODELS = Table(
+    "contact model",
+    "bipedsim.contact_models",
+    {
+        "one_step": "bipedsim.contact.selection.one_step:OneStep",
+        "exact": "bipedsim.contact.selection.exact:Exact",
+        "feedback_linearised": "bipedsim.contact.compliant.feedback_linearised:FeedbackLinearised",
+        "nonlinear_damping": "bipedsim.contact.compliant.nonlinear_damping:NonlinearDamping",
+        "lcp": "bipedsim.contact.time_stepping.lcp:Lcp",
+        "ncp": "bipedsim.contact.time_stepping.ncp:Ncp",
+    },
+)
 
 
 def make_contact_model(

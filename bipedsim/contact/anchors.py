@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.compiled import kernel
 from bipedsim.contact.base import Projection
-from bipedsim.contact.foothold import NEW_PLANE
 from bipedsim.contact.vertices import VertexContacts
+from bipedsim.dynamics.support import NEW_PLANE
+from bipedsim.numerics.jit import kernel
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.compiled import inlined_kernel, kernel
 from bipedsim.contact.base import ContactResult, Projection
-from bipedsim.contact.candidate import distance_outside
-from bipedsim.contact.foothold import UNCHANGED
-from bipedsim.contact.footing import carry_vertices
+from bipedsim.contact.selection.candidate import distance_outside
+from bipedsim.dynamics.support import UNCHANGED
+from bipedsim.ground.support import carry_vertices
+from bipedsim.numerics.jit import inlined_kernel, kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bipedsim.ground.ground import Ground, GroundArrays
 from bipedsim.ground.patch import Patch
-from bipedsim.ground.reader import get_ground, ground_names
-from bipedsim.ground.surface import Ground, GroundArrays
+from bipedsim.ground.read import get_ground, ground_names
 
 __all__ = ["Ground", "GroundArrays", "Patch", "get_ground", "ground_names"]

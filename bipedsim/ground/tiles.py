@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from bipedsim.errors import ConfigError
+from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
-from bipedsim.ground.surface import Ground
 
 
 def tiles(

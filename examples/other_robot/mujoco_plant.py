@@ -1,6 +1,6 @@
 """A robot that MuJoCo simulates: kinematics and masses by its own URDF reader, contact and sensors by its own laws.
 
-Nothing here computes with bipedsim's physics. robot.yaml (:func:`bipedsim.robot.load_robot`) says what the URDF leaves
+Nothing here computes with bipedsim's physics. robot.yaml (:func:`bipedsim.model.robot.load_robot`) says what the URDF leaves
 open: which joints are driven and in which order, reflected inertia, where soles, ankle sensors and IMU are, and a
 posture that stands.
 """
@@ -16,11 +16,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.config.fields import param
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.params import param
-from bipedsim.robot import Robot
-from bipedsim.robot_config import numbers_per_joint, read_robot_config
-from bipedsim.robot_io import Observation
+from bipedsim.model.robot import Robot
+from bipedsim.model.schema import numbers_per_joint, read_robot_config
+from bipedsim.sim.io import Observation
 
 Array = NDArray[np.float64]
 

@@ -23,14 +23,14 @@ from robot_report import Report, write_json
 from robot_topics import COMMAND_TOPIC, RobotCommands, RobotTopics
 from std_msgs.msg import Float64MultiArray
 
+from bipedsim.config.fields import param
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.params import param
-from bipedsim.pushes import parse_pushes
-from bipedsim.robot import load_robot
-from bipedsim_ros.inbox import Background, Inbox
-from bipedsim_ros.node_main import run_node
-from bipedsim_ros.parameters import Parameters
-from bipedsim_ros.realtime import NS_PER_S, Histogram, RateKeeper, sleep_on_time
+from bipedsim.model.robot import load_robot
+from bipedsim.runs.pushes import parse_pushes
+from bipedsim_ros.loop.inbox import Background, Inbox
+from bipedsim_ros.loop.realtime import NS_PER_S, Histogram, RateKeeper, sleep_on_time
+from bipedsim_ros.nodes.node_main import run_node
+from bipedsim_ros.nodes.parameters import Parameters
 
 # Best effort, because only the last command counts; it takes those of reliable publishers, too.
 _COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -17,10 +17,10 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from bipedsim.robot import Robot
-from bipedsim.robot_io import Observation
-from bipedsim_ros.frames import BASE_FRAME, ankle_frame, ankle_wrench_topic
-from bipedsim_ros.qos import LATCHED_QOS
+from bipedsim.model.robot import Robot
+from bipedsim.sim.io import Observation
+from bipedsim_ros.wire.frames import BASE_FRAME, ankle_frame, ankle_wrench_topic
+from bipedsim_ros.wire.qos import LATCHED_QOS
 
 Array = NDArray[np.float64]
 

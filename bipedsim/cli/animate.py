@@ -1,0 +1,60 @@
+"""``bipedsim animate``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bipedsim.cli.options import output_beside
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap or .npz")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=".gif, .mp4 (needs ffmpeg), or .png for a strip of postures (default: a .gif beside the recording)",
+    )
+    parser.add_argument("--view", default="side", help="side, front, both or 3d (default: %(default)s)")
+    parser.add_argument(
+        "--speed", type=float, default=1.0, metavar="S", help="simulated seconds per second (default: %(default)s)"
+    )
+    parser.add_argument("--fps", type=float, default=25.0, metavar="N", help="frames per second (default: %(default)s)")
+    parser.add_argument("--from", dest="start", type=float, metavar="T", help="begin [s] (default: that of the run)")
+    parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end [s] (default: that of the run)")
+    parser.add_argument(
+        "--postures", type=int, default=8, metavar="N", help="how many a strip has, over that time (default: 8)"
+    )
+    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
+    parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
+    parser.set_defaults(function=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Read and draw."""
+    from bipedsim.ground import get_ground
+    from bipedsim.model.robot import load_robot
+    from bipedsim.recording.recording import Recording
+    from bipedsim.view.animation.animate import animate, check_output
+
+    output = output_beside(args.recording, args.output, ".gif")
+    check_output(output, args.fps)
+    frames = animate(
+        Recording.load(args.recording),
+        output,
+        robot=load_robot(args.robot) if args.robot else None,
+        ground=get_ground(args.ground) if args.ground else None,
+        view=args.view,
+        fps=args.fps,
+        speed=args.speed,
+        start=args.start,
+        stop=args.stop,
+        postures=args.postures,
+        progress=sys.stderr.isatty(),
+    )
+    print(f"wrote {output}: {frames} {'postures' if output.suffix == '.png' else 'frames'}")
+    return 0

@@ -1,0 +1,75 @@
+"""The entry of the command ``bipedsim``: errors and Ctrl-C become one line and an exit code.
+
+Nothing is imported before :func:`main` is on the way, so that Ctrl-C has an answer during the imports, too.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+REPEAT = 0.5
+"""Time [s] after which an interrupt that nobody answered is raised again."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    0: done; 1: figures missed, or a contact model failed; 2: wrong input; 130: interrupted.
+    """
+    interrupted = False
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        # Callbacks of compiled code swallow exceptions: it is raised again until it gets through.
+        signal.setitimer(signal.ITIMER_REAL, REPEAT)
+        # Who answers it is left alone, with errors that are met and handled meanwhile.
+        handled = sys.exc_info()[1]
+        while handled is not None and not isinstance(handled, KeyboardInterrupt):
+            handled = handled.__context__
+        if handled is None:
+            raise KeyboardInterrupt
+
+    try:
+        import signal
+
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGALRM)}
+        try:
+            return _answer(argv)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except (KeyboardInterrupt, Exception) as error:
+        # Extension modules make an ImportError of an interrupt while they load.
+        if not (interrupted or isinstance(error, KeyboardInterrupt)):
+            raise
+        print("bipedsim: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _answer(argv: Sequence[str] | None) -> int:
+    from bipedsim.cli.commands import make_parser
+    from bipedsim.errors import BipedSimError
+
+    args = make_parser().parse_args(argv)
+    try:
+        return int(args.function(args))
+    except BipedSimError as error:
+        print(f"bipedsim {args.command}: error: {error}", file=sys.stderr)
+        return EXIT_USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

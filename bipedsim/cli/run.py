@@ -1,0 +1,90 @@
+"""``bipedsim run``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bipedsim.cli.options import add_contact_options, add_run_options, key_values, run_settings
+from bipedsim.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bipedsim.recording.recording import Recording
+    from bipedsim.runs.runner import RunSettings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    add_run_options(parser)
+    add_contact_options(parser)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
+    )
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
+    parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+    parser.set_defaults(function=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run, write and print; what was simulated before Ctrl-C is written, too.
+
+    Raises:
+        BipedSimError: An argument is wrong, or the simulation diverged.
+    """
+    from bipedsim.runs.runner import RunInterruptedError, run_headless
+    from bipedsim.view.animation.animate import check_output
+
+    if args.output and args.output.suffix != ".npz":
+        raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
+    settings = replace(
+        run_settings(args),
+        contact_model=args.contact_model,
+        contact_params=key_values(args.contact_set, "--contact-set"),
+    )
+    if args.animate:
+        # Not after minutes of simulation.
+        check_output(args.animate)
+    try:
+        recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
+    except RunInterruptedError as stopped:
+        if args.output or args.plot or args.animate:
+            _write_run(args, settings, stopped.recording, stopped.summary)
+            print(f"bipedsim run: {stopped}; what was simulated until then is written", file=sys.stderr)
+        raise
+    _write_run(args, settings, recording, summary)
+    return 0
+
+
+def _write_run(
+    args: argparse.Namespace, settings: RunSettings, recording: Recording, summary: dict[str, Any]
+) -> None:
+    """Write the files that a run was asked for, and print its summary."""
+    from bipedsim.analysis.feet import lifts
+    from bipedsim.analysis.summary import summary_lines
+    from bipedsim.runs.runner import SETTLE
+
+    if args.output:
+        recording.save(args.output)
+    if args.plot:
+        from bipedsim.view.plot import plot
+
+        plot(recording, args.plot)
+    if args.animate:
+        from bipedsim.view.animation.animate import animate_run
+
+        animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
+    if args.json:
+        print(json.dumps(summary))
+        return
+    # How far the feet of a robot that steps are from where they began says nothing.
+    steps = lifts(recording, SETTLE)
+    print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())))
+    for path in (args.output, args.plot, args.animate):
+        if path:
+            print(f"wrote {path}")
+

@@ -1,0 +1,113 @@
+"""Tables that other packages add to: an entry point of theirs is a row, and nothing of bipedsim is touched.
+
+Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.topics`` (an object each), and
+``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios`` (a package each, whose folder is listed).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from bipedsim.errors import ConfigError
+
+
+@cache
+def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return the entry points whose groups are ours, by group; reading the metadata of all packages takes a while."""
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in {entry for group in _GROUPS for entry in entry_points(group=group)}:
+        found.setdefault(entry.group, []).append(entry)
+    return {group: tuple(sorted(entries)) for group, entries in found.items()}
+
+
+_GROUPS = tuple(
+    f"bipedsim.{name}" for name in ("contact_models", "controllers", "commands", "topics", "robots", "grounds", "scenarios")
+)
+
+
+class Table(Mapping[str, Any]):
+    """Names and what they stand for: our own rows, then those of other packages; each is imported when it is asked for.
+
+    Args:
+        kind: What a row is, for messages.
+        group: Group of entry points that adds rows.
+        own: Name to ``module:attribute``.
+    """
+
+    def __init__(self, kind: str, group: str, own: Mapping[str, str]) -> None:
+        self.kind = kind
+        self._group = group
+        self._own = own
+
+    def _places(self) -> dict[str, str]:
+        places = dict(self._own)
+        for entry in _entries().get(self._group, ()):
+            if places.setdefault(entry.name, entry.value) != entry.value:
+                raise ConfigError(
+                    f"two packages call their {self.kind} {entry.name!r}: {places[entry.name]} and {entry.value} (entry point"
+                    f" {self._group}); uninstall one of them, or rename the entry point"
+                )
+        return places
+
+    def __getitem__(self, name: str) -> Any:
+        place = self._places()[name]
+        module, _, attribute = place.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"{self.kind} {name!r} is declared as {place}, which cannot be imported ({error})") from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places())
+
+    def __len__(self) -> int:
+        return len(self._places())
+
+
+class Files(Mapping[str, Path]):
+    """Names and files: those of a folder of ours, then those in the packages that other distributions name.
+
+    Args:
+        kind: What a file holds, for messages.
+        group: Group of entry points, each the name of a package, that adds folders.
+        folder: Our own.
+        pattern: Which files of a folder count, such as ``*.yaml`` or ``*/robot.yaml``.
+        name: From the file to its name.
+    """
+
+    def __init__(self, kind: str, group: str, folder: Path, pattern: str, name: Callable[[Path], str]) -> None:
+        self.kind = kind
+        self._group = group
+        self._folder = folder
+        self._pattern = pattern
+        self._name = name
+
+    def _folders(self) -> Iterator[Path]:
+        yield self._folder
+        for entry in _entries().get(self._group, ()):
+            spec = importlib.util.find_spec(entry.value)
+            if spec is None or not spec.submodule_search_locations:
+                raise ConfigError(f"entry point {entry.name!r} of {self._group} names {entry.value!r}, which is no package")
+            yield from map(Path, spec.submodule_search_locations)
+
+    def _found(self) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for folder in self._folders():
+            for path in sorted(folder.glob(self._pattern)):
+                found.setdefault(self._name(path), path)
+        return found
+
+    def __getitem__(self, name: str) -> Path:
+        return self._found()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found())
+
+    def __len__(self) -> int:
+        return len(self._found())

@@ -1,0 +1,295 @@
+"""The course of the feet within a step, for models whose forces depend on where the vertices are.
+
+The Delassus matrix, and what accelerates the feet besides contact, are taken as constant over the step of the
+dynamics; in between, feet are integrated in contact space, 6 numbers a foot: w' = drive + G f(x, w). So a stiff force
+law gets the short steps that it needs without pinocchio, and the robot gets the impulse, and the impulse weighted by
+the time that was left: a ball, or a brick that does not turn, whose G is constant, is integrated with fourth order.
+
+Runge and Kutta's classical method; a substep ends where a vertex arrives at the ground or leaves it, so that the kink
+of its force is at an end.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import Projection
+from bipedsim.contact.vertices import VertexContacts, add_at
+from bipedsim.numerics.jit import inlined_kernel, kernel
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-12
+"""A vertex this near to the ground [m] has arrived."""
+SHORTEST = 1e-6
+"""Shortest substep, as a share of the step."""
+LEAVING = 1e-9
+"""A vertex at the ground that rises faster than this [m/s] is leaving it."""
+
+
+class Course(NamedTuple):
+    """Work arrays of K feet with N vertices at most.
+
+    Attributes:
+        h: Step [s].
+        drive: (6K,) acceleration of the feet without contact, J' v included.
+        shift, twist: (6K,) at the stage: displacement and turn since the beginning of the step [m, rad], velocities.
+        shift0, twist0: The same at the beginning of the substep.
+        shift_sum, twist_sum: Their weighted derivatives over the stages.
+        wrench: (K, 6) contact forces on the feet at the stage, at the sole origins [N, N.m].
+        wrench_sum, early: (K, 6) the same weighted over the stages, and over the first three of them.
+        impulse: (K, 6) since the beginning of the step. late: (K, 6) impulse times the share of the step then left.
+        height, velocity, arm: Of the vertices at the stage: (K, N) [m], (K, N, 3) [m/s], (K, N, 3) off the sole origin.
+        force, force_sum: (K, N, 3) on the vertices at the stage, ground axes [N], and weighted over the stages.
+        impulses: (K, N, 3) of the vertices since the beginning of the step [N.s]; cleared by whoever owns them.
+    """
+
+    h: float
+    drive: Array
+    shift: Array
+    twist: Array
+    shift0: Array
+    twist0: Array
+    shift_sum: Array
+    twist_sum: Array
+    wrench: Array
+    wrench_sum: Array
+    early: Array
+    impulse: Array
+    late: Array
+    height: Array
+    velocity: Array
+    arm: Array
+    force: Array
+    force_sum: Array
+    impulses: Array
+
+    @classmethod
+    def of_feet(cls, contacts: VertexContacts) -> Course:
+        """Return the arrays for the feet of ``contacts``, whose impulses are summed up."""
+        n_feet, widest = contacts.heights.shape
+
+        def flat() -> Array:
+            return np.zeros(6 * n_feet)
+
+        def wrench() -> Array:
+            return np.zeros((n_feet, 6))
+
+        def vertices() -> Array:
+            return np.zeros((n_feet, widest, 3))
+
+        return cls(
+            h=contacts.h, drive=flat(), shift=flat(), twist=flat(), shift0=flat(), twist0=flat(), shift_sum=flat(),
+            twist_sum=flat(), wrench=wrench(), wrench_sum=wrench(), early=wrench(), impulse=wrench(), late=wrench(),
+            height=np.zeros((n_feet, widest)), velocity=vertices(), arm=vertices(), force=vertices(),
+            force_sum=vertices(), impulses=contacts.impulses,
+        )  # fmt: skip
+
+
+@kernel
+def start(p: Projection, c: Course):
+    """Put the feet where the step begins."""
+    for r in range(c.drive.shape[0]):
+        c.drive[r] = (p.w_free[r] - p.w_before[r]) / c.h + p.bias[r]
+        c.shift[r] = 0.0
+        c.twist[r] = p.w_before[r]
+    for k in range(c.impulse.shape[0]):
+        for r in range(6):
+            c.impulse[k, r] = 0.0
+            c.late[k, r] = 0.0
+    place(p, c)
+
+
+@kernel
+def place(p: Projection, c: Course):
+    """Fill heights, arms and velocities of vertices from ``shift`` and ``twist``; balls touch below their centre."""
+    for k in range(c.height.shape[0]):
+        d = c.shift[6 * k : 6 * k + 6]
+        w = c.twist[6 * k : 6 * k + 6]
+        tx = d[3]
+        ty = d[4]
+        tz = d[5]
+        for i in range(p.n_vertices[k]):
+            x = p.offsets[k, i, 0]
+            y = p.offsets[k, i, 1]
+            z = p.offsets[k, i, 2] + p.radius[k]
+            # The turn to second order: x + t x x + t x (t x x) / 2.
+            ax = ty * z - tz * y
+            ay = tz * x - tx * z
+            az = tx * y - ty * x
+            rx = x + ax + 0.5 * (ty * az - tz * ay)
+            ry = y + ay + 0.5 * (tz * ax - tx * az)
+            rz = z + az + 0.5 * (tx * ay - ty * ax) - p.radius[k]
+            c.arm[k, i, 0] = rx
+            c.arm[k, i, 1] = ry
+            c.arm[k, i, 2] = rz
+            c.height[k, i] = p.position[k, 2] + d[2] + rz
+            c.velocity[k, i, 0] = w[0] + w[4] * rz - w[5] * ry
+            c.velocity[k, i, 1] = w[1] + w[5] * rx - w[3] * rz
+            c.velocity[k, i, 2] = w[2] + w[3] * ry - w[4] * rx
+
+
+@kernel
+def substep(p: Projection, c: Course, longest: float, rest: float) -> float:
+    """Return how long the next substep is [s]: until the next vertex arrives or leaves at most.
+
+    Args:
+        p, c: See :class:`Projection` and :class:`Course`.
+        longest: Most that the force law allows [s].
+        rest: What is left of the step [s].
+    """
+    dt = min(longest, rest)
+    for k in range(c.height.shape[0]):
+        for i in range(p.n_vertices[k]):
+            height = c.height[k, i]
+            ahead = c.velocity[k, i, 2] * dt
+            if (CLOSED < height < -ahead) or (-ahead < height < -CLOSED):
+                dt = max(-height / c.velocity[k, i, 2], SHORTEST * c.h)
+    return rest if rest - dt < SHORTEST * c.h else dt
+
+
+@inlined_kernel
+def is_closed(c: Course, k: int, i: int) -> bool:
+    """Return whether vertex ``i`` of foot ``k`` is in contact."""
+    height = c.height[k, i]
+    return height < -CLOSED or (height <= CLOSED and c.velocity[k, i, 2] <= LEAVING)
+
+
+@kernel
+def begin_substep(c: Course):
+    """Remember where the substep begins."""
+    for r in range(c.shift.shape[0]):
+        c.shift0[r] = c.shift[r]
+        c.twist0[r] = c.twist[r]
+        c.shift_sum[r] = 0.0
+        c.twist_sum[r] = 0.0
+    for k in range(c.wrench.shape[0]):
+        for r in range(6):
+            c.wrench_sum[k, r] = 0.0
+            c.early[k, r] = 0.0
+        for i in range(c.force_sum.shape[1]):
+            for a in range(3):
+                c.force_sum[k, i, a] = 0.0
+
+
+@inlined_kernel
+def _sum_up(p, c):
+    """Fill the wrenches on the feet from the forces on their vertices."""
+    for k in range(c.wrench.shape[0]):
+        wrench = c.wrench[k]
+        for r in range(6):
+            wrench[r] = 0.0
+        for i in range(p.n_vertices[k]):
+            add_at(c.force[k, i], p.offsets[k, i], wrench)
+
+
+@inlined_kernel
+def _acceleration(p, c, r):
+    """Return row ``r`` of the acceleration of the feet under the wrenches of :func:`_sum_up`."""
+    a = c.drive[r]
+    for k in range(c.wrench.shape[0]):
+        for j in range(6):
+            a += p.G[r, 6 * k + j] * c.wrench[k, j]
+    return a
+
+
+@kernel
+def crossing(p: Projection, c: Course, dt: float) -> float:
+    """Return ``dt`` [s], or when the first vertex crosses the ground under the forces of the first stage.
+
+    A vertex that has just left has hardly a velocity, and comes back within a substep by its acceleration alone: found
+    at the end of it only, it would arrive faster than it left.
+    """
+    _sum_up(p, c)
+    for k in range(c.height.shape[0]):
+        ax = _acceleration(p, c, 6 * k + 3)
+        ay = _acceleration(p, c, 6 * k + 4)
+        az = _acceleration(p, c, 6 * k + 2)
+        for i in range(p.n_vertices[k]):
+            # Distance, velocity and acceleration away from the ground, on the side where the vertex is.
+            side = -1.0 if is_closed(c, k, i) else 1.0
+            z = side * c.height[k, i]
+            if side < 0.0 and z <= CLOSED:
+                continue
+            v = side * c.velocity[k, i, 2]
+            a = side * (az + ax * c.arm[k, i, 1] - ay * c.arm[k, i, 0])
+            square = v * v - 2.0 * a * z
+            if square <= 0.0 or (v >= 0.0 and a >= 0.0):
+                continue
+            # The first time after now, in the form that does not cancel.
+            root = np.sqrt(square)
+            t = -(v + root) / a if v > 0.0 else 2.0 * z / (root - v)
+            if 0.0 < t < dt:
+                dt = max(t, SHORTEST * c.h)
+    return dt
+
+
+@kernel
+def next_stage(p: Projection, c: Course, stage: int, dt: float):
+    """Take the vertex forces of ``stage`` (0 to 3) into account and go to the next one, after the last to the end.
+
+    Torques are taken at the arms of the beginning of the step, as G is.
+    """
+    weight = 2.0 if stage == 1 or stage == 2 else 1.0
+    feet = c.wrench.shape[0]
+    _sum_up(p, c)
+    for k in range(feet):
+        for r in range(6):
+            c.wrench_sum[k, r] += weight * c.wrench[k, r]
+            if stage < 3:
+                c.early[k, r] += c.wrench[k, r]
+        for i in range(p.n_vertices[k]):
+            for a in range(3):
+                c.force_sum[k, i, a] += weight * c.force[k, i, a]
+    ahead = 0.5 * dt if stage < 2 else dt
+    for r in range(6 * feet):
+        a = _acceleration(p, c, r)
+        c.shift_sum[r] += weight * c.twist[r]
+        c.twist_sum[r] += weight * a
+        if stage < 3:
+            c.shift[r] = c.shift0[r] + ahead * c.twist[r]
+            c.twist[r] = c.twist0[r] + ahead * a
+        else:
+            c.shift[r] = c.shift0[r] + dt / 6.0 * c.shift_sum[r]
+            c.twist[r] = c.twist0[r] + dt / 6.0 * c.twist_sum[r]
+    if stage == 3:
+        for k in range(feet):
+            for r in range(6):
+                c.late[k, r] += dt / c.h * (c.impulse[k, r] + dt / 6.0 * c.early[k, r])
+                c.impulse[k, r] += dt / 6.0 * c.wrench_sum[k, r]
+            for i in range(p.n_vertices[k]):
+                for a in range(3):
+                    c.impulses[k, i, a] += dt / 6.0 * c.force_sum[k, i, a]
+    place(p, c)
+
+
+@kernel
+def normal_compliance(p: Projection, k: int, i: int) -> float:
+    """Return 1 / mass [1/kg] that vertex ``i`` of foot ``k`` shows to a force along the normal."""
+    x = p.offsets[k, i, 0]
+    y = p.offsets[k, i, 1]
+    a = 6 * k + 2
+    b = 6 * k + 3
+    c = 6 * k + 4
+    return _quadratic(p.G, a, b, c, y, -x)
+
+
+@kernel
+def tangential_compliance(p: Projection, k: int, i: int) -> float:
+    """Return the sum of 1 / mass [1/kg] over the two tangents, at vertex ``i`` of foot ``k``."""
+    x = p.offsets[k, i, 0]
+    y = p.offsets[k, i, 1]
+    z = p.offsets[k, i, 2]
+    o = 6 * k
+    return _quadratic(p.G, o, o + 4, o + 5, z, -y) + _quadratic(p.G, o + 1, o + 3, o + 5, -z, x)
+
+
+@inlined_kernel
+def _quadratic(G, a, b, c, sb, sc):
+    """Return e^T G e for e = 1 at a, sb at b, sc at c."""
+    return (
+        G[a, a] + sb * sb * G[b, b] + sc * sc * G[c, c] + 2.0 * (sb * G[a, b] + sc * G[a, c] + sb * sc * G[b, c])
+    )

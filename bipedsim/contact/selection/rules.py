@@ -1,0 +1,328 @@
+"""What makes a set of clamped vertices valid, with priorities: CoP > geometric > negative force > kinematic.
+
+moraud2008 sections II, III and IV. Two departures, for reasons measured on humanoids (docs/contact_models.md): a face
+is judged by its CoP, not by vertex forces that a face does not determine; and a vertex at rest within the geometric
+threshold is clamped only if it is about to penetrate, or face and edge alternate for ever.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bipedsim.contact.base import Projection
+from bipedsim.contact.modes import clamped_range, target_height_velocity
+from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection
+from bipedsim.numerics.jit import inlined_kernel, kernel
+
+# Thresholds of the published kinematic rule: a vertex separates with a_z > A_T [m/s^2] and v_z > -V_T [m/s].
+A_T = 0.1
+V_T = 0.1
+
+# Ties between vertices that fall through go to the deeper one: share of the weight, and depth [m] that gets all of it.
+TIE = 1e-6
+DEEP = 1e-2
+
+
+@kernel
+def nearest_feature(
+    vertices, n: int, first: int, count: int, x: float, y: float, tolerance: float
+) -> tuple[int, int, float]:
+    """Return (first, count) of the clamped vertices that the CoP tips over, and how far outside it is [m].
+
+    Args:
+        vertices: (N, 2) counter-clockwise in the sole frame [m].
+        n: Number of vertices.
+        first, count: Vertices that are clamped.
+        x, y: CoP in the sole frame [m].
+        tolerance: A CoP this far outside [m] is on the edge: rounding, not physics.
+
+    Returns:
+        The present range and a distance <= 0 while the CoP is inside, else the edge or vertex nearest to it and the
+        distance.
+    """
+    if count < 2:
+        return first, count, 0.0
+    edges = 1 if count == 2 else n
+    outside = -np.inf
+    best = first
+    for k in range(edges):
+        i = (first + k) % n
+        j = (i + 1) % n
+        ex = vertices[j, 0] - vertices[i, 0]
+        ey = vertices[j, 1] - vertices[i, 1]
+        length = np.sqrt(ex * ex + ey * ey)
+        along = ((x - vertices[i, 0]) * ex + (y - vertices[i, 1]) * ey) / length
+        if count == 2:
+            if -along > tolerance and -along >= along - length:
+                return i, 1, -along
+            if along - length > tolerance:
+                return j, 1, along - length
+            return first, count, max(-along, along - length)
+        across = ((x - vertices[i, 0]) * ey - (y - vertices[i, 1]) * ex) / length
+        if across > outside:
+            outside = across
+            best = i
+    if outside <= tolerance:
+        return first, count, outside
+    # Outside: the closest point of the polygon lies on an edge, or at a vertex past the end of every violated edge.
+    closest = np.inf
+    feature = best
+    feature_count = 2
+    for i in range(n):
+        j = (i + 1) % n
+        ex = vertices[j, 0] - vertices[i, 0]
+        ey = vertices[j, 1] - vertices[i, 1]
+        length2 = ex * ex + ey * ey
+        t = ((x - vertices[i, 0]) * ex + (y - vertices[i, 1]) * ey) / length2
+        inside = 0.0 < t < 1.0
+        t = min(max(t, 0.0), 1.0)
+        dx = x - vertices[i, 0] - t * ex
+        dy = y - vertices[i, 1] - t * ey
+        dist = np.sqrt(dx * dx + dy * dy)
+        if dist < closest:
+            closest = dist
+            feature = i if inside or t == 0.0 else j
+            feature_count = 2 if inside else 1
+    return feature, feature_count, closest
+
+
+@kernel
+def normal_speed(k, i, p: Projection, w) -> float:
+    """Return the normal velocity of vertex ``i`` of foot ``k`` where the foot moves with ``w`` (6K,) [m/s]."""
+    return w[6 * k + 2] + w[6 * k + 3] * p.offsets[k, i, 1] - w[6 * k + 4] * p.offsets[k, i, 0]
+
+
+@kernel
+def pulls(k, s: Selection) -> bool:
+    """Whether foot ``k`` would have to be pulled; a torque without load counts, which only redundant feet can get."""
+    f = s.trial_impulse[k]
+    return f[2] < 0.0 or (f[2] == 0.0 and (f[3] != 0.0 or f[4] != 0.0))
+
+
+@kernel
+def _must_be_clamped(z, speed, h, gamma, threshold, tolerance) -> bool:
+    """Whether a free vertex at height ``z`` may not go on with ``speed``.
+
+    Near the ground it must not move further into it; below the threshold it must rise as fast as a clamped one would,
+    so that a foot that is leaving is not held.
+    """
+    if z < -threshold:
+        return speed < target_height_velocity(z, h, gamma)
+    return z + h * speed < -tolerance and speed < 0.0
+
+
+@inlined_kernel
+def perfect_vector(k, p: Projection, s: Selection):
+    """Fill ``s.perfect`` and ``s.cost`` for foot ``k``: every vertex judged on its own (moraud2008 section IV-B).
+
+    A clamped vertex ends the step on the ground, so that only the free ones can violate the kinematic rule.
+    """
+    n = p.n_vertices[k]
+    first, count = clamped_range(s.trial[k], n)
+    # With one vertex nothing competes within the foot, but the order of the rules must hold.
+    a_cop = 1.0
+    a_g = a_cop / max(n, 2)
+    a_nf = a_g / max(n, 2)
+    a_k = a_nf / max(n, 2)
+    for j in range(n):
+        i = (first + j) % n
+        z = s.heights[k, i]
+        s.cost[i] = a_k
+        if j < count:
+            s.perfect[i] = 1
+            if z > s.threshold and z + s.h * normal_speed(k, i, p, s.w_next) > s.threshold:
+                s.perfect[i] = 0
+                s.cost[i] = a_g
+            continue
+        speed = normal_speed(k, i, p, s.w_next)
+        s.perfect[i] = 1 if _must_be_clamped(z, speed, s.h, s.gamma, s.threshold, s.tolerance) else 0
+        if abs(z) > s.threshold:
+            s.cost[i] = a_g
+        if s.perfect[i] == 1:
+            # Of many that fall through, the deepest are clamped first.
+            s.cost[i] *= 1.0 + TIE * min(max(-(z + s.h * speed), 0.0) / DEEP, 1.0)
+    if count == 0:
+        return
+    if pulls(k, s):
+        for j in range(count):
+            i = (first + j) % n
+            s.perfect[i] = 0
+            s.cost[i] = a_nf
+    elif s.outside[k] > s.tolerance:
+        _keep_nearest(k, p, s, first, count, a_cop)
+
+
+@kernel
+def published_vector(k, p: Projection, s: Selection):
+    """Fill ``s.perfect`` and ``s.cost`` for foot ``k`` by the rules as printed (moraud2008 sections II to IV).
+
+    Vertex forces are the minimum-norm ones; the kinematic rule clamps whatever rests within the threshold; the CoP
+    rule is left out with ``THRESHOLDS``.
+    """
+    n = p.n_vertices[k]
+    first, count = clamped_range(s.trial[k], n)
+    a_cop = 1.0
+    a_g = a_cop / max(n, 2)
+    a_nf = a_g / max(n, 2)
+    a_k = a_nf / max(n, 2)
+    base, slope_x, slope_y = _minimum_norm_forces(k, p, s, first, count)
+    for j in range(n):
+        i = (first + j) % n
+        z = s.heights[k, i]
+        if abs(z) > s.threshold:
+            s.perfect[i] = 1 if z < 0.0 else 0
+            s.cost[i] = a_g
+            continue
+        x = p.offsets[k, i, 0] - s.r_vj[k, 0]
+        y = p.offsets[k, i, 1] - s.r_vj[k, 1]
+        if j < count and base + slope_x * x + slope_y * y < 0.0:
+            s.perfect[i] = 0
+            s.cost[i] = a_nf
+            continue
+        if j < count:
+            # "Separating vertices ought to remain unclamped": of a clamped one, the acceleration is that of an impact.
+            s.perfect[i] = 1
+            s.cost[i] = a_k
+            continue
+        speed = normal_speed(k, i, p, s.w_next)
+        acceleration = (speed - normal_speed(k, i, p, p.w_before)) / s.h
+        s.perfect[i] = 0 if acceleration > A_T and speed > -V_T else 1
+        s.cost[i] = a_k
+    if s.rules == PUBLISHED and count > 1 and s.trial_impulse[k, 2] > 0.0 and s.outside[k] > s.tolerance:
+        _keep_nearest(k, p, s, first, count, a_cop)
+
+
+@kernel
+def _keep_nearest(k, p: Projection, s: Selection, first, count, weight):
+    """Of the clamped vertices, let the perfect vector hold only those that the CoP tips over."""
+    n = p.n_vertices[k]
+    for j in range(count):
+        i = (first + j) % n
+        s.perfect[i] = 0
+        s.cost[i] = weight
+    keep, keep_count, _ = nearest_feature(
+        p.vertices[k], n, first, count, s.trial_cop[k, 0], s.trial_cop[k, 1], s.tolerance
+    )
+    for j in range(keep_count):
+        s.perfect[(keep + j) % n] = 1
+
+
+@kernel
+def _minimum_norm_forces(k, p: Projection, s: Selection, first, count):
+    """Return (a, b, c): a + b x + c y is the force at a clamped vertex (x, y) from the virtual joint, least in norm."""
+    if count == 0:
+        return 0.0, 0.0, 0.0
+    n = p.n_vertices[k]
+    f = s.trial_impulse[k]
+    r = s.r_vj[k]
+    # Moments about the virtual joint.
+    mx = f[3] - (r[1] * f[2] - r[2] * f[1])
+    my = f[4] - (r[2] * f[0] - r[0] * f[2])
+    sxx = 0.0
+    sxy = 0.0
+    syy = 0.0
+    for j in range(count):
+        i = (first + j) % n
+        x = p.offsets[k, i, 0] - r[0]
+        y = p.offsets[k, i, 1] - r[1]
+        sxx += x * x
+        sxy += x * y
+        syy += y * y
+    base = f[2] / count
+    if count == 1:
+        return base, 0.0, 0.0
+    if count == 2:
+        # Along the edge only: the two sums of squares are those of one direction.
+        scale = 1.0 / (sxx + syy) ** 2
+        along = -my * sxx + mx * sxy, -my * sxy + mx * syy
+        return base, along[0] * scale, along[1] * scale
+    scale = 1.0 / (sxx * syy - sxy * sxy)
+    return base, (-my * syy - mx * sxy) * scale, (mx * sxx + my * sxy) * scale
+
+
+@kernel
+def nearest_mode(mode, n, perfect, cost) -> int:
+    """Return the admissible mode nearest to the perfect vector: least sum of cost_i |p_i - s_i| (section IV-C).
+
+    The present mode wins ties; among the others the one with fewer constraints, which comes first.
+    """
+    # Clamping vertex i changes the distance of `none` by (1 - 2 p_i) cost_i.
+    none = 0.0
+    face = 0.0
+    for i in range(n):
+        none += cost[i] * perfect[i]
+        face += cost[i] * (1 - perfect[i])
+    first, count = clamped_range(mode, n)
+    best_cost = none
+    for j in range(count):
+        i = (first + j) % n
+        best_cost += cost[i] * (1 - 2 * perfect[i])
+    best = mode
+    if none < best_cost - 1e-12:
+        best_cost = none
+        best = 0
+    for i in range(n):
+        c = none + cost[i] * (1 - 2 * perfect[i])
+        if c < best_cost - 1e-12:
+            best_cost = c
+            best = 1 + i
+    edges = n if n > 2 else n - 1
+    for i in range(edges):
+        j = (i + 1) % n
+        c = none + cost[i] * (1 - 2 * perfect[i]) + cost[j] * (1 - 2 * perfect[j])
+        if c < best_cost - 1e-12:
+            best_cost = c
+            best = 1 + n + i
+    if n > 2 and face < best_cost - 1e-12:
+        best = 2 * n + 1
+    return best
+
+
+@inlined_kernel
+def choose(p: Projection, s: Selection) -> bool:
+    """Fill ``s.chosen`` from the candidate that was solved, and return whether any foot should change its mode."""
+    changed = False
+    for k in range(s.trial.shape[0]):
+        n = p.n_vertices[k]
+        if s.rules == REVISED:
+            perfect_vector(k, p, s)
+        else:
+            published_vector(k, p, s)
+        first, count = clamped_range(s.trial[k], n)
+        agrees = True
+        for j in range(n):
+            agrees = agrees and s.perfect[(first + j) % n] == (1 if j < count else 0)
+        s.chosen[k] = s.trial[k] if agrees else nearest_mode(s.trial[k], n, s.perfect, s.cost)
+        changed = changed or s.chosen[k] != s.trial[k]
+    return changed
+
+
+@inlined_kernel
+def judge(p: Projection, s: Selection) -> bool:
+    """Count in ``s.violations`` what the candidate violates, by rule, and return whether it is free of violations."""
+    for r in range(4):
+        s.violations[r] = 0
+    s.size[0] = 0.0
+    if not s.converged[0]:
+        s.violations[3] += 1
+    for k in range(s.trial.shape[0]):
+        n = p.n_vertices[k]
+        first, count = clamped_range(s.trial[k], n)
+        if count > 0:
+            if pulls(k, s):
+                s.violations[2] += 1
+            elif s.outside[k] > s.tolerance:
+                s.violations[0] += 1
+                s.size[0] += s.outside[k]
+        for j in range(n):
+            i = (first + j) % n
+            z = s.heights[k, i]
+            if j < count:
+                if z > s.threshold and z + s.h * normal_speed(k, i, p, s.w_next) > s.threshold:
+                    s.violations[1] += 1
+                continue
+            speed = normal_speed(k, i, p, s.w_next)
+            if _must_be_clamped(z, speed, s.h, s.gamma, s.threshold, s.tolerance):
+                s.violations[1 if z < -s.threshold else 3] += 1
+                s.size[0] += max(-(z + s.h * speed), 0.0)
+    return s.violations[0] + s.violations[1] + s.violations[2] + s.violations[3] == 0

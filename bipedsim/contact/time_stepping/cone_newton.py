@@ -1,0 +1,140 @@
+"""Semi-smooth Newton steps on the map of Alart and Curnier (1991) for point contacts.
+
+A step costs one solve of 6K rows whatever the number of points: what it changes at a point goes with the velocities of
+its foot. Rows that depend on others are common (four vertices of a rigid sole); a proximal term keeps the step regular,
+and among many solutions it ends near the one that it starts from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bipedsim.contact.time_stepping.cone_problem import (
+    ConeProblem,
+    add_quadratic,
+    copy_points,
+    fill_velocities,
+    gather,
+    measure,
+    multiply,
+    multiply_blocks,
+)
+from bipedsim.contact.vertices import velocity_at
+from bipedsim.numerics.jit import kernel
+from bipedsim.numerics.linear import solve_dense
+
+EASE, LEAST_PROXIMAL = 0.2, 1e-11
+"""A Newton step that does not help lowers the weight by this, to this: points whose heights do not quite fit together
+move load between them at a rate that goes with its inverse."""
+NEWTON_STEPS = 25
+"""Newton steps at most before ADMM is asked."""
+STALLED, STALLED_SOLVED = 8, 2
+"""Newton steps that may pass without halving the residual, and how many once the tolerance is met."""
+POLISHED = 1e-14
+"""Residual that is rounding: Newton goes on to here where it gets there, whatever the tolerance."""
+
+
+@kernel
+def _linearise(q: ConeProblem, m):
+    """Fill ``q.c[m]`` and ``q.C[m]``: the Newton step of point ``m`` on the map of Alart and Curnier.
+
+    In impulses times mobility, p: open, p = 0; sticking, u = 0; slipping, u_n = 0 and p_t = mu (p_n - u_n) t with t
+    the direction of p_t - u_t. The proximal term makes each of them solvable for p.
+    """
+    c = q.c[m]
+    C = q.C[m]
+    d = q.mobility[m]
+    u = q.u[m]
+    px = d * q.f[m, 0]
+    py = d * q.f[m, 1]
+    pn = d * q.f[m, 2]
+    C[:, :] = 0.0
+    load = pn - u[2]
+    if not load > 0.0:
+        c[0] = px
+        c[1] = py
+        c[2] = pn
+        return
+    stiff = 1.0 / q.proximal[0]
+    x = px - u[0]
+    y = py - u[1]
+    length = np.sqrt(x * x + y * y)
+    limit = q.mu[m] * load
+    if length <= limit:
+        for a in range(3):
+            c[a] = stiff * u[a]
+            C[a, a] = stiff
+        return
+    tx = x / length
+    ty = y / length
+    turn = limit / length
+    # Along the slip p_t = mu (p_n - u_n), across it the direction turns.
+    along = q.mu[m] * stiff * u[2] + (px * tx + py * ty - limit)
+    soft = 1.0 / (1.0 - turn + q.proximal[0])
+    across = soft * (-px * ty + py * tx)
+    c[0] = along * tx - across * ty
+    c[1] = along * ty + across * tx
+    c[2] = stiff * u[2]
+    C[0, 0] = soft * turn * ty * ty
+    C[0, 1] = -soft * turn * tx * ty
+    C[1, 0] = C[0, 1]
+    C[1, 1] = soft * turn * tx * tx
+    C[0, 2] = q.mu[m] * (stiff + 1.0) * tx
+    C[1, 2] = q.mu[m] * (stiff + 1.0) * ty
+    C[2, 2] = stiff
+
+
+@kernel
+def _newton_step(G, q: ConeProblem):
+    """Make one Newton step: twist = -G J^T (c + C J twist), then f of each point from it."""
+    q.H[:, :, :] = 0.0
+    for m in range(q.points[0]):
+        _linearise(q, m)
+        by = 1.0 / q.mobility[m]
+        add_quadratic(q.arm[m], q.C[m], by, q.H[q.foot[m]])
+        for a in range(3):
+            q.c[m, a] *= by
+    gather(q, q.c, False)
+    multiply(G, q.wrench, q.rhs)
+    for i in range(q.rhs.shape[0]):
+        q.rhs[i] = -q.rhs[i]
+    multiply_blocks(G, q.H, 1.0, q.A)
+    solve_dense(q.A, q.rhs, q.rhs.shape[0], q.twist, q.rows, q.columns)
+    for m in range(q.points[0]):
+        velocity_at(q.twist, q.foot[m], q.arm[m], q.u[m])
+        by = 1.0 / q.mobility[m]
+        for a in range(3):
+            step = q.C[m, a, 0] * q.u[m, 0] + q.C[m, a, 1] * q.u[m, 1] + q.C[m, a, 2] * q.u[m, 2]
+            q.f[m, a] -= q.c[m, a] + by * step
+
+
+@kernel
+def newton(G, q: ConeProblem, proximal):
+    """Make Newton steps from ``q.f`` while they help, and keep the best impulses in ``q.best``.
+
+    Args:
+        G, q: See :func:`solve_cones`.
+        proximal: Weight of the proximal term at the beginning.
+    """
+    before = np.inf
+    stalled = 0
+    q.proximal[0] = proximal
+    for _ in range(NEWTON_STEPS):
+        fill_velocities(G, q)
+        now = measure(q)
+        q.used[0] += 1
+        if now < q.residual[0]:
+            q.residual[0] = now
+            copy_points(q.f, q.best)
+        if not now < 0.5 * before:
+            stalled += 1
+            q.proximal[0] = max(q.proximal[0] * EASE, LEAST_PROXIMAL)
+            # Solved, and no step makes it better.
+            if stalled >= (STALLED_SOLVED if before <= q.tolerance else STALLED):
+                return
+        else:
+            stalled = 0
+        before = min(now, before)
+        if now <= POLISHED or q.used[0] >= q.iterations:
+            return
+        _newton_step(G, q)

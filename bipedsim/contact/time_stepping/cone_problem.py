@@ -1,0 +1,205 @@
+"""The nonlinear complementarity problem of point contacts with the exact Coulomb cone, and its residual.
+
+Signorini's and Coulomb's laws in the form of De Saxcé (De Saxcé and Feng 1998): with impulses f_i at n points, and
+their velocities u = D f + g beyond the wanted ones,
+
+    K_mu  contains  f_i,     K_mu*  contains  u_i + mu |u_i,t| e_n,     both orthogonal;
+
+so a point that leaves carries nothing, one that slips carries mu f_n against its slip, one that sticks stays within.
+
+D = J G J^T is never formed: J of a foot is known from the arms of its points, and G is (6K, 6K).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.vertices import velocity_at
+from bipedsim.numerics.jit import kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class ConeProblem(NamedTuple):
+    """Points of K feet, N at most, and what their solution takes.
+
+    Attributes:
+        tolerance: Residual that counts as solved. iterations: Newton steps and iterations of ADMM, both counted.
+        points: (1,) how many n. foot: (N,) foot of each. arm: (N, 3) from its sole origin, ground axes [m].
+        mu: (N,) friction. mobility: (N,) mean inverse mass that an impulse at the point meets [1/kg].
+        g: (N, 3) velocities without contact, beyond the wanted ones [m/s].
+        scale: (1,) speed that residuals are relative to [m/s].
+        f, u: (N, 3) impulses [N.s], in and out, and velocities beyond the wanted ones [m/s].
+        best: (N, 3) impulses of the least residual so far. residual: (1,) that residual. used: (1,) iterations.
+        wrench, twist: (6K,) impulses at the sole origins and the velocities that they bring.
+        z, y, x: (N, 3) primal and scaled dual variables of ADMM, and z before the projection on the cones. shift: (N,)
+            De Saxcé's correction. rho: (1,) penalty. W, S: (6K, 6K), (K, 6, 6) matrices.
+        c, C: (N, 3), (N, 3, 3) a Newton step is -(c + C du) for the velocities du that it brings.
+        proximal: (1,) weight of the proximal term.
+        H, A, rhs, rows, columns: (K, 6, 6), (6K, 6K), (6K,), (6K,), (6K,) work.
+    """
+
+    tolerance: float
+    iterations: int
+    points: Integers
+    foot: Integers
+    arm: Array
+    mu: Array
+    mobility: Array
+    g: Array
+    scale: Array
+    f: Array
+    u: Array
+    best: Array
+    residual: Array
+    used: Integers
+    wrench: Array
+    twist: Array
+    z: Array
+    y: Array
+    x: Array
+    rho: Array
+    proximal: Array
+    shift: Array
+    W: Array
+    S: Array
+    c: Array
+    C: Array
+    H: Array
+    A: Array
+    rhs: Array
+    rows: Integers
+    columns: Integers
+
+    @classmethod
+    def of_feet(cls, n_feet: int, n_points: int, tolerance: float, iterations: int) -> ConeProblem:
+        """Return an empty problem for ``n_points`` at most on ``n_feet``."""
+        n, size = n_points, 6 * n_feet
+        return cls(
+            tolerance=tolerance, iterations=iterations,
+            points=np.zeros(1, dtype=np.int64), foot=np.zeros(n, dtype=np.int64), arm=np.zeros((n, 3)),
+            mu=np.zeros(n), mobility=np.zeros(n), g=np.zeros((n, 3)), scale=np.zeros(1),
+            f=np.zeros((n, 3)), u=np.zeros((n, 3)), best=np.zeros((n, 3)), residual=np.zeros(1),
+            used=np.zeros(1, dtype=np.int64), wrench=np.zeros(size), twist=np.zeros(size),
+            z=np.zeros((n, 3)), y=np.zeros((n, 3)), x=np.zeros((n, 3)),
+            rho=np.zeros(1), proximal=np.zeros(1), shift=np.zeros(n),
+            W=np.zeros((size, size)), S=np.zeros((n_feet, 6, 6)), c=np.zeros((n, 3)), C=np.zeros((n, 3, 3)),
+            H=np.zeros((n_feet, 6, 6)), A=np.zeros((size, size)), rhs=np.zeros(size),
+            rows=np.zeros(size, dtype=np.int64), columns=np.zeros(size, dtype=np.int64),
+        )  # fmt: skip
+
+
+@kernel
+def gather(q: ConeProblem, f, scaled):
+    """Fill ``q.wrench`` with J^T f; ``scaled``: of impulses in units of ADMM."""
+    q.wrench[:] = 0.0
+    for m in range(q.points[0]):
+        a = 6 * q.foot[m]
+        r = q.arm[m]
+        by = 1.0 / np.sqrt(q.mobility[m]) if scaled else 1.0
+        x = f[m, 0] * by
+        y = f[m, 1] * by
+        z = f[m, 2] * by
+        q.wrench[a] += x
+        q.wrench[a + 1] += y
+        q.wrench[a + 2] += z
+        q.wrench[a + 3] += r[1] * z - r[2] * y
+        q.wrench[a + 4] += r[2] * x - r[0] * z
+        q.wrench[a + 5] += r[0] * y - r[1] * x
+
+
+@kernel
+def copy_points(source, target):
+    for m in range(source.shape[0]):
+        for a in range(3):
+            target[m, a] = source[m, a]
+
+
+@kernel
+def multiply(A, x, out):
+    for i in range(x.shape[0]):
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += A[i, j] * x[j]
+        out[i] = total
+
+
+@kernel
+def multiply_blocks(G, H, factor, A):
+    """Fill A with 1 + ``factor`` G H, H block diagonal (K, 6, 6)."""
+    for i in range(A.shape[0]):
+        for k in range(H.shape[0]):
+            for j in range(6):
+                total = 0.0
+                for a in range(6):
+                    total += G[i, 6 * k + a] * H[k, a, j]
+                A[i, 6 * k + j] = factor * total
+        A[i, i] += 1.0
+
+
+@kernel
+def add_quadratic(r, C, by, H):
+    """Add J^T C J times ``by`` to ``H`` (6, 6), J = (1, -r x) of a point."""
+    for a in range(3):
+        b = (a + 1) % 3
+        c = (a + 2) % 3
+        for j in range(3):
+            H[a, j] += by * C[a, j]
+            # Rows of r x C, then the columns of both with -r x.
+            H[3 + a, j] += by * (r[b] * C[c, j] - r[c] * C[b, j])
+    for i in range(3):
+        b = (i + 1) % 3
+        c = (i + 2) % 3
+        for a in range(3):
+            e = (a + 1) % 3
+            f = (a + 2) % 3
+            # (X (-r x)) column a = r_e X_f - r_f X_e
+            H[i, 3 + a] += by * (r[e] * C[i, f] - r[f] * C[i, e])
+            low_f = r[b] * C[c, f] - r[c] * C[b, f]
+            low_e = r[b] * C[c, e] - r[c] * C[b, e]
+            H[3 + i, 3 + a] += by * (r[e] * low_f - r[f] * low_e)
+
+
+@kernel
+def fill_velocities(G, q: ConeProblem):
+    """Fill ``q.u`` with D f + g."""
+    gather(q, q.f, False)
+    multiply(G, q.wrench, q.twist)
+    for m in range(q.points[0]):
+        velocity_at(q.twist, q.foot[m], q.arm[m], q.u[m])
+        for a in range(3):
+            q.u[m, a] += q.g[m, a]
+
+
+@kernel
+def measure(q: ConeProblem) -> float:
+    """Return how far (f, u) are from a solution, relative to ``q.scale``: zero at one, and only there.
+
+    The largest over all points of two speeds, impulses counted by the speed that they give their own point. The normal
+    one, |min(f_n, u_n)|, is pull, penetration (what is outside the dual cone after De Saxcé's correction) and the gap
+    of complementarity. The tangential one is the distance of friction from the projection of f_t - u_t on the disc of
+    radius mu f_n: what is outside the cone, and the gap to the friction that dissipates most.
+    """
+    worst = 0.0
+    for m in range(q.points[0]):
+        d = q.mobility[m]
+        fn = d * q.f[m, 2]
+        fx = d * q.f[m, 0]
+        fy = d * q.f[m, 1]
+        worst = max(worst, abs(min(fn, q.u[m, 2])))
+        x = fx - q.u[m, 0]
+        y = fy - q.u[m, 1]
+        length = np.sqrt(x * x + y * y)
+        limit = q.mu[m] * max(fn, 0.0)
+        share = limit / length if length > limit else 1.0
+        x = fx - share * x
+        y = fy - share * y
+        gap = np.sqrt(x * x + y * y)
+        # Also where something is not finite.
+        if not gap <= worst:
+            worst = gap
+    return worst / q.scale[0] if q.scale[0] > 0.0 else 0.0

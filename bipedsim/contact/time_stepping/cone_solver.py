@@ -1,0 +1,73 @@
+"""Two solvers of point contacts that help each other: Newton ends quickly near a solution, ADMM gets near from afar.
+
+From the impulses of the last step two or three Newton steps do in nearly all steps. Where they do not, ADMM moves on,
+and Newton tries again after each of its blocks. Neither converges for every such problem; the residual judges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bipedsim.contact.time_stepping.cone_admm import admm, onto_cone, start_admm
+from bipedsim.contact.time_stepping.cone_newton import newton
+from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, fill_velocities, measure
+from bipedsim.numerics.jit import kernel
+
+PROXIMAL = 1e-7
+"""Weight of the proximal term of a Newton step, beside the mobility of a point, at the beginning."""
+MILDER = 100.0
+"""After a block of ADMM Newton begins with PROXIMAL times this to the power 0, 1, 2, 3 in turn."""
+PENALTY = 0.3
+"""Penalty of ADMM beside the mobility of a point; restarts take 0.1, 1 and 10 times as much in turn."""
+PATIENCE, LEAST_DAMPING = 3, 0.01
+"""De Saxcé's correction can go round in circles: after so many blocks, only half of its change is taken, to this."""
+RESTART = 24
+"""Blocks after which ADMM begins anew, in turn from nothing and from the best impulses so far."""
+
+
+@kernel
+def solve_cones(G, q: ConeProblem) -> bool:
+    """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
+
+    ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input.
+
+    Args:
+        G: (6K, 6K) Delassus matrix of the feet.
+        q: The problem: points, foot, arm, mu, mobility, g, scale and f are given.
+    """
+    q.used[0] = 0
+    q.residual[0] = np.inf
+    q.best[:, :] = 0.0
+    newton(G, q, PROXIMAL)
+    block = 0
+    damping = 1.0
+    while q.residual[0] > q.tolerance and q.used[0] < q.iterations:
+        if block % RESTART == 0:
+            attempt = block // RESTART
+            damping = 1.0
+            copy_points(q.best, q.f)
+            if attempt % 2 == 1:
+                q.f[:, :] = 0.0
+            start_admm(G, q, PENALTY * 10.0 ** ((attempt + 1) % 3 - 1))
+        elif block % PATIENCE == 0:
+            damping = max(0.5 * damping, LEAST_DAMPING)
+        admm(G, q, damping)
+        newton(G, q, PROXIMAL * MILDER ** (block % 4))
+        block += 1
+    _end_in_cones(G, q)
+    return q.residual[0] <= q.tolerance
+
+
+@kernel
+def _end_in_cones(G, q: ConeProblem):
+    """Take the best impulses, what the residual leaves outside a cone put back into it if that is no worse."""
+    copy_points(q.best, q.f)
+    for m in range(q.points[0]):
+        onto_cone(q.f[m], q.mu[m])
+    fill_velocities(G, q)
+    now = measure(q)
+    if now <= max(q.residual[0], q.tolerance):
+        q.residual[0] = now
+    else:
+        copy_points(q.best, q.f)
+        fill_velocities(G, q)

@@ -1,0 +1,76 @@
+"""The interface of a controller: it sees measurements and returns torques, and knows no simulator."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot
+from bipedsim.sim.io import Command, Observation
+
+
+class Controller(Protocol):
+    """Anything with these two methods drives the simulator and a robot alike.
+
+    The table entry is a class whose constructor takes ``(robot: Robot, params: Params, dt: float)``, with the dataclass
+    of its parameters as the class attribute ``Params``.
+
+    A controller may have more members. Whoever hosts it looks for them once, after construction, through
+    :class:`bipedsim.control.monitor.Guard`; docs/ros_interface.md says on which topics they are:
+
+    * ``set_velocity(vx, vy, wz)``, a method: takes the newest velocity command [m/s, m/s, rad/s] in the heading frame
+      of the robot, x ahead, y to the left. It is called between two updates, and only with finite numbers. After
+      :meth:`reset` the command is zero.
+    * ``set_footsteps(steps)``, a method: takes the next footsteps (n, 3), x and y [m] and yaw [rad] each, alternating
+      between the feet, in the frame midway between the feet as they stand: x ahead, z up. Steps that it cannot take
+      it refuses with a :class:`ConfigError`, and goes on as before.
+    * ``readouts``, a dict from names to numbers: what there is to watch, such as ``zmp_margin`` [m]. The controller
+      writes new numbers into the same dict at every update; its keys never change.
+    * ``fallen``, a bool: the controller has given up. It is false again after :meth:`reset`.
+    * ``estimate``, an :class:`Estimate`: where the controller believes the robot to be; None as long as it does not
+      know.
+    """
+
+    def reset(self, observation: Observation) -> None:
+        """Start from this observation; called once before the first :meth:`update` and after every reset."""
+        ...
+
+    def update(self, observation: Observation) -> Command:
+        """Return the command for one tick. The controller owns and may reuse the returned arrays."""
+        ...
+
+
+class Estimate(Protocol):
+    """What a controller believes of the state; the arrays are overwritten by its next update.
+
+    Attributes:
+        q: (nq,) configuration in pinocchio's order: position [m] and quaternion x y z w of the base first. The origin
+            is where the controller has put it.
+        v: (nv,) velocity: linear [m/s] and angular [rad/s] of the base in its own frame first.
+    """
+
+    q: NDArray[np.float64]
+    v: NDArray[np.float64]
+
+
+def fitting(robot: Robot, but: str) -> str:
+    """Return what to say of the controllers, ``but`` aside, that the robot.yaml has values for; empty if of none."""
+    names = [name for name in robot.controllers if name != but]
+    return f"; its robot.yaml has values for {', '.join(names)}: take --controller {names[0]}" if names else ""
+
+
+def checked_torque(command: Any, observation: Observation) -> NDArray[np.float64]:
+    """Return the torques (nu,) [N.m] of what a controller's ``update`` has returned.
+
+    Raises:
+        ConfigError: It is no :class:`Command`, or holds another number of torques than the robot has joints.
+    """
+    tau_joint = getattr(command, "tau_joint", None)
+    shape = observation.joint_position.shape
+    if not isinstance(tau_joint, np.ndarray) or tau_joint.shape != shape:
+        found = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
+        raise ConfigError(f"the controller's update returned {found}; it must return Command(tau_joint), shape {shape}")
+    return tau_joint

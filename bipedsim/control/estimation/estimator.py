@@ -1,0 +1,359 @@
+"""Where the base is and how it moves, from what a robot measures: IMU, joints and ankle force-torque.
+
+Position and velocity come from a Kalman filter over the IMU's position and velocity, the bias of its accelerometer and
+one anchor per foot, after Bloesch et al., "State estimation for legged robots" (RSS 2012). The IMU gives the attitude,
+so that the filter is linear, and the three axes share one covariance. A foot that rolls turns about its centre of
+pressure (Masuya and Sugihara 2015, "anchoring pivot"). Equations, figures and limits are in docs/estimation.md.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import namedtuple
+from dataclasses import astuple, dataclass, fields
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.estimation.arrays import ANCHORS, Estimation, Held, Kinematics, Result, Shape, State, Work
+from bipedsim.control.estimation.filter import estimate, start, take
+from bipedsim.dynamics.views import live_motions, live_poses
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot
+from bipedsim.model.sole import padded_vertices
+from bipedsim.numerics.jit import box
+from bipedsim.sim.io import Observation
+
+Array = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+MEASUREMENTS = (
+    "joint_position",
+    "joint_velocity",
+    "imu_orientation",
+    "imu_angular_velocity",
+    "imu_linear_acceleration",
+    "foot_wrench",
+)
+"""What is read, in the order of the bits that :func:`bipedsim.control.estimation.filter.take` returns."""
+
+
+@dataclass(frozen=True)
+class EstimatorParams:
+    """Parameters of :class:`Estimator`."""
+
+    contact_on: float = param(
+        0.06, "normal force over the robot's weight above which a foot touches the ground", low=1e-3, high=1.0
+    )
+    contact_off: float = param(0.03, "normal force over the robot's weight below which it does not", low=0.0, high=1.0)
+    debounce: float = param(
+        0.003, "how long the force must be beyond a threshold before contact changes", unit="s", low=0.0, high=0.1
+    )
+    settle_time: float = param(
+        0.02, "how long a foot must touch the ground before its place is an anchor", unit="s", low=0.0, high=0.5
+    )
+    rest_speed: float = param(
+        0.3,
+        "speed of a foot on the ground above which it is not at rest, and settles anew",
+        unit="m/s",
+        low=1e-3,
+        high=10.0,
+    )
+    level_slope: float = param(
+        0.006,
+        "rise over run from one foothold to the next below which the ground is taken as level, and the rise as the "
+        "tilt of the IMU; 0: never",
+        low=0.0,
+        high=1.0,
+    )
+    full_load: float = param(
+        0.2, "normal force over the robot's weight from which a foot is trusted in full", low=1e-3, high=1.0
+    )
+    attitude_time: float = param(
+        0.1, "time over which the gyro smooths the orientation of the IMU; 0: none", unit="s", low=0.0, high=10.0
+    )
+    acceleration_noise: float = param(
+        0.02,
+        "density of the noise of the accelerometer, and of what it feels beyond a rigid body",
+        unit="m/s^2/sqrt(Hz)",
+        low=1e-5,
+        high=10.0,
+    )
+    bias_initial: float = param(
+        0.1, "standard deviation of the accelerometer's bias at the start", unit="m/s^2", low=0.0, high=10.0
+    )
+    bias_noise: float = param(
+        3e-3, "density of the drift of the accelerometer's bias", unit="m/s^2/sqrt(s)", low=0.0, high=1.0
+    )
+    position_noise: float = param(
+        2e-4,
+        "standard deviation of a foot's position against the IMU, by encoders and attitude",
+        unit="m",
+        low=1e-6,
+        high=0.1,
+    )
+    velocity_noise: float = param(
+        0.05,
+        "standard deviation of a foot's velocity against the IMU, by joint velocities and gyro",
+        unit="m/s",
+        low=1e-4,
+        high=10.0,
+    )
+    anchor_noise: float = param(
+        3e-4,
+        "density of the drift of a foot that carries the robot",
+        unit="m/sqrt(s)",
+        low=1e-6,
+        high=1.0,
+    )
+    largest_gap: float = param(
+        0.1,
+        "time between two measurements after which the filter starts anew where it is",
+        unit="s",
+        low=1e-3,
+        high=10.0,
+    )
+
+
+Tuning = namedtuple("Tuning", [entry.name for entry in fields(EstimatorParams)])  # type: ignore[misc]
+"""The same as the kernels take it."""
+
+
+@dataclass(slots=True, eq=False)
+class BaseEstimate:
+    """What the robot knows of itself after one tick; the arrays are overwritten by the next one.
+
+    Attributes:
+        q: (nq,) configuration in pinocchio's order: estimated base, measured joints.
+        v: (nv,) velocity in pinocchio's order; the base's in its own frame, linear first.
+        contact: (K,) whether each foot touches the ground.
+        normal_force: (K,) along each sole's normal [N].
+        wrench: (K, 6) of the ground on each sole, in the sole frame at its origin, force first: that of the ankle, and
+            what the foot's own mass needs, at rest in contact and else as it moves.
+        faults: Ticks since reset in which a measurement was not finite, or time did not go on; the last good values
+            stood in.
+    """
+
+    q: Array
+    v: Array
+    contact: Booleans
+    normal_force: Array
+    wrench: Array
+    faults: int = 0
+
+
+class Estimator:
+    """Estimates pose and velocity of the base, contacts and sole wrenches.
+
+    Args:
+        robot: The robot; free-flying, with feet and an IMU, every joint measured.
+        params: See :class:`EstimatorParams`.
+        dt: Time between two measurements [s], for those whose stamps say nothing.
+
+    Attributes:
+        estimate: The last one; always the same object.
+
+    Raises:
+        ConfigError: The robot has no free-flyer, no feet or no IMU, or a joint that is not measured; or a parameter
+            does not fit another.
+    """
+
+    Params = EstimatorParams
+
+    def __init__(self, robot: Robot, params: EstimatorParams, dt: float) -> None:
+        _check(robot, params, dt)
+        self._model = model = pin.Model(robot.model)
+        self._data = data = model.createData()
+        n_feet = len(robot.soles)
+        zeros = Observation.zeros(robot.nu, n_feet)
+        measured = {name: getattr(zeros, name).copy() for name in MEASUREMENTS}
+        n = ANCHORS + n_feet
+        self._held = Held(**measured, q=pin.neutral(model), v=np.zeros(model.nv))
+        self._result = Result(
+            q=robot.q_nominal.copy(),
+            v=np.zeros(model.nv),
+            contact=np.zeros(n_feet, dtype=np.bool_),
+            normal_force=np.zeros(n_feet),
+            wrench=np.zeros((n_feet, 6)),
+        )
+        self.estimate = BaseEstimate(**self._result._asdict())
+        self._box = box(
+            Estimation(
+                shape=_shape(robot, model, data),
+                held=self._held,
+                kinematics=Kinematics(
+                    base_R=np.eye(3),
+                    imu_R=np.eye(3),
+                    imu_p=np.zeros(3),
+                    imu_v=np.zeros(3),
+                    w=np.zeros(3),
+                    feet_R=np.zeros((n_feet, 3, 3)),
+                    sole=np.zeros((n_feet, 3)),
+                    slide=np.zeros((n_feet, 3)),
+                ),
+                state=State(
+                    R=np.eye(3),
+                    x=np.zeros((n, 3)),
+                    P=np.zeros((n, n)),
+                    feet_R=np.zeros((n_feet, 3, 3)),
+                    pivot=np.zeros((n_feet, 2)),
+                    beyond=np.zeros(n_feet),
+                    age=np.zeros(n_feet),
+                    smooth=np.zeros((n_feet, 3)),
+                    heading=np.array([1.0, 0.0]),
+                    since=np.zeros(2),
+                    foothold=np.full(4, np.nan),
+                ),
+                result=self._result,
+                work=Work(*np.zeros((3, 3, 3)), *np.zeros((3, 3)), np.zeros(n)),  # type: ignore[call-arg]
+                tuning=Tuning(*astuple(params)),
+            )
+        )
+        self._gap = params.largest_gap
+        self._dt = dt
+        self._t = 0.0
+        self._warned = False
+        # Kernels load now and not within the first tick; `reset` starts anew.
+        zeros.joint_position[:] = robot.posture
+        self.reset(zeros)
+        zeros.t = dt
+        self.update(zeros)
+
+    def reset(self, observation: Observation, pose_world_base: pin.SE3 | None = None) -> BaseEstimate:
+        """Start from this observation.
+
+        Args:
+            observation: Without any force on the feet, as before the first step of a simulator, all of them are taken
+                to touch the ground.
+            pose_world_base: Position and heading of the base, whose tilt the IMU knows; by default the feet stand on
+                z = 0, midway about the origin, and the IMU gives the heading.
+
+        Raises:
+            ConfigError: A measurement is not finite, or the orientation is no quaternion; there is no good one yet.
+        """
+        self._warned = False
+        self.estimate.faults = 0
+        bad = self._take(observation)
+        if bad:
+            raise ConfigError(f"estimator: cannot start from {_named(bad)}: not finite, or no quaternion")
+        self._t = observation.t
+        pose = np.full(4, np.nan)
+        if pose_world_base is not None:
+            R = pose_world_base.rotation
+            pose[:] = *pose_world_base.translation, np.arctan2(R[1, 0], R[0, 0])
+        start(self._box, pose)
+        return self.estimate
+
+    def update(self, observation: Observation) -> BaseEstimate:
+        """Return the estimate after one more observation; the arrays are reused by the next one.
+
+        An observation with the stamp of the last one is that one again and changes nothing. After a jump of time, back
+        or by more than ``largest_gap``, the robot is taken to be where it was, its feet stand where they are seen, and
+        its velocity is found anew.
+        """
+        dt = observation.t - self._t
+        if dt == 0.0:
+            return self.estimate
+        bad = self._take(observation)
+        jumped = dt < 0.0 or dt > self._gap
+        stamped = math.isfinite(dt)
+        if bad or jumped or not stamped:
+            self._report(bad, dt)
+        self._t = observation.t if stamped else self._t + self._dt
+        step = dt if stamped and not jumped else self._dt
+        estimate(self._box, step, bad, jumped)
+        return self.estimate
+
+    def _take(self, observation: Observation) -> int:
+        """Hold all measurements that are good, bring the joints there, and return the bits of the others."""
+        bad = take(
+            self._box,
+            observation.joint_position,
+            observation.joint_velocity,
+            observation.imu_orientation,
+            observation.imu_angular_velocity,
+            observation.imu_linear_acceleration,
+            observation.foot_wrench,
+        )
+        pin.forwardKinematics(self._model, self._data, self._held.q, self._held.v)
+        return int(bad)
+
+    def _report(self, bad: int, dt: float) -> None:
+        self.estimate.faults += 1
+        if self._warned:
+            return
+        self._warned = True
+        what = (
+            f"{_named(bad)} is no finite value, the last good one stands in" if bad else f"time went on by {dt:.6g} s"
+        )
+        warnings.warn(f"estimator: at t = {self._t:.6g} s {what}; further faults are only counted", stacklevel=3)
+
+
+def _named(bad: int) -> str:
+    return ", ".join(name for i, name in enumerate(MEASUREMENTS) if bad >> i & 1)
+
+
+def _check(robot: Robot, params: EstimatorParams, dt: float) -> None:
+    """Raise a ConfigError where the robot or the parameters cannot do."""
+    missing = [
+        name
+        for name, present in (
+            ("a free-flyer", robot.free_flyer),
+            ("feet", bool(robot.soles)),
+            ("an IMU", 0 < robot.imu_joint_id < robot.model.njoints),
+        )
+        if not present
+    ]
+    if missing:
+        raise ConfigError(
+            f"estimator: {robot.name!r} has not {' and not '.join(missing)}; base states need all of them"
+        )
+    measured = {*robot.joint_names, "universe", robot.model.names[1]}
+    passive = [name for name in robot.model.names if name not in measured]
+    if passive:
+        raise ConfigError(f"estimator: {robot.name!r} does not measure {', '.join(passive)}; every joint is needed")
+    if params.contact_off > params.contact_on:
+        raise ConfigError(
+            f"estimator: contact_off = {params.contact_off} is above contact_on = {params.contact_on}; a foot would "
+            "touch and leave the ground at once"
+        )
+    if not (np.isfinite(dt) and dt > 0.0):
+        raise ConfigError(f"estimator: dt = {dt} s must be positive and finite")
+
+
+def _shape(robot: Robot, model: pin.Model, data: pin.Data) -> Shape:
+    """Return the robot as the kernels see it, with live views of ``data``."""
+    imu, ankles = robot.placement_joint_imu, robot.placement_joint_ankle
+    placements = [sole.placement_joint_sole for sole in robot.soles]
+    below = [list(model.subtrees[joint]) for joint in robot.ankle_joint_ids]
+    bodies = np.full((len(below), max(map(len, below))), -1, dtype=np.int64)
+    for row, joints in zip(bodies, below, strict=True):
+        row[: len(joints)] = joints
+    vertices, counts = padded_vertices(robot.soles)
+    inertias = list(model.inertias)
+    return Shape(
+        poses=live_poses(data, model.njoints),
+        motions=live_motions(data.v, model.njoints),
+        imu_joint=int(robot.imu_joint_id),
+        imu_R=np.ascontiguousarray(imu.rotation),
+        imu_p=np.ascontiguousarray(imu.translation),
+        foot_joint=np.array(robot.ankle_joint_ids, dtype=np.int64),
+        sole_R=np.array([m.rotation for m in placements]),
+        sole_p=np.array([m.translation for m in placements]),
+        radius=np.array([sole.radius for sole in robot.soles]),
+        vertices=vertices,
+        n_vertices=counts,
+        ankle_to_sole=np.array(
+            [sole.actInv(ankle).toDualActionMatrix() for sole, ankle in zip(placements, ankles, strict=True)]
+        ),
+        bodies=bodies,
+        mass=np.array([inertia.mass for inertia in inertias]),
+        lever=np.array([inertia.lever for inertia in inertias]),
+        idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
+        idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
+        g=robot.weight / robot.mass,
+        weight=robot.weight,
+    )

@@ -1,0 +1,338 @@
+"""The estimator's filter: the IMU carried on by its accelerometer, held by the feet that stand; compiled.
+
+Rows of the state ``x`` are vectors of three axes with the common covariance ``P``: see docs/estimation.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bipedsim.control.estimation.arrays import ANCHORS, BIAS, P_IMU, V_IMU, Estimation
+from bipedsim.control.estimation.kinematics import (
+    LEAST_SHARE,
+    POSITION,
+    VELOCITY,
+    WRENCH,
+    add_cross,
+    find_contacts,
+    find_wrenches,
+    hold,
+    measured_attitude,
+    place_feet,
+    place_imu,
+    slide_feet,
+    turn,
+    turned,
+    turned_back,
+)
+from bipedsim.numerics.jit import control_entry, control_kernel
+from bipedsim.numerics.spatial import to_quaternion
+
+STARTLED = 1.0
+"""Standard deviation of the velocity [m/s] where nothing is known of it."""
+AT_REST = 0.01
+"""The same [m/s] at the start of a robot at rest."""
+LEVEL_AFTER = 0.02
+"""Time [s] after which the height of an anchor is known."""
+LEVELLING = 0.1
+"""Time [s] in which the ground is lowered to where it was."""
+
+
+@control_kernel
+def _predict(e: Estimation, dt):
+    """Move velocity and then position of the IMU on by ``dt``, as simulators do: half a tick more or less is noise."""
+    x, P, R = e.state.x, e.state.P, e.state.R
+    felt, a = e.work.a, e.work.b
+    for i in range(3):
+        felt[i] = e.held.imu_linear_acceleration[i] - x[BIAS, i]
+    turned(R, felt, a)
+    a[2] -= e.shape.g
+    for i in range(3):
+        x[V_IMU, i] += dt * a[i]
+        x[P_IMU, i] += dt * x[V_IMU, i]
+    n = len(x)
+    # F P F^T: first v loses dt b, then p gains dt v.
+    for j in range(n):
+        P[V_IMU, j] -= dt * P[BIAS, j]
+        P[P_IMU, j] += dt * P[V_IMU, j]
+    for j in range(n):
+        P[j, V_IMU] -= dt * P[j, BIAS]
+        P[j, P_IMU] += dt * P[j, V_IMU]
+    P[V_IMU, V_IMU] += e.tuning.acceleration_noise**2 * dt
+    P[BIAS, BIAS] += e.tuning.bias_noise**2 * dt
+
+
+@control_kernel
+def _correct(e: Estimation, plus, minus, seen, sign, variance):
+    """Correct the state by a measurement, ``sign`` times ``seen`` (3,), of row ``plus`` less row ``minus``, if >= 0."""
+    x, P = e.state.x, e.state.P
+    residual, in_imu, h = e.work.a, e.work.b, e.work.row
+    n = len(x)
+    for j in range(n):
+        h[j] = P[plus, j] - (P[minus, j] if minus >= 0 else 0.0)
+    spread = h[plus] - (h[minus] if minus >= 0 else 0.0) + variance
+    for i in range(3):
+        residual[i] = sign * seen[i] - x[plus, i] + (x[minus, i] if minus >= 0 else 0.0)
+    turned_back(e.state.R, residual, in_imu)
+    for j in range(n):
+        gain = h[j] / spread
+        for i in range(3):
+            x[j, i] += gain * (in_imu[i] if j == BIAS else residual[i])
+        for i in range(n):
+            P[j, i] -= gain * h[i]
+
+
+@control_kernel
+def _place(e: Estimation, k):
+    """Put the anchor of a foot where the foot is seen."""
+    x, P = e.state.x, e.state.P
+    row = ANCHORS + k
+    for j in range(len(x)):
+        P[row, j] = P[P_IMU, j]
+        P[j, row] = P[row, j]
+    P[row, row] = P[P_IMU, P_IMU] + e.tuning.position_noise**2
+    for i in range(3):
+        x[row, i] = x[P_IMU, i] + e.kinematics.sole[k, i]
+
+
+@control_kernel
+def _roll(e: Estimation, k):
+    """Move the anchor of a foot that has turned about its pivot; balls roll on the ground."""
+    old, new = e.state.feet_R[k], e.kinematics.feet_R[k]
+    anchor = e.state.x[ANCHORS + k]
+    x, y = e.state.pivot[k]
+    radius = e.shape.radius[k]
+    for i in range(3):
+        anchor[i] -= (new[i, 0] - old[i, 0]) * x + (new[i, 1] - old[i, 1]) * y
+    if radius > 0.0:
+        # new old^T turns by phi, to first order; a ball goes on by phi x (radius z).
+        for j in range(3):
+            anchor[0] += 0.5 * radius * (new[0, j] * old[2, j] - new[2, j] * old[0, j])
+            anchor[1] += 0.5 * radius * (new[1, j] * old[2, j] - new[2, j] * old[1, j])
+
+
+@control_kernel
+def _level(e: Estimation, k):
+    """Compare the height of a new foothold with the last one's: ground that rises by less than a tilt is level.
+
+    The IMU's tilt is off by some milliradians, which would let the robot climb or sink as it walks.
+    """
+    last = e.state.foothold
+    point = e.work.a
+    R, pivot = e.kinematics.feet_R[k], e.state.pivot[k]
+    for i in range(3):
+        point[i] = e.state.x[ANCHORS + k, i] + R[i, 0] * pivot[0] + R[i, 1] * pivot[1]
+    point[2] -= e.shape.radius[k]
+    rise = point[2] - last[2]
+    way = math.hypot(point[0] - last[0], point[1] - last[1])
+    if e.tuning.level_slope > 0.0 and abs(rise) < e.tuning.level_slope * way + 3.0 * e.tuning.position_noise:
+        last[3] += rise
+    for i in range(3):
+        last[i] = point[i]
+
+
+@control_kernel
+def _lower(e: Estimation, dt):
+    """Lower robot, anchors and last foothold together, smoothly."""
+    last = e.state.foothold
+    step = last[3] * min(dt / LEVELLING, 1.0)
+    last[3] -= step
+    last[2] -= step
+    for j in range(len(e.state.x)):
+        if j != V_IMU and j != BIAS:
+            e.state.x[j, 2] -= step
+
+
+@control_kernel
+def _slides(e: Estimation, k):
+    """Return whether the point of a foot that touches the ground moves faster than a foot at rest."""
+    square = 0.0
+    for i in range(3):
+        square += (e.state.x[V_IMU, i] + e.kinematics.slide[k, i]) ** 2
+    return square > e.tuning.rest_speed**2
+
+
+@control_kernel
+def _hold_on(e: Estimation, k, dt, bad):
+    """Take in what a foot says that has stood for a while."""
+    tuning = e.tuning
+    share = e.result.normal_force[k] / e.shape.weight
+    if share < tuning.contact_off or bad & (POSITION | WRENCH):
+        return
+    _roll(e, k)
+    row = ANCHORS + k
+    doubt = max(1.0, tuning.full_load / max(share, LEAST_SHARE)) ** 2
+    e.state.P[row, row] += tuning.anchor_noise**2 * doubt * dt
+    _correct(e, row, P_IMU, e.kinematics.sole[k], 1.0, tuning.position_noise**2 * doubt)
+    if not bad & VELOCITY:
+        _correct(e, V_IMU, -1, e.kinematics.slide[k], -1.0, tuning.velocity_noise**2 * doubt)
+
+
+@control_kernel
+def _write(e: Estimation):
+    """Fill q and v of the result."""
+    q, v = e.result.q, e.result.v
+    kin, held = e.kinematics, e.held
+    arm, rate, local = e.work.a, e.work.b, e.work.c
+    for j in range(len(e.shape.idx_q)):
+        q[e.shape.idx_q[j]] = held.joint_position[j]
+        v[e.shape.idx_v[j]] = held.joint_velocity[j]
+    turned(kin.base_R, kin.imu_p, arm)
+    turned_back(kin.base_R, e.state.x[V_IMU], local)
+    for i in range(3):
+        rate[i] = kin.imu_v[i]
+    add_cross(kin.w, kin.imu_p, rate)
+    for i in range(3):
+        q[i] = e.state.x[P_IMU, i] - arm[i]
+        v[i] = local[i] - rate[i]
+        v[3 + i] = kin.w[i]
+    quaternion = e.work.row
+    to_quaternion(kin.base_R, quaternion)
+    # Of the two quaternions of a rotation the one near the last: what is differentiated must not jump.
+    near = quaternion[0] * q[3] + quaternion[1] * q[4] + quaternion[2] * q[5] + quaternion[3] * q[6]
+    sign = 1.0 if near >= 0.0 else -1.0
+    for i in range(4):
+        q[3 + i] = sign * quaternion[i]
+
+
+@control_entry
+def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench):
+    """Hold the measurements of one tick, and return the bits of those that are not good."""
+    return hold(estimation.arrays, position, velocity, quaternion, gyro, acceleration, wrench)
+
+
+@control_kernel
+def _stand(e: Estimation):
+    """Find which feet touch the ground at the start; without any force all of them, and the velocity they give."""
+    feet = len(e.result.contact)
+    threshold = e.tuning.contact_on * e.shape.weight
+    loaded = False
+    for k in range(feet):
+        e.result.normal_force[k] = e.result.wrench[k, 2]
+        loaded = loaded or e.result.wrench[k, 2] > threshold
+    standing = 0
+    for k in range(feet):
+        e.result.contact[k] = not loaded or e.result.wrench[k, 2] > threshold
+        e.state.age[k] = e.tuning.settle_time if e.result.contact[k] else 0.0
+        e.state.beyond[k] = 0.0
+        standing += e.result.contact[k]
+    speed = 0.0
+    for i in range(3):
+        e.state.x[V_IMU, i] = 0.0
+        for k in range(feet):
+            if e.result.contact[k]:
+                e.state.x[V_IMU, i] -= e.kinematics.slide[k, i] / standing
+        speed += e.state.x[V_IMU, i] ** 2
+    # Nearly all robots start at rest: what may be noise is.
+    moving = speed > (3.0 * e.tuning.velocity_noise) ** 2
+    for i in range(3):
+        if not moving:
+            e.state.x[V_IMU, i] = 0.0
+    e.state.P[V_IMU, V_IMU] = e.tuning.velocity_noise**2 if moving else AT_REST**2
+
+
+@control_kernel
+def _start(e: Estimation, pose):
+    state, shape, kin, x = e.state, e.shape, e.kinematics, e.state.x
+    feet = len(e.result.contact)
+    given = not math.isnan(pose[0])
+    state.since[0] = 0.0
+    state.since[1] = 1.0 if given else 0.0
+    state.foothold[:3] = math.nan
+    state.foothold[3] = 0.0
+    state.heading[0], state.heading[1] = 1.0, 0.0
+    measured_attitude(e, state.R)
+    place_imu(e)
+    if given:
+        yaw = pose[3] - math.atan2(kin.base_R[1, 0], kin.base_R[0, 0])
+        state.heading[0], state.heading[1] = math.cos(yaw), math.sin(yaw)
+        measured_attitude(e, state.R)
+        place_imu(e)
+    place_feet(e)
+    for k in range(feet):
+        for i in range(2):
+            state.pivot[k, i] = 0.0
+            for n in range(shape.n_vertices[k]):
+                state.pivot[k, i] += shape.vertices[k, n, i] / shape.n_vertices[k]
+    slide_feet(e)
+    # Before contacts are known: as if they were.
+    for k in range(feet):
+        e.result.contact[k] = True
+    find_wrenches(e, 0.0)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            state.P[i, j] = 0.0
+    _stand(e)
+    arm = e.work.a
+    turned(kin.base_R, kin.imu_p, arm)
+    for i in range(3):
+        x[P_IMU, i] = pose[i] + arm[i] if given else 0.0
+        x[BIAS, i] = 0.0
+        for k in range(feet):
+            if not given:
+                # Midway between the feet, and on the ground.
+                centre = kin.feet_R[k, i, 0] * state.pivot[k, 0] + kin.feet_R[k, i, 1] * state.pivot[k, 1]
+                x[P_IMU, i] -= (kin.sole[k, i] + centre - (shape.radius[k] if i == 2 else 0.0)) / feet
+    for k in range(feet):
+        for i in range(3):
+            state.smooth[k, i] = x[V_IMU, i] + kin.slide[k, i]
+    state.P[BIAS, BIAS] = e.tuning.bias_initial**2
+    _follow(e, True)
+    _write(e)
+
+
+@control_entry
+def start(estimation, pose):
+    """Begin: ``pose`` (4,) of the base, x, y, z [m] and yaw [rad], or NaN for feet about the origin."""
+    _start(estimation.arrays, pose)
+
+
+@control_kernel
+def _follow(e: Estimation, all_feet):
+    """Put the anchors of feet that are not to be trusted, or of all, where the feet are seen."""
+    for k in range(len(e.result.contact)):
+        if all_feet or not e.result.contact[k] or e.state.age[k] < e.tuning.settle_time:
+            _place(e, k)
+        for i in range(3):
+            for j in range(3):
+                e.state.feet_R[k, i, j] = e.kinematics.feet_R[k, i, j]
+
+
+@control_kernel
+def _estimate(e: Estimation, dt, bad, jumped):
+    turn(e, dt, bad, jumped)
+    place_imu(e)
+    place_feet(e)
+    slide_feet(e)
+    if not jumped:
+        _predict(e, dt)
+    if not bad & WRENCH:
+        find_wrenches(e, 0.0 if jumped or bad & VELOCITY else dt)
+        find_contacts(e, dt)
+        # With the pivots of now.
+        slide_feet(e)
+    if jumped:
+        P = e.state.P
+        for j in range(len(P)):
+            P[V_IMU, j] = P[j, V_IMU] = 0.0
+        P[V_IMU, V_IMU] = STARTLED**2
+        _follow(e, True)
+    for k in range(len(e.result.contact)):
+        age = e.state.age[k]
+        if not e.result.contact[k] or age < e.tuning.settle_time:
+            continue
+        if _slides(e, k):
+            e.state.age[k] = 0.0
+            continue
+        _hold_on(e, k, dt, bad)
+        if age - dt < e.tuning.settle_time + LEVEL_AFTER <= age:
+            _level(e, k)
+    _follow(e, False)
+    _lower(e, dt)
+    _write(e)
+
+
+@control_entry
+def estimate(estimation, dt, bad, jumped):
+    """Take one tick of ``dt`` [s] without the measurements ``bad``; after a jump of time much starts anew."""
+    _estimate(estimation.arrays, dt, bad, jumped)

@@ -1,0 +1,353 @@
+"""From measurements to kinematics: attitude, feet against the IMU, sole wrenches, contacts; compiled."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bipedsim.control.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, Estimation
+from bipedsim.numerics.jit import control_kernel
+
+POSITION, VELOCITY, ORIENTATION, GYRO, ACCELEROMETER, WRENCH = (1 << i for i in range(6))
+"""Bits of measurements that are not good."""
+LOST = 0.1
+"""An attitude that is further off [rad] is taken over at once."""
+SETTLING = 0.2
+"""Time [s] after the start in which the attitude is the mean of what the IMU measures, and a given heading is found."""
+LEAST_SHARE = 0.01
+"""A foot that carries less of the weight than this has no centre of pressure."""
+
+
+@control_kernel
+def product(A, B, out):
+    """Fill ``out`` with A B, all (3, 3) and apart."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
+
+
+@control_kernel
+def turned(R, v, out):
+    """Fill ``out`` (3,) with R v."""
+    for i in range(3):
+        out[i] = R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]
+
+
+@control_kernel
+def turned_back(R, v, out):
+    """Fill ``out`` (3,) with R^T v."""
+    for i in range(3):
+        out[i] = R[0, i] * v[0] + R[1, i] * v[1] + R[2, i] * v[2]
+
+
+@control_kernel
+def add_cross(a, b, out):
+    """Add a x b to ``out`` (3,)."""
+    out[0] += a[1] * b[2] - a[2] * b[1]
+    out[1] += a[2] * b[0] - a[0] * b[2]
+    out[2] += a[0] * b[1] - a[1] * b[0]
+
+
+@control_kernel
+def _exponential(phi, scale, out):
+    """Fill ``out`` (3, 3) with the rotation by the vector ``scale`` ``phi`` [rad], by Rodrigues."""
+    square = scale * scale * (phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
+    angle = math.sqrt(square)
+    if angle < 1e-4:
+        a, b = 1.0 - square / 6.0, 0.5 - square / 24.0
+    else:
+        a, b = math.sin(angle) / angle, (1.0 - math.cos(angle)) / square
+    a *= scale
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = b * scale * scale * phi[i] * phi[j]
+        out[i, i] += 1.0 - b * square
+    out[0, 1] -= a * phi[2]
+    out[1, 0] += a * phi[2]
+    out[0, 2] += a * phi[1]
+    out[2, 0] -= a * phi[1]
+    out[1, 2] -= a * phi[0]
+    out[2, 1] += a * phi[0]
+
+
+@control_kernel
+def _good(measured, held):
+    """Copy a measurement (n,) if all of it is finite, and say so."""
+    for i in range(len(measured)):
+        if not math.isfinite(measured[i]):
+            return False
+    for i in range(len(measured)):
+        held[i] = measured[i]
+    return True
+
+
+@control_kernel
+def hold(e: Estimation, position, velocity, quaternion, gyro, acceleration, wrench):
+    """Hold all measurements that are good, the joints in pinocchio's order too; return the bits of the others."""
+    held = e.held
+    bad = 0
+    if not _good(position, held.joint_position):
+        bad |= POSITION
+    if not _good(velocity, held.joint_velocity):
+        bad |= VELOCITY
+    square = 0.0
+    for i in range(4):
+        square += quaternion[i] * quaternion[i]
+    if 0.25 < square < 4.0:
+        for i in range(4):
+            held.imu_orientation[i] = quaternion[i] / math.sqrt(square)
+    else:
+        bad |= ORIENTATION
+    if not _good(gyro, held.imu_angular_velocity):
+        bad |= GYRO
+    if not _good(acceleration, held.imu_linear_acceleration):
+        bad |= ACCELEROMETER
+    whole = True
+    for k in range(len(wrench)):
+        for i in range(6):
+            whole = whole and math.isfinite(wrench[k, i])
+    if whole:
+        for k in range(len(wrench)):
+            for i in range(6):
+                held.foot_wrench[k, i] = wrench[k, i]
+    else:
+        bad |= WRENCH
+    for j in range(len(e.shape.idx_q)):
+        held.q[e.shape.idx_q[j]] = held.joint_position[j]
+        held.v[e.shape.idx_v[j]] = held.joint_velocity[j]
+    return bad
+
+
+@control_kernel
+def measured_attitude(e: Estimation, out):
+    """Fill ``out`` (3, 3) with the orientation of the IMU in the estimator's world, as measured."""
+    x, y, z, w = e.held.imu_orientation
+    out[0, 0] = 1.0 - 2.0 * (y * y + z * z)
+    out[0, 1] = 2.0 * (x * y - w * z)
+    out[0, 2] = 2.0 * (x * z + w * y)
+    out[1, 0] = 2.0 * (x * y + w * z)
+    out[1, 1] = 1.0 - 2.0 * (x * x + z * z)
+    out[1, 2] = 2.0 * (y * z - w * x)
+    out[2, 0] = 2.0 * (x * z - w * y)
+    out[2, 1] = 2.0 * (y * z + w * x)
+    out[2, 2] = 1.0 - 2.0 * (x * x + y * y)
+    c, s = e.state.heading
+    for j in range(3):
+        first = out[0, j]
+        out[0, j] = c * first - s * out[1, j]
+        out[1, j] = s * first + c * out[1, j]
+
+
+@control_kernel
+def _turn_anchors(e: Estimation, R):
+    """Turn all anchors about the IMU: they were placed with an attitude that is only now known better."""
+    x, arm, out = e.state.x, e.work.a, e.work.b
+    for row in range(ANCHORS, len(x)):
+        for i in range(3):
+            arm[i] = x[row, i] - x[P_IMU, i]
+        turned(R, arm, out)
+        for i in range(3):
+            x[row, i] = x[P_IMU, i] + out[i]
+
+
+@control_kernel
+def turn(e: Estimation, dt, bad, jumped):
+    """Turn the attitude by the gyro, and towards what the IMU says within ``attitude_time``."""
+    state = e.state
+    R, measured, predicted, work = state.R, e.work.A, e.work.B, e.work.C
+    phi = e.work.a
+    _exponential(e.held.imu_angular_velocity, dt, work)
+    product(R, work, predicted)
+    measured_attitude(e, measured)
+    # measured predicted^T turns from one to the other; but for third order its odd part is the rotation vector's.
+    trace = 0.0
+    for i in range(3):
+        for j in range(3):
+            work[i, j] = measured[i, 0] * predicted[j, 0] + measured[i, 1] * predicted[j, 1]
+            work[i, j] += measured[i, 2] * predicted[j, 2]
+        trace += work[i, i]
+    phi[0] = 0.5 * (work[2, 1] - work[1, 2])
+    phi[1] = 0.5 * (work[0, 2] - work[2, 0])
+    phi[2] = 0.5 * (work[1, 0] - work[0, 1])
+    state.since[0] += dt
+    # At first the mean of all ticks is better than any gain.
+    gain = dt / min(max(e.tuning.attitude_time, dt), state.since[0] + dt)
+    if bad & ORIENTATION:
+        gain = 0.0
+    elif state.since[1] > 0.0 and state.since[0] < SETTLING:
+        # The heading was given: what the IMU measures is turned to it.
+        c, s = state.heading
+        yaw = -phi[2] * dt / (state.since[0] + dt)
+        state.heading[0] = c * math.cos(yaw) - s * math.sin(yaw)
+        state.heading[1] = s * math.cos(yaw) + c * math.sin(yaw)
+        phi[2] = 0.0
+    elif jumped or bad & GYRO or trace < 1.0 + 2.0 * math.cos(LOST):
+        gain = 1.0
+    if gain == 1.0:
+        for i in range(3):
+            for j in range(3):
+                R[i, j] = measured[i, j]
+        return
+    _exponential(phi, gain, work)
+    product(work, predicted, R)
+    if state.since[0] < SETTLING:
+        _turn_anchors(e, work)
+
+
+@control_kernel
+def _rotation(pose, out):
+    """Fill ``out`` with the rotation of a live pose, which is stored column after column."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = pose[3 * j + i]
+
+
+@control_kernel
+def place_imu(e: Estimation):
+    """Fill where the IMU is in the base, and how base and IMU turn and move against each other."""
+    shape, kin = e.shape, e.kinematics
+    joint_R, a, b = e.work.A, e.work.a, e.work.b
+    pose, twist = shape.poses[shape.imu_joint], shape.motions[shape.imu_joint]
+    _rotation(pose, joint_R)
+    product(joint_R, shape.imu_R, kin.imu_R)
+    turned(joint_R, shape.imu_p, kin.imu_p)
+    for i in range(3):
+        a[i] = twist[i]
+    add_cross(twist[3:], shape.imu_p, a)
+    turned(joint_R, a, kin.imu_v)
+    turned(joint_R, twist[3:], b)
+    turned(kin.imu_R, e.held.imu_angular_velocity, kin.w)
+    R = e.state.R
+    for i in range(3):
+        kin.imu_p[i] += pose[9 + i]
+        kin.w[i] -= b[i]
+        for j in range(3):
+            kin.base_R[i, j] = R[i, 0] * kin.imu_R[j, 0] + R[i, 1] * kin.imu_R[j, 1] + R[i, 2] * kin.imu_R[j, 2]
+
+
+@control_kernel
+def place_feet(e: Estimation):
+    """Fill where the soles are, and how they are turned; after :func:`place_imu`."""
+    shape, kin = e.shape, e.kinematics
+    joint_R, sole_R, a, b = e.work.A, e.work.B, e.work.a, e.work.b
+    for k in range(len(shape.foot_joint)):
+        pose = shape.poses[shape.foot_joint[k]]
+        _rotation(pose, joint_R)
+        product(joint_R, shape.sole_R[k], sole_R)
+        product(kin.base_R, sole_R, kin.feet_R[k])
+        turned(joint_R, shape.sole_p[k], a)
+        for i in range(3):
+            b[i] = a[i] + pose[9 + i] - kin.imu_p[i]
+        turned(kin.base_R, b, kin.sole[k])
+
+
+@control_kernel
+def slide_feet(e: Estimation):
+    """Fill how fast the point of each foot that touches the ground moves against the IMU; after the pivots."""
+    shape, kin = e.shape, e.kinematics
+    joint_R, point, w, v = e.work.A, e.work.a, e.work.b, e.work.c
+    for k in range(len(shape.foot_joint)):
+        pose, twist = shape.poses[shape.foot_joint[k]], shape.motions[shape.foot_joint[k]]
+        _rotation(pose, joint_R)
+        # From the joint to that point, in the base; balls touch the ground a radius below their centre.
+        x, y = e.state.pivot[k]
+        for i in range(3):
+            w[i] = shape.sole_p[k, i] + shape.sole_R[k, i, 0] * x + shape.sole_R[k, i, 1] * y
+        turned(joint_R, w, point)
+        for i in range(3):
+            point[i] -= shape.radius[k] * kin.base_R[2, i]
+        turned(joint_R, twist[:3], v)
+        turned(joint_R, twist[3:], w)
+        add_cross(w, point, v)
+        for i in range(3):
+            point[i] += pose[9 + i] - kin.imu_p[i]
+            v[i] -= kin.imu_v[i]
+        add_cross(kin.w, point, v)
+        turned(kin.base_R, v, kin.slide[k])
+
+
+@control_kernel
+def find_wrenches(e: Estimation, dt):
+    """Fill the wrench of the ground on every sole: the ankle's, moved, and what the foot's own mass needs.
+
+    A foot on the ground needs its weight, one in the air what accelerates it too; how it turns is left out.
+    """
+    shape, kin, wrench = e.shape, e.kinematics, e.result.wrench
+    a, b, force = e.work.a, e.work.b, e.work.c
+    needs = e.work.row
+    for k in range(len(wrench)):
+        for r in range(6):
+            wrench[k, r] = 0.0
+            for c in range(6):
+                wrench[k, r] += shape.ankle_to_sole[k, r, c] * e.held.foot_wrench[k, c]
+        for i in range(3):
+            lag = e.state.x[V_IMU, i] + kin.slide[k, i] - e.state.smooth[k, i]
+            b[i] = 0.0 if e.result.contact[k] else lag / FOOT_TIME
+            e.state.smooth[k, i] += min(dt / FOOT_TIME, 1.0) * lag
+        b[2] += shape.g
+        turned_back(kin.feet_R[k], b, needs)
+        origin = shape.poses[shape.foot_joint[k]]
+        for n in range(shape.bodies.shape[1]):
+            body = shape.bodies[k, n]
+            if body < 0:
+                break
+            pose = shape.poses[body]
+            for i in range(3):
+                a[i] = pose[9 + i] - origin[9 + i]
+                for c in range(3):
+                    a[i] += pose[3 * c + i] * shape.lever[body, c] - origin[3 * c + i] * shape.sole_p[k, c]
+            # From the base to the world, and from there to the sole.
+            turned(kin.base_R, a, b)
+            turned_back(kin.feet_R[k], b, a)
+            for i in range(3):
+                force[i] = shape.mass[body] * needs[i]
+                wrench[k, i] += force[i]
+            add_cross(a, force, wrench[k, 3:])
+
+
+@control_kernel
+def place_pivot(vertices, n, pivot):
+    """Move ``pivot`` (2,) to the nearest point of a convex polygon, blade or point with ``n`` vertices."""
+    nearest = math.inf
+    inside = n > 2
+    x, y = pivot
+    for a in range(n):
+        b = a + 1 if a + 1 < n else 0
+        ex = vertices[b, 0] - vertices[a, 0]
+        ey = vertices[b, 1] - vertices[a, 1]
+        dx = x - vertices[a, 0]
+        dy = y - vertices[a, 1]
+        if ex * dy - ey * dx < 0.0:
+            inside = False
+        t = min(max((dx * ex + dy * ey) / max(ex * ex + ey * ey, 1e-300), 0.0), 1.0)
+        gap = np.hypot(dx - t * ex, dy - t * ey)
+        if gap < nearest:
+            nearest = gap
+            pivot[0] = vertices[a, 0] + t * ex
+            pivot[1] = vertices[a, 1] + t * ey
+    if inside:
+        pivot[0] = x
+        pivot[1] = y
+
+
+@control_kernel
+def find_contacts(e: Estimation, dt):
+    """Bring contacts, their ages and their pivots up to date."""
+    state, result, tuning = e.state, e.result, e.tuning
+    for k in range(len(result.contact)):
+        fz = result.wrench[k, 2]
+        result.normal_force[k] = fz
+        share = fz / e.shape.weight
+        touching = result.contact[k]
+        changing = share < tuning.contact_off if touching else share > tuning.contact_on
+        state.beyond[k] = state.beyond[k] + dt if changing else 0.0
+        # Half a tick of slack: stamps are rounded.
+        if changing and state.beyond[k] > tuning.debounce - 0.5 * dt:
+            result.contact[k] = not touching
+            state.beyond[k] = 0.0
+        state.age[k] = state.age[k] + dt if result.contact[k] else 0.0
+        if share > max(tuning.contact_off, LEAST_SHARE):
+            state.pivot[k, 0] = -result.wrench[k, 4] / fz
+            state.pivot[k, 1] = result.wrench[k, 3] / fz
+            place_pivot(e.shape.vertices[k], e.shape.n_vertices[k], state.pivot[k])

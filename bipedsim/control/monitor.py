@@ -1,0 +1,132 @@
+"""The guard around every controller: it notices a fall, and from then on the joints are damped until the next reset.
+
+Nodes and headless runs host a controller through it, so that a fall is the same event everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.control.base import Controller, Estimate, checked_torque
+from bipedsim.model.robot import Robot
+from bipedsim.sim.io import Command, Observation
+
+Array = NDArray[np.float64]
+
+FALL_TILT = 1.0
+"""Tilt of the IMU from its attitude in the standing posture beyond which a robot has fallen [rad], by default."""
+
+
+def joint_damping(robot: Robot) -> Array:
+    """Return gains (nu,) [N.m.s/rad] that ask for the effort limit at the velocity limit, on a robot of any size."""
+    return np.asarray(robot.effort_limit / robot.velocity_limit)
+
+
+class Guard:
+    """Hosts a controller: finds its optional members, and takes over when it has fallen.
+
+    The robot has fallen when the controller says so, when a torque is not finite, or when the vertical of the standing
+    posture leans by more than ``fall_tilt`` in the IMU; turns about the vertical do not count, nor does an IMU that
+    gives no attitude. What follows is torque against the joint velocities, within the effort limits.
+
+    Args:
+        controller: The controller, see :class:`Controller` for what it may have.
+        robot: The robot it controls.
+        fall_tilt: See above [rad]; 0 is never. Robots fixed to the world cannot tilt.
+
+    Attributes:
+        set_velocity: The controller's own, or None; :meth:`steer` calls it.
+        set_footsteps: The controller's own, or None.
+        readouts: The controller's, live; empty if it has none.
+        has_estimate: Whether the controller estimates where the robot is.
+        reason: Why the robot counts as fallen; empty while it does not.
+        fell_at: Time stamp of the observation in which that was seen [s], or None.
+    """
+
+    def __init__(self, controller: Controller, robot: Robot, fall_tilt: float = FALL_TILT) -> None:
+        self._controller: Any = controller
+        self.set_velocity: Callable[[float, float, float], None] | None = getattr(controller, "set_velocity", None)
+        self.set_footsteps: Callable[[Array], None] | None = getattr(controller, "set_footsteps", None)
+        self.readouts: Mapping[str, float] = getattr(controller, "readouts", {})
+        self.has_estimate = hasattr(controller, "estimate")
+        self._gives_up = hasattr(controller, "fallen")
+        self._upright = _vertical_in_imu(robot)
+        self._least_cosine = np.cos(fall_tilt) if fall_tilt > 0.0 and robot.free_flyer else -np.inf
+        self._damping = joint_damping(robot)
+        self._limit = robot.effort_limit
+        self._damped = Command(np.zeros(robot.nu))
+        self.reason = ""
+        self.fell_at: float | None = None
+        self._velocity: tuple[float, float, float] | None = None
+
+    @property
+    def fallen(self) -> bool:
+        """Whether the robot has fallen since the last reset."""
+        return self.fell_at is not None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Where the controller believes the robot to be, or None."""
+        found: Estimate | None = self._controller.estimate if self.has_estimate else None
+        return found
+
+    def reset(self, observation: Observation) -> None:
+        """Forget a fall and reset the controller."""
+        self.reason, self.fell_at, self._velocity = "", None, None
+        self._controller.reset(observation)
+
+    def steer(self, velocity: tuple[float, float, float]) -> None:
+        """Hand a velocity (vx, vy, wz) [m/s, m/s, rad/s] on, if it is new and the controller takes one."""
+        if self.set_velocity is not None and velocity != self._velocity:
+            self._velocity = velocity
+            self.set_velocity(*velocity)
+
+    def update(self, observation: Observation) -> Command:
+        """Return the controller's command, or joint damping once the robot has fallen.
+
+        Raises:
+            ConfigError: The controller returned no :class:`Command`, or one of the wrong size.
+        """
+        if self.fell_at is None:
+            command: Command = self._controller.update(observation)
+            tau_joint = checked_torque(command, observation)
+            self.reason = self._fault(observation, tau_joint)
+            if not self.reason:
+                return command
+            self.fell_at = observation.t
+        tau = self._damped.tau_joint
+        np.multiply(-self._damping, observation.joint_velocity, out=tau)
+        np.clip(tau, -self._limit, self._limit, out=tau)
+        return self._damped
+
+    def _fault(self, observation: Observation, tau_joint: Array) -> str:
+        """Return why the robot counts as fallen, or an empty text."""
+        if not np.isfinite(tau_joint).all():
+            return "its torque is not finite"
+        cosine = _upward(observation.imu_orientation, self._upright)
+        if cosine < self._least_cosine:
+            return f"the IMU is tilted by {np.degrees(np.arccos(max(cosine, -1.0))):.0f} degrees"
+        if self._gives_up and self._controller.fallen:
+            return "the controller has given up"
+        return ""
+
+
+def _upward(quaternion: Array, vector: tuple[float, float, float]) -> float:
+    """Return the vertical component of ``vector`` turned by ``quaternion`` (4,), x y z w."""
+    x, y, z, w = quaternion.tolist()
+    row = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+    return float(row[0] * vector[0] + row[1] * vector[1] + row[2] * vector[2])
+
+
+def _vertical_in_imu(robot: Robot) -> tuple[float, float, float]:
+    """Return what is up in the IMU's frame when the robot stands in its nominal posture."""
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, robot.q_nominal)
+    rotation = (data.oMi[robot.imu_joint_id] * robot.placement_joint_imu).rotation
+    x, y, z = rotation[2].tolist()
+    return x, y, z

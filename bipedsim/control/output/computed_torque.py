@@ -1,0 +1,56 @@
+"""Computed torque on joint or virtual constraints (hurmuzlu2001 section 5.2.1, eq. 55 and 56).
+
+Y. Hurmuzlu, F. Genot, B. Brogliato: Modeling, stability and control of biped robots - a general framework. INRIA, 2001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.output.output_tracking import OutputTracking
+from bipedsim.control.posture.references import ReferenceParams
+from bipedsim.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ComputedTorqueParams(ReferenceParams):
+    """Parameters of :class:`ComputedTorqueController`; `outputs` may contain `roll` and `pitch` of the IMU's body."""
+
+    frequency: float = param(
+        10.0, "natural frequency w of the error: C3 = w^2 in eq. 55", unit="rad/s", low=1e-3, high=1e3
+    )
+    damping_ratio: float = param(1.0, "damping z of the error: C2 = 2 z w in eq. 55", low=1e-3, high=10.0)
+
+
+class ComputedTorqueController(OutputTracking):
+    """Lets constraints g = y - y_ref follow g'' + C2 g' + C3 g = 0 with the torques of the constrained dynamics.
+
+    Eq. 55 for holonomic constraints, C1 = 1: the error has the poles -w (z +- sqrt(z^2 - 1)), whatever the robot, as
+    long as its model is right, its feet rest and no drive is at its limit. Virtual constraints are sums of joints and
+    of the trunk's roll and pitch.
+
+    Args:
+        robot: The robot.
+        params: See :class:`ComputedTorqueParams`.
+        dt: Control period [s]; the law is that of continuous time.
+
+    Raises:
+        ConfigError: A parameter does not fit the robot.
+        UnknownNameError: A joint or output that there is not.
+    """
+
+    Params = ComputedTorqueParams
+
+    def __init__(self, robot: Robot, params: ComputedTorqueParams, dt: float) -> None:
+        super().__init__(robot, params, "computed_torque", tilt=True)
+        self._c2, self._c3 = 2.0 * params.damping_ratio * params.frequency, params.frequency**2
+
+    def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
+        """Return y'' of eq. 55."""
+        return acceleration - self._c2 * rate - self._c3 * error

@@ -1,0 +1,193 @@
+"""What controllers that linearise outputs have in common: outputs by name, their targets, and the tick.
+
+A controller says what it wants of the error (:meth:`OutputTracking.wanted`); which torques bring that about follows
+from the dynamics on the feet that carry (:class:`bipedsim.control.output.supported.SupportedDynamics`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.control.output.supported import LoadedFeet, SupportedDynamics, Task
+from bipedsim.control.posture.references import JointReference, ReferenceParams, Wave
+from bipedsim.control.posture.static_support import StaticSupport
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.robot import Robot
+from bipedsim.sim.io import Command, Observation
+
+Array = NDArray[np.float64]
+
+TILT = ("roll", "pitch")
+"""Names of the attitude of the IMU's body, from the nominal posture."""
+
+LANDED = 0.02
+"""Share of the weight of a foot that has landed before it is to carry."""
+
+_TERM = re.compile(r"([+-])\s*(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*)?([A-Za-z_]\w*)\s*")
+
+
+def linear_sum(text: str, names: tuple[str, ...], where: str) -> Array:
+    """Return the coefficients (n,) of a sum such as ``l_knee - 0.5 * r_knee`` over ``names``.
+
+    Raises:
+        ConfigError: It is no such sum; ``where`` is named.
+        UnknownNameError: A name is none of ``names``.
+    """
+    rest = str(text).strip()
+    rest = rest if rest.startswith(("+", "-")) else f"+{rest}"
+    row = np.zeros(len(names))
+    at = 0
+    while at < len(rest):
+        term = _TERM.match(rest, at)
+        if term is None:
+            raise ConfigError(f"{where} = {text!r} must be a sum of joints, such as `l_knee - 0.5 * r_knee`")
+        sign, factor, name = term.groups()
+        if name not in names:
+            raise UnknownNameError("joint", name, names, where)
+        row[names.index(name)] += float(f"{sign}{factor or 1.0}")
+        at = term.end()
+    return row
+
+
+def linear_sums(sums: Mapping[str, str], names: tuple[str, ...], where: str) -> Array:
+    """Return the coefficients (m, n) of named sums; see :func:`linear_sum`."""
+    rows = [linear_sum(text, names, f"{where}.{name}") for name, text in sums.items()]
+    return np.array(rows).reshape(len(sums), len(names))
+
+
+class OutputTracking:
+    """Base of the controllers that linearise outputs.
+
+    Outputs are sums of joint angles and, where a controller allows it, of roll and pitch of the trunk; their target is
+    the same sum of the reference of the joints, plus a wave. The joints hold their reference with what is left.
+
+    Args:
+        robot: The robot, with joints.
+        params: What to track.
+        who: Name of the controller, for messages.
+        tilt: Whether outputs may contain ``roll`` and ``pitch``.
+
+    Attributes:
+        readouts: ``tracking_error``: largest error of an output in the last tick [rad].
+
+    Raises:
+        ConfigError: The robot has no joints, or a parameter does not fit it.
+        UnknownNameError: A joint or output that there is not.
+    """
+
+    def __init__(self, robot: Robot, params: ReferenceParams, who: str, tilt: bool) -> None:
+        if not robot.nu:
+            raise ConfigError(f"controller {who!r} needs joints with drives, {robot.name!r} has none")
+        nu = robot.nu
+        names = (*robot.joint_names, *(TILT if tilt else ()))
+        self._robot = robot
+        self._dynamics = SupportedDynamics(robot)
+        self._feet = LoadedFeet(robot)
+        # Forces of statics choose among torques that do the same; a fixed base has no such choice.
+        self._support = StaticSupport(robot, 0.0) if robot.free_flyer and robot.soles else None
+        self._reference = JointReference(robot, params, who)
+        sums = linear_sums(params.outputs, names, f"{who}: outputs")
+        self._sums = np.pad(sums, ((0, 0), (0, nu + len(TILT) - sums.shape[1])))
+        self._tilts = bool(self._sums[:, nu:].any())
+        waving = tuple(params.outputs) or robot.joint_names
+        amplitudes = np.zeros(len(waving))
+        for name, amplitude in params.wave.items():
+            if name not in waving:
+                raise UnknownNameError("output", name, waving, f"{who}: wave")
+            amplitudes[waving.index(name)] = amplitude
+        self._wave = Wave(amplitudes, params.wave_period, params.ramp)
+        self._joints = np.eye(robot.model.nv)[robot.idx_v]
+        self._t0 = 0.0
+        self._begun = False
+        self._landed = np.zeros(len(robot.soles), np.bool_)
+        self._share: Array | None = None
+        self._legs = _legs(robot)
+        self._command = Command(np.zeros(nu))
+        self.readouts: dict[str, float] = {"tracking_error": 0.0}
+
+    def reset(self, observation: Observation) -> None:
+        """Start from the measured state; feet that are lowest stand, as no load was measured yet."""
+        self._t0 = observation.t
+        self._begun = False
+        self._reference.reset(observation.joint_position)
+        if self._support is not None:
+            self._support.reset()
+
+    def update(self, observation: Observation) -> Command:
+        """Return the torques of one tick; the arrays are reused by the next one."""
+        dynamics, t = self._dynamics, observation.t - self._t0
+        dynamics.place(observation)
+        if self._begun:
+            self._feet.update(observation)
+        else:
+            self._feet.loaded[:] = dynamics.lowest_feet()
+        self._share = share = self._carried(t)
+        dynamics.update(observation, self._resting(observation) if share is None else share > 0.0)
+        self._begun = True
+        start = np.zeros(self._robot.nu)
+        if self._support is not None:
+            start[:] = self._support.torque(observation)[self._robot.idx_v]
+        tau = dynamics.torque(self._tasks(observation, t), start)
+        self._command.tau_joint[:] = tau if share is None else dynamics.shared(tau, share)
+        return self._command
+
+    def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
+        """Return the accelerations (m,) wanted of outputs with ``error`` (m,) = y - y_ref, ``rate`` its derivative.
+
+        Args:
+            error: [rad].
+            rate: [rad/s].
+            acceleration: (m,) y_ref'' [rad/s^2].
+        """
+        raise NotImplementedError
+
+    def _resting(self, observation: Observation) -> NDArray[np.bool_]:
+        """Return which feet (K,) the dynamics take as resting."""
+        return self._feet.loaded
+
+    def _carried(self, t: float) -> Array | None:
+        """Return what each foot (K,) of a walk carries of the weight at ``t`` [s]; one that lands early has little."""
+        share = self._reference.share(t)
+        if share is None:
+            return None
+        self._landed = self._reference.coming(t) & (self._landed | self._feet.loaded)
+        carried: Array = np.where(self._landed, np.maximum(share, LANDED), share)
+        return carried / carried.sum()
+
+    def _tasks(self, observation: Observation, t: float) -> list[Task]:
+        """Return what is wanted at ``t`` [s] since the start, the most important first."""
+        q, v, a = self._reference.at(t)
+        wave = self._wave.at(t)
+        position, velocity = observation.joint_position, observation.joint_velocity
+        nu = len(q)
+        quiet = np.zeros(nu)
+        if not len(self._sums):
+            error, rate = position - q - wave[0], velocity - v - wave[1]
+            self.readouts["tracking_error"] = float(np.abs(error).max())
+            wanted = self.wanted(error, rate, a + wave[2])
+            # On two feet legs that disagree are heard by what they carry; on one foot both have their way.
+            heard = np.ones(nu) if self._share is None else np.maximum(self._legs @ self._share, LANDED)
+            return [Task(heard[:, None] * self._joints, quiet, heard * wanted)]
+        of_joints, of_tilt = self._sums[:, :nu], self._sums[:, nu:]
+        rows, bias = of_joints @ self._joints, np.zeros(len(self._sums))
+        error = of_joints @ (position - q) - wave[0]
+        if self._tilts:
+            tilt, tilt_rows, tilt_bias = self._dynamics.tilt()
+            rows, bias, error = rows + of_tilt @ tilt_rows, of_tilt @ tilt_bias, error + of_tilt @ tilt
+        rate = rows @ self._dynamics.v - of_joints @ v - wave[1]
+        self.readouts["tracking_error"] = float(np.abs(error).max())
+        return [
+            Task(rows, bias, self.wanted(error, rate, of_joints @ a + wave[2])),
+            Task(self._joints, quiet, self.wanted(position - q, velocity - v, a)),
+        ]
+
+
+def _legs(robot: Robot) -> Array:
+    """Return (nu, K) which joints move which feet: 1 for those on the way from the root to the foot, else 0."""
+    ways = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
+    joints = [robot.model.getJointId(name) for name in robot.joint_names]
+    return np.array([[float(joint in way) for way in ways] for joint in joints]).reshape(robot.nu, len(ways))

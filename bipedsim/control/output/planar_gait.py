@@ -1,0 +1,343 @@
+"""A gait in the plane x z: the trunk upright, the feet flat, the centre of pressure in the middle of what carries.
+
+On a flat foot a planar biped has as many drives as degrees of freedom: joints that follow a plan make the robot follow
+it, as long as the centre of pressure that the plan needs is inside the sole (hurmuzlu2001, section 5.2.1). So the hips
+move such that the inverse dynamics of the whole robot has its centre of pressure where it is wanted: in the middle of
+the foot that carries, and from one to the other on two feet. From step to step the robot is a linear inverted pendulum
+with a periodic centre of pressure; what legs and trunk do besides is taken in by iteration, as in Kajita et al. 2003,
+"Biped walking pattern generation by using preview control of zero-moment point".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly
+
+from bipedsim.control.output.planar_body import Feet, PlanarBody
+from bipedsim.control.walking.swing import height
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.quintic import quintic
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+KNOT = 5e-3
+"""Time between two postures that are solved [s], about."""
+REFINED = 1e-5
+"""Error of the periodic centre of pressure at which iteration ends [m]."""
+PASSES = 30
+LEAD = 2
+"""Steps from standing into the stride, and to standing: what the pendulum has beside it decays as exp(-omega t)."""
+SHAPE = 0.06
+"""Time between the knots of the splines by which the trunk departs from a quintic there [s]."""
+FORWARD = (0.05, 0.9)
+"""Shares of single support between which the foot moves ahead: it meets the ground vertically."""
+DEPTH = 5e-4
+"""A foot is led this far [m] below the ground, so that it lands before it is to carry, and then back."""
+COMING = 0.8
+"""Share of single support from which on a foot that meets the ground has landed."""
+
+
+@dataclass(frozen=True)
+class PlanarGait:
+    """A gait by its numbers.
+
+    Attributes:
+        n_steps: Number of steps, the second foot first and the last one to beside the other; 0 for no end.
+        length, height: From one foot to the next, and rise of a foot [m].
+        single, double: Times on one foot and on both [s].
+        begin: Time from standing to the first step, and from the last one to standing [s].
+        drop: By how much the hips are lower than standing [m].
+    """
+
+    n_steps: int
+    length: float
+    height: float
+    single: float
+    double: float
+    begin: float
+    drop: float
+
+    @property
+    def period(self) -> float:
+        """Time of a step [s]."""
+        return self.single + self.double
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A time in which the weight passes over, or a foot swings.
+
+    Attributes:
+        duration: [s].
+        feet: Where both feet are when it begins, as a displacement ahead [m].
+        share: What the second foot carries of the weight at the beginning and at the end.
+        foot: That swings, or that has landed where ``way`` is 0; -1 for none.
+        way: How far it swings [m].
+    """
+
+    duration: float
+    feet: tuple[float, float]
+    share: tuple[float, float]
+    foot: int = -1
+    way: float = 0.0
+
+
+class Segment:
+    """Phases one after the other.
+
+    Args:
+        phases: At least one.
+        rise: Height of a swinging foot [m].
+    """
+
+    def __init__(self, phases: Sequence[Phase], rise: float) -> None:
+        self._phases, self._rise = phases, rise
+        self.ends = np.concatenate([[0.0], np.cumsum([phase.duration for phase in phases])])
+        self.duration = float(self.ends[-1])
+        count = int(np.ceil(self.duration / KNOT))
+        self.times: Array = np.linspace(0.0, self.duration, count + 1)
+
+    def share(self, t: float) -> Array:
+        """Return the shares (2,) of the weight at ``t`` [s]."""
+        k = self._at(t)
+        phase = self._phases[k]
+        before, after = phase.share
+        second = before + (after - before) * quintic(t - self.ends[k], phase.duration)[0]
+        return np.array([1.0 - second, second])
+
+    def coming(self, t: float) -> int:
+        """Return the foot that is about to land at ``t`` [s], -1 for none."""
+        k = self._at(t)
+        phase = self._phases[k]
+        late = phase.way > 0.0 and t - self.ends[k] > COMING * phase.duration
+        return phase.foot if late else -1
+
+    def feet(self, t: float) -> Feet:
+        """Return where the feet are at ``t`` [s]."""
+        k = self._at(t)
+        phase = self._phases[k]
+        ahead, up = np.array(phase.feet), np.zeros(2)
+        since = t - self.ends[k]
+        if phase.way > 0.0:
+            begin, end = FORWARD
+            ahead[phase.foot] += phase.way * quintic(since - begin * phase.duration, (end - begin) * phase.duration)[0]
+            up[phase.foot] = height(since, phase.duration, 0.0, self._rise, -DEPTH)[0]
+        elif phase.foot >= 0:
+            up[phase.foot] = DEPTH * (quintic(since, phase.duration)[0] - 1.0)
+        return Feet(ahead, up, self.share(t))
+
+    def _at(self, t: float) -> int:
+        return min(max(int(np.searchsorted(self.ends, t, "right")) - 1, 0), len(self._phases) - 1)
+
+
+class PlanarWalk:
+    """Joint angles of a gait over time: from standing into steps that repeat, and to a stand.
+
+    The first and the last steps are apart from the others: in their time the robot finds into its gait, and out of it.
+
+    Args:
+        robot: The robot.
+        gait: Its gait.
+        who: The controller, for messages.
+
+    Attributes:
+        start: (nu,) joint angles at rest [rad].
+
+    Raises:
+        ConfigError: The robot is no biped in the plane, or cannot walk so.
+    """
+
+    def __init__(self, robot: Robot, gait: PlanarGait, who: str) -> None:
+        self._body, self._gait = PlanarBody(robot, who), gait
+        self.start: Array = robot.posture.copy()
+        self._joints = robot.idx_v
+        length, begin = gait.length, gait.begin
+        whole = 2.0 * length
+        # Times of the stride count from the landing of the first step.
+        self._joined = (LEAD - 1) * gait.period
+        first = [Phase(begin, (0.0, 0.0), (0.5, 0.0)), *self._steps((0.0, 0.0), 1, [length] + (LEAD - 1) * [whole])]
+        self._first = Segment(first, gait.height)
+        landed = Phase(gait.double, (0.0, length), (0.0, 1.0), 1)
+        self._stride = Segment(
+            [
+                landed,
+                *self._steps((0.0, length), 0, [whole]),
+                replace(landed, feet=(whole, length), share=(1.0, 0.0), foot=0),
+                *self._steps((whole, length), 1, [whole]),
+            ],
+            gait.height,
+        )
+        hips, strides = self._periodic()
+        self._curves = [self._beginning(hips, strides), self._of_joints(strides)]
+        self._middle = np.inf
+        if gait.n_steps:
+            before = gait.n_steps - LEAD
+            left = (before - 1) * gait.period + gait.double
+            self._middle = left - self._joined
+            swing = (before + 1) % 2
+            feet = (-length, 0.0) if swing == 0 else (0.0, -length)
+            last = self._steps(feet, swing, (LEAD - 1) * [whole] + [length])
+            stands = float(last[-1].share[1])
+            at = (LEAD - 1) * length
+            last.append(Phase(begin, (at, at), (stands, 0.5), last[-1].foot))
+            self._last = Segment(last, gait.height)
+            self._curves.append(self._ending(hips, strides, left, before * length))
+
+    def _steps(self, feet: tuple[float, float], swing: int, ways: Sequence[float]) -> list[Phase]:
+        """Return steps of the foot ``swing``, then of the other one and so on, with double support in between.
+
+        Args:
+            feet: Where they begin [m].
+            swing: The first foot that swings.
+            ways: How far each step moves a foot [m].
+        """
+        gait, phases, at = self._gait, list[Phase](), list(feet)
+        for i, way in enumerate(ways):
+            carries = float(1 - swing)
+            if i:
+                phases.append(Phase(gait.double, (at[0], at[1]), (1.0 - carries, carries), 1 - swing))
+            phases.append(Phase(gait.single, (at[0], at[1]), (carries, carries), swing, way))
+            at[swing] += way
+            swing = 1 - swing
+        return phases
+
+    @property
+    def duration(self) -> float:
+        """From standing to standing [s]; infinite without an end."""
+        return self._first.duration + self._middle + (self._last.duration if self._gait.n_steps else 0.0)
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Return angles (nu,) [rad], velocities and accelerations ``t`` [s] after the start."""
+        k, _, since = self._segment(t)
+        value, rate, bend = (curve(since) for curve in self._curves[k])
+        resting = not 0.0 <= t < self.duration
+        return value, np.zeros_like(rate) if resting else rate, np.zeros_like(bend) if resting else bend
+
+    def share(self, t: float) -> Array:
+        """Return what each foot (2,) is to carry of the weight ``t`` [s] after the start; 0 while it swings."""
+        _, segment, since = self._segment(t)
+        return segment.share(since)
+
+    def coming(self, t: float) -> Flags:
+        """Return which feet (2,) swing and may land ``t`` [s] after the start."""
+        _, segment, since = self._segment(t)
+        return np.arange(2) == segment.coming(since)
+
+    def _segment(self, t: float) -> tuple[int, Segment, float]:
+        """Return number, segment and time in it [s]."""
+        if t < self._first.duration:
+            return 0, self._first, max(t, 0.0)
+        since = t - self._first.duration
+        if since < self._middle:
+            return 1, self._stride, (since + self._joined) % self._stride.duration
+        return 2, self._last, min(since - self._middle, self._last.duration)
+
+    def _trunk(self, x: Array, drop: Array) -> Array:
+        """Return places (n, 2) of the trunk that is ``x`` (n,) ahead and lower than standing by ``drop`` (n,)."""
+        home = self._body.robot.q_nominal[:2]
+        return home + np.column_stack([x, -drop])
+
+    def _periodic(self) -> tuple[CubicSpline, CubicSpline]:
+        """Return how far the trunk is ahead of a stride's even motion, and all coordinates of the stride [m, rad].
+
+        The centre of pressure of a pendulum that moves as exp(i w t) moves by 1 + w^2 / omega^2 as much.
+        """
+        body, stride = self._body, self._stride
+        times = stride.times
+        speed = self._gait.length / self._gait.period
+        feet = [stride.feet(t) for t in times]
+        wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet]) - speed * times
+        w = 2.0 * np.pi * np.fft.rfftfreq(len(times) - 1, times[1])
+        low = np.full(len(times), self._gait.drop)
+        ahead = np.zeros(len(times))
+        error = wanted - body.middle
+        q = body.robot.q_nominal.copy()
+        for _ in range(PASSES):
+            change = np.fft.rfft(error[:-1]) / (1.0 + (w / body.omega) ** 2)
+            ahead[:-1] += np.fft.irfft(change, len(times) - 1)
+            ahead[-1] = ahead[0]
+            postures = body.postures(self._trunk(ahead + speed * times, low), feet, q)
+            q = postures[0]
+            postures[:, 0] -= speed * times
+            postures[-1] = postures[0]
+            steps = CubicSpline(times, postures, bc_type="periodic")
+            error = wanted - body.centre_of_pressure(postures, steps(times, 1), steps(times, 2))
+            if np.abs(error).max() < REFINED:
+                break
+        else:
+            raise body.refused(f"its centre of pressure stays {np.abs(error).max():.3g} m off the plan")
+        return CubicSpline(times, ahead, bc_type="periodic"), steps
+
+    def _beginning(self, hips: CubicSpline, strides: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the joints of the first steps, from standing into the stride."""
+        end, rates = self._in_stride(hips, strides, self._joined)
+        low = [self._gait.drop * quintic(t, self._gait.begin)[0] for t in self._first.times]
+        return self._passage(self._first, np.array([np.zeros(3), end]), np.array(low), (np.zeros(9), rates))
+
+    def _ending(self, hips: CubicSpline, strides: CubicSpline, t: float, ahead: float) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the joints of the last steps, from the stride at ``t`` [s]; the foot that carries is ``ahead`` [m]."""
+        gait, last = self._gait, self._last
+        begin, rates = self._in_stride(hips, strides, t)
+        begin[0] -= ahead
+        end = np.array([(LEAD - 1) * gait.length, 0.0, 0.0])
+        up = last.duration - gait.begin
+        low = [gait.drop * (1.0 - quintic(t - up, gait.begin)[0]) for t in last.times]
+        return self._passage(last, np.array([begin, end]), np.array(low), (rates, np.zeros(9)))
+
+    def _in_stride(self, hips: CubicSpline, strides: CubicSpline, t: float) -> tuple[Array, Array]:
+        """Return place, velocity and acceleration (3,) of the trunk at ``t`` [s], and all velocities (9,)."""
+        speed = self._gait.length / self._gait.period
+        trunk = np.array([hips(t) + speed * t, hips(t, 1) + speed, hips(t, 2)])
+        rates: Array = strides(t, 1)
+        # Coordinates of the stride leave out its even motion.
+        rates[0] += speed
+        return trunk, rates
+
+    def _passage(
+        self, segment: Segment, ends: Array, low: Array, rates: tuple[Array, Array]
+    ) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the joints of a segment between standing and the stride.
+
+        The trunk moves along a quintic and splines that vanish with two derivatives at both ends; they bring the centre
+        of pressure nearest to where it is wanted, in the least-squares sense.
+
+        Args:
+            segment: Where the feet are.
+            ends: (2, 3) place, velocity and acceleration of the trunk at both ends [m, m/s, m/s^2].
+            low: (n,) how much lower than standing [m].
+            rates: Velocities (9,) of all coordinates at both ends.
+
+        Raises:
+            ConfigError: The centre of pressure would leave the soles.
+        """
+        body, times = self._body, segment.times
+        feet = [segment.feet(t) for t in times]
+        wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet])
+        ahead = BPoly.from_derivatives(times[[0, -1]], ends)(times)
+        inner = np.linspace(0.0, segment.duration, max(4, round(segment.duration / SHAPE)))
+        knots = np.concatenate([np.zeros(5), inner, np.full(5, segment.duration)])
+        shapes = BSpline(knots, np.eye(len(knots) - 6), 5)
+        moves, bends = shapes(times)[:, 3:-3], shapes(times, 2)[:, 3:-3]
+        pressing = moves - bends / body.omega**2
+        for _ in range(PASSES):
+            postures = body.postures(self._trunk(ahead, low), feet, body.robot.q_nominal)
+            curve = CubicSpline(times, postures, bc_type=((1, rates[0]), (1, rates[1])))
+            error = wanted - body.centre_of_pressure(postures, curve(times, 1), curve(times, 2))
+            step = moves @ np.linalg.lstsq(pressing, error, rcond=None)[0]
+            if np.abs(step).max() < REFINED:
+                break
+            ahead = ahead + step
+        off = float(np.abs(error).max())
+        if off > body.room:
+            raise body.refused(f"from or to standing its centre of pressure would be {off:.3g} m from mid-foot")
+        return self._of_joints(curve)
+
+    def _of_joints(self, curve: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
+        """Return the driven joints of a curve of all coordinates, with two derivatives."""
+        joints = PPoly(curve.c[:, :, self._joints], curve.x)
+        return joints, joints.derivative(), joints.derivative(2)

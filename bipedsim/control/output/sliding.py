@@ -1,0 +1,72 @@
+"""Variable structure control with a boundary layer (hurmuzlu2001 section 5.2.1, eq. 57).
+
+J.-J. Slotine, W. Li: Applied Nonlinear Control, 1991, chapter 7, for the layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.output.output_tracking import OutputTracking
+from bipedsim.control.posture.references import ReferenceParams
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SlidingParams(ReferenceParams):
+    """Parameters of :class:`SlidingController`; `outputs` may contain `roll` and `pitch` of the IMU's body."""
+
+    slope: float = param(
+        10.0, "lam of s = e' + lam e: rate of the error on the surface", unit="1/s", low=1e-3, high=1e3
+    )
+    reach: float = param(
+        20.0, "eta: what s loses per second outside the layer; above the largest disturbance", unit="rad/s^2", low=0.0
+    )
+    layer: float = param(0.5, "half the width of the boundary layer in s", unit="rad/s", low=1e-6, high=100.0)
+
+
+class SlidingController(OutputTracking):
+    """Lets s = e' + lam e of every output lose ``reach`` per second until it is within ``layer``.
+
+    u = u_hat - k sat(s / layer): u_hat is the torque that keeps s where it is by the model, and k = (H A)^+ reach, what
+    the outputs accelerate by ``reach`` with. Then |s| is in the layer after (|s(0)| - layer) / reach, decays with
+    reach / layer in it, and a disturbance of d < reach leaves |s| <= layer d / reach and |e| <= that / slope.
+
+    Args:
+        robot: The robot.
+        params: See :class:`SlidingParams`.
+        dt: Control period [s].
+
+    Attributes:
+        readouts: With ``sliding_variable``, the largest |s| of the last tick [rad/s].
+
+    Raises:
+        ConfigError: The layer is crossed within a tick, or a parameter does not fit the robot.
+        UnknownNameError: A joint or output that there is not.
+    """
+
+    Params = SlidingParams
+
+    def __init__(self, robot: Robot, params: SlidingParams, dt: float) -> None:
+        super().__init__(robot, params, "sliding", tilt=True)
+        if params.reach * dt > params.layer:
+            raise ConfigError(
+                f"sliding: reach = {params.reach:g} rad/s^2 crosses half the layer of {params.layer:g} rad/s within a "
+                f"tick of {dt:g} s, and torques chatter; widen the layer to {params.reach * dt:g} at least"
+            )
+        self._slope, self._reach, self._layer = params.slope, params.reach, params.layer
+        self.readouts["sliding_variable"] = 0.0
+
+    def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
+        """Return y'' of u_hat and of the switching part."""
+        s = rate + self._slope * error
+        self.readouts["sliding_variable"] = float(np.abs(s).max())
+        switching: Array = self._reach * np.clip(s / self._layer, -1.0, 1.0)
+        return acceleration - self._slope * rate - switching

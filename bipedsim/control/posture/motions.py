@@ -1,0 +1,332 @@
+"""Motions of the posture controller: postures along a path of the CoM, solved once, and the time laws along it.
+
+A motion is one scalar s(t), a length [m] or the phase of a gait, and the joint angles over s as cubics. Postures come
+from the kinematics of :mod:`bipedsim.model.posture`; at run time there is only the compiled evaluation of :func:`targets`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from bipedsim.errors import ConfigError
+from bipedsim.model.posture import reach, sole_placements
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.jit import control_entry
+from bipedsim.numerics.quintic import quintic
+
+Array = NDArray[np.float64]
+
+MODES = ("stand", "squat", "sway", "shift", "toe_fall", "jump", "steps")
+SQUAT, SWAY, ONCE, JUMP, STEPS = range(5)
+
+KNOTS = 17
+"""Postures solved from standing to the end of a motion."""
+ROLL_BEGINS = 0.9
+"""Share of a shift after which the unloaded foot rolls."""
+BEYOND_TOES = 0.01
+"""How far [m] before the front edges a toe fall leads the CoM."""
+CLEARANCE = 1.5
+"""Height of the feet over the ground, as a multiple of the rise of the CoM in flight."""
+STRETCH = 0.32
+"""Legs stretch beyond standing by this share of that rise: -min(64 CLEARANCE u^3 - 4 u), u = x (1 - x)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What :func:`targets` evaluates.
+
+    Attributes:
+        law: Time law: SQUAT, SWAY, ONCE, JUMP or STEPS.
+        numbers: Its size [m], time [s], delay [s], ramp [s] and height of a jump [m]; of STEPS the number of phases,
+            times of double support, delay, ramp and single support.
+        knots: (n,) equidistant values of s.
+        coefficients: (4, n - 1, nu) cubics of the joint angles over s - knot, highest power first [rad]; of STEPS
+            (4, n - 1, 2 nu + 3): then x and y of the CoM [m], the share of the second foot of the weight, and torques
+            [N.m] for the inertia of the limbs.
+        start: (nu,) joint angles at s = 0 [rad].
+    """
+
+    law: int
+    numbers: tuple[float, float, float, float, float]
+    knots: Array
+    coefficients: Array
+    start: Array
+
+
+@control_entry
+def push_off_time(depth: float, speed: float, g: float) -> float:
+    """Return the time [s] of a push-off from rest, at ``depth`` [m] below standing, that never goes deeper."""
+    return (math.sqrt(16.0 * speed * speed + 19.0 * g * depth) - 4.0 * speed) / g
+
+
+@control_entry
+def _push_off(t: float, depth: float, speed: float, g: float) -> tuple[float, float, float]:
+    """Return the height [m] of the CoM over standing, its velocity and acceleration, while pushing off.
+
+    The quintic from rest at -depth to free flight at 0: velocity ``speed``, acceleration -g, where the ground lets go.
+    """
+    duration = push_off_time(depth, speed, g)
+    x = t / duration
+    v = speed * duration
+    a = -g * duration * duration
+    c3 = 10.0 * depth - 4.0 * v + 0.5 * a
+    c4 = -15.0 * depth + 7.0 * v - a
+    c5 = 6.0 * depth - 3.0 * v + 0.5 * a
+    z = x * x * x * (c3 + x * (c4 + x * c5)) - depth
+    dz = x * x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)) / duration
+    return z, dz, x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5)) / (duration * duration)
+
+
+@control_entry
+def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple[float, float, float, float]:
+    """Return s, its derivatives and the vertical acceleration of the CoM: crouch, push off, fly, absorb, rise.
+
+    s is the height of the feet over the ground less the height of the CoM over standing. The feet leave and meet the
+    ground at rest, and absorbing mirrors the push-off.
+    """
+    speed = math.sqrt(2.0 * g * height)
+    push = push_off_time(depth, speed, g)
+    flight = 2.0 * speed / g
+    take_off = 0.5 * time + push
+    landing = take_off + flight
+    if t < 0.5 * time:
+        value, rate, bend = quintic(t, 0.5 * time)
+        return depth * value, depth * rate, depth * bend, -depth * bend
+    if t < take_off:
+        z, dz, ddz = _push_off(t - 0.5 * time, depth, speed, g)
+        return -z, -dz, -ddz, ddz
+    if t < landing:
+        tau = t - take_off
+        x = tau / flight
+        u = x * (1.0 - x)
+        slope = (1.0 - 2.0 * x) / flight
+        clear = 64.0 * CLEARANCE * height * u * u * u
+        d_clear = 192.0 * CLEARANCE * height * u * u * slope
+        dd_clear = 384.0 * CLEARANCE * height * u * (slope * slope - u / (flight * flight))
+        return clear - tau * (speed - 0.5 * g * tau), d_clear - speed + g * tau, dd_clear + g, -g
+    if t < landing + push:
+        z, dz, ddz = _push_off(landing + push - t, depth, speed, g)
+        return -z, dz, -ddz, ddz
+    value, rate, bend = quintic(t - landing - push, 0.5 * time)
+    return depth * (1.0 - value), -depth * rate, -depth * bend, depth * bend
+
+
+@control_entry
+def _phase(t: float, phases: float, double: float, single: float) -> tuple[float, float]:
+    """Return the phase of a gait, from 0 to ``phases``, and its rate: support is double and single in turn.
+
+    The first and the last phase take twice the time ``double``, see :class:`bipedsim.control.posture.steps.Gait`.
+    """
+    if t < 2.0 * double:
+        return max(0.5 * t / double, 0.0), (0.5 / double if t > 0.0 else 0.0)
+    pair = math.floor((t - double) / (double + single))
+    rest = t - double - pair * (double + single)
+    if 2.0 * pair > phases - 1.5:
+        s = phases - 1.0 + 0.5 * (t - double - 0.5 * (phases - 1.0) * (double + single)) / double
+        return min(s, phases), (0.5 / double if s < phases else 0.0)
+    if rest < double:
+        return 2.0 * pair + rest / double, 1.0 / double
+    return 2.0 * pair + 1.0 + (rest - double) / single, 1.0 / single
+
+
+@control_entry
+def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
+    """Return s(t) [m], its first two derivatives and the vertical acceleration of the CoM [m/s^2]."""
+    size, time, delay, ramp, height = numbers
+    after = t - delay
+    if law == SQUAT:
+        grown, growth, bend = quintic(after, ramp)
+        w = 2.0 * math.pi / time
+        wave = 0.5 * size * (1.0 - math.cos(w * after))
+        d_wave = 0.5 * size * w * math.sin(w * after)
+        dd_wave = 0.5 * size * w * w * math.cos(w * after)
+        s = grown * wave
+        ds = growth * wave + grown * d_wave
+        dds = bend * wave + 2.0 * growth * d_wave + grown * dd_wave
+        return s, ds, dds, -dds
+    if law == SWAY:
+        grown, growth, bend = quintic(after, 0.5 * time)
+        w = 2.0 * math.pi / time
+        wave = size * math.sin(w * after)
+        d_wave = size * w * math.cos(w * after)
+        ds = growth * wave + grown * d_wave
+        return grown * wave, ds, bend * wave + 2.0 * growth * d_wave - grown * w * w * wave, 0.0
+    if law == ONCE:
+        value, rate, bend = quintic(after, time)
+        return size * value, size * rate, size * bend, 0.0
+    if law == STEPS:
+        return *_phase(after, size, time, height), 0.0, 0.0
+    return _jump(max(after, 0.0), size, time, height, g)
+
+
+@control_entry
+def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
+    """Return column ``i`` at ``h`` beyond knot ``k``."""
+    a, b, c, d = coefficients[0, k, i], coefficients[1, k, i], coefficients[2, k, i], coefficients[3, k, i]
+    value: float = ((a * h + b) * h + c) * h + d
+    return value
+
+
+@control_entry
+def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goal, plan, tau):  # type: ignore[no-untyped-def]
+    """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2].
+
+    ``offset`` (nu,), from where the robot was to where the motion starts, fades out over ``ramp`` [s]. ``plan`` (5,) is
+    filled where the motion has one, see :meth:`bipedsim.control.posture.static_support.StaticSupport.torque`, and ``tau``
+    (nu,) with the torques that come with it.
+    """
+    blend, rate, _ = quintic(t, ramp)
+    s, ds, _, a_up = path(law, t, numbers, g)
+    first = knots[0]
+    step = knots[1] - first
+    k = min(max(int((s - first) / step), 0), len(knots) - 2)
+    h = s - knots[k]
+    nu = len(q_goal)
+    if coefficients.shape[2] > nu:
+        plan[0] = min(max(_cubic(coefficients, k, nu + 2, h), 0.0), 1.0)
+        for i in range(2):
+            a = coefficients[0, k, nu + i]
+            b = coefficients[1, k, nu + i]
+            plan[1 + i] = ((3.0 * a * h + 2.0 * b) * h + coefficients[2, k, nu + i]) * ds
+            plan[3 + i] = (6.0 * a * h + 2.0 * b) * ds * ds
+        for i in range(nu):
+            tau[i] = _cubic(coefficients, k, nu + 3 + i, h)
+    for i in range(nu):
+        a = coefficients[0, k, i]
+        b = coefficients[1, k, i]
+        c = coefficients[2, k, i]
+        q_goal[i] = _cubic(coefficients, k, i, h) + (1.0 - blend) * offset[i]
+        v_goal[i] = ((3.0 * a * h + 2.0 * b) * h + c) * ds - rate * offset[i]
+    return a_up
+
+
+def still(goal: Array, ramp: float) -> Motion:
+    """Return the motion that holds ``goal`` (nu,)."""
+    coefficients = np.zeros((4, 1, len(goal)))
+    coefficients[3, 0] = goal
+    return Motion(SQUAT, (0.0, 1.0, 0.0, ramp, 0.0), np.array([0.0, 1.0]), coefficients, goal)
+
+
+class Postures:
+    """Solves the postures of one robot's motions, from the standing posture with the joints at ``goal`` (nu,)."""
+
+    def __init__(self, robot: Robot, goal: Array) -> None:
+        self._robot = robot
+        self._q = robot.settle(goal)
+        data = robot.model.createData()
+        self._com: Array = pin.centerOfMass(robot.model, data, self._q).copy()
+        self._targets = sole_placements(robot.model, data, robot.soles, self._q)
+        self._centres = np.array(
+            [m.act(np.append(s.centre, 0.0)) for m, s in zip(self._targets, robot.soles, strict=True)]
+        )
+
+    def squat(self, depth: float) -> tuple[Array, Array]:
+        """Return s (n,) and joints (n, nu) with the CoM lowered by s, up to ``depth`` [m], the feet in place."""
+        s: Array = np.linspace(0.0, depth, KNOTS, dtype=np.float64)
+        return s, self._solved("squat_depth", s, self._lowered(s))
+
+    def jump(self, depth: float, height: float) -> tuple[Array, Array]:
+        """Return s (n,) and joints (n, nu) with the CoM lowered by s, stretched first for a jump of ``height`` [m]."""
+        s: Array = np.linspace(-STRETCH * height, depth, 2 * KNOTS - 1, dtype=np.float64)
+        # From standing outwards, either way.
+        up, down = s[s < 0.0][::-1], s[s >= 0.0]
+        stretched = self._solved("jump_height", up, self._lowered(up), no_pitching=True)
+        bent = self._solved("squat_depth", down, self._lowered(down), no_pitching=True)
+        return s, np.vstack([stretched[::-1], bent])
+
+    def sway(self, amplitude: float) -> tuple[Array, Array]:
+        """Return s (n,) and joints (n, nu) with the CoM moved to the left by s, feet in place.
+
+        Args:
+            amplitude: Of s, as a share of the distance from the middle to the left foot.
+        """
+        reach_left = amplitude * self._half_stance()
+        s: Array = np.linspace(0.0, reach_left, KNOTS, dtype=np.float64)
+        left = self._solved("sway_amplitude", s, self._aside(s))
+        right = self._solved("sway_amplitude", s, self._aside(-s))
+        return np.concatenate([-s[:0:-1], s]), np.vstack([right[:0:-1], left])
+
+    def shift(self, amplitude: float, roll: float) -> tuple[Array, Array]:
+        """Return s (n,) and joints (n, nu) with the CoM moved to the left by s; the right foot rolls at the end.
+
+        Args:
+            amplitude: End of s, as a share of the distance from the middle to the left foot.
+            roll: Roll of the right foot about its inner edge at the end [rad].
+        """
+        size = amplitude * self._half_stance()
+        s: Array = np.linspace(0.0, size, 2 * KNOTS - 1, dtype=np.float64)
+        right = int(np.argmin(self._centres[:, 1]))
+        feet = []
+        for value in s:
+            angle = roll * quintic(value / size - ROLL_BEGINS, 1.0 - ROLL_BEGINS)[0] if size > 0.0 else 0.0
+            placements = list(self._targets)
+            placements[right] = self._rolled(right, angle)
+            feet.append(placements)
+        return s, self._solved("sway_amplitude", s, self._aside(s), feet)
+
+    def toe_fall(self) -> tuple[Array, Array]:
+        """Return s (n,) and joints (n, nu) with the CoM led forwards by s on a circle, until before the front edges."""
+        fronts = [
+            float(np.max(sole.vertices @ m.rotation[0, :2]) + m.translation[0])
+            for sole, m in zip(self._robot.soles, self._targets, strict=True)
+        ]
+        end = max(fronts) - self._com[0] + BEYOND_TOES
+        s: Array = np.linspace(0.0, end, KNOTS, dtype=np.float64)
+        height = self._com[2]
+        drop = np.sqrt(height * height - s * s) - height
+        return s, self._solved("mode toe_fall", s, self._com + np.column_stack([s, np.zeros_like(s), drop]))
+
+    def _half_stance(self) -> float:
+        if len(self._centres) != 2:
+            raise ConfigError(f"posture: swaying needs two feet, {self._robot.name!r} has {len(self._centres)}")
+        return 0.5 * float(np.ptp(self._centres[:, 1]))
+
+    def _lowered(self, s: Array) -> Array:
+        return self._com - np.column_stack([np.zeros_like(s), np.zeros_like(s), s])
+
+    def _aside(self, s: Array) -> Array:
+        return self._com + np.column_stack([np.zeros_like(s), s, np.zeros_like(s)])
+
+    def _rolled(self, foot: int, angle: float) -> pin.SE3:
+        """Return the placement of a sole that rolls to the left by ``angle`` [rad] about its leftmost edge."""
+        sole, placement = self._robot.soles[foot], self._targets[foot]
+        points = np.column_stack([sole.vertices, np.zeros(sole.n_vertices)]) @ placement.rotation.T
+        points += placement.translation
+        following = np.roll(points, -1, axis=0)
+        edge = int(np.argmax(points[:, 1] + following[:, 1]))
+        axis = points[edge] - following[edge]
+        axis *= np.sign(axis[0]) / np.linalg.norm(axis)
+        turn = pin.exp3(-angle * axis)
+        return pin.SE3(turn, points[edge] - turn @ points[edge]) * placement
+
+    def _solved(
+        self, name: str, s: Array, com: Array, feet: list[list[pin.SE3]] | None = None, no_pitching: bool = False
+    ) -> Array:
+        """Return the joints (n, nu) of the postures with the CoM at ``com`` (n, 3).
+
+        Raises:
+            ConfigError: The robot cannot take one of them; the message says how far it can go.
+        """
+        robot = self._robot
+        postures = reach(robot.model, robot.soles, self._q, com, feet or [self._targets] * len(com), no_pitching)
+        if len(postures) < len(s):
+            most = s[len(postures) - 1] if postures else 0.0
+            given = f"{name} = {s[-1]:g} m" if name == "squat_depth" else f"{name}, which moves the CoM by {s[-1]:g} m,"
+            raise ConfigError(
+                f"posture: {given} is more than {robot.name} can with flat feet and joints in their limits; "
+                f"{most:.3f} m is possible"
+            )
+        return np.array(postures)[:, robot.idx_q]
+
+
+def motion(law: int, numbers: tuple[float, float, float, float, float], postures: tuple[Array, Array]) -> Motion:
+    """Return the motion along ``postures``, which are s (n,) and joints (n, nu); see :class:`Motion`."""
+    knots, joints = postures
+    spline = CubicSpline(knots, joints, bc_type="natural")
+    return Motion(law, numbers, knots, np.ascontiguousarray(spline.c), spline(0.0))

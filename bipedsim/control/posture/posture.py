@@ -1,0 +1,219 @@
+"""Joint PD around a posture or a motion, with the gravity and ground forces of static equilibrium fed forward."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.base import fitting
+from bipedsim.control.posture.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
+from bipedsim.control.posture.references import goal_posture
+from bipedsim.control.posture.static_support import UNPLANNED, StaticSupport
+from bipedsim.control.posture.steps import Gait, steps
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot, inverse_inertia
+from bipedsim.model.schema import numbers_per_joint
+from bipedsim.numerics.jit import control_entry
+from bipedsim.sim.io import Command, Observation
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PostureParams:
+    """Parameters of :class:`PostureController`."""
+
+    mode: str = param(
+        "stand",
+        "stand still, squat without end, sway from side to side without end, shift the weight to the left foot, fall "
+        "over the toes, jump once, or take some steps",
+        choices=MODES,
+    )
+    squat_depth: float = param(
+        0.05, "lowering of the centre of mass at the bottom of a squat, and before a jump", unit="m", low=0.0, high=1.0
+    )
+    squat_period: float = param(
+        1.0, "time of one squat, down and up; around a jump, half of it each", unit="s", low=0.1, high=100.0
+    )
+    squat_delay: float = param(
+        0.0, "time to stand before the first squat, or any other motion", unit="s", low=0.0, high=1e6
+    )
+    sway_amplitude: float = param(
+        0.7, "largest shift of the centre of mass, as a share of the way to the middle of a foot", low=0.0, high=2.0
+    )
+    sway_period: float = param(5.0, "time of one sway to both sides; a shift takes half", unit="s", low=0.1, high=100.0)
+    shift_roll: float = param(
+        0.05, "roll of the unloaded foot about its inner edge at the end of a shift", unit="rad", low=0.0, high=0.5
+    )
+    lean_time: float = param(
+        3.0, "time to lead the centre of mass from mid-foot beyond the toes", unit="s", low=0.1, high=100.0
+    )
+    jump_height: float = param(0.03, "rise of the centre of mass in flight", unit="m", low=1e-3, high=1.0)
+    n_steps: int = param(
+        5, "number of steps, the right foot first; the last one puts the feet together", low=2, high=1000
+    )
+    step_length: float = param(
+        0.0, "from one foot to the next; 0: a fifth of the height of the centre of mass", unit="m", low=0.0, high=1.0
+    )
+    step_height: float = param(
+        0.0, "rise of the foot; 0: 6 % of the height of the centre of mass", unit="m", low=0.0, high=0.5
+    )
+    step_duration: float = param(1.0, "time of a step on the other foot alone", unit="s", low=0.1, high=100.0)
+    step_shift: float = param(1.0, "time on both feet before and after a step", unit="s", low=0.1, high=100.0)
+    touch_down_speed: float = param(0.05, "downward velocity at which a foot lands", unit="m/s", low=0.0, high=1.0)
+    ramp: float = param(
+        1.0, "time to reach the posture from where the robot is, and the full depth", unit="s", low=1e-3, high=100.0
+    )
+    kp: dict[str, float] = param(
+        {}, "proportional gain per joint; joints without one get theirs from `stiffness`", unit="N.m/rad"
+    )
+    kd: dict[str, float] = param(
+        {}, "derivative gain per joint; joints without one get theirs from `damping`", unit="N.m.s/rad"
+    )
+    damping: float = param(
+        0.25, "largest eigenvalue of dt M^-1 Kd if no joint has a kd of its own; 2 is unstable", low=0.0, high=2.0
+    )
+    stiffness: float = param(50.0, "kp / kd of joints without kp", unit="1/s", low=0.0, high=1000.0)
+    balance: float = param(
+        0.2, "shift of the centre of pressure per velocity of the centre of mass", unit="s", low=0.0, high=2.0
+    )
+    support: bool = param(
+        True, "feed the forces of static equilibrium forward; false: the PD alone, as position-controlled drives do"
+    )
+    posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
+
+
+@control_entry
+def _torque(q, v, q_goal, v_goal, kp, kd, static, idx_v, planned, limit, tau):  # type: ignore[no-untyped-def]
+    """Fill tau (nu,): PD around the target on top of static and planned torques, within the effort limits."""
+    for i in range(len(tau)):
+        value = static[idx_v[i]] + planned[i] + kp[i] * (q_goal[i] - q[i]) + kd[i] * (v_goal[i] - v[i])
+        tau[i] = min(max(value, -limit[i]), limit[i])
+
+
+class PostureController:
+    """Holds a posture, or moves along one path of postures, from joint states, IMU and ankle wrenches.
+
+    tau = static + kp (q_goal - q) + kd (v_goal - v), within the effort limits, with :class:`StaticSupport` fed forward
+    unless ``support`` is false. A squat lowers the CoM by depth (1 - cos) / 2 over the support, feet in place; its
+    vertical acceleration, as that of a jump, is added to gravity. Steps follow a plan of the centre of pressure
+    (:mod:`bipedsim.control.posture.steps`), whose forces are fed forward. Postures are solved once, at construction
+    (:mod:`bipedsim.control.posture.motions`). All modes start from where the robot is and blend with a quintic over
+    ``ramp``.
+
+    Args:
+        robot: The robot; free-flying with at least one foot.
+        params: See :class:`PostureParams`.
+        dt: Control period [s].
+
+    Raises:
+        ConfigError: No free-flyer or no feet, a gain below 0, a posture outside the joint limits, or a motion
+            beyond what the robot can.
+        UnknownNameError: A gain or angle is given for a joint that the robot has not.
+    """
+
+    Params = PostureParams
+
+    def __init__(self, robot: Robot, params: PostureParams, dt: float) -> None:
+        if not robot.free_flyer or not robot.soles or not robot.nu:
+            raise ConfigError(
+                f"controller 'posture' needs a free-flying robot with joints and feet, {robot.name!r} has not"
+                f"{fitting(robot, 'posture')}"
+            )
+        self._kp, self._kd = _gains(robot, params, dt)
+        self._robot = robot
+        goal = goal_posture(robot, params.posture, "posture")
+        self._motion = _motion(robot, goal, params)
+        self._law = (self._motion.law, self._motion.numbers, params.ramp, robot.weight / robot.mass)
+        self._t0 = 0.0
+        self._offset = np.zeros(robot.nu)
+        self._q_goal, self._v_goal = np.zeros(robot.nu), np.zeros(robot.nu)
+        self._command = Command(np.zeros(robot.nu))
+        self._support = StaticSupport(robot, params.balance) if params.support else None
+        self._plan, self._tau_goal = UNPLANNED.copy(), np.zeros(robot.nu)
+        self._planned = self._tau_goal if params.support else np.zeros(robot.nu)
+        self._no_support = np.zeros(robot.model.nv)
+        # Kernels load now and not within the first tick; `reset` starts anew.
+        self.update(Observation.zeros(robot.nu, len(robot.soles)))
+
+    def reset(self, observation: Observation) -> None:
+        """Start from the measured joint positions; the posture is reached after ``ramp``."""
+        self._t0 = observation.t
+        self._offset[:] = observation.joint_position - self._motion.start
+        if self._support is not None:
+            self._support.reset()
+
+    def update(self, observation: Observation) -> Command:
+        """Return the torques of one tick; the arrays are reused by the next one."""
+        robot = self._robot
+        t = observation.t - self._t0
+        table = (self._motion.knots, self._motion.coefficients)
+        a_up = targets(t, *self._law, self._offset, *table, self._q_goal, self._v_goal, self._plan, self._tau_goal)
+        static = self._no_support if self._support is None else self._support.torque(observation, a_up, self._plan)
+        _torque(
+            observation.joint_position,
+            observation.joint_velocity,
+            self._q_goal,
+            self._v_goal,
+            self._kp,
+            self._kd,
+            static,
+            robot.idx_v,
+            self._planned,
+            robot.effort_limit,
+            self._command.tau_joint,
+        )
+        return self._command
+
+
+def _gains(robot: Robot, params: PostureParams, dt: float) -> tuple[Array, Array]:
+    """Return kp and kd (nu,), and warn where an explicit PD would be unstable."""
+    names = robot.joint_names
+    inverse = inverse_inertia(robot)
+    ratio_of_unit = np.diag(inverse) * dt
+    # In proportion to I_eff; joints act on each other, so that all at once are 1.8 to 2.7 times as stiff as one alone.
+    together = float(np.abs(np.linalg.eigvals(inverse / np.diag(inverse))).max())
+    kd = params.damping / (ratio_of_unit * together)
+    for joint, value in numbers_per_joint(params.kd, names, "posture: kd", low=0.0).items():
+        kd[names.index(joint)] = value
+    kp = params.stiffness * kd
+    for joint, value in numbers_per_joint(params.kp, names, "posture: kp", low=0.0).items():
+        kp[names.index(joint)] = value
+    ratio = kd * ratio_of_unit
+    if (ratio > 1.0).any():
+        fast = ", ".join(f"{names[i]} {ratio[i]:.2f}" for i in np.flatnonzero(ratio > 1.0))
+        warnings.warn(f"posture: kd dt / I_eff is above 1 (above 2 diverges): {fast}; lower kd or dt", stacklevel=3)
+    return kp, kd
+
+
+def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
+    """Return the motion of ``params.mode`` around the posture ``goal`` (nu,)."""
+    if params.mode == "stand" or (params.mode == "squat" and params.squat_depth == 0.0):
+        return still(goal, params.ramp)
+    if params.mode == "steps":
+        gait = Gait(
+            params.n_steps,
+            params.step_length,
+            params.step_height,
+            params.step_duration,
+            params.step_shift,
+            params.touch_down_speed,
+        )
+        return steps(robot, goal, gait, params.squat_delay, params.ramp)
+    postures = Postures(robot, goal)
+    depth, height, amplitude = params.squat_depth, params.jump_height, params.sway_amplitude
+    if params.mode == "squat":
+        law, time, table = SQUAT, params.squat_period, postures.squat(depth)
+    elif params.mode == "jump":
+        law, time, table = JUMP, params.squat_period, postures.jump(depth, height)
+    elif params.mode == "sway":
+        law, time, table = SWAY, params.sway_period, postures.sway(amplitude)
+    elif params.mode == "shift":
+        law, time, table = ONCE, 0.5 * params.sway_period, postures.shift(amplitude, params.shift_roll)
+    else:
+        law, time, table = ONCE, params.lean_time, postures.toe_fall()
+    return motion(law, (float(table[0][-1]), time, params.squat_delay, params.ramp, height), table)

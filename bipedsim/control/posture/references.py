@@ -1,0 +1,187 @@
+"""What joints and outputs should do over time: postures, squats and waves, with velocity and acceleration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PPoly
+
+from bipedsim.config.fields import param
+from bipedsim.control.output.planar_gait import LEAD, PlanarGait, PlanarWalk
+from bipedsim.control.posture.motions import SQUAT, Motion, Postures, motion, path, still
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot
+from bipedsim.model.schema import numbers_per_joint
+from bipedsim.numerics.quintic import quintic
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReferenceParams:
+    """Parameters of what is tracked, the same for all controllers of outputs."""
+
+    mode: str = param(
+        "stand", "hold the posture, squat without end, or walk in the plane", choices=("stand", "squat", "walk")
+    )
+    squat_depth: float = param(
+        0.05, "lowering of the centre of mass at the bottom of a squat", unit="m", low=0.0, high=1.0
+    )
+    squat_period: float = param(1.0, "time of one squat, down and up", unit="s", low=0.1, high=100.0)
+    squat_delay: float = param(0.0, "time to stand before the first squat", unit="s", low=0.0, high=1e6)
+    n_steps: int = param(
+        0, "number of steps of a walk, the last one puts the feet together; 0: without end", low=0, high=1_000_000
+    )
+    step_length: float = param(0.25, "from one foot to the next", unit="m", low=0.01, high=2.0)
+    step_height: float = param(0.05, "rise of the foot", unit="m", low=1e-3, high=1.0)
+    step_duration: float = param(0.45, "time of a step on the other foot alone", unit="s", low=0.05, high=100.0)
+    step_shift: float = param(0.15, "time on both feet between two steps", unit="s", low=0.01, high=100.0)
+    walk_delay: float = param(0.5, "time to stand before a walk", unit="s", low=0.0, high=1e6)
+    walk_begin: float = param(
+        0.6, "time from standing to the first step, and from the last one to standing", unit="s", low=0.05, high=100.0
+    )
+    walk_drop: float = param(0.03, "by how much the hips are lower than standing", unit="m", low=0.0, high=1.0)
+    ramp: float = param(
+        1.0,
+        "time to reach the posture from where the robot is, and the full depth or wave; 0: they are the target at once",
+        unit="s",
+        low=0.0,
+        high=100.0,
+    )
+    posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
+    outputs: dict[str, str] = param(
+        {},
+        "what is tracked, by name: sums such as `l_knee - 0.5 * r_knee` of joints; joints hold their posture "
+        "with what is left; every joint by default",
+    )
+    wave: dict[str, float] = param(
+        {}, "amplitude of a sine on top of an output, by name; a joint's name without `outputs`", unit="rad"
+    )
+    wave_period: float = param(1.0, "of that sine", unit="s", low=1e-2, high=1e4)
+
+
+def goal_posture(robot: Robot, angles: dict[str, float], who: str) -> Array:
+    """Return the standing posture (nu,) [rad] with other ``angles`` for some joints.
+
+    Raises:
+        ConfigError: An angle is outside the limits of its joint; ``who`` is named.
+        UnknownNameError: No such joint.
+    """
+    goal = robot.posture.copy()
+    for joint, angle in numbers_per_joint(angles, robot.joint_names, f"{who}: posture").items():
+        i = robot.joint_names.index(joint)
+        if not robot.position_lower[i] <= angle <= robot.position_upper[i]:
+            limits = f"[{robot.position_lower[i]:g}, {robot.position_upper[i]:g}]"
+            raise ConfigError(f"{who}: posture.{joint} = {angle:g} rad is outside the limits {limits}")
+        goal[i] = angle
+    return goal
+
+
+class JointReference:
+    """Joint angles over time: from where the joints are to a posture, and squats around it or steps from it.
+
+    Args:
+        robot: The robot.
+        params: See :class:`ReferenceParams`.
+        who: The controller, for messages.
+
+    Raises:
+        ConfigError: A posture outside the joint limits, or a squat or walk that the robot cannot do.
+    """
+
+    def __init__(self, robot: Robot, params: ReferenceParams, who: str) -> None:
+        goal = goal_posture(robot, params.posture, who)
+        self._walk = _walk(robot, params, who) if params.mode == "walk" else None
+        self._delay = params.walk_delay
+        self._motion = self._made(robot, goal, params, who)
+        curve = PPoly(self._motion.coefficients, self._motion.knots)
+        self._curves = (curve, curve.derivative(), curve.derivative(2))
+        self._ramp = params.ramp
+        self._g = robot.weight / robot.mass
+        self._offset = np.zeros(robot.nu)
+
+    @staticmethod
+    def _made(robot: Robot, goal: Array, params: ReferenceParams, who: str) -> Motion:
+        if params.mode != "squat" or params.squat_depth == 0.0:
+            return still(goal, 1.0)
+        if not robot.free_flyer or not robot.soles:
+            raise ConfigError(f"{who}: mode = 'squat' needs a free-flying robot with feet, {robot.name!r} has not")
+        numbers = (params.squat_depth, params.squat_period, params.squat_delay, max(params.ramp, 1e-3), 0.0)
+        return motion(SQUAT, numbers, Postures(robot, goal).squat(params.squat_depth))
+
+    def reset(self, joint_position: Array) -> None:
+        """Start from ``joint_position`` (nu,) [rad]."""
+        self._offset[:] = joint_position - self._motion.start if self._ramp > 0.0 else 0.0
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Return angles (nu,) [rad], velocities and accelerations ``t`` [s] after the start."""
+        if self._walk is not None:
+            value, velocity, acceleration = self._walk.at(t - self._delay)
+        else:
+            s, ds, dds, _ = path(self._motion.law, t, self._motion.numbers, self._g)
+            value, slope, bend = (curve(s) for curve in self._curves)
+            velocity, acceleration = slope * ds, bend * ds * ds + slope * dds
+        left, rate, change = 0.0, 0.0, 0.0
+        if self._ramp > 0.0:
+            blend, rate, change = quintic(t, self._ramp)
+            left = 1.0 - blend
+        return (
+            value + left * self._offset,
+            velocity - rate * self._offset,
+            acceleration - change * self._offset,
+        )
+
+    def share(self, t: float) -> Array | None:
+        """Return what each foot (2,) of a walk is to carry of the weight ``t`` [s] after the start; None of no walk."""
+        return None if self._walk is None else self._walk.share(t - self._delay)
+
+    def coming(self, t: float) -> NDArray[np.bool_]:
+        """Return which feet (2,) of a walk swing and may land at ``t`` [s]."""
+        return np.zeros(2, np.bool_) if self._walk is None else self._walk.coming(t - self._delay)
+
+
+def _walk(robot: Robot, params: ReferenceParams, who: str) -> PlanarWalk:
+    """Return the walk that the parameters ask for."""
+    if params.posture:
+        raise ConfigError(f"{who}: mode = 'walk' begins in the standing posture and takes no other; leave out posture")
+    if 0 < params.n_steps < 2 * LEAD:
+        raise ConfigError(
+            f"{who}: n_steps = {params.n_steps} is too few: {LEAD} steps lead into a walk and {LEAD} out of it; take "
+            f"{2 * LEAD} or more, or 0 for no end"
+        )
+    gait = PlanarGait(
+        params.n_steps,
+        params.step_length,
+        params.step_height,
+        params.step_duration,
+        params.step_shift,
+        params.walk_begin,
+        params.walk_drop,
+    )
+    return PlanarWalk(robot, gait, who)
+
+
+class Wave:
+    """A sine on top of outputs.
+
+    Args:
+        amplitudes: (m,) [rad].
+        period: [s].
+        ramp: Time in which the amplitude grows from 0 [s]; 0 for a sine that begins at once.
+    """
+
+    def __init__(self, amplitudes: Array, period: float, ramp: float) -> None:
+        self._amplitudes = amplitudes
+        self._rate = 2.0 * math.pi / period
+        self._ramp = ramp
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Return value (m,), rate and acceleration at ``t`` [s]."""
+        w, size = self._rate, self._amplitudes
+        s, c = math.sin(w * t), w * math.cos(w * t)
+        grown, growth, bend = quintic(t, self._ramp) if self._ramp > 0.0 else (1.0, 0.0, 0.0)
+        acceleration = bend * s + 2.0 * growth * c - grown * w * w * s
+        return size * (grown * s), size * (growth * s + grown * c), size * acceleration

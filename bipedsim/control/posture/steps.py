@@ -1,0 +1,317 @@
+"""A slow gait: where the CoM and the feet go over time, for the postures of mode ``steps``.
+
+Phases alternate: double support, in which the centre of pressure moves from one foot to the other, and single support,
+in which it rests under the middle of one foot while the other makes its step. The CoM keeps its height, so that it
+obeys the linear inverted pendulum x'' = g / z (x - p) with the planned centre of pressure p; what the limbs turn about
+the CoM shifts p and is corrected in a second pass (Kajita et al. 2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.interpolate import BPoly, CubicSpline, PPoly
+from scipy.linalg import solve_banded
+
+from bipedsim.control.posture.motions import STEPS, Motion
+from bipedsim.errors import ConfigError
+from bipedsim.model.posture import reach, sole_placements
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.quintic import quintic
+
+Array = NDArray[np.float64]
+
+PHASE_KNOTS = 16
+"""Postures solved per phase."""
+PENDULUM_STEP = 2e-3
+"""Largest grid step [s] of the pendulum's boundary value problem; its error is of second order."""
+FORWARD = (0.1, 0.85)
+"""Shares of single support between which the foot moves forward: it leaves and meets the ground vertically."""
+LENGTH, HEIGHT = 0.2, 0.06
+"""Default length and height of a step over the height of the CoM, which is about the length of the legs."""
+
+
+@dataclass(frozen=True)
+class Gait:
+    """A gait by its numbers: each step leads a foot by ``length`` beyond the other, the last one beside it.
+
+    Attributes:
+        n_steps: Number of steps, the right foot first; the robot gets on by (n_steps - 1) length.
+        length, height: Of a step [m].
+        swing, shift: Times of single and double support [s]; the first and the last shift, from rest and to rest, take
+            twice as long.
+        touch_down: Downward velocity of the foot where it meets the ground [m/s].
+    """
+
+    n_steps: int
+    length: float
+    height: float
+    swing: float
+    shift: float
+    touch_down: float
+
+    @property
+    def n_phases(self) -> int:
+        """Number of phases: a shift before every step and one after the last."""
+        return 2 * self.n_steps + 1
+
+    @property
+    def ends(self) -> Array:
+        """(n_phases + 1,) times between the phases [s]."""
+        lengths = [self.swing if k % 2 else self.shift for k in range(self.n_phases)]
+        lengths[0] = lengths[-1] = 2.0 * self.shift
+        return np.concatenate([[0.0], np.cumsum(lengths)])
+
+    @property
+    def times(self) -> Array:
+        """(n_phases PHASE_KNOTS + 1,) knots [s]: every phase has as many."""
+        ends = self.ends
+        return np.asarray(np.interp(np.arange(self.n_phases * PHASE_KNOTS + 1) / PHASE_KNOTS, range(len(ends)), ends))
+
+    def phase(self, t: Array) -> tuple[NDArray[np.int64], Array]:
+        """Return the phases (n,) at times ``t`` (n,) [s], from 0 on, and how much of them is over, from 0 to 1."""
+        s = np.interp(t, self.ends, np.arange(self.n_phases + 1))
+        k = np.minimum(s.astype(np.int64), self.n_phases - 1)
+        return k, s - k
+
+    def displacements(self, first: int) -> Array:
+        """Return (n_phases + 1, 2) how far each foot has got at the ends of the phases [m], foot ``first`` first."""
+        at = np.zeros((self.n_phases + 1, 2))
+        for step in range(self.n_steps):
+            moving = (first + step) % 2
+            lead = self.length if step < self.n_steps - 1 else 0.0
+            at[2 * step + 2 :, moving] = at[2 * step + 1, 1 - moving] + lead
+        return at
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What the postures of a gait must do at its knots.
+
+    Attributes:
+        times: (n,) knots [s].
+        com: (n, 3) CoM in the world [m].
+        feet: n times the pose of both soles in the world.
+        share: (n,) share of the weight on the second foot of the robot.
+    """
+
+    times: Array
+    com: Array
+    feet: list[list[pin.SE3]]
+    share: Array
+
+
+def rest_to_rest(x: Array) -> Array:
+    """Return the quintic from 0 to 1 at shares ``x`` of its time."""
+    return np.array([quintic(share, 1.0)[0] for share in x])
+
+
+def swing(gait: Gait, x: Array) -> tuple[Array, Array]:
+    """Return how far the swing foot is on its way, from 0 to 1, and its height [m], at shares ``x`` of single support.
+
+    Up and down are quintics, at rest at the top; the second one ends with the velocity of touch-down.
+    """
+    begin, end = FORWARD
+    down = np.clip(2.0 * x - 1.0, 0.0, 1.0)
+    bump = down**3 * (4.0 + down * (-7.0 + 3.0 * down))
+    height = gait.height * rest_to_rest(2.0 * x) * (1.0 - rest_to_rest(down))
+    return rest_to_rest((x - begin) / (end - begin)), height + 0.5 * gait.swing * gait.touch_down * bump
+
+
+def pendulum(times: Array, p: Array, omega: float) -> Array:
+    """Return x (n, 2) with x'' = omega^2 (x - p), x = p at both ends.
+
+    Args:
+        times: (n,) equidistant [s].
+        p: (n, 2) centre of pressure [m].
+        omega: sqrt(g / z) [1/s].
+    """
+    h = times[1] - times[0]
+    n = len(times)
+    k = (omega * h) ** 2
+    bands = np.vstack([np.full(n, 1.0), np.full(n, -2.0 - k), np.full(n, 1.0)])
+    bands[1, [0, -1]] = 1.0
+    bands[0, 1] = bands[2, -2] = 0.0
+    right = -k * p
+    right[[0, -1]] = p[[0, -1]]
+    return np.asarray(solve_banded((1, 1), bands, right))
+
+
+def _from_rest_to_rest(gait: Gait, under: Array, com: Array, stop: Array, omega: float, beyond: Array) -> PPoly:
+    """Return the horizontal path of the CoM over time.
+
+    Args:
+        gait: The gait.
+        under: (n_steps, 2) middle of the foot that carries the robot during each step [m].
+        com, stop: (2,) where the CoM begins and ends at rest [m].
+        omega: sqrt(g / z) [1/s].
+        beyond: See :func:`plan`.
+    """
+    begin, end = gait.ends[1], gait.ends[-2]
+    grid = np.linspace(begin, end, int(np.ceil((end - begin) / PENDULUM_STEP)) + 1)
+    k, x = gait.phase(grid)
+    before, after = np.maximum((k - 1) // 2, 0), np.minimum(k // 2, gait.n_steps - 1)
+    p = under[before] + np.where(k % 2 == 0, rest_to_rest(x), 0.0)[:, None] * (under[after] - under[before])
+    p -= np.column_stack([np.interp(grid, gait.times, column) for column in beyond.T])
+    middle = CubicSpline(grid, pendulum(grid, p, omega))
+    # To the pendulum and back: quintics, whose centre of pressure stays between the feet.
+    still = np.zeros(2)
+    ends = ([com, still, still], [middle(begin, i) for i in range(3)], [middle(end, i) for i in range(3)])
+    first = BPoly.from_derivatives([0.0, begin], ends[:2])
+    last = BPoly.from_derivatives([end, gait.ends[-1]], [ends[2], [stop, still, still]])
+    path = PPoly.from_bernstein_basis(first)
+    degree = len(path.c)
+    cubics = np.concatenate([np.zeros((degree - 4, *middle.c.shape[1:])), middle.c])
+    path.extend(cubics, grid[1:])
+    path.extend(PPoly.from_bernstein_basis(last).c, gait.ends[-1:])
+    return path
+
+
+def plan(gait: Gait, soles: Sequence[pin.SE3], centres: Array, com: Array, g: float, beyond: Array) -> Plan:
+    """Return the gait of a robot that stands with its CoM over the middle between its feet, heading along x.
+
+    Args:
+        gait: The gait.
+        soles: Poses of the two soles in the world.
+        centres: (2, 3) their middles in the world [m].
+        com: (3,) CoM in the world [m].
+        g: Gravity [m/s^2].
+        beyond: (n, 2) at the knots, what :func:`limb_inertia` returns for the postures of this gait, 0 at first.
+    """
+    first = int(np.argmin(centres[:, 1]))
+    at = gait.displacements(first)
+    carrying = [(first + step + 1) % 2 for step in range(gait.n_steps)]
+    under = np.array([centres[foot, :2] + (at[2 * step + 1, foot], 0.0) for step, foot in enumerate(carrying)])
+    stop = np.array([com[0] + at[-1].mean(), com[1]])
+    path = _from_rest_to_rest(gait, under, com[:2], stop, np.sqrt(g / com[2]), beyond)
+    times = gait.times
+    xy = path(times)
+    p = xy - path(times, 2) * com[2] / g + beyond
+    index, x = gait.phase(times)
+    way, height = swing(gait, x)
+    feet, share = [], np.zeros(len(times))
+    for i, k in enumerate(index):
+        offset = np.zeros((2, 3))
+        offset[:, 0] = at[k]
+        if k % 2:
+            offset[:, 0] += way[i] * (at[k + 1] - at[k])
+            offset[(first + k // 2) % 2, 2] = height[i]
+            share[i] = carrying[k // 2]
+        else:
+            line = (centres[1] + offset[1] - centres[0] - offset[0])[:2]
+            share[i] = np.clip((p[i] - centres[0, :2] - offset[0, :2]) @ line / (line @ line), 0.0, 1.0)
+        feet.append([pin.SE3(m.rotation, m.translation + d) for m, d in zip(soles, offset, strict=True)])
+    return Plan(times, np.column_stack([xy, np.full(len(times), com[2])]), feet, share)
+
+
+def splines(gait: Gait, columns: Array) -> PPoly:
+    """Return cubics over time through ``columns`` (n, m) at the knots.
+
+    A touch-down ends one spline and begins the next, since velocities jump there; the first begins and the last one
+    ends at rest.
+    """
+    times = gait.times
+    cuts = [0, *(k * PHASE_KNOTS for k in range(2, gait.n_phases, 2)), len(times) - 1]
+    pieces = []
+    rest = (1, np.zeros(columns.shape[1]))
+    for a, b in pairwise(cuts):
+        ends = (rest if a == 0 else "not-a-knot", rest if b == cuts[-1] else "not-a-knot")
+        pieces.append(CubicSpline(times[a : b + 1], columns[a : b + 1], bc_type=ends).c)
+    return PPoly(np.concatenate(pieces, axis=1), times)
+
+
+def coefficients(gait: Gait, columns: Array) -> Array:
+    """Return the :func:`splines` (4, n - 1, m) over the phase instead of time: 1 per phase."""
+    per_time = splines(gait, columns).c
+    length = np.repeat(np.diff(gait.ends), PHASE_KNOTS)
+    return np.ascontiguousarray(per_time * length[:, None] ** np.arange(3, -1, -1)[:, None, None])
+
+
+def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tuple[Array, Array]:
+    """Return what the motion of the limbs against the CoM asks for, beyond forces of the pendulum.
+
+    Bodies that all had the acceleration of the CoM would need the forces of statics in a leaning gravity. The rest of
+    the inverse dynamics is a moment L' on the whole robot, which the feet share as they share the weight, and torques.
+
+    Args:
+        robot: The robot.
+        gait: Its gait.
+        postures: (n, nq) at the knots.
+        share: (n,) share of the second foot of the weight.
+
+    Returns:
+        (n, nu) joint torques [N.m], and (n, 2) by how much the centre of pressure lies beyond the pendulum's [m].
+    """
+    model = pin.Model(robot.model)
+    model.gravity.linear = np.zeros(3)
+    data = model.createData()
+    path = splines(gait, postures[:, robot.idx_q])
+    rates, bends = path(gait.times, 1), path(gait.times, 2)
+    torques, beyond = np.zeros((len(postures), robot.nu)), np.zeros((len(postures), 2))
+    v, a = np.zeros(model.nv), np.zeros(model.nv)
+    for i, q in enumerate(postures):
+        # The foot that carries more does not move, which gives the motion of the base.
+        ankle = robot.soles[int(share[i] > 0.5)].joint_id
+        v[:6] = a[:6] = 0.0
+        v[robot.idx_v] = rates[i]
+        rows = pin.computeJointJacobian(model, data, q, ankle)
+        v[:6] = -np.linalg.solve(rows[:, :6], rows @ v)
+        a[robot.idx_v] = 0.0
+        pin.forwardKinematics(model, data, q, v, a)
+        drift = data.a[ankle].vector.copy()
+        a[robot.idx_v] = bends[i]
+        a[:6] = -np.linalg.solve(rows[:, :6], rows @ a + drift)
+        pin.centerOfMass(model, data, q, v, a)
+        uniform = np.zeros(model.nv)
+        base = pin.XYZQUATToSE3(q[:7]).rotation
+        uniform[:3] = base.T @ data.acom[0]
+        rest = pin.rnea(model, data, q, v, a).copy() - pin.rnea(model, data, q, np.zeros(model.nv), uniform)
+        moment = base @ rest[3:6]
+        for sole, part in zip(robot.soles, (1.0 - share[i], share[i]), strict=True):
+            rows = pin.computeJointJacobian(model, data, q, sole.joint_id)
+            rest -= part * rows[3:].T @ (data.oMi[sole.joint_id].rotation.T @ moment)
+        torques[i] = rest[robot.idx_v]
+        beyond[i] = np.array([-moment[1], moment[0]]) / robot.weight
+    return torques, beyond
+
+
+def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> Motion:
+    """Return the motion that takes steps from standing with the joints at ``goal`` (nu,).
+
+    Args:
+        robot: The robot, with two feet.
+        goal: Posture to stand in [rad].
+        gait: Its gait; 0 for the length or the height of a step stands for the default.
+        delay, ramp: Of the motion [s].
+
+    Raises:
+        ConfigError: The robot has not two feet, or cannot take one of the postures.
+    """
+    if len(robot.soles) != 2:
+        raise ConfigError(f"posture: stepping needs two feet, {robot.name!r} has {len(robot.soles)}")
+    q = robot.settle(goal)
+    data = robot.model.createData()
+    com = pin.centerOfMass(robot.model, data, q).copy()
+    soles = [pin.SE3(m) for m in sole_placements(robot.model, data, robot.soles, q)]
+    centres = np.array([m.act(np.append(s.centre, 0.0)) for m, s in zip(soles, robot.soles, strict=True)])
+    gait = replace(gait, length=gait.length or LENGTH * com[2], height=gait.height or HEIGHT * com[2])
+    beyond = np.zeros((len(gait.times), 2))
+    for _ in range(2):
+        planned = plan(gait, soles, centres, com, robot.weight / robot.mass, beyond)
+        postures = np.array(reach(robot.model, robot.soles, q, planned.com, planned.feet))
+        if len(postures) < len(planned.times):
+            raise ConfigError(
+                f"posture: step_length = {gait.length:.3g} m and step_height = {gait.height:.3g} m are more than "
+                f"{robot.name} can with joints in their limits, from {planned.times[len(postures)]:.2f} s on; take "
+                "shorter or lower steps"
+            )
+        torques, beyond = limb_inertia(robot, gait, postures, planned.share)
+    columns = np.column_stack([postures[:, robot.idx_q], planned.com[:, :2], planned.share, torques])
+    knots = np.arange(len(planned.times)) / PHASE_KNOTS
+    numbers = (float(gait.n_phases), gait.shift, delay, ramp, gait.swing)
+    return Motion(STEPS, numbers, knots, coefficients(gait, columns), columns[0, : robot.nu])

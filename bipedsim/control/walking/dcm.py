@@ -1,0 +1,127 @@
+"""The divergent component of motion of a linear inverted pendulum whose ZMP is a piecewise cubic of time.
+
+With omega = sqrt(g / z), x'' = omega^2 (x - p) splits into xi = x + x' / omega, which runs away from the ZMP p, xi' =
+omega (xi - p), and x, which follows xi. So xi is found backwards from where it must end (Englsberger et al., "Three-
+dimensional bipedal walking control based on divergent component of motion", 2015). A polynomial p has the particular
+solution p + p' / omega + p'' / omega^2 + ..., hence every piece is in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.numerics.jit import control_kernel
+
+Array = NDArray[np.float64]
+
+
+class DcmPlan(NamedTuple):
+    """A ZMP over time and the DCM that goes with it; the first ``n`` pieces are valid.
+
+    Attributes:
+        n: (1,) number of pieces.
+        knots: (S + 1,) times between the pieces [s].
+        zmp: (S, 2, 4) coefficients of each piece along x and y: sum c_i (t - knot)^i [m].
+        end: (S, 2) DCM at the end of each piece [m].
+    """
+
+    n: NDArray[np.int64]
+    knots: Array
+    zmp: Array
+    end: Array
+
+    @classmethod
+    def empty(cls, pieces: int) -> DcmPlan:
+        """Return a plan with room for ``pieces``."""
+        return cls(np.zeros(1, np.int64), np.zeros(pieces + 1), np.zeros((pieces, 2, 4)), np.zeros((pieces, 2)))
+
+
+@control_kernel
+def _particular(c, t: float, omega: float) -> float:  # type: ignore[no-untyped-def]
+    """Return p + p' / omega + p'' / omega^2 + p''' / omega^3 of the cubic ``c`` (4,) at ``t``."""
+    p = c[0] + t * (c[1] + t * (c[2] + t * c[3]))
+    first = c[1] + t * (2.0 * c[2] + t * 3.0 * c[3])
+    second = 2.0 * c[2] + t * 6.0 * c[3]
+    return p + (first + (second + 6.0 * c[3] / omega) / omega) / omega
+
+
+@control_kernel
+def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignore[no-untyped-def]
+    """Add a piece on which the ZMP moves evenly from ``start`` (2,) to ``end`` (2,) [m] in ``duration`` [s]."""
+    k = plan.n[0]
+    plan.knots[k + 1] = plan.knots[k] + duration
+    for axis in range(2):
+        plan.zmp[k, axis, 0] = start[axis]
+        plan.zmp[k, axis, 1] = (end[axis] - start[axis]) / duration
+        plan.zmp[k, axis, 2] = 0.0
+        plan.zmp[k, axis, 3] = 0.0
+    plan.n[0] = k + 1
+
+
+@control_kernel
+def add_swing(plan: DcmPlan, duration: float, at, way, kappa: float) -> None:  # type: ignore[no-untyped-def]
+    """Add a piece on which the other foot makes its ``way`` (2,) [m] along a quintic, while the ZMP is ``at`` (2,).
+
+    The inertia of the leg takes kappa times the acceleration of the foot from the ZMP of the pendulum.
+    """
+    k = plan.n[0]
+    plan.knots[k + 1] = plan.knots[k] + duration
+    for axis in range(2):
+        scale = kappa * way[axis] / (duration * duration)
+        plan.zmp[k, axis, 0] = at[axis]
+        plan.zmp[k, axis, 1] = -60.0 * scale / duration
+        plan.zmp[k, axis, 2] = 180.0 * scale / duration**2
+        plan.zmp[k, axis, 3] = -120.0 * scale / duration**3
+    plan.n[0] = k + 1
+
+
+@control_kernel
+def solve_backwards(plan: DcmPlan, omega: float, end, begin) -> None:  # type: ignore[no-untyped-def]
+    """Fill ``plan.end`` so that the DCM ends at ``end`` (2,), and ``begin`` (2,) with where it then begins [m]."""
+    last = plan.n[0] - 1
+    for axis in range(2):
+        xi = end[axis]
+        for k in range(last, -1, -1):
+            duration = plan.knots[k + 1] - plan.knots[k]
+            plan.end[k, axis] = xi
+            c = plan.zmp[k, axis]
+            xi = _particular(c, 0.0, omega) + (xi - _particular(c, duration, omega)) * math.exp(-omega * duration)
+        begin[axis] = xi
+
+
+@control_kernel
+def begin_at(plan: DcmPlan, omega: float, pieces: int, begin, wanted, most: float) -> None:  # type: ignore[no-untyped-def]
+    """Shift the ZMP of the first ``pieces`` so that the DCM begins at ``wanted`` (2,) instead of ``begin`` (2,) [m].
+
+    What follows stays as it is. The shift is ``most`` [m] at most along each axis.
+    """
+    share = 1.0 - math.exp(-omega * (plan.knots[pieces] - plan.knots[0]))
+    for axis in range(2):
+        shift = min(max((wanted[axis] - begin[axis]) / share, -most), most)
+        xi = plan.end[pieces - 1, axis]
+        for k in range(pieces - 1, -1, -1):
+            duration = plan.knots[k + 1] - plan.knots[k]
+            plan.zmp[k, axis, 0] += shift
+            plan.end[k, axis] = xi
+            c = plan.zmp[k, axis]
+            xi = _particular(c, 0.0, omega) + (xi - _particular(c, duration, omega)) * math.exp(-omega * duration)
+
+
+@control_kernel
+def evaluate(plan: DcmPlan, omega: float, t: float, zmp, xi) -> None:  # type: ignore[no-untyped-def]
+    """Fill ``zmp`` (2,) and ``xi`` (2,) [m] at time ``t`` [s]; after the last piece, where that ends."""
+    last = plan.n[0] - 1
+    k = 0
+    while k < last and t >= plan.knots[k + 1]:
+        k += 1
+    duration = plan.knots[k + 1] - plan.knots[k]
+    s = min(max(t - plan.knots[k], 0.0), duration)
+    for axis in range(2):
+        c = plan.zmp[k, axis]
+        zmp[axis] = c[0] + s * (c[1] + s * (c[2] + s * c[3]))
+        rest = plan.end[k, axis] - _particular(c, duration, omega)
+        xi[axis] = _particular(c, s, omega) + rest * math.exp(-omega * (duration - s))

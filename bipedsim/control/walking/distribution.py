@@ -1,0 +1,215 @@
+"""How the feet share the wrench that the base needs: a quadratic programme over friction, CoP and torsion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import daqp
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.walking.body import Body, Feet
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.jit import box, control_entry, control_kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_MOMENT = 100.0
+"""Weight of moments beside forces: a tenth of a metre is the arm that makes them alike."""
+_SMALL = 1e-5
+"""Weight of the forces themselves beside what they must add up to."""
+_ARM = 400.0
+"""Weight of the moments of a foot beside its forces: 0.05 m."""
+
+
+@dataclass(frozen=True)
+class DistributionParams:
+    """Limits of the wrenches that a foot is asked for."""
+
+    friction: float = param(0.4, "coefficient that is relied on; tangential components stay below mu f_z / sqrt(2)")
+    torsion: float = param(0.05, "moment about the normal over normal force", unit="m", low=0.0)
+    edge: float = param(0.003, "distance that the CoP keeps from the edge of the sole", unit="m", low=0.0)
+
+
+@control_kernel
+def _problem(body: Body, feet: Feet, contact, limits, a, G, H, f, A, rows_per_foot, target):  # type: ignore[no-untyped-def]
+    """Fill H, f and A of the QP over the wrenches of the feet in contact, in sole axes at the soles' centres.
+
+    Args:
+        body, feet: See the classes.
+        contact: (n,) feet in contact.
+        limits: (K, rows, 6) rows on the wrench of each foot, all <= 0.
+        a: (nv,) accelerations.
+        G: (6, 6 n) overwritten: what the wrenches do to the base.
+        H: (6 n, 6 n), f: (6 n,), A: (rows n, 6 n) out.
+        rows_per_foot: Rows of ``limits`` that count.
+        target: (6,) out: the wrench that the base needs, in its own axes.
+    """
+    nv = a.shape[0]
+    for r in range(6):
+        target[r] = body.nle[r]
+        for j in range(nv):
+            target[r] += body.M[j, r] * a[j]
+    n = contact.shape[0]
+    for i in range(n):
+        k = contact[i]
+        R = feet.R[k]
+        for c in range(3):
+            for r in range(6):
+                force = 0.0
+                moment = 0.0
+                for x in range(3):
+                    force += feet.J[k, x, r] * R[x, c]
+                    moment += feet.J[k, 3 + x, r] * R[x, c]
+                G[r, 6 * i + c] = force
+                G[r, 6 * i + 3 + c] = moment
+    for i in range(6 * n):
+        total = 0.0
+        for r in range(6):
+            weight = 1.0 if r < 3 else _MOMENT
+            total -= weight * G[r, i] * target[r]
+        f[i] = total
+        for j in range(6 * n):
+            total = 0.0
+            for r in range(6):
+                weight = 1.0 if r < 3 else _MOMENT
+                total += weight * G[r, i] * G[r, j]
+            H[i, j] = total
+        H[i, i] += _SMALL * (1.0 if i % 6 < 3 else _ARM)
+    A[:, :] = 0.0
+    for i in range(n):
+        for row in range(rows_per_foot):
+            for c in range(6):
+                A[i * rows_per_foot + row, 6 * i + c] = limits[contact[i], row, c]
+
+
+@control_kernel
+def _to_world(feet: Feet, contact, x, wrench):  # type: ignore[no-untyped-def]
+    """Fill ``wrench`` (K, 6) in world axes from the solution ``x`` in sole axes; 0 for the other feet."""
+    wrench[:, :] = 0.0
+    for i in range(contact.shape[0]):
+        k = contact[i]
+        for half in range(2):
+            for r in range(3):
+                total = 0.0
+                for c in range(3):
+                    total += feet.R[k, r, c] * x[6 * i + 3 * half + c]
+                wrench[k, 3 * half + r] = total
+
+
+class Share(NamedTuple):
+    """All that the kernels of :class:`Distribution` read and fill, for one set of feet; see :func:`_problem`."""
+
+    body: Body
+    feet: Feet
+    contact: Integers
+    limits: Array
+    G: Array
+    H: Array
+    f: Array
+    A: Array
+    target: Array
+    wrench: Array
+
+
+@control_entry
+def _pose(share, a):  # type: ignore[no-untyped-def]
+    """Fill the QP for accelerations ``a`` (nv,); return whether its numbers are finite."""
+    s = share.arrays
+    _problem(s.body, s.feet, s.contact, s.limits, a, s.G, s.H, s.f, s.A, s.limits.shape[1], s.target)
+    total = 0.0
+    for i in range(s.f.shape[0]):
+        total += s.f[i]
+    return np.isfinite(total)
+
+
+@control_entry
+def _take(share, x):  # type: ignore[no-untyped-def]
+    """Fill the wrenches from the solution ``x``."""
+    s = share.arrays
+    _to_world(s.feet, s.contact, x, s.wrench)
+
+
+class Distribution:
+    """Shares the wrench on the base among the feet.
+
+    Least squares on the six rows of the base, a little weight on the wrenches themselves and more on moments about the
+    soles' centres, so that the CoP stays in mid-foot where it may. Rows a foot: friction pyramid inside the cone, CoP
+    inside the sole, torsion, no pull. With feet of m vertices that is m + 7 rows.
+
+    Args:
+        robot: Its soles.
+        params: See :class:`DistributionParams`.
+        body, feet: Where the dynamics and the feet are kept up to date.
+
+    Attributes:
+        wrench: (K, 6) last result: force [N] and moment [N.m] at the centre of each sole, in world axes.
+        target: (6,) what the base needed: force and moment at its origin, in its own axes.
+    """
+
+    def __init__(self, robot: Robot, params: DistributionParams, body: Body, feet: Feet) -> None:
+        limits = [_rows(sole.vertices - sole.centre, params) for sole in robot.soles]
+        self._rows = max(map(len, limits))
+        # Feet with fewer edges repeat their last row.
+        self._limits = np.array([np.vstack([rows, *[rows[-1:]] * (self._rows - len(rows))]) for rows in limits])
+        self._body, self._feet = body, feet
+        self.wrench = np.zeros((len(robot.soles), 6))
+        self.target = np.zeros(6)
+        self._problems: dict[tuple[int, ...], tuple[Any, ...]] = {}
+
+    def _problem_of(self, contact: tuple[int, ...]) -> tuple[Any, ...]:
+        """Return the QP of these feet: boxed, and what the solver takes."""
+        size, rows = 6 * len(contact), self._rows * len(contact)
+        G, H, f, A = np.zeros((6, size)), np.zeros((size, size)), np.zeros(size), np.zeros((rows, size))
+        feet = np.array(contact, dtype=np.int64)
+        share = Share(self._body, self._feet, feet, self._limits, G, H, f, A, self.target, self.wrench)
+        return box(share), H, f, A, np.zeros(rows), np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
+
+    def solve(self, a: Array, contact: tuple[int, ...]) -> bool:
+        """Fill ``wrench`` for accelerations ``a`` (nv,) and the feet ``contact``; return whether it was solved.
+
+        Without feet in contact all wrenches are 0. After a failure of the solver, they stay what they were.
+        """
+        if not contact:
+            self.wrench[:] = 0.0
+            return True
+        if contact not in self._problems:
+            self._problems[contact] = self._problem_of(contact)
+        share, H, f, A, upper, lower, sense = self._problems[contact]
+        if not _pose(share, a):
+            return False
+        sense[:] = 0
+        x, _, flag, _ = daqp.solve(H, f, A, upper, lower, sense)
+        if flag < 1:
+            return False
+        _take(share, x)
+        return True
+
+
+def _rows(vertices: Array, params: DistributionParams) -> Array:
+    """Return rows (n, 6) with rows @ wrench <= 0 for what a foot may be asked for.
+
+    Args:
+        vertices: (m, 2) of the sole about its centre [m].
+        params: Limits.
+    """
+    mu = params.friction / np.sqrt(2.0)
+    rows = [[0.0, 0.0, -1.0, 0.0, 0.0, 0.0]]
+    for axis in (0, 1):
+        for sign in (1.0, -1.0):
+            row = np.zeros(6)
+            row[axis], row[2] = sign, -mu
+            rows.append(row.tolist())
+    for sign in (1.0, -1.0):
+        rows.append([0.0, 0.0, -params.torsion, 0.0, 0.0, sign])
+    for start, end in zip(vertices, np.roll(vertices, -1, axis=0), strict=True):
+        ex, ey = end - start
+        length = np.hypot(ex, ey)
+        nx, ny = ey / length, -ex / length
+        # CoP = (-m_y, m_x) / f_z.
+        room = max(nx * start[0] + ny * start[1] - params.edge, 0.0)
+        rows.append([0.0, 0.0, -room, ny, -nx, 0.0])
+    return np.array(rows)

@@ -1,0 +1,411 @@
+"""Which foot stands, which one swings and where it lands, and the DCM plan over the steps that follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
+from bipedsim.control.walking.reference import Step
+from bipedsim.control.walking.swing import FORWARD, path_to
+from bipedsim.errors import ConfigError
+
+Array = NDArray[np.float64]
+
+_SMALLEST_COMMAND = 1e-3
+"""Velocities [m/s], [rad/s] below this mean standing."""
+_FAST = 0.3
+"""Above this velocity [m/s] the robot slows down before it stops."""
+_HORIZON = 4
+"""Steps that are planned ahead: what the fifth would change has decayed to a tenth of a millimetre."""
+_SINGLE = 3
+"""Pieces of the plan that are the single support under way; the next one passes the weight on."""
+_NARROW, _WIDE = 0.75, 2.0
+"""Least and largest width of a step that catches the robot, over that of the gait."""
+_HALVINGS = 4
+"""Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""
+
+
+@dataclass(frozen=True)
+class GaitParams:
+    """Shape and timing of the steps."""
+
+    single_support: float = param(0.6, "time on one foot", unit="s", low=0.1, high=10.0)
+    double_support: float = param(0.1, "time in which the weight passes over", unit="s", low=0.01, high=10.0)
+    start_hold: float = param(0.5, "time from the command to the first shift", unit="s", low=0.01, high=10.0)
+    start_shift: float = param(0.3, "time of the first shift of the weight", unit="s", low=0.01, high=10.0)
+    stop_shift: float = param(0.6, "time of the last shift, to between the feet", unit="s", low=0.01, high=10.0)
+    step_height: float = param(0.05, "rise of the swing foot", unit="m", low=0.0, high=0.5)
+    step_width: float = param(0.0, "between the feet's centres; 0: as the robot stands", unit="m", low=0.0, high=1.0)
+    swing_inertia: float = param(
+        -1.0, "kappa: shift of the ZMP per acceleration of the swing foot; -1: by its inertia", unit="s^2", high=0.1
+    )
+    zmp_forward: float = param(0.0, "planned ZMP ahead of the centre of the sole", unit="m", low=-0.2, high=0.2)
+    zmp_inward: float = param(0.0, "planned ZMP inwards of the centre of the sole", unit="m", low=-0.1, high=0.1)
+    max_forward: float = param(0.8, "largest velocity ahead, and back half of it", unit="m/s", low=0.0, high=3.0)
+    max_sideways: float = param(0.2, "largest velocity to the side", unit="m/s", low=0.0, high=2.0)
+    max_turn: float = param(0.6, "largest rate of turning", unit="rad/s", low=0.0, high=3.0)
+    acceleration: float = param(0.4, "largest change of the velocity per time", unit="m/s^2", low=0.01, high=10.0)
+
+
+@dataclass
+class Heading:
+    """A place on the ground with a direction: x, y [m] and yaw [rad]."""
+
+    x: float
+    y: float
+    yaw: float
+
+    def moved(self, ahead: float, left: float, turn: float) -> Heading:
+        """Return where one is after moving so far ahead, to the left [m] and then turning [rad]."""
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        return Heading(self.x + c * ahead - s * left, self.y + s * ahead + c * left, self.yaw + turn)
+
+    @property
+    def point(self) -> Array:
+        """(2,) [m]."""
+        return np.array([self.x, self.y])
+
+
+def yaw_of(R: Array) -> float:
+    """Return the direction [rad] of the x axis of R (3, 3) over the ground."""
+    return math.atan2(R[1, 0], R[0, 0])
+
+
+def level_with(normal: Array, yaw: float) -> Array:
+    """Return the rotation (3, 3) whose z axis is ``normal`` and whose x axis heads to ``yaw`` [rad]."""
+    ahead = np.array([math.cos(yaw), math.sin(yaw), 0.0])
+    x = ahead - (ahead @ normal) * normal
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(normal, x), normal])
+
+
+class Gait:
+    """Turns a velocity command into steps.
+
+    The centre of the feet follows the command, step by step; feet land half a step width to its left and right. The
+    foot on the side to which the robot moves or turns goes first and twice as far, the other one closes up, so that
+    they never meet. Every step is fixed when its foot leaves the ground, with the newest command.
+
+    Args:
+        params: See :class:`GaitParams`.
+        width: Between the centres of the feet [m].
+        omega: sqrt(g / z) of the pendulum [1/s].
+        left: Index of the left foot of the two.
+        room: Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one.
+
+    Attributes:
+        plan: ZMP and DCM.
+        phase: ``stand``, ``double`` or ``single``.
+        swing: Index of the foot in the air, or of the next one; -1 for none.
+        begin, end: Of the phase [s]. lifted: When the last step began [s].
+        step: The way of the swing foot.
+        steps: Steps begun since :meth:`reset`.
+    """
+
+    def __init__(self, params: GaitParams, width: float, omega: float, left: int, room: float) -> None:
+        self._params = params
+        self._room = room
+        self._width = width
+        self._omega = omega
+        self._left = left
+        self.plan = DcmPlan.empty(4 * _HORIZON + 8)
+        self.step = Step.on_the_spot()
+        self._feet = (np.zeros(2), np.zeros(2))
+        self._begin = np.zeros(2)
+        self.reset(0.0, np.zeros(2), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), 1.0)
+
+    def reset(self, t: float, com: Array, p: Array, R: Array, ramp: float) -> None:
+        """Stand on both feet, and lead the CoM from ``com`` (2,) to between them.
+
+        Args:
+            t: Time [s].
+            com: (2,) over the ground [m].
+            p, R: (2, 3), (2, 3, 3) of the feet.
+            ramp: Time that it takes [s].
+        """
+        self.steps = 0
+        self.lifted = t
+        self.swing = -1
+        self.phase = "stand"
+        self.begin, self.end = t, t + ramp
+        self.velocity = np.zeros(3)
+        self._stopping = False
+        self._queue: list[Heading] = []
+        normal = R[0, :, 2] + R[1, :, 2]
+        self.step.normal[:] = normal / np.linalg.norm(normal)
+        self._square_up(p, R)
+        self._restart_plan(t)
+        add_line(self.plan, ramp, com, self._middle(p, R))
+        self._finish_plan(self._middle(p, R))
+
+    def _square_up(self, p: Array, R: Array) -> None:
+        middle = 0.5 * (p[0] + p[1])
+        ahead = R[0, :, 0] + R[1, :, 0]
+        self.centre = Heading(middle[0], middle[1], math.atan2(ahead[1], ahead[0]))
+
+    def _side(self, foot: int) -> float:
+        return 1.0 if foot == self._left else -1.0
+
+    def _zmp(self, foot: int, point: Array, yaw: float) -> Array:
+        """Return the planned ZMP (2,) under a foot whose centre is at ``point``."""
+        c, s = math.cos(yaw), math.sin(yaw)
+        ahead, left = self._params.zmp_forward, -self._side(foot) * self._params.zmp_inward
+        return np.array([point[0] + c * ahead - s * left, point[1] + s * ahead + c * left])
+
+    def _middle(self, p: Array, R: Array) -> Array:
+        at = [self._zmp(k, p[k], yaw_of(R[k])) for k in (0, 1)]
+        return 0.5 * (at[0] + at[1])
+
+    def _restart_plan(self, t: float) -> None:
+        self.plan.n[0] = 0
+        self.plan.knots[0] = t
+
+    def _finish_plan(self, end: Array) -> None:
+        solve_backwards(self.plan, self._omega, end, self._begin)
+
+    def _limited(self, command: Array) -> Array:
+        p = self._params
+        ahead = min(max(command[0], -0.5 * p.max_forward), p.max_forward)
+        side = min(max(command[1], -p.max_sideways), p.max_sideways)
+        turn = min(max(command[2], -p.max_turn), p.max_turn)
+        return np.array([ahead, side, turn])
+
+    def _next_velocity(self, velocity: Array, wanted: Array) -> Array:
+        most = self._params.acceleration * (self._params.single_support + self._params.double_support)
+        change = wanted - velocity
+        size = float(np.hypot(change[0], change[1]))
+        if size > most:
+            change[:2] *= most / size
+        return np.asarray(velocity + change)
+
+    def _advance(self, centre: Heading, foot: int, velocity: Array) -> Heading:
+        """Return the centre of the feet after a step of ``foot``."""
+        time = self._params.single_support + self._params.double_support
+        side = self._side(foot)
+        left = 2.0 * velocity[1] * time if side * velocity[1] > 0.0 else 0.0
+        turn = 2.0 * velocity[2] * time if side * velocity[2] > 0.0 else 0.0
+        return centre.moved(velocity[0] * time, left, turn)
+
+    def _landing(self, centre: Heading, foot: int) -> Heading:
+        return centre.moved(0.0, 0.5 * self._width * self._side(foot), 0.0)
+
+    def start(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
+        """Leave standing for ``command`` (3,), with the DCM at ``xi`` (2,) [m]."""
+        wanted = self._limited(command)
+        lead = wanted[1] if abs(wanted[1]) > _SMALLEST_COMMAND else wanted[2]
+        self._leave(t, xi, p, R, wanted, lead > 0.0)
+
+    def follow(self, t: float, xi: Array, p: Array, R: Array, footsteps: Array) -> None:
+        """Leave standing for ``footsteps`` (n, 3), with the DCM at ``xi`` (2,) [m]; see :meth:`check_footsteps`."""
+        self._square_up(p, R)
+        self._queue = [self.centre.moved(x, y, yaw) for x, y, yaw in footsteps]
+        self._leave(t, xi, p, R, np.zeros(3), footsteps[0, 1] > 0.0)
+
+    def check_footsteps(self, footsteps: Array) -> None:
+        """Raise if ``footsteps`` cannot be taken.
+
+        Args:
+            footsteps: (n, 3) x, y [m] and yaw [rad] of the feet in turn, in the frame midway between the feet.
+
+        Raises:
+            ConfigError: Wrong shape, not finite, or a step that is too long or crosses the other foot.
+        """
+        steps = np.asarray(footsteps, dtype=np.float64)
+        if steps.ndim != 2 or steps.shape[1] != 3 or not len(steps) or not np.isfinite(steps).all():
+            raise ConfigError(f"footsteps of shape {steps.shape} must be (n, 3): x, y [m] and yaw [rad], all finite")
+        side = 1.0 if steps[0, 1] > 0.0 else -1.0
+        stance = Heading(0.0, -0.5 * self._width * side, 0.0)
+        longest = self._params.max_forward * (self._params.single_support + self._params.double_support)
+        for i, (x, y, yaw) in enumerate(steps):
+            c, s = math.cos(stance.yaw), math.sin(stance.yaw)
+            dx, dy = x - stance.x, y - stance.y
+            ahead, apart = c * dx + s * dy, side * (c * dy - s * dx)
+            if abs(ahead) > longest or not 0.7 * self._width <= apart <= 2.0 * self._width:
+                raise ConfigError(
+                    f"footsteps[{i}] = [{x:g}, {y:g}, {yaw:g}] lies {ahead:.3g} m ahead and {apart:.3g} m outside of "
+                    f"the other foot; it must be within {longest:.3g} m ahead and back, "
+                    f"and {0.7 * self._width:.3g} to {2.0 * self._width:.3g} m outside"
+                )
+            stance, side = Heading(x, y, yaw), -side
+
+    def _leave(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, left_first: bool) -> None:
+        params = self._params
+        self.swing = self._left if left_first else 1 - self._left
+        self.phase = "double"
+        self.begin, self.end = t, t + params.start_hold + params.start_shift
+        self._square_up(p, R)
+        self.velocity[:] = 0.0
+        stance = 1 - self.swing
+        middle, under = self._middle(p, R), self._zmp(stance, p[stance], yaw_of(R[stance]))
+        self._restart_plan(t)
+        add_line(self.plan, params.start_hold, middle, middle)
+        add_line(self.plan, params.start_shift, middle, under)
+        self._add_steps(self.swing, p, R, wanted, False)
+        begin_at(self.plan, self._omega, 1, self._begin, xi, np.inf)
+
+    def step_out(self, t: float, xi: Array, p: Array, R: Array, foot: int, duration: float) -> None:
+        """Leave standing at once by a step of ``foot`` that takes ``duration`` [s], as after a push; then stop.
+
+        Args:
+            t: Time [s].
+            xi: (2,) measured DCM [m].
+            p, R: (2, 3), (2, 3, 3) of the feet.
+            foot: That bears less.
+            duration: [s].
+        """
+        self._square_up(p, R)
+        self.velocity[:] = 0.0
+        self.swing = foot
+        self._begin_step(t, xi, p, R, np.zeros(3), duration, False)
+
+    def lift_off(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
+        """Begin the step of ``swing``, with the DCM at ``xi`` (2,) [m]; fix where it lands."""
+        wanted = self._limited(command)
+        idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
+        stops = len(self._queue) == 1 if self._queue else idle
+        self._begin_step(t, xi, p, R, wanted, self._params.single_support, stops)
+
+    def _begin_step(
+        self, t: float, xi: Array, p: Array, R: Array, wanted: Array, duration: float, stops: bool
+    ) -> None:
+        foot, stance = self.swing, 1 - self.swing
+        self.phase = "single"
+        self.step.time[0] = duration
+        self.begin, self.end = t, t + duration
+        self.lifted = t
+        self.steps += 1
+        self._stopping = stops
+        self._take_over(t, xi, p, R, wanted)
+        step, landing = self.step, self._first
+        step.start_p[:], step.start_R[:] = p[foot], R[foot]
+        step.path_time[:] = 0.0
+        self._land_at(landing.point, p[stance])
+        step.land_R[:] = level_with(step.normal, landing.yaw)
+        step.turn[:] = step.start_R @ pin.log3(step.start_R.T @ step.land_R)
+
+    def _land_at(self, point: Array, stance: Array) -> None:
+        """Let the step end at ``point`` (2,), on the plane through the foot that stands at ``stance`` (3,) [m]."""
+        step = self.step
+        step.land_p[:2] = point
+        step.land_p[2] = stance[2] - (step.normal[:2] @ (point - stance[:2])) / step.normal[2]
+
+    def catch(
+        self, t: float, shift: Array, most: float, stance: Array, yaw: float, swing: tuple[Array, Array, Array]
+    ) -> None:
+        """Move the landing of the step under way by ``shift`` (2,) [m], as far as legs reach, and all that follows.
+
+        A step may become as long as those of the largest velocity are, and up to twice as wide as the gait.
+
+        Args:
+            t: Time [s], early enough in single support.
+            shift: Wanted. most: Largest distance from where the foot was to land when it left the ground [m].
+            stance: (3,) of the foot that stands [m]. yaw: Its direction [rad].
+            swing: Position, velocity and acceleration of the other one over the ground, (2,) each.
+        """
+        params, step, plan = self._params, self.step, self.plan
+        c, s, side = math.cos(yaw), math.sin(yaw), self._side(self.swing)
+        way = step.land_p[:2] + shift - stance[:2]
+        longest = params.max_forward * (params.single_support + params.double_support)
+        ahead = min(max(c * way[0] + s * way[1], -longest), longest)
+        apart = side * min(max(side * (c * way[1] - s * way[0]), _NARROW * self._width), _WIDE * self._width)
+        away = stance[:2] + np.array([c * ahead - s * apart, s * ahead + c * apart]) - self._first.point
+        land = self._first.point + min(1.0, most / max(np.hypot(*away), 1e-9)) * away
+        moved = land - step.land_p[:2]
+        if np.hypot(*moved) < 1e-3:
+            return
+        self._land_at(land, stance)
+        begin = t - self.lifted
+        step.path_time[:] = begin, FORWARD[1] * step.time[0] - begin
+        step.path[:] = path_to(*swing, land, step.path_time[1])
+        self.centre = Heading(self.centre.x + moved[0], self.centre.y + moved[1], self.centre.yaw)
+        # The weight passes over to between the feet if the robot stops, and else to the foot that lands.
+        last = int(plan.n[0]) - 1
+        over = 0.5 * moved if self._stopping else moved
+        plan.zmp[_SINGLE, :, 1] += over / (plan.knots[_SINGLE + 1] - plan.knots[_SINGLE])
+        plan.zmp[_SINGLE + 1 : last + 1, :, 0] += moved
+        self._finish_plan(plan.end[last] + over)
+
+    def _take_over(self, t: float, xi: Array, p: Array, R: Array, wanted: Array) -> None:
+        """Plan from the DCM ``xi`` (2,) on, towards the velocity ``wanted`` (3,) as far as the ZMP can follow.
+
+        Where a foot lands decides where the DCM must be now. What the plan before it had not foreseen is made up for by
+        the ZMP under this foot, which has little room; so a sudden command is taken over in several steps, and the last
+        step waits until the robot is slow enough.
+        """
+        centre, before = self.centre, self.velocity
+        share = 1.0
+        halved = 0
+        while True:
+            self.centre, self.velocity = centre, before
+            self._restart_plan(t)
+            goal = before + share * (self._next_velocity(before, wanted) - before)
+            self._add_steps(self.swing, p, R, goal, self._stopping)
+            time = self.plan.knots[_SINGLE] - t
+            needed = float(np.hypot(*(xi - self._begin))) / (1.0 - math.exp(-self._omega * time))
+            room = 2.0 * self._room if self._stopping else self._room
+            if needed <= room or self._queue or halved == _HALVINGS:
+                break
+            if self._stopping:
+                self._stopping = False
+                continue
+            halved += 1
+            share = 0.5 * share if halved < _HALVINGS else 0.0
+        begin_at(self.plan, self._omega, _SINGLE, self._begin, xi, 2.0 * self._room)
+        self._queue = self._queue[1:]
+
+    def touch_down(self, t: float, R: Array) -> None:
+        """End the step: pass the weight on, or come to rest."""
+        params = self._params
+        self.begin = t
+        self.phase = "double"
+        normal = self.step.normal + 0.5 * (R[self.swing, :, 2] - self.step.normal)
+        self.step.normal[:] = normal / np.linalg.norm(normal)
+        if self._stopping:
+            self.end = t + params.stop_shift
+            self.phase = "stand"
+            self.swing = -1
+        else:
+            self.end = t + params.double_support
+            self.swing = 1 - self.swing
+
+    def _add_steps(self, foot: int, p: Array, R: Array, wanted: Array, stopping: bool) -> None:
+        """Add the step of ``foot`` and those after it to the plan, and advance centre and velocity by the first."""
+        params = self._params
+        stance = 1 - foot
+        points = [p[0, :2], p[1, :2]]
+        yaws = [yaw_of(R[0]), yaw_of(R[1])]
+        centre, velocity = self.centre, self.velocity
+        moving = self.phase == "single"
+        under = self._zmp(stance, points[stance], yaws[stance])
+        for i in range(_HORIZON):
+            if self._queue:
+                landing, ends = self._queue[i], i == len(self._queue) - 1
+                centre = landing.moved(0.0, -0.5 * self._width * self._side(foot), 0.0)
+            else:
+                velocity = np.zeros(3) if stopping else self._next_velocity(velocity, wanted)
+                centre, ends = self._advance(centre, foot, velocity), stopping
+                landing = self._landing(centre, foot)
+            if i == 0 and moving:
+                self._first, self.centre, self.velocity = landing, centre, velocity
+            time = float(self.step.time[0]) if i == 0 and moving else params.single_support
+            before, during = FORWARD[0] * time, (FORWARD[1] - FORWARD[0]) * time
+            way = landing.point - points[foot]
+            points[foot], yaws[foot] = landing.point, landing.yaw
+            add_line(self.plan, before, under, under)
+            add_swing(self.plan, during, under, way, params.swing_inertia)
+            add_line(self.plan, time - before - during, under, under)
+            following = self._zmp(foot, landing.point, landing.yaw)
+            if ends:
+                add_line(self.plan, params.stop_shift, under, 0.5 * (under + following))
+                self._finish_plan(0.5 * (under + following))
+                return
+            add_line(self.plan, params.double_support, under, following)
+            under = following
+            foot = 1 - foot
+        self._finish_plan(under)

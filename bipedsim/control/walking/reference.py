@@ -1,0 +1,302 @@
+"""What the tasks of a walking robot aim at in one tick: swing foot, CoM by feedback on the DCM, base."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.control.walking.body import Body, Feet
+from bipedsim.control.walking.dcm import DcmPlan, evaluate
+from bipedsim.control.walking.supervision import measured_zmp
+from bipedsim.control.walking.swing import along_path, forward, height
+from bipedsim.control.walking.whole_body import STANCE, Targets
+from bipedsim.model.sole import Sole
+from bipedsim.numerics.hull import clamp, convex_hull, margin
+from bipedsim.numerics.jit import control_entry, control_kernel
+
+Array = NDArray[np.float64]
+
+
+class Step(NamedTuple):
+    """The way of the swing foot, in the axes of the world.
+
+    Attributes:
+        start_p, start_R: (3,) [m], (3, 3) where it left the ground.
+        land_p, land_R: Where it is to land.
+        path: (2, 6) where it goes over the ground since its landing was moved: sum c_i s^i [m] along x and y.
+        path_time: (2,) since it left the ground, when that began, and how long it takes [s]; it takes 0 as planned.
+        time: (1,) how long it takes [s].
+        turn: (3,) rotation vector from start to landing [rad].
+        normal: (3,) of the ground, as the feet have found it.
+    """
+
+    start_p: Array
+    start_R: Array  # noqa: N815 -- R is the rotation
+    land_p: Array
+    land_R: Array  # noqa: N815
+    path: Array
+    path_time: Array
+    time: Array
+    turn: Array
+    normal: Array
+
+    @classmethod
+    def on_the_spot(cls) -> Step:
+        """Return a step that leads nowhere."""
+        path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
+        return cls(np.zeros(3), np.eye(3), np.zeros(3), np.eye(3), path, np.zeros(2), np.ones(1), np.zeros(3), level)
+
+
+class Soles(NamedTuple):
+    """The soles about their centres.
+
+    Attributes:
+        vertices: (2, N, 2) [m]. counts: (2,) how many of them count.
+        centres: (2, 2) of the soles in their own frames [m].
+    """
+
+    vertices: Array
+    counts: NDArray[np.int64]
+    centres: Array
+
+    @classmethod
+    def of(cls, soles: Sequence[Sole]) -> Soles:
+        """Return the two soles of a robot."""
+        vertices = np.zeros((2, max(sole.n_vertices for sole in soles), 2))
+        for row, sole in zip(vertices, soles, strict=True):
+            row[: sole.n_vertices] = sole.vertices - sole.centre
+        return cls(vertices, np.array([s.n_vertices for s in soles]), np.array([s.centre for s in soles]))
+
+
+class Reference(NamedTuple):
+    """What a tick works out; all is overwritten by the next one.
+
+    Attributes:
+        zmp, xi: (2,) of the plan [m]. xi_now: (2,) measured.
+        zmp_goal: (2,) of all forces, commanded. shift: (2,) by which it is ahead of that of the pendulum.
+        hull: (N, 2) polygon of support. n: (1,) its corners; 0 in the air. corners: (N, 2) overwritten.
+        error: (1,) of the DCM [m]. zmp_now: (2,) measured [m].
+        margin: (1,) of the measured ZMP to the edge [m], NaN where there is none.
+    """
+
+    zmp: Array
+    xi: Array
+    xi_now: Array
+    zmp_goal: Array
+    shift: Array
+    hull: Array
+    n: NDArray[np.int64]
+    corners: Array
+    error: Array
+    zmp_now: Array
+    margin: Array
+
+    @classmethod
+    def empty(cls, most: int) -> Reference:
+        """Return one with room for ``most`` corners."""
+        zmp, xi, xi_now, zmp_goal, zmp_now, shift = np.zeros((6, 2))
+        hull, corners = np.zeros((2, most, 2))
+        error, margin = np.zeros((2, 1))
+        return cls(zmp, xi, xi_now, zmp_goal, shift, hull, np.zeros(1, np.int64), corners, error, zmp_now, margin)
+
+
+class Walk(NamedTuple):
+    """All that :func:`aim` reads and fills; see the classes."""
+
+    body: Body
+    feet: Feet
+    goal: Targets
+    ref: Reference
+    plan: DcmPlan
+    step: Step
+    soles: Soles
+    tilt: Array
+    law: Law
+
+
+class Law(NamedTuple):
+    """Numbers that stay as they are; see the parameters of the controller."""
+
+    omega: float
+    gain: float
+    edge: float
+    height_stiffness: float
+    height_damping: float
+    swing_height: float
+    late_speed: float
+    kappa: float
+
+
+class Moment(NamedTuple):
+    """Numbers of this tick.
+
+    Attributes:
+        t: Time [s]. since: Of it since the swing foot left the ground.
+        flying: The swing foot, or -1.
+        height: Of the CoM over the ground [m].
+        before, after: Heights [m] of the ground under the feet between which the weight goes over.
+        share: How far it has, 0 to 1.
+        tilted: How much of the tilt at the start is left, 1 to 0.
+    """
+
+    t: float
+    since: float
+    flying: int
+    height: float
+    before: float
+    after: float
+    share: float
+    tilted: float
+
+
+@control_kernel
+def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
+    """Turn R (3, 3) in place by ``share`` of the rotation vector (x, y, z) [rad] of the world."""
+    angle = math.sqrt(x * x + y * y + z * z)
+    if angle < 1e-12:
+        return
+    x /= angle
+    y /= angle
+    z /= angle
+    c = math.cos(share * angle)
+    s = math.sin(share * angle)
+    for k in range(3):
+        r0 = R[0, k]
+        r1 = R[1, k]
+        r2 = R[2, k]
+        along = (1.0 - c) * (x * r0 + y * r1 + z * r2)
+        R[0, k] = c * r0 + s * (y * r2 - z * r1) + along * x
+        R[1, k] = c * r1 + s * (z * r0 - x * r2) + along * y
+        R[2, k] = c * r2 + s * (x * r1 - y * r0) + along * z
+
+
+@control_kernel
+def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: ignore[no-untyped-def]
+    """Fill the target of the swing foot ``k``; after its time it goes on down."""
+    time = step.time[0]
+    x, v, a = forward(since, time)
+    for i in range(2):
+        way = step.land_p[i] - step.start_p[i]
+        goal.p[k, i] = step.start_p[i] + x * way
+        goal.twist[k, i] = v * way
+        goal.acceleration[k, i] = a * way
+    if step.path_time[1] > 0.0:
+        late = since - step.path_time[0]
+        along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
+    top = max(step.start_p[2], step.land_p[2]) + law.swing_height
+    z, vz, az = height(since, time, step.start_p[2], top, step.land_p[2])
+    if since > time:
+        z -= law.late_speed * (since - time)
+        vz = -law.late_speed
+    goal.p[k, 2] = z
+    goal.twist[k, 2] = vz
+    goal.acceleration[k, 2] = az
+    for i in range(3):
+        for j in range(3):
+            goal.R[k, i, j] = step.start_R[i, j]
+    turn(goal.R[k], step.turn[0], step.turn[1], step.turn[2], x)
+    for i in range(3):
+        goal.twist[k, 3 + i] = v * step.turn[i]
+        goal.acceleration[k, 3 + i] = a * step.turn[i]
+
+
+@control_kernel
+def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore[no-untyped-def]
+    """Fill the target of the base: upright, heading between the feet, from its tilt at the start."""
+    first = goal.R[0] if now.flying == 0 else feet.R[0]
+    second = goal.R[1] if now.flying == 1 else feet.R[1]
+    yaw = math.atan2(first[1, 0], first[0, 0])
+    apart = math.atan2(second[1, 0], second[0, 0]) - yaw
+    heading = yaw + 0.5 * math.atan2(math.sin(apart), math.cos(apart))
+    c = math.cos(heading)
+    s = math.sin(heading)
+    R = goal.R_base
+    R[0, 0], R[0, 1], R[0, 2] = c, -s, 0.0
+    R[1, 0], R[1, 1], R[1, 2] = s, c, 0.0
+    R[2, 0], R[2, 1], R[2, 2] = 0.0, 0.0, 1.0
+    turn(R, c * tilt[0] - s * tilt[1], s * tilt[0] + c * tilt[1], tilt[2], now.tilted)
+    goal.w_base[0] = 0.0
+    goal.w_base[1] = 0.0
+    goal.w_base[2] = 0.5 * goal.twist[now.flying, 5] if now.flying >= 0 else 0.0
+
+
+@control_entry
+def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
+    """Fill the polygon of support of the feet that stand, over the ground."""
+    n = 0
+    for k in range(soles.counts.shape[0]):
+        if goal.foot[k] == STANCE:
+            for i in range(soles.counts[k]):
+                for x in range(2):
+                    along = feet.R[k, x, 0] * soles.vertices[k, i, 0] + feet.R[k, x, 1] * soles.vertices[k, i, 1]
+                    ref.corners[n, x] = feet.p[k, x] + along
+                n += 1
+    ref.n[0] = convex_hull(ref.corners, n, ref.hull) if n else 0
+
+
+@control_entry
+def aim(
+    body: Body,
+    feet: Feet,
+    goal: Targets,
+    ref: Reference,
+    plan: DcmPlan,
+    step: Step,
+    soles: Soles,
+    tilt: Array,
+    law: Law,
+    now: Moment,
+) -> None:
+    """Fill ``goal`` and ``ref`` for one tick; ``goal.foot`` says which feet stand.
+
+    The commanded ZMP is p + (1 + k) (xi - xi_ref), moved by what the swing leg takes and kept inside the polygon of
+    support; the pendulum says which acceleration of the CoM belongs to it.
+
+    Args:
+        body, feet, goal, ref, plan, step, soles, law, now: See the classes.
+        tilt: (3,) rotation vector [rad] of the base at the start against upright, in its own axes.
+    """
+    evaluate(plan, law.omega, now.t, ref.zmp, ref.xi)
+    if now.flying >= 0:
+        _swing(step, law, now.since, goal, now.flying)
+    _base(feet, goal, tilt, now)
+    _support(feet, goal, soles, ref)
+    for i in range(2):
+        shift = law.kappa * goal.acceleration[now.flying, i] if now.flying >= 0 else 0.0
+        ref.shift[i] = shift
+        ref.xi_now[i] = body.com[i] + feet.v_com[i] / law.omega
+        ref.zmp_goal[i] = ref.zmp[i] + (1.0 + law.gain) * (ref.xi_now[i] - ref.xi[i]) + shift
+    ref.error[0] = math.hypot(ref.xi_now[0] - ref.xi[0], ref.xi_now[1] - ref.xi[1])
+    if ref.n[0]:
+        clamp(ref.hull, ref.n[0], law.edge, ref.zmp_goal)
+    # The CoM keeps its height over the plane of the ground, which goes through the planned ZMP.
+    z = now.before + now.share * (now.after - now.before) + now.height
+    rate = 0.0
+    for i in range(2):
+        goal.com[i] = law.omega * law.omega * (body.com[i] - (ref.zmp_goal[i] - ref.shift[i]))
+        z -= step.normal[i] * (body.com[i] - ref.zmp[i]) / step.normal[2]
+        rate -= step.normal[i] * feet.v_com[i] / step.normal[2]
+    goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rate - feet.v_com[2])
+
+
+@control_entry
+def aim_boxed(walk, wrench, least, t, since, flying, height, before, after, share, tilted):  # type: ignore[no-untyped-def]
+    """Do :func:`aim` and measure the ZMP.
+
+    Args:
+        walk: A boxed :class:`Walk`.
+        wrench: (K, 6) of the ground on the soles, in their frames at their origins.
+        least: Force [N] below which there is no ZMP.
+        t, since, flying, height, before, after, share, tilted: See :class:`Moment`.
+    """
+    w = walk.arrays
+    now = Moment(t, since, flying, height, before, after, share, tilted)
+    aim(w.body, w.feet, w.goal, w.ref, w.plan, w.step, w.soles, w.tilt, w.law, now)
+    ref = w.ref
+    ref.margin[0] = math.nan
+    if ref.n[0] and measured_zmp(w.feet, wrench, w.soles.centres, least, ref.zmp_now):
+        ref.margin[0] = margin(ref.hull, ref.n[0], ref.zmp_now[0], ref.zmp_now[1])

@@ -1,0 +1,110 @@
+"""ZMP supervision: how far the measured ZMP is from the edge, and what to do when it comes too near.
+
+A gait is safe while the ZMP stays inside the polygon of support; a supervisor that sees it reach the edge changes the
+gait before the robot tips (Hurmuzlu et al. 2001, section 5.2.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bipedsim.config.fields import param
+from bipedsim.control.walking.body import Feet
+from bipedsim.numerics.jit import control_kernel
+
+_RECOVERY = 0.25
+"""Share of the command that a step with enough margin gives back."""
+
+
+@dataclass(frozen=True)
+class SupervisionParams:
+    """When the measured ZMP is too near to the edge."""
+
+    margin_least: float = param(0.002, "least distance of the ZMP to the edge", unit="m", low=0.0, high=1.0)
+    margin_time: float = param(
+        0.15, "for which it must be less within one step; 0 switches the supervision off", unit="s", low=0.0
+    )
+    impact_time: float = param(0.05, "around a touch-down, in which the ZMP counts for nothing", unit="s", low=0.0)
+
+
+@control_kernel
+def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: ignore[no-untyped-def]
+    """Fill ``zmp`` (2,) [m] from the wrenches of the ground on all feet; return whether they carry ``least`` [N].
+
+    Args:
+        feet: Where the feet are.
+        wrench: (K, 6) in the sole frames at their origins, force first.
+        centres: (K, 2) of the soles in their frames [m].
+        least: Force [N].
+        zmp: Out.
+    """
+    total = 0.0
+    x = 0.0
+    y = 0.0
+    for k in range(wrench.shape[0]):
+        f = wrench[k, 2]
+        if f <= 0.0:
+            continue
+        # f times the way from the centre of the sole to its CoP.
+        ahead = -wrench[k, 4] - f * centres[k, 0]
+        left = wrench[k, 3] - f * centres[k, 1]
+        x += f * feet.p[k, 0] + feet.R[k, 0, 0] * ahead + feet.R[k, 0, 1] * left
+        y += f * feet.p[k, 1] + feet.R[k, 1, 0] * ahead + feet.R[k, 1, 1] * left
+        total += f
+    if total < least:
+        return False
+    zmp[0] = x / total
+    zmp[1] = y / total
+    return True
+
+
+class Supervisor:
+    """Shortens the steps, and then stops, while the measured ZMP keeps to the edge of the polygon of support.
+
+    A step in which it was too near for too long halves the share of the command that is obeyed; two such steps in a row
+    stop the robot, until the command has been zero once. Every other step gives a quarter back.
+
+    Args:
+        params: See :class:`SupervisionParams`.
+        dt: Control period [s].
+
+    Attributes:
+        share: Of the velocity command that is to be obeyed, 0 to 1.
+    """
+
+    def __init__(self, params: SupervisionParams, dt: float) -> None:
+        self._params = params
+        self._dt = dt
+        self.reset()
+
+    def reset(self) -> None:
+        """Obey the whole command."""
+        self.share = 1.0
+        self._near = 0.0
+        self._bad_steps = 0
+        self._quiet_until = -1e300
+
+    def touched_down(self, t: float) -> None:
+        """Ignore the ZMP for a while after ``t`` [s]."""
+        self._quiet_until = t + self._params.impact_time
+
+    def watch(self, t: float, margin: float, commanded: bool) -> bool:
+        """Take in the margin [m] of a tick, and whether the command asks to move; return whether the margin counts."""
+        if self.share == 0.0 and not commanded:
+            self.reset()
+        if t < self._quiet_until:
+            return False
+        if margin < self._params.margin_least:
+            self._near += self._dt
+        return True
+
+    def step_begun(self) -> None:
+        """Judge the step that ends here."""
+        limit = self._params.margin_time
+        if limit > 0.0 and self._near > limit:
+            self._bad_steps += 1
+            self.share = 0.5 * self.share if self._bad_steps < 2 else 0.0
+        elif self.share > 0.0:
+            self._bad_steps = 0
+            self.share = min(1.0, self.share + _RECOVERY)
+        self._near = 0.0

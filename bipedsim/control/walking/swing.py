@@ -1,0 +1,57 @@
+"""Where the swing foot goes: quintics from rest to rest, forwards at once, up and then down; or elsewhere half-way."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.numerics.jit import control_kernel
+from bipedsim.numerics.quintic import quintic
+
+Array = NDArray[np.float64]
+
+FORWARD = (0.02, 0.98)
+"""Shares of single support between which the foot moves over the ground."""
+TOP = 0.45
+"""Share of single support at which the foot is highest."""
+
+
+@control_kernel
+def forward(t: float, duration: float) -> tuple[float, float, float]:
+    """Return the share of the way over the ground at ``t`` of ``duration`` [s], and its derivatives [1/s], [1/s^2]."""
+    return quintic(t - FORWARD[0] * duration, (FORWARD[1] - FORWARD[0]) * duration)
+
+
+@control_kernel
+def height(t: float, duration: float, start: float, top: float, end: float) -> tuple[float, float, float]:
+    """Return height [m], velocity and acceleration of a foot that rises from ``start`` to ``top`` and ends at ``end``.
+
+    At rest at all three; after ``duration`` [s] it stays at ``end``.
+    """
+    up = TOP * duration
+    if t < up:
+        x, v, a = quintic(t, up)
+        return start + x * (top - start), v * (top - start), a * (top - start)
+    x, v, a = quintic(t - up, duration - up)
+    return top + x * (end - top), v * (end - top), a * (end - top)
+
+
+def path_to(p: Array, v: Array, a: Array, end: Array, duration: float) -> Array:
+    """Return the quintics (2, 6) from (p, v, a), each (2,), to rest at ``end`` (2,) after ``duration`` [s]."""
+    T = duration
+    gap, rate, bend = end - p - (v + 0.5 * a * T) * T, -(v + a * T) * T, -a * T * T
+    cubic = (10.0 * gap - 4.0 * rate + 0.5 * bend) / T**3
+    quartic = (-15.0 * gap + 7.0 * rate - bend) / T**4
+    quintic_ = (6.0 * gap - 3.0 * rate + 0.5 * bend) / T**5
+    return np.column_stack([p, v, 0.5 * a, cubic, quartic, quintic_])
+
+
+@control_kernel
+def along_path(path, t: float, duration: float, p, v, a) -> None:  # type: ignore[no-untyped-def]
+    """Fill the first two of position, velocity and acceleration at ``t``; after ``duration`` [s], those of the end."""
+    s = min(t, duration)
+    for i in range(2):
+        c = path[i]
+        p[i] = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
+        v[i] = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
+        a[i] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))

@@ -1,0 +1,341 @@
+"""Joint accelerations that serve the tasks of feet, CoM, base and posture, by weighted least squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.walking.body import Body, Feet, place_feet
+from bipedsim.dynamics.views import live_motions, live_poses
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.cholesky import solve_positive_definite
+from bipedsim.numerics.jit import box, control_entry, control_kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+STANCE, SWING = 1, 2
+"""What a foot does: rest on the ground where it is, or follow its target."""
+
+
+@dataclass(frozen=True)
+class TaskParams:
+    """Weights and gains of the tasks."""
+
+    stance_weight: float = param(1e6, "of the acceleration of a foot on the ground", low=0.0)
+    stance_damping: float = param(20.0, "velocity gain of a foot on the ground", unit="1/s", low=0.0)
+    swing_weight: float = param(1e4, "of the acceleration of the swing foot", low=0.0)
+    swing_stiffness: float = param(400.0, "position gain of the swing foot", unit="1/s^2", low=0.0)
+    swing_damping: float = param(40.0, "velocity gain of the swing foot", unit="1/s", low=0.0)
+    swing_turn_stiffness: float = param(1600.0, "attitude gain of the swing foot", unit="1/s^2", low=0.0)
+    swing_turn_damping: float = param(80.0, "angular velocity gain of the swing foot", unit="1/s", low=0.0)
+    com_weight: float = param(1e4, "of the acceleration of the centre of mass", low=0.0)
+    base_weight: float = param(1e3, "of the angular acceleration of the base", low=0.0)
+    base_stiffness: float = param(200.0, "attitude gain of the base", unit="1/s^2", low=0.0)
+    base_damping: float = param(28.0, "angular velocity gain of the base", unit="1/s", low=0.0)
+    posture_weight: float = param(5.0, "of joint accelerations towards the standing posture", low=0.0)
+    posture_stiffness: float = param(100.0, "position gain of the posture", unit="1/s^2", low=0.0)
+    posture_damping: float = param(20.0, "velocity gain of the posture", unit="1/s", low=0.0)
+    regularisation: float = param(1e-4, "weight of all accelerations", low=1e-9)
+
+
+class Targets(NamedTuple):
+    """What the tasks ask for, in the axes of the world.
+
+    Attributes:
+        foot: (K,) ``STANCE``, ``SWING`` or 0 for no task.
+        R: (K, 3, 3). p: (K, 3) [m]. twist, acceleration: (K, 6) of the swing foot.
+        com: (3,) acceleration of the centre of mass [m/s^2].
+        R_base: (3, 3). w_base: (3,) angular velocity [rad/s].
+        posture: (nu,) joint positions [rad].
+    """
+
+    foot: Integers
+    R: Array
+    p: Array
+    twist: Array
+    acceleration: Array
+    com: Array
+    R_base: Array
+    w_base: Array
+    posture: Array
+
+
+@control_kernel
+def rotation_error(R, goal, out) -> None:  # type: ignore[no-untyped-def]
+    """Fill ``out`` (3,) with the rotation vector that leads from R to ``goal``, for small angles, in common axes."""
+    for i in range(3):
+        out[i] = 0.0
+    for c in range(3):
+        out[0] += 0.5 * (R[1, c] * goal[2, c] - R[2, c] * goal[1, c])
+        out[1] += 0.5 * (R[2, c] * goal[0, c] - R[0, c] * goal[2, c])
+        out[2] += 0.5 * (R[0, c] * goal[1, c] - R[1, c] * goal[0, c])
+
+
+@control_kernel
+def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q, idx_v, N, b, work):  # type: ignore[no-untyped-def]
+    """Fill the upper triangle of N (nv, nv) and b (nv,) of the weighted least squares N a = b.
+
+    Args:
+        body, feet, goal: See the classes.
+        gains: The numbers of :class:`TaskParams`, in order.
+        q, v: (nq,), (nv,).
+        idx_q, idx_v: (nu,) of the joints of the posture.
+        N, b: Out.
+        work: (3,) overwritten.
+    """
+    w_stance, d_stance, w_swing, k_swing, d_swing, k_turn, d_turn, w_com = gains[:8]
+    w_base, k_base, d_base, w_post, k_post, d_post, least = gains[8:]
+    nv = v.shape[0]
+    for i in range(nv):
+        b[i] = 0.0
+        for j in range(i, nv):
+            N[i, j] = 0.0
+        N[i, i] = least
+    for k in range(body.joint.shape[0]):
+        if goal.foot[k] == 0:
+            continue
+        stance = goal.foot[k] == STANCE
+        weight = w_stance if stance else w_swing
+        rotation_error(feet.R[k], goal.R[k], work)
+        for r in range(6):
+            if stance:
+                wanted = -d_stance * feet.twist[k, r]
+            else:
+                error = goal.p[k, r] - feet.p[k, r] if r < 3 else work[r - 3]
+                rate = goal.twist[k, r] - feet.twist[k, r]
+                stiffness, damping = (k_swing, d_swing) if r < 3 else (k_turn, d_turn)
+                wanted = goal.acceleration[k, r] + stiffness * error + damping * rate
+            wanted -= feet.bias[k, r]
+            J = feet.J[k, r]
+            for i in range(body.columns.shape[1]):
+                ci = body.columns[k, i]
+                if ci < 0:
+                    break
+                scaled = weight * J[ci]
+                b[ci] += scaled * wanted
+                for j in range(i, body.columns.shape[1]):
+                    cj = body.columns[k, j]
+                    if cj < 0:
+                        break
+                    N[ci, cj] += scaled * J[cj]
+    # The first rows of M a + nle are the whole force on the robot, in the axes of the base: m (c'' + g).
+    pose = body.poses[1]
+    for r in range(3):
+        work[r] = -body.nle[r] / body.mass
+        for x in range(3):
+            up = body.g if x == 2 else 0.0
+            work[r] += pose[3 * r + x] * (goal.com[x] + up)
+    M0, M1, M2 = body.M[:, 0], body.M[:, 1], body.M[:, 2]
+    scale = w_com / body.mass
+    for i in range(nv):
+        f0, f1, f2 = scale * M0[i], scale * M1[i], scale * M2[i]
+        b[i] += f0 * work[0] + f1 * work[1] + f2 * work[2]
+        row = N[i]
+        for j in range(i, nv):
+            row[j] += (f0 * M0[j] + f1 * M1[j] + f2 * M2[j]) / body.mass
+    R = pose[:9].reshape((3, 3)).T
+    rotation_error(R, goal.R_base, work)
+    for r in range(3):
+        error = R[0, r] * work[0] + R[1, r] * work[1] + R[2, r] * work[2]
+        rate = R[0, r] * goal.w_base[0] + R[1, r] * goal.w_base[1] + R[2, r] * goal.w_base[2] - v[3 + r]
+        N[3 + r, 3 + r] += w_base
+        b[3 + r] += w_base * (k_base * error + d_base * rate)
+    for i in range(idx_v.shape[0]):
+        c = idx_v[i]
+        N[c, c] += w_post
+        b[c] += w_post * (k_post * (goal.posture[i] - q[idx_q[i]]) - d_post * v[c])
+
+
+@control_kernel
+def _torques(body: Body, feet: Feet, a, wrench, idx_v, limit, tau):  # type: ignore[no-untyped-def]
+    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles.
+
+    It is clipped to +- limit (nu,).
+    """
+    nv = a.shape[0]
+    for i in range(idx_v.shape[0]):
+        c = idx_v[i]
+        total = body.nle[c]
+        for j in range(nv):
+            total += body.M[j, c] * a[j]
+        for k in range(wrench.shape[0]):
+            for r in range(6):
+                total -= feet.J[k, r, c] * wrench[k, r]
+        tau[i] = min(max(total, -limit[i]), limit[i])
+
+
+class Tasks(NamedTuple):
+    """All that the kernels of :class:`WholeBody` read and fill; gains are the numbers of :class:`TaskParams`."""
+
+    body: Body
+    feet: Feet
+    goal: Targets
+    gains: tuple[float, ...]
+    idx_q: Integers
+    idx_v: Integers
+    limit: Array
+    N: Array
+    b: Array
+    work: Array
+
+
+@control_entry
+def _place(tasks, v):  # type: ignore[no-untyped-def]
+    t = tasks.arrays
+    place_feet(t.body, t.feet, v)
+
+
+@control_entry
+def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
+    """Fill ``b`` with the accelerations; return whether there are any."""
+    t = tasks.arrays
+    _normal_equations(t.body, t.feet, t.goal, t.gains, q, v, t.idx_q, t.idx_v, t.N, t.b, t.work)
+    return solve_positive_definite(t.N, t.b)
+
+
+@control_entry
+def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
+    t = tasks.arrays
+    _torques(t.body, t.feet, a, wrench, t.idx_v, t.limit, tau)
+
+
+class WholeBody:
+    """The rigid-body model of one robot at a controller's hand, and its tasks.
+
+    Args:
+        robot: Free-flying, with feet.
+        params: See :class:`TaskParams`.
+
+    Attributes:
+        body, feet, goal: See the classes; ``feet`` is valid after :meth:`update`, ``goal`` is to be filled before
+            :meth:`accelerations`.
+    """
+
+    def __init__(self, robot: Robot, params: TaskParams) -> None:
+        self._model = model = robot.model
+        self._data = data = model.createData()
+        nv, count = model.nv, len(robot.soles)
+        pin.computeAllTerms(model, data, robot.q_nominal, np.zeros(nv))
+        moves = [_columns(model, sole.joint_id) for sole in robot.soles]
+        columns = np.full((count, max(map(len, moves))), -1, dtype=np.int64)
+        for row, found in zip(columns, moves, strict=True):
+            row[: len(found)] = found
+        centres = [
+            sole.placement_joint_sole * pin.SE3(np.eye(3), np.append(sole.centre, 0.0)) for sole in robot.soles
+        ]
+        self.body = Body(
+            poses=live_poses(data, model.njoints),
+            twists=live_motions(data.v, model.njoints),
+            accelerations=live_motions(data.a_gf, model.njoints),
+            J=data.J,
+            M=data.M,
+            nle=data.nle,
+            com=data.com[0],
+            joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
+            R_sole=np.array([centre.rotation for centre in centres]),
+            p_sole=np.array([centre.translation for centre in centres]),
+            columns=columns,
+            mass=robot.mass,
+            g=robot.weight / robot.mass,
+        )
+        self.feet = Feet(
+            np.zeros(3),
+            np.zeros((count, 3, 3)),
+            np.zeros((count, 3)),
+            np.zeros((count, 6)),
+            np.zeros((count, 6)),
+            np.zeros((count, 6, nv)),
+        )
+        self.goal = Targets(
+            foot=np.full(count, STANCE, dtype=np.int64),
+            R=np.tile(np.eye(3), (count, 1, 1)),
+            p=np.zeros((count, 3)),
+            twist=np.zeros((count, 6)),
+            acceleration=np.zeros((count, 6)),
+            com=np.zeros(3),
+            R_base=np.eye(3),
+            w_base=np.zeros(3),
+            posture=robot.posture.copy(),
+        )
+        N = np.zeros((nv, nv))
+        self._b = np.zeros(nv)
+        idx_q = np.ascontiguousarray(robot.idx_q, dtype=np.int64)
+        idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
+        gains = tuple(float(value) for value in vars(params).values())
+        tasks = Tasks(
+            body=self.body,
+            feet=self.feet,
+            goal=self.goal,
+            gains=gains,
+            idx_q=idx_q,
+            idx_v=idx_v,
+            limit=robot.effort_limit.copy(),
+            N=N,
+            b=self._b,
+            work=np.zeros(3),
+        )
+        self._tasks = box(tasks)
+
+    def update(self, q: Array, v: Array) -> None:
+        """Bring dynamics and feet to (q, v), (nq,) and (nv,)."""
+        # In the convention of the world, crba leaves placements and Jacobians, and the masses of centerOfMass.
+        pin.crba(self._model, self._data, q, pin.Convention.WORLD)
+        pin.nonLinearEffects(self._model, self._data, q, v)
+        pin.centerOfMass(self._model, self._data, False)
+        _place(self._tasks, v)
+
+    def accelerations(self, q: Array, v: Array) -> Array:
+        """Return the accelerations (nv,) that serve ``goal`` best, at the (q, v) of :meth:`update`.
+
+        Raises:
+            ArithmeticError: The normal equations are not positive definite: a number is not finite.
+        """
+        if not _serve(self._tasks, q, v):
+            raise ArithmeticError("the tasks of the whole body cannot be solved: a number is not finite")
+        return self._b
+
+    def swing_inertia(self, q: Array, foot: int) -> float:
+        """Return kappa [s^2]: how far the ZMP moves per acceleration of ``foot`` over the ground, at ``q`` (nq,).
+
+        The rest of the body does what the tasks ask for, the CoM rests. Mean over both directions; :meth:`update` is to
+        be called after it.
+        """
+        goal, v = self.goal, np.zeros(self._model.nv)
+        self.update(q, v)
+        goal.foot[:] = STANCE
+        goal.foot[foot] = SWING
+        goal.R[:], goal.p[:], goal.twist[:], goal.com[:], goal.w_base[:] = self.feet.R, self.feet.p, 0.0, 0.0, 0.0
+        goal.R_base[:] = np.asarray(self._data.oMi[1].rotation)
+        at = []
+        for acceleration in ((0.0, 0.0), (1.0, 1.0)):
+            goal.acceleration[:] = 0.0
+            goal.acceleration[foot, :2] = acceleration
+            a = self.accelerations(q, v)
+            wrench = self._data.oMi[1].act(pin.Force((self.body.M @ a + self.body.nle)[:6]))
+            at.append(np.array([-wrench.angular[1], wrench.angular[0]]) / wrench.linear[2])
+        goal.acceleration[:] = 0.0
+        goal.foot[:] = STANCE
+        return float((at[1] - at[0]).mean())
+
+    def torques(self, a: Array, wrench: Array, tau: Array) -> None:
+        """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles.
+
+        It is clipped to the effort limits.
+        """
+        _drive(self._tasks, a, wrench, tau)
+
+
+def _columns(model: Any, joint: int) -> list[int]:
+    """Return the columns of a Jacobian that move ``joint``, in ascending order."""
+    found: list[int] = []
+    while joint > 0:
+        start = model.joints[joint].idx_v
+        found += range(start, start + model.joints[joint].nv)
+        joint = model.parents[joint]
+    return sorted(found)

@@ -1,0 +1,319 @@
+"""Walking: footsteps from a velocity command, a DCM plan, whole-body inverse dynamics, wrenches shared by the feet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import param
+from bipedsim.control.base import fitting
+from bipedsim.control.estimation import Estimator, EstimatorParams
+from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
+from bipedsim.control.walking.dcm import evaluate
+from bipedsim.control.walking.distribution import Distribution, DistributionParams
+from bipedsim.control.walking.gait import Gait, GaitParams, yaw_of
+from bipedsim.control.walking.reference import Law, Reference, Soles, Walk, aim_boxed
+from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
+from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.jit import box
+from bipedsim.numerics.quintic import quintic
+from bipedsim.sim.io import Command, Observation
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ZmpParams(GaitParams, SupervisionParams, CatchParams, TaskParams, DistributionParams, EstimatorParams):
+    """Parameters of :class:`ZmpController`."""
+
+    com_height: float = param(0.0, "of the CoM over the soles; 0: as the robot stands", unit="m", low=0.0, high=3.0)
+    ramp: float = param(1.0, "time to come from where the robot is to between the feet", unit="s", low=0.05, high=100.0)
+    dcm_gain: float = param(1.5, "k of p = p_ref + (1 + k) (xi - xi_ref)", low=-1.0, high=20.0)
+    height_stiffness: float = param(100.0, "position gain of the height of the CoM", unit="1/s^2", low=0.0)
+    height_damping: float = param(20.0, "velocity gain of the height of the CoM", unit="1/s", low=0.0)
+    touch_force: float = param(0.06, "share of the weight at which a swinging foot has landed", low=0.0, high=1.0)
+    touch_time: float = param(0.003, "for which it must be carried", unit="s", low=0.0, high=0.1)
+    touch_after: float = param(0.55, "share of the step before which it has not landed", low=0.0, high=1.0)
+    late_speed: float = param(0.15, "at which a foot goes on down that has not landed in time", unit="m/s", low=0.0)
+    fall_error: float = param(0.35, "error of the DCM that is taken for a fall", unit="m", low=0.05)
+
+
+def _numbers(kind: type[Any], params: Any) -> Any:
+    """Return the parameters of one part out of all."""
+    return kind(**{f.name: getattr(params, f.name) for f in fields(kind)})
+
+
+_CONTACTS = {-1: (0, 1), 0: (1,), 1: (0,)}
+"""The feet on the ground while one is in the air, or none."""
+_LEAST_LOAD = 0.1
+"""Share of the weight on the feet below which there is no ZMP."""
+_ROOM = 0.4
+"""Share of the narrowest half of a sole by which the planned ZMP may move to take over a new command."""
+
+_QUICKEST = 0.1
+"""Shortest time of a step [s]."""
+
+
+def _narrowest(robot: Robot) -> float:
+    """Return the least distance [m] from the centre of a sole to its edge."""
+    return min(float(sole.margin(sole.centre)) for sole in robot.soles)
+
+
+class ZmpController:
+    """Walks, turns, side-steps and stands from joint states, IMU and ankle wrenches.
+
+    Args:
+        robot: Free-flying, with two feet that are polygons.
+        params: See :class:`ZmpParams`.
+        dt: Control period [s].
+
+    Attributes:
+        estimate: Where the robot believes to be; see :class:`bipedsim.control.estimation.BaseEstimate`.
+        readouts: Updated in place: ``zmp_margin`` [m] of the measured ZMP to the edge of the polygon of support,
+            negative outside, as it was before the last touch-down for a moment after it; ``dcm_error`` [m].
+        fallen: Whether it has given up.
+
+    Raises:
+        ConfigError: The robot has not two such feet, or no leg steps in ``catch_time``.
+    """
+
+    Params = ZmpParams
+
+    def __init__(self, robot: Robot, params: ZmpParams, dt: float) -> None:
+        if not robot.free_flyer or len(robot.soles) != 2 or min(s.n_vertices for s in robot.soles) < 3:
+            raise ConfigError(
+                f"controller 'zmp' needs a free-flying robot with two flat feet, {robot.name!r} has not"
+                f"{fitting(robot, 'zmp')}"
+            )
+        if 0.0 < params.catch_time < _QUICKEST:
+            raise ConfigError(
+                f"zmp: catch_time = {params.catch_time:g} s is shorter than any step; 0 for none, "
+                f"{_QUICKEST:g} s at least"
+            )
+        self._robot = robot
+        self._estimator = Estimator(robot, _numbers(EstimatorParams, params), dt)
+        self._whole = whole = WholeBody(robot, _numbers(TaskParams, params))
+        self._distribution = Distribution(robot, _numbers(DistributionParams, params), whole.body, whole.feet)
+        if params.swing_inertia < 0.0:
+            params = replace(params, swing_inertia=whole.swing_inertia(robot.q_nominal, 0))
+        self._params = params
+        self._weight = robot.weight
+        whole.update(robot.q_nominal, np.zeros(robot.model.nv))
+        feet = whole.feet
+        left = int(np.argmax(feet.p[:, 1]))
+        width = params.step_width or float(abs(feet.p[0, 1] - feet.p[1, 1]))
+        stands = float(whole.body.com[2] - feet.p[:, 2].mean())
+        self._height = params.com_height or stands
+        self._omega = float(np.sqrt(whole.body.g / self._height))
+        self._gait = Gait(_numbers(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
+        soles = Soles.of(robot.soles)
+        self._ref = Reference.empty(2 * soles.vertices.shape[1])
+        self._tilt = np.zeros(3)
+        law = Law(
+            omega=self._omega,
+            gain=params.dcm_gain,
+            edge=params.edge,
+            height_stiffness=params.height_stiffness,
+            height_damping=params.height_damping,
+            swing_height=params.step_height,
+            late_speed=params.late_speed,
+            kappa=params.swing_inertia,
+        )
+        gait = self._gait
+        walk = Walk(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
+        self._walk = box(walk)
+        self._supervisor = Supervisor(_numbers(SupervisionParams, params), dt)
+        self._velocity = np.zeros(3)
+        self._footsteps = np.zeros((0, 3))
+        self._command = Command(np.zeros(robot.nu))
+        self._dt = dt
+        self.readouts = {"zmp_margin": 0.0, "dcm_error": 0.0}
+        self.fallen = False
+        self.estimate: Any = None
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Load or compile what the first steps need, so that they cost what the others do."""
+        observation = Observation.zeros(self._robot.nu, 2)
+        observation.joint_position[:] = self._robot.posture
+        observation.imu_linear_acceleration[2] = self._whole.body.g
+        self.reset(observation)
+        self.update(observation)
+        gait, feet = self._gait, self._whole.feet
+        xi, ahead = self._ref.xi.copy(), np.array([0.1, 0.0, 0.0])
+        gait.start(0.0, self._dcm(0.0), feet.p, feet.R, ahead)
+        gait.lift_off(0.0, xi, feet.p, feet.R, ahead)
+        self._fly(gait.swing)
+        self.update(observation)
+        self.reset(observation)
+
+    def set_velocity(self, vx: float, vy: float, wz: float) -> None:
+        """Walk ahead and to the left [m/s] and turn to the left [rad/s] at this rate; zeros stop."""
+        self._velocity[:] = vx, vy, wz
+
+    def set_footsteps(self, steps: Array) -> None:
+        """Take these steps once the robot stands, and stand again.
+
+        Args:
+            steps: (n, 3) x, y [m] and yaw [rad] of the centres of the soles, left and right in turn, in the frame
+                midway between the feet as they stand then. The first one is of the left foot if its y is positive.
+
+        Raises:
+            ConfigError: Wrong shape, not finite, or a step that is too long or crosses the other foot.
+        """
+        self._gait.check_footsteps(steps)
+        self._footsteps = np.array(steps, dtype=np.float64)
+
+    @property
+    def steps(self) -> int:
+        """Steps begun since :meth:`reset`."""
+        return self._gait.steps
+
+    def reset(self, observation: Observation) -> None:
+        """Stand where the robot is, without a command; the CoM is led to between the feet."""
+        self._estimator.reset(observation)
+        estimate = self._estimator.update(observation)
+        self.estimate = estimate
+        whole, gait = self._whole, self._gait
+        whole.update(estimate.q, estimate.v)
+        feet = whole.feet
+        gait.reset(observation.t, whole.body.com[:2].copy(), feet.p, feet.R, self._params.ramp)
+        self._flying = -1
+        whole.goal.foot[:] = STANCE
+        self._t0 = observation.t
+        self._height0 = float(whole.body.com[2] - feet.p[:, 2].mean())
+        R = np.asarray(pin.Quaternion(estimate.q[3:7]).toRotationMatrix())
+        upright = pin.rpy.rpyToMatrix(0.0, 0.0, yaw_of(R))
+        self._tilt[:] = pin.log3(upright.T @ R)
+        self._supervisor.reset()
+        self._velocity[:] = 0.0
+        self._footsteps = self._footsteps[:0]
+        self._touch = 0.0
+        self._ground = (float(feet.p[:, 2].mean()),) * 2
+        self.fallen = False
+
+    def update(self, observation: Observation) -> Command:
+        """Return the torques of one tick; the arrays are reused by the next one."""
+        t = observation.t
+        self.estimate = estimate = self._estimator.update(observation)
+        q, v = estimate.q, estimate.v
+        whole = self._whole
+        whole.update(q, v)
+        self._advance(t, estimate.normal_force)
+        self._aim(t)
+        try:
+            a = whole.accelerations(q, v)
+        except ArithmeticError:
+            self.fallen = True
+            return self._command
+        if not self._distribution.solve(a, _CONTACTS[self._flying]):
+            self.fallen = True
+            return self._command
+        whole.torques(a, self._distribution.wrench, self._command.tau_joint)
+        return self._command
+
+    def _fly(self, foot: int) -> None:
+        """Take ``foot`` off the ground; -1 for none."""
+        self._flying = foot
+        self._whole.goal.foot[:] = STANCE
+        if foot >= 0:
+            self._whole.goal.foot[foot] = SWING
+        self._touch = 0.0
+
+    def _moving(self) -> bool:
+        """Whether the command asks to move."""
+        x, y, turn = self._velocity.tolist()
+        return max(abs(x), abs(y), abs(turn)) > 1e-3
+
+    def _advance(self, t: float, force: Array) -> None:
+        """Go from phase to phase, by the clock and by what the feet feel."""
+        gait, feet, params = self._gait, self._whole.feet, self._params
+        foot = self._flying
+        if foot >= 0 and t > gait.lifted + params.touch_after * gait.step.time[0]:
+            if force[foot] > params.touch_force * self._weight:
+                self._touch += self._dt
+                self._supervisor.touched_down(t)
+            else:
+                self._touch = 0.0
+            if self._touch >= params.touch_time - 0.5 * self._dt:
+                self._fly(-1)
+        if t < gait.end - 0.5 * self._dt:
+            return
+        if gait.phase == "single":
+            swung = gait.swing
+            gait.touch_down(t, feet.R)
+            self._ground = (float(feet.p[1 - swung, 2]), float(feet.p[swung, 2]))
+        elif gait.phase == "double":
+            self._supervisor.step_begun()
+            gait.lift_off(t, self._dcm(t), feet.p, feet.R, self._supervisor.share * self._velocity)
+            self._ground = (float(feet.p[1 - gait.swing, 2]),) * 2
+            self._fly(gait.swing)
+        elif len(self._footsteps):
+            gait.follow(t, self._dcm(t), feet.p, feet.R, self._footsteps)
+            self._footsteps = self._footsteps[:0]
+        elif self._moving() and self._supervisor.share > 0.0:
+            gait.start(t, self._dcm(t), feet.p, feet.R, self._velocity)
+
+    def _dcm(self, t: float) -> Array:
+        """Return the planned DCM (2,) [m] at ``t``."""
+        evaluate(self._gait.plan, self._omega, t, self._ref.zmp, self._ref.xi)
+        return self._ref.xi
+
+    def _aim(self, t: float) -> None:
+        """Fill the targets of all tasks, and watch the ZMP."""
+        gait, ref = self._gait, self._ref
+        tilted = 1.0 - quintic(t - self._t0, self._params.ramp)[0]
+        aim_boxed(
+            self._walk,
+            self.estimate.wrench,
+            _LEAST_LOAD * self._weight,
+            t,
+            t - gait.lifted,
+            self._flying,
+            self._height + tilted * (self._height0 - self._height),
+            *self._ground,
+            1.0 if gait.phase == "single" else min((t - gait.begin) / (gait.end - gait.begin), 1.0),
+            tilted,
+        )
+        error, margin = float(ref.error[0]), float(ref.margin[0])
+        self.readouts["dcm_error"] = error
+        self.fallen = self.fallen or error > self._params.fall_error
+        if margin == margin and self._supervisor.watch(t, margin, self._moving()):
+            self.readouts["zmp_margin"] = margin
+        if error > LEAST_ERROR and self._params.catch_most > 0.0:
+            if self._flying >= 0 and gait.phase == "single":
+                self._catch(t)
+            elif gait.phase == "stand" and tilted == 0.0:
+                self._step_out(t)
+
+    def _step_out(self, t: float) -> None:
+        """Let a robot that stands step after a push, if its feet cannot take it."""
+        params, gait, ref, feet = self._params, self._gait, self._ref, self._whole.feet
+        yaw = yaw_of(feet.R[0])
+        hull = ref.hull[: ref.n[0]]
+        if not params.catch_time or not must_step(ref.xi_now - ref.xi, ref.zmp, hull, yaw):
+            return
+        # The foot that is nearer to where the robot falls carries it.
+        aside = np.array([-np.sin(yaw), np.cos(yaw)])
+        foot = int(np.argmax(np.abs((feet.p[:, :2] - ref.xi_now) @ aside)))
+        gait.step_out(t, ref.xi_now, feet.p, feet.R, foot, params.catch_time)
+        self._ground = (float(feet.p[1 - foot, 2]),) * 2
+        self._fly(foot)
+
+    def _catch(self, t: float) -> None:
+        """Let the foot in the air land where the robot will need it after a push."""
+        params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
+        if t - gait.lifted > params.catch_until * gait.step.time[0]:
+            return
+        shift = landing_shift(ref.xi_now - ref.xi, ref.zmp, ref.hull[: ref.n[0]], self._omega, gait.end - t)
+        if np.hypot(*shift) < params.catch_least:
+            return
+        feet, k = self._whole.feet, self._flying
+        swing = goal.p[k, :2].copy(), goal.twist[k, :2].copy(), goal.acceleration[k, :2].copy()
+        gait.catch(t, shift, params.catch_most, feet.p[1 - k], yaw_of(feet.R[1 - k]), swing)

@@ -1,0 +1,346 @@
+"""One projection of the dynamics per step, the contact model on it, and the way back to joint space."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import ContactModel, Projection, edge_lines
+from bipedsim.contact.compliant.feedback_linearised import FeedbackLinearised, feedback_linearised
+from bipedsim.contact.compliant.nonlinear_damping import NonlinearDamping, nonlinear_damping
+from bipedsim.contact.selection.exact import Exact, exact
+from bipedsim.contact.selection.one_step import OneStep, one_step
+from bipedsim.contact.time_stepping.lcp import Lcp, lcp
+from bipedsim.contact.time_stepping.ncp import Ncp, ncp
+from bipedsim.dynamics import tree as kernels
+from bipedsim.dynamics.support import Foothold
+from bipedsim.dynamics.tree import Tree
+from bipedsim.dynamics.views import live_motions, live_poses
+from bipedsim.errors import ConfigError
+from bipedsim.ground import Ground
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.jit import box, entry
+
+Array = NDArray[np.float64]
+
+_WORLD = pin.Convention.WORLD
+
+
+class _Projected(NamedTuple):
+    tree: Tree
+    foothold: Foothold
+    projection: Projection
+
+
+class _Step(NamedTuple):
+    """A step with its contact model, ``contact`` its arrays."""
+
+    tree: Tree
+    foothold: Foothold
+    projection: Projection
+    contact: Any
+
+
+@entry
+def _project(step, v, tau_joint, within):
+    a = step.arrays
+    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
+        return False
+    if within:
+        kernels.fill_bias(a.tree, a.foothold, a.projection)
+    return True
+
+
+@entry
+def _advance(step, v, impulse):
+    return kernels.advance(step.arrays.tree, impulse, v)
+
+
+@entry
+def _advance_within(step, v, impulse, late):
+    return kernels.advance_within(step.arrays.tree, impulse, late, v)
+
+
+# The steps below differ in one call each. Written out: numba cannot cache a function that is made around another, and
+# would compile it in every process.
+
+
+@entry
+def _one_step(step, v, tau_joint):
+    """Take a whole step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    s = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    one_step(p, s)
+    return kernels.advance(t, s.impulse, v)
+
+
+@entry
+def _exact(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    s = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    exact(p, s)
+    return kernels.advance(t, s.impulse, v)
+
+
+@entry
+def _nonlinear_damping(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does, with forces that act within the step."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    kernels.fill_bias(t, step.arrays.foothold, p)
+    nonlinear_damping(p, m)
+    return kernels.advance_within(t, m.course.impulse, m.course.late, v)
+
+
+@entry
+def _feedback_linearised(step, v, tau_joint):
+    """Take a whole step as :func:`_nonlinear_damping` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    kernels.fill_bias(t, step.arrays.foothold, p)
+    feedback_linearised(p, m)
+    return kernels.advance_within(t, m.course.impulse, m.course.late, v)
+
+
+@entry
+def _ncp(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    ncp(p, m)
+    return kernels.advance(t, m.contacts.impulse, v)
+
+
+@entry
+def _lcp(step, v, tau_joint):
+    """Take a whole step as :func:`_one_step` does."""
+    t = step.arrays.tree
+    p = step.arrays.projection
+    m = step.arrays.contact
+    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+        return -1.0
+    lcp(p, m)
+    return kernels.advance(t, m.contacts.impulse, v)
+
+
+# Models whose solve is compiled into the step; all others go through ContactModel.solve.
+_FUSED: dict[type, Any] = {
+    OneStep: _one_step,
+    Exact: _exact,
+    FeedbackLinearised: _feedback_linearised,
+    NonlinearDamping: _nonlinear_damping,
+    Ncp: _ncp,
+    Lcp: _lcp,
+}
+
+
+class Dynamics:
+    """Projects the dynamics of one robot on its feet, and brings contact impulses back to joint space.
+
+    pinocchio's data matrices are live views: they are handed to the kernels once and refilled in place by every call.
+
+    Args:
+        robot: The robot; its model carries the reflected inertia.
+        ground: What the feet meet.
+        physics_dt: Step h [s].
+
+    Attributes:
+        projection: What the contact model sees; refilled by every step.
+        push: (nv,) generalised force besides the joint torques; written by whoever pushes.
+        acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
+        displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
+        ground_axes: (K, 3, 3) axes (t1, t2, n) of the ground under each foot in the last step, as columns.
+
+    Raises:
+        ConfigError: The robot has no feet, or one that nothing moves.
+    """
+
+    def __init__(self, robot: Robot, ground: Ground, physics_dt: float) -> None:
+        self._model = robot.model
+        self._data = robot.model.createData()
+        soles = robot.soles
+        if not soles:
+            raise ConfigError(f"{robot.source}: the robot has no feet; give at least one under `feet`")
+        for sole in soles:
+            if sole.joint_id == 0:
+                raise ConfigError(
+                    f"{robot.source}: foot {sole.name!r} is on frame {sole.frame!r}, which is fixed to the world; "
+                    "give a frame that a joint moves, or `root: free_flyer`"
+                )
+        pin.crba(self._model, self._data, pin.neutral(self._model), pin.Convention.WORLD)
+        self._foothold = Foothold.of_soles(soles, ground.arrays())
+        self.projection = Projection.of_soles(soles, len(self._foothold.spare))
+        self._tree = _tree(robot, self._data, physics_dt)
+        self.push = self._tree.push
+        self.acceleration = self._tree.acceleration
+        self.displacement = self._tree.step
+        self.ground_axes = self._foothold.axes
+        self._contact: ContactModel | None = None
+        self._fused: Any = None
+        self._step: Any = None
+
+    @cached_property
+    def _projected(self) -> Any:
+        """For steps that are not fused: boxing takes seconds to compile."""
+        return box(_Projected(self._tree, self._foothold, self.projection))
+
+    def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
+        """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
+
+        Raises:
+            ValueError: A size is wrong; the kernels do not look.
+        """
+        sizes = len(q), len(v), len(tau_joint)
+        needed = self._model.nq, self._model.nv, len(self._tree.actuated)
+        if sizes != needed:
+            raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
+        self._fill(q, v)
+        _project(self._projected, v, tau_joint, True)
+        return self.projection
+
+    def advance(self, v: Array, impulse: Array, late: Array | None = None) -> float:
+        """Move ``v`` (nv,) in place to v+ under the contact ``impulse`` (K, 6) [N.s], and return the largest magnitude.
+
+        Where an entry would not be finite (NaN is returned) or reaches ``SPEED_LIMIT``, ``v`` stays as it is.
+
+        Args:
+            v: (nv,).
+            impulse: (K, 6) [N.s, N.m.s].
+            late: As :class:`bipedsim.contact.base.ContactModel` has it; the displacement then follows the course of the
+                velocity within the step.
+        """
+        if late is None:
+            return float(_advance(self._projected, v, impulse))
+        return float(_advance_within(self._projected, v, impulse, late))
+
+    def step(self, q: Array, v: Array, tau_joint: Array, contact: ContactModel) -> float:
+        """Project, let the contact model act, and :meth:`advance`; in one compiled call where the model is compiled.
+
+        Returns:
+            As :meth:`advance`, and -1 for torques that are not finite; ``v`` then stays as it is, too.
+        """
+        self._fill(q, v)
+        if contact is not self._contact:
+            self._take(contact)
+        if self._fused is not None:
+            return self._fused(self._step, v, tau_joint)  # type: ignore[no-any-return]
+        if not _project(self._projected, v, tau_joint, contact.late is not None):
+            return -1.0
+        return self.advance(v, contact.solve(self.projection).impulse, contact.late)
+
+    def _take(self, contact: ContactModel) -> None:
+        self._contact = contact
+        self._fused = _FUSED.get(type(contact))
+        if self._fused is not None:
+            arrays = contact.arrays  # type: ignore[attr-defined]
+            self._step = box(_Step(self._tree, self._foothold, self.projection, arrays))
+
+    def reset(self) -> None:
+        """Forget what the feet stand on."""
+        feet = self._foothold
+        feet.patch[:] = -1
+        feet.passing[:] = False
+        p = self.projection
+        p.n_vertices[:] = feet.n_soles
+        p.vertices[:, : feet.soles.shape[1]] = feet.soles
+        p.changed[:] = 0
+        for k, n in enumerate(feet.n_soles):
+            p.edges[k, :n] = edge_lines(feet.soles[k, :n])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of what the next step depends on besides q, v and the contact model."""
+        return {name: array.copy() for name, array in self._kept().items()}
+
+    def set_state(self, state: dict[str, NDArray[Any]]) -> None:
+        """Restore what :meth:`state` returned."""
+        for name, array in self._kept().items():
+            array[...] = state[name]
+
+    def _kept(self) -> dict[str, NDArray[Any]]:
+        f, p = self._foothold, self.projection
+        return {
+            "patch": f.patch,
+            "passing": f.passing,
+            "axes": f.axes,
+            "origin": f.origin,
+            "vertices": p.vertices,
+            "n_vertices": p.n_vertices,
+            "edges": p.edges,
+            "mu_static": p.mu_static,
+            "mu_dynamic": p.mu_dynamic,
+        }
+
+    def _fill(self, q: Array, v: Array) -> None:
+        pin.crba(self._model, self._data, q, _WORLD)
+        pin.nonLinearEffects(self._model, self._data, q, v)
+
+
+def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
+    """Return the joint side of a step, with live views of ``data``."""
+    model, soles = robot.model, robot.soles
+    nv, feet = model.nv, len(soles)
+    ancestors, depth = _ancestors(list(data.parents_fromRow))
+    joints = [model.joints[sole.joint_id] for sole in soles]
+    leaf = np.array([joint.idx_v + joint.nv - 1 for joint in joints], dtype=np.int64)
+    chains = [set(ancestors[i, : depth[i]].tolist()) for i in leaf]
+    common = np.array([[len(a & b) for b in chains] for a in chains], dtype=np.int64)
+    longest = ancestors.shape[1]
+    return Tree(
+        M_rows=np.asarray(data.M).reshape(nv, nv, order="F").T,
+        nle=np.asarray(data.nle),
+        J_rows=np.asarray(data.J).reshape(6, nv, order="F").T,
+        poses=live_poses(data, model.njoints),
+        twists=live_motions(data.v, model.njoints),
+        accelerations=live_motions(data.a_gf, model.njoints),
+        gravity=np.array(model.gravity.linear),
+        ancestors=ancestors,
+        depth=depth,
+        damping=np.ascontiguousarray(robot.joint_damping),
+        actuated=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
+        h=physics_dt,
+        foot_joint=np.array([sole.joint_id for sole in soles], dtype=np.int64),
+        leaf=leaf,
+        common=common,
+        placement_R=np.array([sole.placement_joint_sole.rotation for sole in soles]),
+        placement_p=np.array([sole.placement_joint_sole.translation for sole in soles]),
+        push=np.zeros(nv),
+        L=np.zeros((nv, longest)),
+        inverse=np.zeros(nv),
+        z=np.zeros(nv),
+        x=np.zeros(nv),
+        Y=np.zeros((feet, longest, 6)),
+        acceleration=np.zeros(nv),
+        step=np.zeros(nv),
+    )
+
+
+def _ancestors(parents: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each velocity its ancestors from the root to itself, (nv, D) padded with 0, and how many, (nv,)."""
+    chains: list[list[int]] = []
+    for i, parent in enumerate(parents):
+        chains.append([*(chains[parent] if parent >= 0 else []), i])
+    depth = np.array([len(chain) for chain in chains], dtype=np.int64)
+    ancestors = np.zeros((len(chains), int(depth.max(initial=1))), dtype=np.int64)
+    for i, chain in enumerate(chains):
+        ancestors[i, : depth[i]] = chain
+    return ancestors, depth

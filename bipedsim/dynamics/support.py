@@ -1,0 +1,180 @@
+"""What is under each foot in this step: its plane, the polygon that can carry load, and friction."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import Projection
+from bipedsim.ground import GroundArrays
+from bipedsim.ground.support import (
+    FootingWork,
+    choose_patch,
+    make_work,
+    patch_friction,
+    polygon_capacity,
+    same_polygon,
+    support_polygon,
+)
+from bipedsim.model.sole import Sole, padded_vertices
+from bipedsim.numerics.jit import kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+UNCHANGED, NEW_POLYGON, NEW_PLANE = 0, 1, 2
+
+LIFTED = 1e-5
+"""A foot that is this far [m] above the ground has left it: more than a step of a foot that turns about its point."""
+
+
+class Foothold(NamedTuple):
+    """The ground and where K feet stand on it; M vertices of a support polygon at most.
+
+    Attributes:
+        ground: The patches. work, spare: Work arrays, (M, 2) the last.
+        endless: Whether the ground is one plane without end: there is nothing to look up after the first step.
+        soles, n_soles: (K, N, 2) sole polygons in the sole frame [m], (K,).
+        mu_static, mu_dynamic: (K,) friction of the soles.
+        passes: Whether any foot may pass through the ground. lead: (K,) how far [m] such a foot must be in front to
+            land, 0 for all others. passing: (K,) whether there is no ground for it now (:func:`find_passing`).
+        patch: (K,) patch of each foot, -1 over nothing.
+        axes, origin: (K, 3, 3) axes of the ground under each foot as columns, (K, 3) a point of it, in the world.
+        sole_axes, sole_origin: (K, 3, 3), (K, 3) pose of each sole in the world.
+    """
+
+    ground: GroundArrays
+    work: FootingWork
+    spare: Array
+    endless: bool
+    soles: Array
+    n_soles: Integers
+    mu_static: Array
+    mu_dynamic: Array
+    passes: bool
+    lead: Array
+    passing: NDArray[np.bool_]
+    patch: Integers
+    axes: Array
+    origin: Array
+    sole_axes: Array
+    sole_origin: Array
+
+    @classmethod
+    def of_soles(cls, soles: tuple[Sole, ...], ground: GroundArrays) -> Foothold:
+        """Return the soles over nothing yet."""
+        vertices, counts = padded_vertices(soles)
+        feet, widest = vertices.shape[:2]
+        return cls(
+            ground=ground,
+            work=make_work(ground, widest),
+            spare=np.zeros((polygon_capacity(ground, widest), 2)),
+            endless=len(ground.counts) == 1 and ground.counts[0] == 0,
+            soles=vertices,
+            n_soles=counts,
+            mu_static=np.array([sole.friction_static for sole in soles]),
+            mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
+            passes=any(sole.passes_ground > 0.0 for sole in soles),
+            lead=np.array([sole.passes_ground for sole in soles]),
+            passing=np.zeros(feet, dtype=np.bool_),
+            patch=np.full(feet, -1, dtype=np.int64),
+            axes=np.tile(ground.rotation[0], (feet, 1, 1)),
+            origin=np.tile(ground.point[0], (feet, 1)),
+            sole_axes=np.zeros((feet, 3, 3)),
+            sole_origin=np.zeros((feet, 3)),
+        )
+
+
+@kernel
+def find_foothold(k, f: Foothold, p: Projection):
+    """Look up what is under foot ``k`` and fill plane, polygon, edges and friction where they changed."""
+    p.changed[k] = UNCHANGED
+    before = f.patch[k]
+    R = f.sole_axes[k]
+    point = f.sole_origin[k]
+    n = f.n_soles[k]
+    patch = -1 if f.passing[k] else choose_patch(R, point, f.soles[k], n, p.radius[k], before, f.ground, f.work)
+    f.patch[k] = patch
+    count = support_polygon(R, point, f.soles[k], n, patch, f.ground, f.work, f.spare)
+    p.mu_static[k], p.mu_dynamic[k] = patch_friction(f.mu_static[k], f.mu_dynamic[k], patch, f.ground)
+    if patch >= 0:
+        plane = f.ground.plane[patch]
+        if before < 0 or f.ground.plane[before] != plane:
+            p.changed[k] = NEW_PLANE
+            for a in range(3):
+                f.origin[k, a] = f.ground.point[plane, a]
+                for b in range(3):
+                    f.axes[k, a, b] = f.ground.rotation[plane, a, b]
+    if not same_polygon(f.spare, count, p.vertices[k], p.n_vertices[k]):
+        p.changed[k] = max(p.changed[k], NEW_POLYGON)
+    if p.changed[k] == UNCHANGED:
+        return
+    p.n_previous[k] = p.n_vertices[k]
+    for i in range(p.n_vertices[k]):
+        p.previous[k, i, 0] = p.vertices[k, i, 0]
+        p.previous[k, i, 1] = p.vertices[k, i, 1]
+    p.n_vertices[k] = count
+    for i in range(count):
+        p.vertices[k, i, 0] = f.spare[i, 0]
+        p.vertices[k, i, 1] = f.spare[i, 1]
+    fill_edges(k, p)
+
+
+@kernel
+def find_passing(f: Foothold, radius):
+    """Note for which feet there is no ground now, from where the soles are: straight legs would stub their toes.
+
+    A foot of ``Sole.passes_ground`` that lifts behind or beside the others begins to pass; it may go below the ground
+    and come up again. There is ground for it as soon as it is above it and far enough in front of all others. A foot on
+    the ground stays there, wherever the others go.
+
+    Args:
+        f: See :class:`Foothold`.
+        radius: (K,) of the balls that feet roll on [m].
+    """
+    feet = f.patch.shape[0]
+    for k in range(feet):
+        if f.lead[k] == 0.0:
+            continue
+        n = f.axes[k, :, 2]
+        R = f.sole_axes[k]
+        height = np.inf
+        for i in range(f.n_soles[k]):
+            z = -radius[k]
+            for a in range(3):
+                corner = f.sole_origin[k, a] + R[a, 0] * f.soles[k, i, 0] + R[a, 1] * f.soles[k, i, 1]
+                z += n[a] * (corner - f.origin[k, a])
+            height = min(height, z)
+        tilt = R[0, 0] * n[0] + R[1, 0] * n[1] + R[2, 0] * n[2]
+        level = np.sqrt(max(1.0 - tilt * tilt, 1e-300))
+        lead = np.inf
+        for j in range(feet):
+            along = 0.0
+            for a in range(3):
+                along += (R[a, 0] - tilt * n[a]) / level * (f.sole_origin[k, a] - f.sole_origin[j, a])
+            lead = min(lead, along if j != k else np.inf)
+        in_front = lead >= f.lead[k]
+        if f.passing[k]:
+            f.passing[k] = height < 0.0 or not in_front
+        else:
+            # At the start nobody knows how a foot came below the ground.
+            sunk = f.patch[k] < 0 and height < -LIFTED
+            f.passing[k] = sunk or (height > LIFTED and not in_front)
+
+
+@kernel
+def fill_edges(k, p: Projection):
+    """Fill the edge lines of the polygon of foot ``k``."""
+    n = p.n_vertices[k]
+    for i in range(n):
+        j = i + 1 if i + 1 < n else 0
+        x = p.vertices[k, i, 0]
+        y = p.vertices[k, i, 1]
+        ex = p.vertices[k, j, 0] - x
+        ey = p.vertices[k, j, 1] - y
+        length = max(np.hypot(ex, ey), 1e-300)
+        p.edges[k, i, 0] = ey / length
+        p.edges[k, i, 1] = -ex / length
+        p.edges[k, i, 2] = (ey * x - ex * y) / length

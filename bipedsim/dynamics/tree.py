@@ -1,0 +1,357 @@
+"""The compiled inner loops between joint space and the feet: one projection per step, and the way back.
+
+The mass matrix is factored as M = L^T L along the kinematic tree (Featherstone, "Efficient factorization of the
+joint-space inertia matrix for branched kinematic trees", IJRR 2005): row i of L has entries only at the ancestors of
+i, so that L^-T J^T of a foot touches its own leg and the base alone.
+
+Rows are packed by depth: entry p of row i belongs to its p-th ancestor from the root, itself last. The ancestors of
+an ancestor are a prefix of that list, so that every inner loop runs over neighbours in memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import Projection
+from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
+from bipedsim.numerics.jit import inlined_kernel, kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# No joint or base of a biped moves this fast [m/s, rad/s]; beyond it the step has left the physics.
+SPEED_LIMIT = 1e4
+
+
+class Tree(NamedTuple):
+    """The joint side of a step: what pinocchio fills, what the robot is, and work arrays.
+
+    nv velocities, D the longest chain of them, K feet.
+
+    Attributes:
+        M_rows: (nv, nv) data.M.T: M_rows[k, i] with i an ancestor of k is the triangle that crba fills.
+        nle: (nv,) Coriolis, centrifugal and gravity terms [N.m].
+        J_rows: (nv, 6) data.J.T, joint Jacobian columns in the world, linear first.
+        poses: (joints, 12) data.oMi: rotation, column after column, then translation.
+        twists, accelerations: (joints, 6) data.v and data.a_gf, each in the frame of its joint: velocity, and the
+            spatial acceleration at constant joint velocities minus gravity. gravity: (3,) [m/s^2].
+        ancestors: (nv, D) velocity indices from the root to each one, itself last.
+        depth: (nv,) how many of the D are used.
+        damping: (nv,) viscous friction [N.m.s/rad].
+        actuated: (nu,) velocity index of each actuated joint.
+        h: Step [s].
+        foot_joint: (K,) joint that carries each foot. leaf: (K,) its last velocity index.
+        common: (K, K) number of ancestors that two feet share.
+        placement_R, placement_p: (K, 3, 3), (K, 3) sole frame in that joint.
+        push: (nv,) generalised force besides the joint torques.
+        L: (nv, D) factor. inverse: (nv,) 1 / diagonal of L. z: (nv,) L^-T h (tau - nle - D v). x: (nv,) work.
+        Y: (K, D, 6) L^-T J^T of each foot, along its chain.
+        acceleration: (nv,) mean acceleration over the step. step: (nv,) h v+, for the integration.
+    """
+
+    M_rows: Array
+    nle: Array
+    J_rows: Array
+    poses: Array
+    twists: Array
+    accelerations: Array
+    gravity: Array
+    ancestors: Integers
+    depth: Integers
+    damping: Array
+    actuated: Integers
+    h: float
+    foot_joint: Integers
+    leaf: Integers
+    common: Integers
+    placement_R: Array  # noqa: N815 -- R is the rotation
+    placement_p: Array
+    push: Array
+    L: Array
+    inverse: Array
+    z: Array
+    x: Array
+    Y: Array
+    acceleration: Array
+    step: Array
+
+
+@inlined_kernel
+def factor(M_rows, damping, h, ancestors, depth, L, inverse):
+    """Factor M + h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
+    nv = depth.shape[0]
+    for k in range(nv):
+        last = depth[k] - 1
+        for p in range(last + 1):
+            L[k, p] = M_rows[k, ancestors[k, p]]
+        L[k, last] += h * damping[k]
+    for k in range(nv - 1, -1, -1):
+        last = depth[k] - 1
+        root = np.sqrt(L[k, last])
+        scale = 1.0 / root
+        L[k, last] = root
+        inverse[k] = scale
+        for p in range(last):
+            L[k, p] *= scale
+        for p in range(last - 1, -1, -1):
+            i = ancestors[k, p]
+            a = L[k, p]
+            for q in range(p + 1):
+                L[i, q] -= a * L[k, q]
+
+
+@inlined_kernel
+def locate_foot(k, t: Tree, f: Foothold):
+    """Fill the pose of the sole of foot ``k`` in the world."""
+    pose = t.poses[t.foot_joint[k]]
+    for a in range(3):
+        f.sole_origin[k, a] = pose[9 + a]
+        for b in range(3):
+            f.sole_origin[k, a] += pose[3 * b + a] * t.placement_p[k, b]
+            total = 0.0
+            for c in range(3):
+                total += pose[3 * c + a] * t.placement_R[k, c, b]
+            f.sole_axes[k, a, b] = total
+
+
+@inlined_kernel
+def place_foot(k, f: Foothold, p: Projection):
+    """Find out what is under foot ``k``; fill rotation, position and offsets in ground axes."""
+    if f.endless and f.patch[k] == 0 and not f.passing[k]:
+        p.changed[k] = UNCHANGED
+    else:
+        find_foothold(k, f, p)
+    for a in range(3):
+        total = 0.0
+        for c in range(3):
+            total += f.axes[k, c, a] * (f.sole_origin[k, c] - f.origin[k, c])
+        p.position[k, a] = total
+        for b in range(3):
+            total = 0.0
+            for c in range(3):
+                total += f.axes[k, c, a] * f.sole_axes[k, c, b]
+            p.rotation[k, a, b] = total
+        x_axis = p.rotation[k, a, 0]
+        y_axis = p.rotation[k, a, 1]
+        for i in range(p.n_vertices[k]):
+            p.offsets[k, i, a] = x_axis * p.vertices[k, i, 0] + y_axis * p.vertices[k, i, 1]
+    if p.radius[k] > 0.0:
+        for i in range(p.n_vertices[k]):
+            p.offsets[k, i, 2] -= p.radius[k]
+
+
+@inlined_kernel
+def project(t: Tree, f: Foothold, p: Projection, v, tau_joint) -> bool:
+    """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
+
+    Returns False, with nothing done, where a torque is not finite.
+
+    Args:
+        t, f, p: See :class:`Tree`, :class:`Foothold` and :class:`Projection`.
+        v: (nv,) velocity. tau_joint: (nu,) torques of the actuated joints [N.m].
+    """
+    for j in range(tau_joint.shape[0]):
+        if not np.isfinite(tau_joint[j]):
+            return False
+    nv = v.shape[0]
+    feet = t.leaf.shape[0]
+    L = t.L
+    factor(t.M_rows, t.damping, t.h, t.ancestors, t.depth, L, t.inverse)
+    z = t.z
+    for i in range(nv):
+        z[i] = t.h * (t.push[i] - t.nle[i] - t.damping[i] * v[i])
+    for j in range(tau_joint.shape[0]):
+        z[t.actuated[j]] += t.h * tau_joint[j]
+    for i in range(nv - 1, -1, -1):
+        last = t.depth[i] - 1
+        a = z[i] * t.inverse[i]
+        z[i] = a
+        for d in range(last):
+            z[t.ancestors[i, d]] -= L[i, d] * a
+
+    for k in range(feet):
+        locate_foot(k, t, f)
+    if f.passes:
+        find_passing(f, p.radius)
+    for k in range(feet):
+        place_foot(k, f, p)
+        Rg = f.axes[k]
+        c0 = f.sole_origin[k, 0]
+        c1 = f.sole_origin[k, 1]
+        c2 = f.sole_origin[k, 2]
+        Y = t.Y[k]
+        chain = t.ancestors[t.leaf[k]]
+        length = t.depth[t.leaf[k]]
+        row = 6 * k
+        for r in range(row, row + 6):
+            p.w_before[r] = 0.0
+        for d in range(length):
+            i = chain[d]
+            wx = t.J_rows[i, 3]
+            wy = t.J_rows[i, 4]
+            wz = t.J_rows[i, 5]
+            ux = t.J_rows[i, 0] + wy * c2 - wz * c1
+            uy = t.J_rows[i, 1] + wz * c0 - wx * c2
+            uz = t.J_rows[i, 2] + wx * c1 - wy * c0
+            for a in range(3):
+                u = Rg[0, a] * ux + Rg[1, a] * uy + Rg[2, a] * uz
+                w = Rg[0, a] * wx + Rg[1, a] * wy + Rg[2, a] * wz
+                Y[d, a] = u
+                Y[d, 3 + a] = w
+                p.w_before[row + a] += u * v[i]
+                p.w_before[row + 3 + a] += w * v[i]
+        for r in range(6):
+            p.w_free[row + r] = p.w_before[row + r]
+        for d in range(length - 1, -1, -1):
+            i = chain[d]
+            for r in range(6):
+                Y[d, r] *= t.inverse[i]
+                p.w_free[row + r] += Y[d, r] * z[i]
+            # Written out, the six stay in registers.
+            y0, y1, y2, y3, y4, y5 = Y[d, 0], Y[d, 1], Y[d, 2], Y[d, 3], Y[d, 4], Y[d, 5]
+            for e in range(d):
+                a = L[i, e]
+                Y[e, 0] -= a * y0
+                Y[e, 1] -= a * y1
+                Y[e, 2] -= a * y2
+                Y[e, 3] -= a * y3
+                Y[e, 4] -= a * y4
+                Y[e, 5] -= a * y5
+
+    for k in range(feet):
+        for m in range(k + 1):
+            row = 6 * k
+            column = 6 * m
+            Y = t.Y[m]
+            for r in range(6):
+                g0 = g1 = g2 = g3 = g4 = g5 = 0.0
+                for d in range(t.common[k, m]):
+                    y = t.Y[k, d, r]
+                    g0 += y * Y[d, 0]
+                    g1 += y * Y[d, 1]
+                    g2 += y * Y[d, 2]
+                    g3 += y * Y[d, 3]
+                    g4 += y * Y[d, 4]
+                    g5 += y * Y[d, 5]
+                p.G[row + r, column] = g0
+                p.G[row + r, column + 1] = g1
+                p.G[row + r, column + 2] = g2
+                p.G[row + r, column + 3] = g3
+                p.G[row + r, column + 4] = g4
+                p.G[row + r, column + 5] = g5
+            if m < k:
+                for r in range(6):
+                    for s in range(6):
+                        p.G[column + s, row + r] = p.G[row + r, column + s]
+    return True
+
+
+@kernel
+def fill_bias(t: Tree, f: Foothold, p: Projection):
+    """Fill ``p.bias``: what the feet accelerate by at constant joint velocities, J' v; after :func:`project`."""
+    for k in range(t.leaf.shape[0]):
+        joint = t.foot_joint[k]
+        pose = t.poses[joint]
+        twist = t.twists[joint]
+        acceleration = t.accelerations[joint]
+        r = t.placement_p[k]
+        wx = twist[3]
+        wy = twist[4]
+        wz = twist[5]
+        # Velocity of the sole origin, in the frame of the joint.
+        ux = twist[0] + wy * r[2] - wz * r[1]
+        uy = twist[1] + wz * r[0] - wx * r[2]
+        uz = twist[2] + wx * r[1] - wy * r[0]
+        bx = acceleration[3]
+        by = acceleration[4]
+        bz = acceleration[5]
+        # Spatial acceleration moved to the sole origin, and w x u for the classical one.
+        ax = acceleration[0] + by * r[2] - bz * r[1] + wy * uz - wz * uy
+        ay = acceleration[1] + bz * r[0] - bx * r[2] + wz * ux - wx * uz
+        az = acceleration[2] + bx * r[1] - by * r[0] + wx * uy - wy * ux
+        for a in range(3):
+            linear = 0.0
+            angular = 0.0
+            for b in range(3):
+                # Axis a of the ground against axis b of the world; columns of the pose are axes of the joint.
+                along = f.axes[k, b, a]
+                linear += along * (t.gravity[b] + pose[b] * ax + pose[3 + b] * ay + pose[6 + b] * az)
+                angular += along * (pose[b] * bx + pose[3 + b] * by + pose[6 + b] * bz)
+            p.bias[6 * k + a] = linear
+            p.bias[6 * k + 3 + a] = angular
+
+
+@inlined_kernel
+def advance(t: Tree, impulse, v) -> float:
+    """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
+
+    Where an entry would not be finite, v stays as it is and NaN is returned; so it does where one reaches
+    ``SPEED_LIMIT``. Fills ``acceleration`` and ``step`` = h v+: semi-implicit.
+
+    Args:
+        t: See :class:`Tree`.
+        impulse: (K, 6) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
+        v: (nv,).
+    """
+    fastest = change(t, impulse, 1.0, v)
+    if fastest < SPEED_LIMIT:
+        for i in range(v.shape[0]):
+            t.acceleration[i] = t.x[i] / t.h
+            v[i] += t.x[i]
+            t.step[i] = t.h * v[i]
+    return fastest
+
+
+@kernel
+def advance_within(t: Tree, impulse, late, v) -> float:
+    """Do as :func:`advance` for forces that act within the step: the displacement follows the course of the velocity.
+
+    Torques act all through the step, half of their impulse early enough to count for ``step`` = h v + h^2 a / 2.
+
+    Args:
+        late: (K, 6) ``impulse`` weighted by the share of the step that was left when it acted.
+    """
+    fastest = change(t, impulse, 1.0, v)
+    if not fastest < SPEED_LIMIT:
+        return fastest
+    for i in range(v.shape[0]):
+        t.acceleration[i] = t.x[i] / t.h
+        t.step[i] = v[i]
+    halfway = change(t, late, 0.5, v)
+    if not halfway < SPEED_LIMIT:
+        return halfway
+    for i in range(v.shape[0]):
+        v[i] += t.h * t.acceleration[i]
+        t.step[i] = t.h * (t.step[i] + t.x[i])
+    return fastest
+
+
+@inlined_kernel
+def change(t: Tree, impulse, share, v) -> float:
+    """Fill ``t.x`` with L^-1 (share z + Y^T impulse); return the largest |v + x|, NaN if any is not finite."""
+    nv = v.shape[0]
+    x = t.x
+    for i in range(nv):
+        x[i] = share * t.z[i]
+    for k in range(t.leaf.shape[0]):
+        leaf = t.leaf[k]
+        for d in range(t.depth[leaf]):
+            total = 0.0
+            for r in range(6):
+                total += t.Y[k, d, r] * impulse[k, r]
+            x[t.ancestors[leaf, d]] += total
+    largest = 0.0
+    for i in range(nv):
+        total = x[i]
+        for d in range(t.depth[i] - 1):
+            total -= t.L[i, d] * x[t.ancestors[i, d]]
+        x[i] = total * t.inverse[i]
+        speed = abs(v[i] + x[i])
+        if not np.isfinite(speed):
+            return np.nan
+        if speed > largest:
+            largest = speed
+    return largest

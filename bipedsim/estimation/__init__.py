@@ -1,7 +1,0 @@
-"""Where the base is and how it moves, from what a robot measures (docs/estimation.md)."""
-
-from __future__ import annotations
-
-from bipedsim.estimation.estimator import BaseEstimate, Estimator, EstimatorParams
-
-__all__ = ["BaseEstimate", "Estimator", "EstimatorParams"]

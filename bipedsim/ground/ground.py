@@ -1,0 +1,248 @@
+"""Ground: the patches that the feet may stand on, and what they are as arrays for the compiled kernels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.errors import ConfigError
+from bipedsim.ground.patch import Patch
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+COPLANAR = 1e-6
+"""Patches whose normals [rad] and heights [m] differ by less lie in one plane."""
+STEEPEST = 1e-6
+"""A patch whose normal has less of world z than this is a wall: it is nowhere in the plan view."""
+
+
+class GroundArrays(NamedTuple):
+    """P patches for the kernels, all arrays contiguous; V is the largest number of region vertices, at least 1.
+
+    Attributes:
+        rotation: (P, 3, 3) patch axes t1, t2, n as columns, in world axes.
+        point: (P, 3) origins of the patch axes in the world [m].
+        region: (P, V, 2) counter-clockwise polygons in patch axes [m].
+        counts: (P,) how many of the V vertices a region has; 0 is the whole plane.
+        plane: (P,) the first patch of the same plane: use its axes, and a foot that crosses from one patch of a plane
+            to the next keeps them.
+        mu_static, mu_dynamic: (P,) friction coefficients, NaN where the sole's count; both are NaN or neither.
+    """
+
+    rotation: Array
+    point: Array
+    region: Array
+    counts: Integers
+    plane: Integers
+    mu_static: Array
+    mu_dynamic: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What the feet stand on; where patches of one plane overlap, the later one lies on top.
+
+    Attributes:
+        patches: At least one.
+    """
+
+    patches: tuple[Patch, ...]
+
+    def __post_init__(self) -> None:
+        if not self.patches:
+            raise ConfigError("a ground has at least one patch; Ground.flat() is the plane z = 0")
+
+    @classmethod
+    def plane(cls, point_world: ArrayLike = (0.0, 0.0, 0.0), rotation_world_patch: ArrayLike | None = None) -> Ground:
+        """Return one infinite plane through ``point_world`` (3,) [m] with axes t1, t2, n as columns (3, 3)."""
+        axes = np.eye(3) if rotation_world_patch is None else np.asarray(rotation_world_patch)
+        return cls((Patch(np.asarray(point_world), axes),))
+
+    @classmethod
+    def flat(cls, height: float = 0.0, **friction: float | None) -> Ground:
+        """Return the horizontal plane at ``height`` [m]; ``friction`` as in :class:`Patch`."""
+        return cls((Patch(np.array([0.0, 0.0, float(height)]), name="flat", **friction),))  # type: ignore[arg-type]
+
+    @classmethod
+    def slope(cls, angle: float, direction: float = 0.0, **friction: float | None) -> Ground:
+        """Return the plane through the origin that rises by ``angle`` [rad] towards the heading ``direction`` [rad].
+
+        Heading 0 is world x. t1 points uphill, t2 is level.
+
+        Raises:
+            ConfigError: The angle is not between -90 and 90 degrees.
+        """
+        if not (math.isfinite(direction) and abs(angle) < 0.5 * math.pi):
+            raise ConfigError(f"slope: angle = {angle}, direction = {direction} rad: |angle| must be below pi/2")
+        c, s = math.cos(angle), math.sin(angle)
+        cd, sd = math.cos(direction), math.sin(direction)
+        axes = np.array([[c * cd, -sd, -s * cd], [c * sd, cd, -s * sd], [s, 0.0, c]])
+        return cls((Patch(rotation_world_patch=axes, name="slope", **friction),))  # type: ignore[arg-type]
+
+    @classmethod
+    def stairs(
+        cls,
+        rise: float,
+        run: float,
+        steps: int,
+        width: float = 2.0,
+        start: float = 0.5,
+        landing: float = 0.0,
+        **friction: float | None,
+    ) -> Ground:
+        """Return the floor z = 0 and ``steps`` treads that climb along world x.
+
+        Args:
+            rise, run: Height and depth of a step [m].
+            steps: Number of treads.
+            width: Width of the treads, centred on y = 0 [m].
+            start: Where the first riser stands [m].
+            landing: How much deeper the last tread is [m].
+            friction: As in :class:`Patch`, of floor and treads.
+
+        Raises:
+            ConfigError: A length is not positive and finite, or there are no steps.
+        """
+        for name, value in (("rise", rise), ("run", run), ("width", width)):
+            if not (math.isfinite(value) and value > 0.0):
+                raise ConfigError(f"stairs: {name} = {value} m must be positive")
+        if steps < 1 or not (math.isfinite(start) and math.isfinite(landing) and landing >= 0.0):
+            raise ConfigError(
+                f"stairs: steps = {steps} must be at least 1, start = {start} m finite, "
+                f"landing = {landing} m not negative"
+            )
+        patches = [Patch(name="floor", **friction)]  # type: ignore[arg-type]
+        y = 0.5 * width
+        for i in range(1, steps + 1):
+            depth = run + (landing if i == steps else 0.0)
+            point = np.array([start + (i - 1) * run, 0.0, i * rise])
+            region = np.array([[0.0, -y], [depth, -y], [depth, y], [0.0, y]])
+            patches.append(Patch(point, region=region, name=f"step {i}", **friction))  # type: ignore[arg-type]
+        return cls(tuple(patches))
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> Ground:
+        """Read a ground file (docs/ground.md).
+
+        Raises:
+            ConfigError: The file is missing or wrong; the message holds file, key and value.
+        """
+        from bipedsim.ground.read import read_ground
+
+        return read_ground(Path(path))
+
+    def arrays(self) -> GroundArrays:
+        """Return the patches as arrays for the kernels."""
+        count = len(self.patches)
+        sizes = [0 if patch.region is None else len(patch.region) for patch in self.patches]
+        region = np.zeros((count, max(1, *sizes), 2))
+        for i, patch in enumerate(self.patches):
+            if patch.region is not None:
+                region[i, : sizes[i]] = patch.region
+        return GroundArrays(
+            rotation=np.array([patch.rotation_world_patch for patch in self.patches]),
+            point=np.array([patch.point_world for patch in self.patches]),
+            region=region,
+            counts=np.array(sizes, dtype=np.int64),
+            plane=np.array([self._first_in_plane(i) for i in range(count)], dtype=np.int64),
+            mu_static=np.array([_or_nan(patch.friction_static) for patch in self.patches]),
+            mu_dynamic=np.array([_or_nan(patch.friction_dynamic) for patch in self.patches]),
+        )
+
+    def _first_in_plane(self, i: int) -> int:
+        patch = self.patches[i]
+        n = patch.normal_world
+        for j, other in enumerate(self.patches[:i]):
+            height = abs(float(n @ (other.point_world - patch.point_world)))
+            if float(np.linalg.norm(n - other.normal_world)) <= COPLANAR and height <= COPLANAR:
+                return j
+        return i
+
+    def height(self, x: ArrayLike, y: ArrayLike) -> Any:
+        """Return the height [m] of the highest patch in the plan view at (x, y) [m] in the world, NaN over nothing.
+
+        Returns:
+            float for one point, else an array of the shape that x and y broadcast to.
+        """
+        heights = self._heights(x, y)
+        with np.errstate(invalid="ignore"):
+            highest = np.where(np.isnan(heights).all(axis=0), np.nan, np.fmax.reduce(heights))
+        return float(highest) if highest.ndim == 0 else highest
+
+    def _heights(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Return the height of every patch (P, ...) over (x, y), NaN outside its region."""
+        xs, ys = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+        result = np.full((len(self.patches), *xs.shape), np.nan)
+        for i, patch in enumerate(self.patches):
+            n, p = patch.normal_world, patch.point_world
+            if n[2] < STEEPEST:
+                continue
+            z = p[2] - (n[0] * (xs - p[0]) + n[1] * (ys - p[1])) / n[2]
+            on_patch = (np.stack([xs, ys, z], axis=-1) - p) @ patch.rotation_world_patch[:, :2]
+            result[i] = np.where(patch.contains(on_patch), z, np.nan)
+        return result
+
+    def depth(self, points_world: ArrayLike, underside: float) -> Array:
+        """Return how deep points are in the ground [m], negative above it, -inf where no patch is below.
+
+        Args:
+            points_world: (..., 3) [m].
+            underside: Points deeper than this below a bounded patch are under it, not in it [m].
+        """
+        points = np.asarray(points_world, dtype=np.float64)
+        deepest = np.full(points.shape[:-1], -np.inf)
+        for patch in self.patches:
+            local = (points - patch.point_world) @ patch.rotation_world_patch
+            counts = patch.contains(local[..., :2])
+            if patch.region is not None:
+                counts = counts & (local[..., 2] >= -underside)
+            deepest = np.where(counts, np.maximum(deepest, -local[..., 2]), deepest)
+        return deepest
+
+    def pose_on(self, x: float, y: float, yaw: float = 0.0) -> pin.SE3:
+        """Return the frame on the ground at (x, y) [m]: z along the normal, x looking along the heading ``yaw`` [rad].
+
+        Raises:
+            ConfigError: There is no ground at (x, y).
+        """
+        heights = self._heights(float(x), float(y))
+        if np.isnan(heights).all():
+            raise ConfigError(f"there is no ground at x = {x}, y = {y} m; its patches are: {self._listed()}")
+        i = int(np.nanargmax(heights))
+        n = self.patches[i].normal_world
+        c, s = math.cos(yaw), math.sin(yaw)
+        forward = np.array([c, s, -(n[0] * c + n[1] * s) / n[2]])
+        forward /= np.linalg.norm(forward)
+        axes = np.column_stack([forward, np.cross(n, forward), n])
+        return pin.SE3(axes, np.array([float(x), float(y), heights[i]]))
+
+    def place(self, q: ArrayLike, x: float = 0.0, y: float = 0.0, yaw: float = 0.0) -> Array:
+        """Return the configuration ``q`` (nq,) of a robot that stands on z = 0, moved onto the ground at (x, y) [m].
+
+        Args:
+            q: Free-flyer configuration, base position and quaternion x y z w first.
+            x, y, yaw: Where the world's origin and x axis go, see :meth:`pose_on`.
+
+        Raises:
+            ConfigError: There is no ground at (x, y).
+        """
+        placed = np.array(q, dtype=np.float64)
+        pose = self.pose_on(x, y, yaw)
+        # On the floor at the origin every bit of q stays.
+        if not pose.isIdentity(0.0):
+            placed[:7] = pin.SE3ToXYZQUAT(pose * pin.XYZQUATToSE3(placed[:7]))
+        return placed
+
+    def _listed(self) -> str:
+        return ", ".join(patch.name for patch in self.patches)
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value

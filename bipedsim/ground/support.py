@@ -1,0 +1,341 @@
+"""Where a foot can stand: the patch that it meets first, and the part of its sole that is above the ground.
+
+A patch seen along its normal is a set of half-planes of the sole's own plane, whatever the tilt between the two: the
+coordinates of a sole point in the patch axes are affine in (x, y) of the sole frame. All clipping happens there, and
+nothing is ever mapped back.
+
+Compiled, without allocation: results and work arrays are arguments, the latter made once by :func:`make_work`. ``R`` is
+(3, 3) and ``p`` (3,) [m], the pose of the sole in the world; ``vertices`` is (N, 2), of which the first ``n`` are the
+sole polygon, counter-clockwise in the sole frame [m]; ``ground`` is :class:`bipedsim.ground.GroundArrays`; a patch is
+its index, -1 is none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.modes import clamped_range
+from bipedsim.ground import GroundArrays
+from bipedsim.numerics.jit import kernel
+from bipedsim.numerics.polygons import (
+    MERGE,
+    convex_hull,
+    copy_points,
+    cut,
+    drop_straight,
+    gap,
+    simplify,
+    span,
+    start_as,
+)
+
+TIE = 1e-5
+"""A foot stays on the plane that it is on while no other is met earlier by more than this [m]."""
+BORDER = 1e-3
+"""A foot changes from patch to patch of one plane when its centre is this far [m] over the border."""
+UNDERSIDE = 0.005
+"""A foot deeper than this [m] below a patch with a region is under it or beside it: the patch does not lift it."""
+SUNK = 0.03
+"""The same for the patch of the last step, which the foot came to from above: soft ground gives way and is not lost."""
+CARRY = 1e-4
+"""Vertices and edges nearer than this [m] in two support polygons are the same one."""
+
+
+class FootingWork(NamedTuple):
+    """Work arrays of one foot; see :func:`make_work`."""
+
+    affine: NDArray[np.float64]
+    part: NDArray[np.float64]
+    spare: NDArray[np.float64]
+    hull: NDArray[np.float64]
+    distance: NDArray[np.float64]
+
+
+def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
+    """Return how many vertices a support polygon can have, for soles of at most ``n_max``: the size of ``out``."""
+    return n_max if not ground.counts.any() else n_max + int(ground.counts.max())
+
+
+def make_work(ground: GroundArrays, n_max: int) -> FootingWork:
+    """Return work arrays for soles of at most ``n_max`` vertices."""
+    widest = 2 * (n_max + int(ground.counts.max())) + 2
+    return FootingWork(
+        affine=np.zeros((3, 3)),
+        part=np.zeros((widest, 2)),
+        spare=np.zeros((widest, 2)),
+        hull=np.zeros((widest, 2)),
+        distance=np.zeros(widest),
+    )
+
+
+@kernel
+def choose_patch(R, p, vertices, n, radius, present, ground, work):
+    """Return the patch that a foot stands on or would meet first, -1 over nothing.
+
+    The plane with the least clearance under the part of the sole above it wins; the present one wins ties. Of several
+    patches in that plane, the one under the centre of the sole gives its friction; the later lies on top.
+
+    Args:
+        radius: Of a ball around the only vertex [m], 0 for none. A ball meets the plane of a patch below its centre,
+            and never the edge of one.
+        present: The answer of the last step, in the air too, and -1 at the start.
+    """
+    patches = ground.counts.shape[0]
+    if patches == 1 and ground.counts[0] == 0:
+        return 0
+    plane = -1
+    best = np.inf
+    for i in range(patches):
+        _place(R, p, i, ground, work.affine)
+        stays = present >= 0 and ground.plane[i] == ground.plane[present]
+        bonus = TIE if stays else 0.0
+        if plane >= 0 and _lowest(vertices, n, work.affine) - radius - bonus > best:
+            continue
+        count, _ = _part(vertices, n, i, ground, work)
+        if count == 0:
+            continue
+        clearance = _lowest(work.part, count, work.affine) - radius
+        if ground.counts[i] > 0 and clearance < -(SUNK if stays else UNDERSIDE):
+            continue
+        if clearance - bonus < best:
+            best = clearance - bonus
+            plane = ground.plane[i]
+    if plane < 0:
+        return -1
+    return _under_centre(R, p, vertices, n, present, plane, ground, work)
+
+
+@kernel
+def _under_centre(R, p, vertices, n, present, plane, ground, work):
+    """Return the patch of ``plane`` under the centre of the sole, or the nearest one that carries some of the sole."""
+    x = 0.0
+    y = 0.0
+    for k in range(n):
+        x += vertices[k, 0] / n
+        y += vertices[k, 1] / n
+    staying = present >= 0 and ground.plane[present] == plane
+    under = -1
+    nearest = -1
+    most = -np.inf
+    for i in range(plane, ground.counts.shape[0]):
+        if ground.plane[i] != plane:
+            continue
+        _place(R, p, i, ground, work.affine)
+        margin = _margin(i, x, y, ground, work.affine)
+        if i == present:
+            margin += BORDER
+        elif staying:
+            margin -= BORDER
+        if margin >= 0.0:
+            under = i
+        elif margin > most and _part(vertices, n, i, ground, work)[0] > 0:
+            nearest = i
+            most = margin
+    return under if under >= 0 else nearest
+
+
+@kernel
+def patch_friction(mu_static, mu_dynamic, patch, ground):
+    """Return (static, dynamic) friction of a foot on ``patch``: the patch's own, or the sole's where it has none."""
+    if patch < 0 or np.isnan(ground.mu_static[patch]):
+        return mu_static, mu_dynamic
+    return ground.mu_static[patch], ground.mu_dynamic[patch]
+
+
+@kernel
+def support_polygon(R, p, vertices, n, patch, ground, work, out):
+    """Fill ``out`` with the part of the sole that the ground can carry and return its number of vertices.
+
+    That is the sole above the region of ``patch``; where further patches lie in the same plane, it is the convex hull
+    of the parts above all of them: what a rigid sole presses on. A sole that lies above a region as a whole comes out
+    bit by bit, in its own order.
+
+    Args:
+        out: (capacity, 2) result in the sole frame [m], counter-clockwise, strictly convex; 1 vertex for point soles, 2
+            for blades, no vertex where nothing overlaps. Capacity by :func:`polygon_capacity`.
+    """
+    if patch < 0:
+        return 0
+    if ground.counts[patch] == 0:
+        return copy_points(vertices, n, out)
+    plane = ground.plane[patch]
+    count = 0
+    parts = 0
+    # The patch itself first: nearly always it carries the whole sole.
+    for k in range(-1, ground.counts.shape[0]):
+        i = patch if k < 0 else k
+        if k == patch or ground.plane[i] != plane:
+            continue
+        _place(R, p, i, ground, work.affine)
+        added, whole = _part(vertices, n, i, ground, work)
+        if whole:
+            return copy_points(vertices, n, out)
+        if added == 0:
+            continue
+        parts += 1
+        for j in range(added):
+            work.hull[count + j, 0] = work.part[j, 0]
+            work.hull[count + j, 1] = work.part[j, 1]
+        count += added
+        if parts > 1:
+            count = span(work.hull, count, n, work.spare) if n < 3 else convex_hull(work.hull, count, work.spare)
+        count = simplify(work.hull, count, out.shape[0])
+    if parts > 1 and n > 2:
+        start_as(work.hull, count, vertices, n, work.spare)
+    return copy_points(work.hull, count, out)
+
+
+@kernel
+def same_polygon(a, n_a, b, n_b):
+    """Return whether two polygons, (>= n_a, 2) and (>= n_b, 2) [m], are the same to rounding, vertex by vertex."""
+    if n_a != n_b:
+        return False
+    largest = 0.0
+    for i in range(n_a):
+        largest = max(largest, abs(a[i, 0] - b[i, 0]), abs(a[i, 1] - b[i, 1]))
+    return largest <= MERGE
+
+
+@kernel
+def carry_mode(mode, old, n_old, new, n_new):
+    """Return the mode of the polygon ``new`` that continues ``mode`` of ``old``, for a foot that slides over a border.
+
+    All vertices clamped stay all clamped, an edge or a vertex continues as the one within ``CARRY``; where there is
+    none the foot lets go, and the contact model finds its mode anew.
+
+    Args:
+        mode: Contact mode (contact/modes.py).
+        old, new: (>= n_old, 2), (>= n_new, 2) polygons in the sole frame [m].
+        n_old, n_new: Numbers of vertices; 0 is no support.
+    """
+    first, count = clamped_range(mode, n_old)
+    if count == 0 or n_new == 0:
+        return 0
+    if count == n_old:
+        return n_new if n_new == 1 else 3 if n_new == 2 else 2 * n_new + 1
+    best = 0
+    closest = CARRY
+    if count == 1:
+        for j in range(n_new):
+            d = np.hypot(new[j, 0] - old[first, 0], new[j, 1] - old[first, 1])
+            if d <= closest:
+                closest = d
+                best = 1 + j
+        return best
+    second = (first + 1) % n_old
+    for j in range(n_new if n_new > 2 else n_new - 1):
+        k = (j + 1) % n_new
+        # An edge that is cut, or grows back, lies on the other one with both of its ends.
+        cut = max(_to_segment(new, j, old, first, second), _to_segment(new, k, old, first, second))
+        grown = max(_to_segment(old, first, new, j, k), _to_segment(old, second, new, j, k))
+        d = min(cut, grown)
+        if d <= closest:
+            closest = d
+            best = n_new + 1 + j
+    return best
+
+
+@kernel
+def carry_vertices(old, n_old, new, n_new, origin):
+    """Fill ``origin`` (>= n_new,) with the vertex of ``old`` that each of ``new`` continues, -1 for a new place."""
+    for j in range(n_new):
+        origin[j] = -1
+        closest = CARRY
+        for i in range(n_old):
+            d = np.hypot(new[j, 0] - old[i, 0], new[j, 1] - old[i, 1])
+            if d <= closest:
+                closest = d
+                origin[j] = i
+
+
+@kernel
+def _to_segment(points, i, ends, a, b):
+    """Return the distance of points[i] from the segment between ends[a] and ends[b]."""
+    ex = ends[b, 0] - ends[a, 0]
+    ey = ends[b, 1] - ends[a, 1]
+    dx = points[i, 0] - ends[a, 0]
+    dy = points[i, 1] - ends[a, 1]
+    t = min(max((dx * ex + dy * ey) / max(ex * ex + ey * ey, 1e-300), 0.0), 1.0)
+    return np.hypot(dx - t * ex, dy - t * ey)
+
+
+@kernel
+def _place(R, p, patch, ground, affine):
+    """Fill ``affine`` (3, 3): the sole point (x, y) lies at affine @ (x, y, 1) in the axes of ``patch`` [m]."""
+    for a in range(3):
+        affine[a, 0] = 0.0
+        affine[a, 1] = 0.0
+        affine[a, 2] = 0.0
+        for i in range(3):
+            axis = ground.rotation[patch, i, a]
+            affine[a, 0] += axis * R[i, 0]
+            affine[a, 1] += axis * R[i, 1]
+            affine[a, 2] += axis * (p[i] - ground.point[patch, i])
+
+
+@kernel
+def _lowest(points, count, affine):
+    """Return the least height of ``points`` (>= count, 2) of the sole above the patch of ``affine`` [m]."""
+    lowest = np.inf
+    for i in range(count):
+        lowest = min(lowest, affine[2, 0] * points[i, 0] + affine[2, 1] * points[i, 1] + affine[2, 2])
+    return lowest
+
+
+@kernel
+def _inward(patch, edge, ground, affine):
+    """Return (gx, gy, g): gx x + gy y + g is how far the sole point (x, y) is inside of one edge of a region [m]."""
+    start = ground.region[patch, edge]
+    end = ground.region[patch, edge + 1 if edge + 1 < ground.counts[patch] else 0]
+    ex = end[0] - start[0]
+    ey = end[1] - start[1]
+    length = np.hypot(ex, ey)
+    ex /= length
+    ey /= length
+    return (
+        ex * affine[1, 0] - ey * affine[0, 0],
+        ex * affine[1, 1] - ey * affine[0, 1],
+        ex * (affine[1, 2] - start[1]) - ey * (affine[0, 2] - start[0]),
+    )
+
+
+@kernel
+def _margin(patch, x, y, ground, affine):
+    """Return how far the sole point (x, y) is inside the region of ``patch`` [m]; negative outside."""
+    margin = np.inf
+    for edge in range(ground.counts[patch]):
+        gx, gy, g = _inward(patch, edge, ground, affine)
+        margin = min(margin, gx * x + gy * y + g)
+    return margin
+
+
+@kernel
+def _part(vertices, n, patch, ground, work):
+    """Fill ``work.part`` with the sole above one patch; return its number of vertices and whether it is all of it.
+
+    ``work.affine`` belongs to this patch. What is thinner than ``MERGE`` is nothing.
+    """
+    count = copy_points(vertices, n, work.part)
+    whole = True
+    for edge in range(ground.counts[patch]):
+        gx, gy, g = _inward(patch, edge, ground, work.affine)
+        crosses = False
+        for i in range(count):
+            work.distance[i] = gx * work.part[i, 0] + gy * work.part[i, 1] + g
+            crosses = crosses or work.distance[i] < -MERGE
+        if crosses:
+            whole = False
+            count = copy_points(work.spare, cut(work.part, count, work.distance, work.spare), work.part)
+            if count < min(n, 2):
+                return 0, False
+    if whole:
+        return count, True
+    if n > 2:
+        count = drop_straight(work.part, count)
+        return (count if count > 2 else 0), False
+    if n == 2 and (count < 2 or gap(work.part, 0, work.part, 1) < MERGE):
+        return 0, False
+    return count, False

@@ -1,0 +1,311 @@
+"""The steps of reading a robot: joints, limits, feet, IMU and the standing posture, each with its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.posture import place_base, stand
+from bipedsim.model.schema import (
+    RobotConfig,
+    foot_config,
+    number,
+    numbers_per_joint,
+    per_joint,
+    placement,
+    read_robot_config,
+    urdf_path,
+)
+from bipedsim.model.sole import Sole, checked_polygon
+from bipedsim.model.urdf import inertia_problem, read_urdf
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def has_free_flyer(model: pin.Model) -> bool:
+    """Whether the first joint of ``model`` is a free flyer."""
+    return model.njoints > 1 and model.joints[1].nq == 7
+
+
+class RobotReader:
+    """The steps from a robot.yaml to the parts of a Robot; they share the file that messages name.
+
+    Args:
+        source: The robot.yaml.
+
+    Attributes:
+        config: Its keys.
+        warnings: What was odd but usable, gathered by the steps.
+        passive: Movable joints without a drive, known once the model is read.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self.config: RobotConfig = read_robot_config(source)
+        self.warnings: list[str] = []
+        self.passive: tuple[str, ...] = ()
+
+    def read_model(self) -> tuple[pin.Model, tuple[str, ...], Path, str]:
+        """Return the model without locked joints, the actuated joints in order, the URDF file and its text."""
+        path = urdf_path(self.config.urdf, self.source)
+        overrides = {key: self._covers(key) for key in ("effort_limit", "velocity_limit", "position_limit")}
+        model, xml, odd = read_urdf(path, self.config.root == "free_flyer", overrides)
+        self.warnings += odd
+        model, joints = self._reduced(model)
+        model.gravity.linear = np.array([0.0, 0.0, -self.config.gravity])
+        self._check_bodies(model)
+        return model, joints, path, xml
+
+    def read_foot(self, model: pin.Model, name: Any, values: Any) -> tuple[Sole, pin.SE3]:
+        """Return the sole of one foot and the frame of its ankle sensor in the joint that carries it."""
+        sole = self._sole(model, name, values)
+        return sole, self._ankle(model, sole)
+
+    def _covers(self, key: str) -> Callable[[str], bool]:
+        """Return whether a joint can do without a limit in the URDF: robot.yaml has one, or no drive turns it."""
+        values, locked = getattr(self.config, key), dict(self.config.locked or {})
+        passive = self.config.passive if isinstance(self.config.passive, list) else []
+
+        def covers(joint: str) -> bool:
+            if any(_matches(pattern, joint) for pattern in locked) or joint in passive:
+                return True
+            if isinstance(values, Mapping):
+                return any(_matches(pattern, joint) for pattern in values)
+            return values is not None
+
+        return covers
+
+    def _reduced(self, model: pin.Model) -> tuple[pin.Model, tuple[str, ...]]:
+        """Weld the locked joints and return the actuated ones in their order."""
+        config, source = self.config, self.source
+        first = 2 if has_free_flyer(model) else 1
+        movable = list(model.names)[first:]
+        locked = dict(config.locked or {})
+        others = locked.pop("others", None)
+        angles = numbers_per_joint(locked, movable, f"{source}: locked")
+        passive = self._listed("passive", [] if config.passive is None else config.passive, movable, {"locked": angles})
+        joints = config.joints
+        if joints is None:
+            joints = [n for n in movable if n not in angles and n not in passive] if others is None else []
+        joints = self._listed("joints", joints, movable, {"locked": angles, "passive": passive})
+        left = [n for n in movable if n not in joints and n not in angles and n not in passive]
+        if left and others is None:
+            raise ConfigError(
+                f"{source}: joints {', '.join(left)} are neither in joints nor in passive nor in locked; "
+                "name them, or add `others: 0.0` to locked"
+            )
+        self.passive = tuple(passive)
+        angles |= dict.fromkeys(left, number(others, f"{source}: locked.others") if left else 0.0)
+        q = pin.neutral(model)
+        for name in movable:
+            joint = model.joints[model.getJointId(name)]
+            if joint.nq != 1:
+                raise ConfigError(
+                    f"{source}: joint {name!r} has {joint.nq} position variables ({joint.shortname()}); "
+                    "make it revolute with limits, or split it into revolute and prismatic joints"
+                )
+            q[joint.idx_q] = angles.get(name, 0.0)
+        if angles:
+            model = pin.buildReducedModel(model, [model.getJointId(n) for n in angles], q)
+        return model, tuple(joints)
+
+    def _listed(self, key: str, names: Any, movable: list[str], others: Mapping[str, Container[str]]) -> list[str]:
+        """Return the joints that ``key`` lists: each movable, named once, and in none of the ``others`` keys."""
+        if not isinstance(names, list):
+            raise ConfigError(f"{self.source}: {key} = {names!r} must be a list of joint names")
+        for joint in names:
+            if joint not in movable:
+                raise UnknownNameError("joint", str(joint), movable, f"{self.source}: {key}")
+            if names.count(joint) > 1:
+                raise ConfigError(f"{self.source}: {key}: {joint!r} appears {names.count(joint)} times")
+            for other, taken in others.items():
+                if joint in taken:
+                    raise ConfigError(f"{self.source}: joint {joint!r} is both in {key} and in {other}")
+        return names
+
+    def _check_bodies(self, model: pin.Model) -> None:
+        for i in range(1, model.njoints):
+            body = model.inertias[i]
+            # Between the passive joints of a planar base there is nothing; whether all of it can move is seen in M.
+            if body.mass == 0.0 and model.names[i] in self.passive:
+                continue
+            links = [f.name for f in model.frames if f.parentJoint == i and f.type == pin.BODY]
+            where = (
+                f"{self.source}: the body that joint {model.names[i]!r} carries (links {', '.join(links) or 'none'})"
+            )
+            if body.mass <= 0.0:
+                raise ConfigError(f"{where} has no mass; give a link an <inertial> with mass above 0")
+            problem = inertia_problem(body.mass, body.inertia)
+            if problem:
+                raise ConfigError(f"{where}: {problem}")
+
+    def set_limits(self, model: pin.Model, joints: tuple[str, ...], idx_q: Indices, idx_v: Indices) -> None:
+        config, source = self.config, self.source
+        effort, velocity = model.upperEffortLimit.copy(), model.upperVelocityLimit.copy()
+        for key, limits in (("effort_limit", effort), ("velocity_limit", velocity)):
+            given = numbers_per_joint(getattr(config, key), joints, f"{source}: {key}", low=0.0)
+            for joint, i in zip(joints, idx_v, strict=True):
+                limits[i] = given.get(joint, limits[i])
+                if not 0.0 < limits[i] < 1e300:
+                    raise ConfigError(
+                        f"{source}: joint {joint!r} has {key} {limits[i]:g}; a positive one is needed: "
+                        f"write `{key}: {{{joint}: ...}}`"
+                    )
+        model.upperEffortLimit, model.lowerEffortLimit = effort, -effort
+        model.upperVelocityLimit, model.lowerVelocityLimit = velocity, -velocity
+        lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
+        given_ranges = per_joint(config.position_limit, joints, f"{source}: position_limit")
+        for joint, i in zip(joints, idx_q, strict=True):
+            if joint in given_ranges:
+                where, values = f"{source}: position_limit.{joint}", given_ranges[joint]
+                if not isinstance(values, list) or len(values) != 2:
+                    raise ConfigError(f"{where} = {values!r} must be [lower, upper]")
+                lower[i], upper[i] = (number(v, where) for v in values)
+            if not lower[i] < upper[i]:
+                limits_text = f"[{lower[i]:g}, {upper[i]:g}]"
+                raise ConfigError(
+                    f"{source}: joint {joint!r} has position limits {limits_text}; lower must be below upper"
+                )
+        for joint in self.passive:
+            i = model.joints[model.getJointId(joint)].idx_q
+            if not lower[i] < upper[i]:
+                lower[i], upper[i] = -np.inf, np.inf
+        model.lowerPositionLimit, model.upperPositionLimit = lower, upper
+        armature = np.zeros(model.nv)
+        for joint, value in numbers_per_joint(config.armature, joints, f"{source}: armature", low=0.0).items():
+            armature[idx_v[joints.index(joint)]] = value
+        model.armature = armature
+        if joints and not armature[idx_v].all():
+            none = [j for j, i in zip(joints, idx_v, strict=True) if armature[i] == 0.0]
+            self.warnings.append(f"{source}: no reflected rotor inertia (key armature) for {', '.join(none)}")
+
+    def damping(self, model: pin.Model, joints: tuple[str, ...]) -> Array:
+        movable = (*joints, *self.passive)
+        index = {joint: model.joints[model.getJointId(joint)].idx_v for joint in movable}
+        damping = np.zeros(model.nv)
+        for i in index.values():
+            damping[i] = model.damping[i]
+        for joint, value in numbers_per_joint(
+            self.config.joint_damping, movable, f"{self.source}: joint_damping", low=0.0
+        ).items():
+            damping[index[joint]] = value
+        return damping
+
+    def _frame(self, model: pin.Model, name: Any, where: str) -> pin.Frame:
+        names = [f.name for f in model.frames if f.type in (pin.BODY, pin.FIXED_JOINT, pin.OP_FRAME)]
+        bodies = [f.name for f in model.frames if f.type == pin.BODY]
+        if name not in names:
+            raise UnknownNameError("frame", str(name), bodies, f"{self.source}: {where}")
+        return next(f for f in model.frames if f.name == name and f.type != pin.JOINT)
+
+    def _sole(self, model: pin.Model, name: Any, values: Any) -> Sole:
+        foot = foot_config(name, values, str(self.source))
+        where = f"feet.{name}"
+        frame = self._frame(model, foot.frame, f"{where}.frame")
+        vertices = checked_polygon(foot.vertices, f"{self.source}: {where}.vertices")
+        if foot.radius > 0.0 and len(vertices) > 1:
+            raise ConfigError(
+                f"{self.source}: {where}.radius = {foot.radius} m with {len(vertices)} vertices: only a ball around "
+                "one vertex touches in one point whatever its tilt; leave one vertex, or leave out the radius"
+            )
+        return Sole(
+            name=name,
+            frame=foot.frame,
+            joint_id=int(frame.parentJoint),
+            placement_joint_sole=frame.placement * placement(foot.placement, f"{self.source}: {where}.placement"),
+            vertices=vertices,
+            friction_static=foot.friction_static,
+            friction_dynamic=foot.friction_dynamic,
+            radius=foot.radius,
+            passes_ground=foot.passes_ground,
+            load_cell=foot.load_cell,
+        )
+
+    def _ankle(self, model: pin.Model, sole: Sole) -> pin.SE3:
+        name = (self.config.feet or {})[sole.name].get("ankle_frame", "")
+        if sole.load_cell:
+            if name:
+                raise ConfigError(
+                    f"{self.source}: feet.{sole.name}: a load cell measures in the sole frame; leave out ankle_frame"
+                )
+            return sole.placement_joint_sole
+        if not name:
+            return pin.SE3.Identity()
+        frame = self._frame(model, name, f"feet.{sole.name}.ankle_frame")
+        if frame.parentJoint != sole.joint_id:
+            raise ConfigError(
+                f"{self.source}: feet.{sole.name}.ankle_frame = {name!r} moves with joint "
+                f"{model.names[frame.parentJoint]!r}, the sole with {model.names[sole.joint_id]!r}; "
+                "they must be on the same side of every joint"
+            )
+        return frame.placement
+
+    def imu(self, model: pin.Model) -> tuple[str, int, pin.SE3]:
+        config = self.config
+        if config.imu is None:
+            root = next(f for f in model.frames if f.type == pin.BODY)
+            return root.name, int(root.parentJoint), root.placement
+        if set(config.imu) != {"frame"}:
+            raise ConfigError(f"{self.source}: imu = {dict(config.imu)!r} must be {{frame: <URDF frame>}}")
+        frame = self._frame(model, config.imu["frame"], "imu.frame")
+        return frame.name, int(frame.parentJoint), frame.placement
+
+    def nominal(self, model: pin.Model, soles: tuple[Sole, ...], joints: tuple[str, ...], idx_q: Indices) -> Array:
+        q = pin.neutral(model)
+        lower, upper = model.lowerPositionLimit, model.upperPositionLimit
+        movable = (*joints, *self.passive)
+        given = numbers_per_joint(self.config.posture, movable, f"{self.source}: posture")
+        for joint in movable:
+            i = model.joints[model.getJointId(joint)].idx_q
+            q[i] = given.get(joint, min(max(0.0, lower[i]), upper[i]))
+            if not lower[i] <= q[i] <= upper[i]:
+                raise ConfigError(
+                    f"{self.source}: posture.{joint} = {q[i]:g} rad is outside the limits [{lower[i]:g}, {upper[i]:g}]"
+                )
+        if not has_free_flyer(model) or not soles:
+            return q
+        placed = place_base(model, soles, q)
+        if pin.centerOfMass(model, model.createData(), placed)[2] < 0.0:
+            raise ConfigError(
+                f"{self.source}: feet: the robot hangs below its soles; z of a sole points up into the foot"
+            )
+        if not joints or max(s.n_vertices for s in soles) < 3:
+            return placed
+        standing = stand(model, soles, q)
+        if standing is None:
+            raise ConfigError(
+                f"{self.source}: posture: no posture near it has flat soles and the centre of mass over the support; "
+                "bend the knees, and check the sole placements"
+            )
+        moved = np.abs(standing[idx_q] - q[idx_q])
+        if moved.max() > 0.3:
+            worst = int(np.argmax(moved))
+            self.warnings.append(
+                f"{self.source}: posture: standing needs {joints[worst]} = {standing[idx_q[worst]]:.3f} rad "
+                f"instead of {q[idx_q[worst]]:.3f}"
+            )
+        return standing
+
+    def check_mass_matrix(self, model: pin.Model, q: Array) -> None:
+        data = model.createData()
+        pin.crba(model, data, q)
+        if model.nv and np.linalg.eigvalsh(data.M, UPLO="U")[0] <= 0.0:
+            worst = int(np.argmin(np.diag(data.M)))
+            raise ConfigError(
+                f"{self.source}: the mass matrix is not positive definite (least inertia {data.M[worst, worst]:.3g} "
+                f"at velocity index {worst}); give the links inertia, or the joint an armature"
+            )
+
+
+def _matches(pattern: Any, joint: str) -> bool:
+    try:
+        return bool(per_joint({pattern: 0}, [joint], ""))
+    except ConfigError:
+        return False

@@ -1,0 +1,279 @@
+"""A linear complementarity problem in work arrays: scaled, and judged at the point of a basis.
+
+The problem is w = M z + q, z >= 0, w >= 0, z^T w = 0. A basis says which z may be positive. Its point comes from one
+factorisation, and its residual says whether it is the answer.
+
+Source: Cottle, Pang and Stone, *The Linear Complementarity Problem*, 1992; scaling: Ruiz 2001.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.numerics.jit import entry, kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+TIE = 1e-12
+"""Size of what rounding leaves of a zero of the scaled problem."""
+
+# A column of a basis that is this small beside its largest entry depends on the others.
+_RANK = 1e-14
+_REFINEMENTS = 2
+_SWEEPS = 8
+
+
+class LcpWork(NamedTuple):
+    """A problem, its answer, and room to work, for n unknowns at most; made once, by :meth:`of_size`.
+
+    Attributes:
+        M, q: (n, n), (n,) in: the problem; out: the same, scaled.
+        basis: (n,) in: the z that are basic in the first guess; out: those of the answer.
+        z: (n,) out: the answer in the units of the problem, if it was solved.
+        residual: (1,) out: max |min(z, w)| of the scaled problem, infinite if no basis was reached.
+        pivots: (1,) out: pivots of the last try.
+        rows, columns, unit: (n,), (n,), (1,) powers of two: M = M' / (rows columns), z = z' columns unit.
+        scaled: (n,) the z' of the scaled problem.
+        covering: (n,) column of z0.
+        table: (n, n + 2) values of the basic variables, then one column for each variable outside the basis.
+        basic, outside: (n,), (n + 2,) variable of each row and of each column of ``table``.
+        place: (2n + 1,) row r of a variable as r, column c as -c.
+        wanted: (2n + 1,), tied: (n,) marks. kept: (n,) the best basis so far.
+        inside, pivot_columns: (n,) basic z; columns of ``factor`` in the order of elimination.
+        factor: (n, n) LU of the block of the basis. order: (n,) its rows. right, step: (n,).
+    """
+
+    M: Array
+    q: Array
+    basis: Flags
+    z: Array
+    residual: Array
+    pivots: Integers
+    rows: Array
+    columns: Array
+    unit: Array
+    scaled: Array
+    covering: Array
+    table: Array
+    basic: Integers
+    outside: Integers
+    place: Integers
+    wanted: Flags
+    tied: Flags
+    kept: Flags
+    inside: Integers
+    pivot_columns: Integers
+    factor: Array
+    order: Integers
+    right: Array
+    step: Array
+
+    @classmethod
+    def of_size(cls, n: int) -> LcpWork:
+        """Return room for problems of up to ``n`` unknowns."""
+
+        def integers(size: int) -> Integers:
+            return np.zeros(size, dtype=np.int64)
+
+        def flags(size: int) -> Flags:
+            return np.zeros(size, dtype=np.bool_)
+
+        return cls(
+            M=np.zeros((n, n)), q=np.zeros(n), basis=flags(n), z=np.zeros(n), residual=np.zeros(1), pivots=integers(1),
+            rows=np.ones(n), columns=np.ones(n), unit=np.ones(1), scaled=np.zeros(n), covering=np.zeros(n),
+            table=np.zeros((n, n + 2)), basic=integers(n), outside=integers(n + 2), place=integers(2 * n + 1),
+            wanted=flags(2 * n + 1), tied=flags(n), kept=flags(n), inside=integers(n), pivot_columns=integers(n),
+            factor=np.zeros((n, n)), order=integers(n), right=np.zeros(n), step=np.zeros(n),
+        )  # fmt: skip
+
+
+@kernel
+def _half_power(largest: float) -> float:
+    """Return the power of two next to 1 / sqrt(``largest``); 1 for a row of zeros."""
+    if 0.5 <= largest <= 2.0 or largest == 0.0:
+        return 1.0
+    return 2.0 ** -np.round(math.log2(largest) / 2.0)
+
+
+@kernel
+def scale(w: LcpWork, n: int) -> None:
+    """Balance rows and columns: forces beside speeds, and millinewtons beside kilonewtons, weigh the same.
+
+    The factors are powers of two, so that nothing is rounded, and zeros and signs stay.
+    """
+    M = w.M
+    largest = w.step
+    for i in range(n):
+        w.rows[i] = 1.0
+        w.columns[i] = 1.0
+    for _ in range(_SWEEPS):
+        settled = True
+        for i in range(n):
+            top = 0.0
+            row = M[i]
+            for j in range(n):
+                top = max(top, abs(row[j]))
+            factor = _half_power(top)
+            if factor != 1.0:
+                settled = False
+                w.rows[i] *= factor
+                for j in range(n):
+                    row[j] *= factor
+        for j in range(n):
+            largest[j] = 0.0
+        for i in range(n):
+            row = M[i]
+            for j in range(n):
+                largest[j] = max(largest[j], abs(row[j]))
+        changed = False
+        for j in range(n):
+            largest[j] = _half_power(largest[j])
+            changed = changed or largest[j] != 1.0
+        if changed:
+            for i in range(n):
+                row = M[i]
+                for j in range(n):
+                    row[j] *= largest[j]
+            for j in range(n):
+                w.columns[j] *= largest[j]
+        if settled and not changed:
+            break
+    top = 0.0
+    for i in range(n):
+        w.q[i] *= w.rows[i]
+        top = max(top, abs(w.q[i]))
+    w.unit[0] = 2.0 ** np.round(math.log2(top)) if top > 0.0 else 1.0
+    for i in range(n):
+        w.q[i] /= w.unit[0]
+
+
+@kernel
+def residual_of(M: Array, q: Array, z: Array, n: int) -> float:
+    """Return max |min(z, M z + q)|; NaN counts as infinite."""
+    worst = 0.0
+    for i in range(n):
+        total = q[i]
+        row = M[i]
+        for j in range(n):
+            total += row[j] * z[j]
+        found = abs(min(z[i], total))
+        if not found <= worst:
+            worst = found if found == found else np.inf
+    return worst
+
+
+@kernel
+def _factorise(w: LcpWork, size: int) -> int:
+    """Factor the block of M of the first ``size`` entries of ``w.inside`` by rows; return its rank.
+
+    A column that depends on those before it is left out: its unknown stays zero.
+    """
+    A = w.factor
+    largest = 0.0
+    for i in range(size):
+        w.order[i] = i
+        row = w.M[w.inside[i]]
+        for j in range(size):
+            A[i, j] = row[w.inside[j]]
+            largest = max(largest, abs(A[i, j]))
+    rank = 0
+    for c in range(size):
+        best = 0.0
+        r = rank
+        for i in range(rank, size):
+            if abs(A[i, c]) > best:
+                best = abs(A[i, c])
+                r = i
+        if not best > _RANK * largest:
+            continue
+        if r != rank:
+            for j in range(size):
+                A[r, j], A[rank, j] = A[rank, j], A[r, j]
+            w.order[r], w.order[rank] = w.order[rank], w.order[r]
+        top = A[rank]
+        for i in range(rank + 1, size):
+            row = A[i]
+            if row[c] != 0.0:
+                f = row[c] / top[c]
+                for j in range(c + 1, size):
+                    row[j] -= f * top[j]
+                row[c] = f
+        w.pivot_columns[rank] = c
+        rank += 1
+    return rank
+
+
+@kernel
+def judge(w: LcpWork, n: int) -> float:
+    """Fill ``w.scaled`` with the point of ``w.basis`` of the scaled problem and return its residual.
+
+    The entries of z outside the basis are zero, and those of w inside it.
+    """
+    size = 0
+    for i in range(n):
+        w.scaled[i] = 0.0
+        if w.basis[i]:
+            w.inside[size] = i
+            size += 1
+    rank = _factorise(w, size)
+    A = w.factor
+    for _ in range(1 + _REFINEMENTS):
+        for r in range(rank):
+            i = w.inside[w.order[r]]
+            total = -w.q[i]
+            row = w.M[i]
+            for j in range(size):
+                total -= row[w.inside[j]] * w.scaled[w.inside[j]]
+            for k in range(r):
+                total -= A[r, w.pivot_columns[k]] * w.right[k]
+            w.right[r] = total
+        for r in range(rank - 1, -1, -1):
+            total = w.right[r]
+            for k in range(r + 1, rank):
+                c = w.pivot_columns[k]
+                total -= A[r, c] * w.step[k]
+            w.step[r] = total / A[r, w.pivot_columns[r]]
+        for r in range(rank):
+            w.scaled[w.inside[w.pivot_columns[r]]] += w.step[r]
+    for i in range(n):
+        # Rounding of a degenerate zero; the residual judges what is left.
+        if abs(w.scaled[i]) < TIE:
+            w.scaled[i] = 0.0
+    return residual_of(w.M, w.q, w.scaled, n)
+
+
+@kernel
+def unscale(w: LcpWork, n: int) -> None:
+    """Fill ``w.z`` with the point of the scaled problem in the units of the problem."""
+    for i in range(n):
+        w.z[i] = w.scaled[i] * w.columns[i] * w.unit[0]
+
+
+@kernel
+def respond(w: LcpWork, n: int) -> None:
+    """Fill ``w.z`` with what the basis of the last answer makes of another q, in ``w.q`` in the units of the problem.
+
+    It is linear in q and judged by nobody: a share of an answer need not be one.
+    """
+    for i in range(n):
+        w.q[i] *= w.rows[i] / w.unit[0]
+    judge(w, n)
+    unscale(w, n)
+
+
+@entry
+def scale_work(w: LcpWork) -> None:
+    """:func:`scale` for callers in Python."""
+    scale(w, len(w.q))
+
+
+@entry
+def residual_work(M: Array, q: Array, z: Array) -> float:
+    """:func:`residual_of` for callers in Python."""
+    return residual_of(M, q, z, len(q))

@@ -1,0 +1,351 @@
+"""rosbag2 directories (version 9, MCAP storage) without ROS: a writer that survives SIGKILL and a reader that recovers.
+
+The ``mcap`` package writes and reads the files; rosbag2's side of it, the folder and its metadata, is here.
+``metadata.yaml`` exists from the first moment and is replaced (atomically) about once a second, because without it
+``ros2 bag`` opens nothing; the MCAP file is whole after every flush (:mod:`bipedsim.recording.bag.mcap`). After a SIGKILL the
+counts and the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
+
+Times as ``ros2 bag record`` has them by default: log time is when the recorder received a message, publish time when
+it was sent, both on the wall clock. Simulated time is not used for either: it stands still while the simulator is
+paused and jumps back at a reset, and a bag out of order cannot be played. It is in every header, and
+:class:`bipedsim.recording.recording.Recording` goes by the headers.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from mcap.records import Message
+from mcap.writer import Writer
+
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.recording.bag.mcap import LIBRARY, LiveFile, read_mcap
+
+METADATA_PERIOD = 1.0
+# What a waiting message costs beyond its data, about: a tuple, its numbers and the head of the bytes.
+MESSAGE_OVERHEAD = 200
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_INFINITE = {"sec": 9223372036, "nsec": 854775807}
+
+
+@dataclass(frozen=True)
+class Qos:
+    """Quality of service of a publisher, in the words of rosbag2."""
+
+    reliability: str = "reliable"
+    durability: str = "volatile"
+    history: str = "keep_last"
+    depth: int = 10
+    liveliness: str = "automatic"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the profile as rosbag2 writes it, with infinite deadlines."""
+        return {
+            "history": self.history,
+            "depth": self.depth,
+            "reliability": self.reliability,
+            "durability": self.durability,
+            "deadline": dict(_INFINITE),
+            "lifespan": dict(_INFINITE),
+            "liveliness": self.liveliness,
+            "liveliness_lease_duration": dict(_INFINITE),
+            "avoid_ros_namespace_conventions": False,
+        }
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a bag must know to hold a topic.
+
+    Attributes:
+        name: Topic, such as ``/joint_states``.
+        msgtype: ROS type, such as ``sensor_msgs/msg/JointState``.
+        definition: The .msg text with those of all nested types, as rosbag2 concatenates them.
+        type_hash: RIHS01 hash of the type.
+        qos: The publishers' profiles; empty when nobody publishes.
+    """
+
+    name: str
+    msgtype: str
+    definition: str
+    type_hash: str
+    qos: tuple[Qos, ...] = ()
+
+
+@dataclass
+class Pending:
+    """What waits to be written.
+
+    Attributes:
+        topics: Topics that are new, with their numbers.
+        messages: (number of the topic, log time, publish time, sequence, data) each.
+        size: About the memory that it takes [bytes].
+    """
+
+    topics: dict[int, Topic] = field(default_factory=dict)
+    messages: list[tuple[int, int, int, int, bytes]] = field(default_factory=list)
+    size: int = 0
+
+
+class BagWriter:
+    """Write one rosbag2 directory.
+
+    :meth:`add_topic`, :meth:`add_message` and :meth:`detach` belong to the thread that receives, :meth:`write` and
+    :meth:`close` to the one that writes; with one thread, :meth:`flush` does both.
+
+    Args:
+        path: The directory to make.
+        custom_data: Text that a reader finds again, such as the robot's name.
+        ros_distro: Name of the ROS distribution that the messages come from.
+
+    Raises:
+        ConfigError: ``path`` exists, or cannot be made.
+    """
+
+    def __init__(self, path: Path, custom_data: Mapping[str, str] | None = None, ros_distro: str = "jazzy") -> None:
+        if path.exists():
+            raise ConfigError(
+                f"{path}: exists already; a bag is never overwritten: remove it, or name another directory"
+            )
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise ConfigError(f"{path}: the bag's directory cannot be made ({error.strerror})") from error
+        self.path = path
+        self.custom_data = dict(custom_data or {})
+        self.ros_distro = ros_distro
+        self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
+        self._mcap: Any = Writer(self._file)  # half of its methods are untyped
+        self._mcap.start(profile="ros2", library=LIBRARY)
+        self._file.save()
+        self._n_topics = 0
+        self._pending = Pending()
+        # All below belongs to the thread that writes.
+        self._topics: dict[int, Topic] = {}
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[int, int] = {}
+        self._counts: Counter[int] = Counter()
+        self._start, self._end = 2**63 - 1, 0
+        self._metadata_due = 0.0
+        self._write_metadata(final=False)
+
+    def add_topic(self, topic: Topic) -> int:
+        """Declare a topic; return the number to give to :meth:`add_message`, which is never 0."""
+        self._n_topics += 1
+        self._pending.topics[self._n_topics] = topic
+        return self._n_topics
+
+    def add_message(self, channel: int, log_time: int, publish_time: int, data: bytes, sequence: int = 0) -> None:
+        """Append a serialised message; times in ns since the epoch, log times never falling."""
+        pending = self._pending
+        pending.messages.append((channel, log_time, publish_time, sequence, data))
+        pending.size += len(data) + MESSAGE_OVERHEAD
+
+    @property
+    def pending_bytes(self) -> int:
+        """Size of what :meth:`detach` would hand over."""
+        return self._pending.size
+
+    def detach(self) -> Pending | None:
+        """Take what was added since the last call, for :meth:`write`; None when there is nothing."""
+        pending = self._pending
+        if not (pending.topics or pending.messages):
+            return None
+        self._pending = Pending()
+        return pending
+
+    def write(self, pending: Pending) -> None:
+        """Write what waited, and the metadata when due: at once for new topics, which readers look for there."""
+        for number, topic in pending.topics.items():
+            self._register(number, topic)
+        channels, add = self._channels, self._mcap.add_message
+        for number, log_time, publish_time, sequence, data in pending.messages:
+            add(channels[number], log_time, data, publish_time, sequence)
+        self._mcap.flush()
+        self._file.save()
+        self._counts.update(message[0] for message in pending.messages)
+        times = [message[1] for message in pending.messages]
+        self._start, self._end = min([self._start, *times]), max([self._end, *times])
+        if pending.topics or time.monotonic() >= self._metadata_due:
+            self._write_metadata(final=False)
+
+    def _register(self, number: int, topic: Topic) -> None:
+        schema = self._schemas.get(topic.msgtype)
+        if schema is None:
+            schema = self._mcap.register_schema(topic.msgtype, "ros2msg", topic.definition.encode())
+            self._schemas[topic.msgtype] = schema
+        qos = yaml.dump([q.as_dict() for q in topic.qos], Dumper=_Dumper, sort_keys=False) if topic.qos else ""
+        metadata = {"offered_qos_profiles": qos, "topic_type_hash": topic.type_hash}
+        self._channels[number] = self._mcap.register_channel(topic.name, "cdr", schema, metadata)
+        self._topics[number] = topic
+
+    def flush(self) -> None:
+        """Write all that was added: what a SIGKILL after this call leaves on the disk."""
+        pending = self.detach()
+        if pending is not None:
+            self.write(pending)
+
+    def close(self) -> None:
+        """Finish the bag."""
+        self.flush()
+        self._mcap.add_metadata("rosbag2", {"serialized_metadata": self._metadata_text(inner=True)})
+        self._mcap.finish()
+        self._file.finish()
+        self._write_metadata(final=True)
+
+    def _metadata_text(self, inner: bool) -> str:
+        total = sum(self._counts.values())
+        start = self._start if total else 0
+        span = {
+            "starting_time": {"nanoseconds_since_epoch": start},
+            "duration": {"nanoseconds": self._end - start if total else 0},
+            "message_count": total,
+        }
+        name = f"{self.path.resolve().name}_0.mcap"
+        information = {
+            "version": 9,
+            "storage_identifier": "mcap",
+            "relative_file_paths": [name],
+            **span,
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": topic.name,
+                        "type": topic.msgtype,
+                        "serialization_format": "cdr",
+                        "offered_qos_profiles": [q.as_dict() for q in topic.qos],
+                        "type_description_hash": topic.type_hash,
+                    },
+                    "message_count": self._counts[number],
+                }
+                for number, topic in self._topics.items()
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "files": [{"path": name, **span}],
+            "custom_data": self.custom_data or None,
+            "ros_distro": self.ros_distro,
+        }
+        document = information if inner else {"rosbag2_bagfile_information": information}
+        return str(yaml.dump(document, Dumper=_NoAliases, sort_keys=False))
+
+    def _write_metadata(self, final: bool) -> None:
+        path = self.path / "metadata.yaml"
+        temporary = path.with_suffix(".yaml.tmp")
+        temporary.write_text(self._metadata_text(inner=False), encoding="utf-8")
+        os.replace(temporary, path)
+        self._metadata_due = float("inf") if final else time.monotonic() + METADATA_PERIOD
+
+
+class _NoAliases(_Dumper):
+    """Repeat equal profiles in full: rosbag2's parser need not know YAML anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _information(metadata: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"])
+
+
+def message_counts(path: Path) -> dict[str, int]:
+    """Return how many messages of each topic the ``metadata.yaml`` of a bag directory counts; no message is read.
+
+    Raises:
+        RecordingError: There is no such file, or no count in it.
+    """
+    try:
+        counted = _information(path / "metadata.yaml")["topics_with_message_count"]
+        return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in counted}
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"{path}: no metadata.yaml that counts messages ({error})") from error
+
+
+def find_bag(path: Path) -> Path | None:
+    """Return the bag that ``path`` is, or that it holds as the folder of a run: an .mcap file or a directory."""
+    for candidate in (path, path / "bag"):
+        if candidate.is_file() or (candidate / "metadata.yaml").is_file() or next(candidate.glob("*.mcap"), None):
+            return candidate
+    return None
+
+
+def name_one(folder: Path, suffixes: Sequence[str] = ()) -> str:
+    """Return what to say to who named a folder of runs: those in it that hold a bag, and files with these suffixes."""
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    runs = [str(entry) for entry in entries if (find_bag(entry) if entry.is_dir() else entry.suffix in suffixes)]
+    return f"; name one of the runs in it: {', '.join(runs)}" if runs else ""
+
+
+class Bag:
+    """The messages of a bag directory, of the ``bag/`` in the folder of a run, or of an .mcap file, whole or cut short.
+
+    Attributes:
+        path: What was opened.
+        messages: Topic to its messages, in the order of the file.
+        types: Topic to its ROS type.
+        channel_metadata: Topic to what the file says of it besides, such as ``offered_qos_profiles``.
+        custom_data: Text that the writer left in ``metadata.yaml``.
+        recovered: What was saved from a bag that its writer did not finish; empty for a finished one.
+
+    Raises:
+        RecordingError: ``path`` holds no bag; the message says what was found.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path = find_bag(path) or path
+        self.messages: dict[str, list[Message]] = {}
+        self.types: dict[str, str] = {}
+        self.channel_metadata: dict[str, dict[str, str]] = {}
+        self.custom_data: dict[str, str] = {}
+        notes = []
+        for file in self._files(path):
+            note = self._read(file)
+            if note:
+                notes.append(note)
+        self.recovered = "; ".join(notes)
+
+    def _files(self, path: Path) -> list[Path]:
+        if path.is_file():
+            return [path]
+        if not path.is_dir():
+            raise RecordingError(f"{path}: no such bag directory or .mcap file")
+        files = sorted(path.glob("*.mcap"), key=lambda f: (len(f.name), f.name))
+        metadata = path / "metadata.yaml"
+        if metadata.exists():
+            files = self._read_metadata(metadata) or files
+        if not files:
+            found = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
+            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
+            raise RecordingError(f"{path}: a bag directory holds .mcap files; found {found}{hint}")
+        return files
+
+    def _read_metadata(self, path: Path) -> list[Path]:
+        """Read the custom data and the file list; a damaged file counts as missing, the .mcap files hold it all."""
+        try:
+            information = _information(path)
+            self.custom_data = {str(k): str(v) for k, v in (information.get("custom_data") or {}).items()}
+            files = [path.parent / Path(name).name for name in information["relative_file_paths"]]
+        except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+            return []
+        return [file for file in files if file.suffix == ".mcap" and file.exists()]
+
+    def _read(self, path: Path) -> str:
+        file = read_mcap(path)
+        for number, channel in file.channels.items():
+            schema = file.schemas.get(channel.schema_id)
+            self.types.setdefault(channel.topic, schema.name if schema else "")
+            self.channel_metadata.setdefault(channel.topic, dict(channel.metadata))
+            self.messages.setdefault(channel.topic, []).extend(file.messages[number])
+        if file.finished:
+            return ""
+        why = file.damage or "its recorder was stopped before it could finish"
+        times = [message.log_time for messages in file.messages.values() for message in messages]
+        span = f"{(max(times) - min(times)) * 1e-9:.3f} s" if times else "nothing"
+        return f"{path.name}: {why}; recovered {len(times)} whole messages over {span}"

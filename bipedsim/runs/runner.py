@@ -1,0 +1,310 @@
+"""A headless run: robot, controller, scenario and contact model in one process, without ROS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bipedsim.analysis.controller import controller_figures
+from bipedsim.analysis.fall import fall_time
+from bipedsim.analysis.feet import sole_depth, sole_drift
+from bipedsim.analysis.force_plate import summary
+from bipedsim.control import make_controller
+from bipedsim.control.monitor import Guard
+from bipedsim.errors import ConfigError
+from bipedsim.ground import Ground, get_ground
+from bipedsim.model.hardware import IDEAL
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim.runs.pushes import PushSchedule
+from bipedsim.runs.scenario_host import no_velocity, told
+from bipedsim.runs.scenarios import Scenario, get_scenario
+from bipedsim.runs.velocities import VelocitySchedule
+from bipedsim.sim.simulator import Simulator, whole_ratio
+
+Array = NDArray[np.float64]
+
+SETTLE = 1.0
+"""Time [s] at the start that figures of standing leave out."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What to run; None takes what the scenario says.
+
+    Attributes:
+        robot: Name or path of a robot.yaml.
+        controller: Name in ``CONTROLLERS``, or ``package.module:Class``.
+        scenario: Name in ``SCENARIOS``, or path of a scenario YAML.
+        duration: Simulated time [s].
+        contact_model: Name in ``CONTACT_MODELS``.
+        ground: Name of a ground, or path of a ground YAML.
+        rate: Control rate [Hz].
+        physics_dt: Physics step [s]; one per control tick if None.
+        hardware: As :class:`Simulator` takes it.
+        seed: Of the sensors' noise.
+        controller_params, contact_params: What differs from the defaults.
+    """
+
+    robot: str = "biped14"
+    controller: str | None = None
+    scenario: str = "stand"
+    duration: float | None = None
+    contact_model: str = "one_step"
+    ground: str | None = None
+    rate: float = 1000.0
+    physics_dt: float | None = None
+    hardware: str | Mapping[str, Any] | None = None
+    seed: int = 0
+    controller_params: Mapping[str, Any] = field(default_factory=dict)
+    contact_params: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RunInterruptedError(KeyboardInterrupt):
+    """Ctrl-C has ended a headless run before its time.
+
+    Attributes:
+        recording, summary: Of what was simulated until then, as :func:`run_headless` returns them of a whole run.
+    """
+
+    def __init__(self, recording: Recording, summary: dict[str, Any]) -> None:
+        self.recording = recording
+        self.summary = summary
+        super().__init__(f"interrupted at t = {recording.t[-1]:.3f} s")
+
+
+class Observer(Protocol):
+    """Who looks into a run while it goes on: what the recording does not hold."""
+
+    def start(self, sim: Simulator) -> None:
+        """Take in the simulator, at rest in its first state."""
+        ...
+
+    def tick(self, tau_joint: Array, seconds: float) -> None:
+        """Take in that the simulator made a step under ``tau_joint`` (nu,) [N.m], which took ``seconds``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What the settings name, found and checked.
+
+    Attributes:
+        settings: The settings with what the scenario says in them.
+        robot, ground, scenario: The things themselves.
+        guard: Hosts a new controller, told what the scenario needs and what the settings say.
+        control_dt, physics_dt: Periods [s]; their ratio is whole.
+        ticks: Control ticks of the run.
+    """
+
+    settings: RunSettings
+    robot: Robot
+    ground: Ground
+    scenario: Scenario
+    guard: Guard
+    control_dt: float
+    physics_dt: float
+    ticks: int
+
+
+def prepare(settings: RunSettings) -> Prepared:
+    """Find and check everything that the settings name, but for the contact model.
+
+    Raises:
+        ConfigError: Something in the settings is wrong.
+    """
+    scenario = get_scenario(settings.scenario)
+    controller = scenario.controller if settings.controller is None else settings.controller
+    duration = scenario.duration if settings.duration is None else settings.duration
+    ground = scenario.ground if settings.ground is None else settings.ground
+    hardware = scenario.hardware if settings.hardware is None else settings.hardware
+    for name, value in (("duration", duration), ("rate", settings.rate)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise ConfigError(f"{name} = {value} must be positive and finite")
+    control_dt = 1.0 / settings.rate
+    physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
+    whole_ratio(control_dt, physics_dt)
+    robot = load_robot(settings.robot)
+    params = {**told(scenario, controller), **settings.controller_params}
+    guard = Guard(make_controller(controller, robot, params, control_dt), robot)
+    if scenario.velocity and guard.set_velocity is None:
+        raise ConfigError(no_velocity(scenario, controller))
+    return Prepared(
+        settings=replace(settings, controller=controller, duration=duration, ground=ground, hardware=hardware),
+        robot=robot,
+        ground=get_ground(ground),
+        scenario=scenario,
+        guard=guard,
+        control_dt=control_dt,
+        physics_dt=physics_dt,
+        ticks=max(1, round(duration * settings.rate)),
+    )
+
+
+class Run:
+    """A run, tick by tick: the simulator, the guarded controller, pushes and velocity commands.
+
+    The effort limits of the robot are applied to every command, as its drives would.
+
+    Args:
+        prepared: What to run; the controller is used, so that another run needs another one.
+
+    Attributes:
+        sim, guard: The simulator and the controller.
+        observation: What the robot measured last.
+        tau_joint: (nu,) what the drives got in the last tick [N.m].
+
+    Raises:
+        ConfigError: A parameter of the contact model is wrong, or a push names no body of the robot.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        robot, scenario, settings = prepared.robot, prepared.scenario, prepared.settings
+        self._limit = robot.effort_limit
+        self._pushes = PushSchedule(push.scheduled(robot) for push in scenario.pushes)
+        self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
+        self.guard = guard = prepared.guard
+        self.sim = sim = Simulator(
+            robot,
+            prepared.ground,
+            contact=settings.contact_model,
+            physics_dt=prepared.physics_dt,
+            control_dt=prepared.control_dt,
+            contact_params=settings.contact_params,
+            hardware=settings.hardware or IDEAL,
+            seed=settings.seed,
+        )
+        self.tau_joint = np.zeros(robot.nu)
+        sim.warm_up()
+        self.observation = sim.reset(_start(prepared))
+        # The first update may load kernels.
+        guard.reset(self.observation)
+        guard.update(self.observation)
+        guard.reset(self.observation)
+
+    def control(self) -> None:
+        """Let the controller answer the last observation."""
+        velocity = None if self._velocities is None else self._velocities.due(round(self.sim.t * 1e9))
+        if velocity is not None:
+            self.guard.steer(velocity)
+        np.clip(self.guard.update(self.observation).tau_joint, -self._limit, self._limit, out=self.tau_joint)
+
+    def step(self) -> None:
+        """Take the tick that the controller's answer is for.
+
+        Raises:
+            DivergenceError: The simulation left the finite numbers.
+        """
+        self._pushes.apply(self.sim)
+        self.observation = self.sim.step(self.tau_joint)
+
+
+def run_headless(
+    settings: RunSettings, progress: bool = False, observer: Observer | None = None, label: str = ""
+) -> tuple[Recording, dict[str, Any]]:
+    """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
+
+    Args:
+        settings: What to run.
+        progress: Show a bar on stderr.
+        observer: Looks on.
+        label: Stands before the bar.
+
+    Raises:
+        ConfigError: Something in the settings is wrong.
+        DivergenceError: The simulation left the finite numbers.
+        RunInterruptedError: Ctrl-C came after the first tick; holds what was simulated.
+    """
+    prepared = prepare(settings)
+    run = Run(prepared)
+    if observer is not None:
+        observer.start(run.sim)
+    builder = Recording.Builder(prepared.robot, prepared.ticks)
+
+    started = time.perf_counter()
+    try:
+        for _ in tqdm(range(prepared.ticks), desc=label or None, unit="tick", disable=not progress, leave=False):
+            run.control()
+            note(builder, run.guard)
+            before = time.perf_counter()
+            run.step()
+            seconds = time.perf_counter() - before
+            append(builder, run)
+            if observer is not None:
+                observer.tick(run.tau_joint, seconds)
+    except KeyboardInterrupt as error:
+        if not len(builder):
+            raise
+        # In here, where the command line does not repeat the interrupt.
+        raise RunInterruptedError(*_result(prepared, run, builder, time.perf_counter() - started)) from error
+    return _result(prepared, run, builder, time.perf_counter() - started)
+
+
+def _result(
+    prepared: Prepared, run: Run, builder: Recording.Builder, elapsed: float
+) -> tuple[Recording, dict[str, Any]]:
+    """Return recording and summary of the ticks in ``builder``, which took ``elapsed`` [s]."""
+    settings, robot, sim = prepared.settings, prepared.robot, run.sim
+    recording = builder.build()
+    recording.about = _about(settings)
+    recording.pushes = prepared.scenario.push_times
+    if run.guard.fell_at is not None:
+        recording.gave_up_at = run.guard.fell_at
+    duration = len(recording) * prepared.control_dt
+    counted = {
+        "duration_s": duration,
+        "rate_hz": settings.rate,
+        "real_time_factor": duration / elapsed,
+        "overruns": 0,
+        "missed_commands": 0,
+        "commands_dropped": 0,
+        "round_trip_us": None,
+    }
+    # Counted on every physics step and across the whole run, where the recording only sees control ticks.
+    exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
+    motion = {
+        "foot_drift_m": sole_drift(recording, SETTLE),
+        "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
+        "fell_at_s": fall_time(recording, robot),
+        **controller_figures(recording),
+    }
+    return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}
+
+
+def note(builder: Recording.Builder, guard: Guard) -> None:
+    """Add what the controller shows after its update to the row that it has answered."""
+    estimate = guard.estimate
+    builder.note(guard.readouts, None if estimate is None else estimate.q[:7])
+
+
+def append(builder: Recording.Builder, run: Run) -> None:
+    """Add a row for the tick that ``run`` has taken."""
+    sim, truth = run.sim, run.sim.ground_truth()
+    builder.append(sim.t, run.observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+
+
+def _start(prepared: Prepared) -> Array:
+    """Return the configuration (nq,) in which the run begins."""
+    robot = prepared.robot
+    if not robot.free_flyer:
+        return robot.q_nominal.copy()
+    q = prepared.ground.place(robot.q_nominal)
+    q[2] += prepared.scenario.drop_height
+    return q
+
+
+def _about(settings: RunSettings) -> dict[str, str]:
+    """Return what a picture says of the run; a file's name without its folders."""
+    return {
+        "scenario": Path(settings.scenario).stem,
+        "controller": settings.controller or "",
+        "contact_model": settings.contact_model,
+        "ground": Path(settings.ground or "").stem,
+    }

@@ -1,0 +1,276 @@
+"""Sensors as they are: resolution, noise, bias and delay over what ideal ones measure, repeatable from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError
+from bipedsim.model.hardware import NoiseParams
+from bipedsim.numerics.jit import box, entry, kernel
+from bipedsim.sim.io import Observation
+
+Array = NDArray[np.float64]
+
+
+class _Channels(NamedTuple):
+    """The arrays of an observation."""
+
+    position: Array
+    speed: Array
+    effort: Array
+    orientation: Array
+    angular: Array
+    linear: Array
+    wrench: Array
+
+
+class _Chain(NamedTuple):
+    """From the ideal observation to the real one; nu joints, K feet.
+
+    Attributes:
+        ideal, real: What goes in, and what comes out.
+        line: (n + 1, 3 nu + 10 + 6 K) measurements on their way, n the delay in ticks. head: (1,) row written next.
+        resolution: Of the encoders [rad].
+        velocity, gyro, accelerometer, attitude, yaw, force, torque: Standard deviations.
+        tilt_bias, gyro_bias, accelerometer_bias: (3,) in the IMU frame. yaw_bias: (1,). wrench_bias: (K, 6).
+        rotation: (3,) work array.
+    """
+
+    ideal: _Channels
+    real: _Channels
+    line: Array
+    head: NDArray[np.int64]
+    resolution: float
+    velocity: float
+    gyro: float
+    accelerometer: float
+    attitude: float
+    yaw: float
+    force: float
+    torque: float
+    tilt_bias: Array
+    gyro_bias: Array
+    accelerometer_bias: Array
+    yaw_bias: Array
+    wrench_bias: Array
+    rotation: Array
+
+
+@kernel
+def _put(c: _Channels, row):
+    """Write an observation into a row of the line."""
+    nu = c.position.shape[0]
+    for j in range(nu):
+        row[j] = c.position[j]
+        row[nu + j] = c.speed[j]
+        row[2 * nu + j] = c.effort[j]
+    for i in range(4):
+        row[3 * nu + i] = c.orientation[i]
+    for i in range(3):
+        row[3 * nu + 4 + i] = c.angular[i]
+        row[3 * nu + 7 + i] = c.linear[i]
+    for k in range(c.wrench.shape[0]):
+        for i in range(6):
+            row[3 * nu + 10 + 6 * k + i] = c.wrench[k, i]
+
+
+@kernel
+def _turn(q, e, out):
+    """Fill ``out`` with the quaternion ``q`` x y z w, turned by the rotation vector ``e`` in its own frame; w >= 0."""
+    angle = np.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+    half = 0.5 if angle < 1e-8 else np.sin(0.5 * angle) / angle
+    x, y, z, w = half * e[0], half * e[1], half * e[2], np.cos(0.5 * angle)
+    out[0] = q[3] * x + q[0] * w + q[1] * z - q[2] * y
+    out[1] = q[3] * y + q[1] * w + q[2] * x - q[0] * z
+    out[2] = q[3] * z + q[2] * w + q[0] * y - q[1] * x
+    out[3] = q[3] * w - q[0] * x - q[1] * y - q[2] * z
+    scale = 1.0 / np.sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2] + out[3] * out[3])
+    if out[3] < 0.0:
+        scale = -scale
+    for i in range(4):
+        out[i] *= scale
+
+
+@kernel
+def _attitude(c: _Chain, q, normal):
+    """Fill the orientation: tilt and yaw have errors of their own, told apart by the vertical in the IMU frame."""
+    ux = 2.0 * (q[0] * q[2] - q[1] * q[3])
+    uy = 2.0 * (q[1] * q[2] + q[0] * q[3])
+    uz = 1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1])
+    e = c.rotation
+    for i in range(3):
+        e[i] = c.tilt_bias[i] + c.attitude * normal[i]
+    about = c.yaw_bias[0] + c.yaw * normal[3] - (e[0] * ux + e[1] * uy + e[2] * uz)
+    e[0] += about * ux
+    e[1] += about * uy
+    e[2] += about * uz
+    _turn(q, e, c.real.orientation)
+
+
+@entry
+def _corrupt(boxed, normal, first):
+    """Take in the ideal observation and fill the real one with what arrives now.
+
+    Args:
+        boxed: See :class:`_Chain`.
+        normal: (nu + 10 + 6 K,) standard normal numbers, each with a place of its own.
+        first: Whether the line is filled with this observation: before it, the robot stood still.
+    """
+    c = boxed.arrays
+    rows = c.line.shape[0]
+    head = c.head[0]
+    _put(c.ideal, c.line[head])
+    if first:
+        for r in range(rows):
+            if r != head:
+                _put(c.ideal, c.line[r])
+    head = (head + 1) % rows
+    c.head[0] = head
+    row = c.line[head]
+    out = c.real
+    nu = out.position.shape[0]
+    for j in range(nu):
+        position = row[j]
+        out.position[j] = np.rint(position / c.resolution) * c.resolution if c.resolution > 0.0 else position
+        out.speed[j] = row[nu + j] + c.velocity * normal[j]
+        out.effort[j] = row[2 * nu + j]
+    _attitude(c, row[3 * nu :], normal[nu:])
+    for i in range(3):
+        out.angular[i] = row[3 * nu + 4 + i] + c.gyro_bias[i] + c.gyro * normal[nu + 4 + i]
+        out.linear[i] = row[3 * nu + 7 + i] + c.accelerometer_bias[i] + c.accelerometer * normal[nu + 7 + i]
+    for k in range(out.wrench.shape[0]):
+        for i in range(6):
+            deviation = c.force if i < 3 else c.torque
+            error = c.wrench_bias[k, i] + deviation * normal[nu + 10 + 6 * k + i]
+            out.wrench[k, i] = row[3 * nu + 10 + 6 * k + i] + error
+
+
+class Noise:
+    """Makes real observations of ideal ones.
+
+    All random numbers come from the seed and the number of resets since it was set, 0 for the first: the same seed
+    gives the same bits in every process with the same version of NumPy, and every reset another draw. Each channel has
+    random numbers of its own: switching one off leaves the others as they were.
+
+    Args:
+        params: See :class:`NoiseParams`.
+        ideal: The ideal observation, whose arrays are refilled in place.
+        control_dt: Period of the observations [s].
+        seed: At least 0.
+
+    Attributes:
+        observation: The real one; always the same object.
+        delay: Age of the measurements when they arrive [s], a whole number of ticks.
+
+    Raises:
+        ConfigError: The seed is no integer, or negative.
+    """
+
+    def __init__(self, params: NoiseParams, ideal: Observation, control_dt: float, seed: int) -> None:
+        self._params = params
+        self._ideal = ideal
+        self._seed = checked_seed(seed)
+        self._resets = 0
+        nu, feet = len(ideal.joint_position), len(ideal.foot_wrench)
+        self.observation = out = Observation.zeros(nu, feet)
+        ticks = round(params.measurement_delay / control_dt)
+        self.delay = ticks * control_dt
+        self._generator = np.random.Generator(np.random.Philox(0))
+        self._normal = np.zeros(nu + 10 + 6 * feet)
+        self._chain = _Chain(
+            ideal=_Channels(*(getattr(ideal, name) for name in _MEASURED)),
+            real=_Channels(*(getattr(out, name) for name in _MEASURED)),
+            line=np.zeros((ticks + 1, 3 * nu + 10 + 6 * feet)),
+            head=np.zeros(1, dtype=np.int64),
+            resolution=params.encoder_resolution,
+            velocity=params.velocity_noise,
+            gyro=params.gyro_noise,
+            accelerometer=params.accelerometer_noise,
+            attitude=params.attitude_noise,
+            yaw=params.yaw_noise,
+            force=params.force_noise,
+            torque=params.torque_noise,
+            tilt_bias=np.zeros(3),
+            gyro_bias=np.zeros(3),
+            accelerometer_bias=np.zeros(3),
+            yaw_bias=np.zeros(1),
+            wrench_bias=np.zeros((feet, 6)),
+            rotation=np.zeros(3),
+        )
+        self._box = box(self._chain)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Draw new biases, and begin the noise anew, from a new seed or from the old one's next reset.
+
+        Raises:
+            ConfigError: The seed is no integer, or negative.
+        """
+        if seed is not None:
+            self._seed, self._resets = checked_seed(seed), 0
+        sequence = np.random.SeedSequence(self._seed, spawn_key=(self._resets,))
+        self._resets += 1
+        self._generator = np.random.Generator(np.random.Philox(sequence))
+        c, p = self._chain, self._params
+
+        def bias(out: Array, largest: Any) -> None:
+            out[...] = self._generator.uniform(-1.0, 1.0, out.shape) * largest
+
+        bias(c.tilt_bias, p.attitude_bias)
+        bias(c.yaw_bias, p.yaw_bias)
+        bias(c.gyro_bias, p.gyro_bias)
+        bias(c.accelerometer_bias, p.accelerometer_bias)
+        bias(c.wrench_bias, np.repeat([p.force_bias, p.torque_bias], 3))
+
+    def measure(self, first: bool = False) -> Observation:
+        """Take in the ideal observation of this tick and return what arrives at this tick.
+
+        Its time is that of its arrival, as a driver would stamp it. The observation is overwritten by the next call.
+
+        Args:
+            first: Whether this is the first one after :meth:`reset`: before it, the robot stood still.
+        """
+        # A microsecond in every tick; blocks of numbers would cost half of that, and ten in the tick that draws one.
+        self._generator.standard_normal(out=self._normal)
+        _corrupt(self._box, self._normal, first)
+        self.observation.t = self._ideal.t
+        return self.observation
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of what the next observations depend on."""
+        return {
+            "seed": (self._seed, self._resets),
+            "generator": self._generator.bit_generator.state,
+            "arrays": {name: getattr(self._chain, name).copy() for name in _STATE},
+            "observation": self.observation.copy(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> Observation:
+        """Restore what :meth:`state` returned, and return the observation of then."""
+        self._seed, self._resets = state["seed"]
+        self._generator = np.random.Generator(np.random.Philox(0))
+        self._generator.bit_generator.state = state["generator"]
+        for name, values in state["arrays"].items():
+            getattr(self._chain, name)[...] = values
+        self.observation.t = state["observation"].t
+        for name in _MEASURED:
+            np.copyto(getattr(self.observation, name), getattr(state["observation"], name))
+        return self.observation
+
+
+def checked_seed(seed: int) -> int:
+    """Return ``seed``.
+
+    Raises:
+        ConfigError: It is no integer, or negative.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ConfigError(f"seed = {seed!r} must be an integer of at least 0")
+    return int(seed)
+
+
+_MEASURED = tuple(f.name for f in fields(Observation) if f.name != "t")
+_STATE = ("line", "head", "tilt_bias", "gyro_bias", "accelerometer_bias", "yaw_bias", "wrench_bias")

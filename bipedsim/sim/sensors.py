@@ -1,0 +1,252 @@
+"""What a robot measures: encoders, IMU and ankle force-torque, from the state and the contact of one step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import ContactResult
+from bipedsim.dynamics.views import live_poses, live_rows
+from bipedsim.model.robot import Robot
+from bipedsim.numerics.jit import box, entry, kernel
+from bipedsim.numerics.spatial import to_quaternion
+from bipedsim.sim.io import Observation
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Instruments(NamedTuple):
+    """What is read, where the instruments sit, and what they fill; K feet.
+
+    Attributes:
+        poses: (joints, 12) data.oMi, live: rotation column after column, then translation [m].
+        forces: (joints, 6) data.f, live: what each joint gives to its subtree, in the joint's frame.
+        imu_velocity, imu_acceleration: (6,) live, spatial velocity and gravity-compensated spatial acceleration of the
+            IMU's joint, linear first, in its own frame.
+        imu_joint, imu_R, imu_p: The joint that carries the IMU, and its frame in that joint.
+        ankle_joint: (K,) joint above each ankle sensor.
+        sole_to_ankle, joint_to_ankle: (K, 6, 6) wrenches from sole and joint to the ankle frame.
+        foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) sole frame in its joint.
+        radius: (K,) of the balls that feet roll on [m], 0 for all other feet.
+        axes: (3, 3) work array.
+        idx_q, idx_v: (nu,) where joint positions and velocities stand.
+        joint_position ... foot_wrench: As in :class:`Observation`; they are the observation's arrays.
+    """
+
+    poses: Array
+    forces: Array
+    imu_velocity: Array
+    imu_acceleration: Array
+    imu_joint: int
+    imu_R: Array  # noqa: N815 -- R is the rotation
+    imu_p: Array
+    ankle_joint: Integers
+    sole_to_ankle: Array
+    joint_to_ankle: Array
+    foot_joint: Integers
+    sole_R: Array  # noqa: N815
+    sole_p: Array
+    radius: Array
+    axes: Array
+    idx_q: Integers
+    idx_v: Integers
+    joint_position: Array
+    joint_velocity: Array
+    joint_effort: Array
+    imu_orientation: Array
+    imu_angular_velocity: Array
+    imu_linear_acceleration: Array
+    foot_wrench: Array
+
+
+@kernel
+def _imu(s: Instruments):
+    """Fill what the IMU measures."""
+    pose = s.poses[s.imu_joint]
+    R = s.axes
+    for x in range(3):
+        for y in range(3):
+            R[x, y] = 0.0
+            for i in range(3):
+                R[x, y] += pose[3 * i + x] * s.imu_R[i, y]
+    to_quaternion(R, s.imu_orientation)
+    v = s.imu_velocity
+    a = s.imu_acceleration
+    p = s.imu_p
+    # Velocity of the IMU's origin; the classical acceleration is the spatial one plus w x v.
+    ux = v[0] + v[4] * p[2] - v[5] * p[1]
+    uy = v[1] + v[5] * p[0] - v[3] * p[2]
+    uz = v[2] + v[3] * p[1] - v[4] * p[0]
+    ax = a[0] + a[4] * p[2] - a[5] * p[1] + v[4] * uz - v[5] * uy
+    ay = a[1] + a[5] * p[0] - a[3] * p[2] + v[5] * ux - v[3] * uz
+    az = a[2] + a[3] * p[1] - a[4] * p[0] + v[3] * uy - v[4] * ux
+    for i in range(3):
+        s.imu_angular_velocity[i] = s.imu_R[0, i] * v[3] + s.imu_R[1, i] * v[4] + s.imu_R[2, i] * v[5]
+        s.imu_linear_acceleration[i] = s.imu_R[0, i] * ax + s.imu_R[1, i] * ay + s.imu_R[2, i] * az
+
+
+@kernel
+def _ankles(s: Instruments, sole_wrench):
+    """Fill what the ankle sensors feel: the ground's wrench less what the foot needs to hang and move."""
+    for k in range(s.ankle_joint.shape[0]):
+        force = s.forces[s.ankle_joint[k]]
+        for r in range(6):
+            total = 0.0
+            for c in range(6):
+                total += s.sole_to_ankle[k, r, c] * sole_wrench[k, c] - s.joint_to_ankle[k, r, c] * force[c]
+            s.foot_wrench[k, r] = total
+
+
+@entry
+def _measure(instruments, q, v, tau_joint, sole_wrench):
+    s = instruments.arrays
+    for j in range(s.idx_v.shape[0]):
+        s.joint_position[j] = q[s.idx_q[j]]
+        s.joint_velocity[j] = v[s.idx_v[j]]
+        s.joint_effort[j] = tau_joint[j]
+    _imu(s)
+    _ankles(s, sole_wrench)
+
+
+@kernel
+def _plates(s: Instruments, impulse, cop, ground_axes, poses, cop_world):
+    """Fill the pose of every sole and the centre of pressure of all feet, in the world.
+
+    Args:
+        s: See :class:`Instruments`.
+        impulse, cop: (K, 6), (K, 2) of the contact.
+        ground_axes: (K, 3, 3) axes of the ground under each foot, normal last.
+        poses: (K, 7) out, position and quaternion x y z w. cop_world: (3,) out, NaN in the air.
+    """
+    R = s.axes
+    for x in range(3):
+        cop_world[x] = 0.0
+    total = 0.0
+    for k in range(poses.shape[0]):
+        pose = s.poses[s.foot_joint[k]]
+        for x in range(3):
+            poses[k, x] = pose[9 + x]
+            for y in range(3):
+                poses[k, x] += pose[3 * y + x] * s.sole_p[k, y]
+                R[x, y] = 0.0
+                for i in range(3):
+                    R[x, y] += pose[3 * i + x] * s.sole_R[k, i, y]
+        to_quaternion(R, poses[k, 3:])
+        fz = impulse[k, 2]
+        if fz > 0.0:
+            for x in range(3):
+                below = s.radius[k] * ground_axes[k, x, 2]
+                cop_world[x] += fz * (poses[k, x] + R[x, 0] * cop[k, 0] + R[x, 1] * cop[k, 1] - below)
+            total += fz
+    for x in range(3):
+        cop_world[x] = cop_world[x] / total if total > 0.0 else np.nan
+
+
+@entry
+def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
+    _plates(instruments.arrays, impulse, cop, ground_axes, poses, cop_world)
+
+
+class Sensors:
+    """Fills one Observation from the state; ideal sensors, no noise.
+
+    Args:
+        robot: The robot; gives joint order, IMU and ankle frames.
+
+    Attributes:
+        observation: What was measured last; always the same object.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._model = model = robot.model
+        self._data = data = model.createData()
+        self.observation = obs = Observation.zeros(robot.nu, len(robot.soles))
+        imu, placement = robot.imu_joint_id, robot.placement_joint_imu
+        ankles = robot.placement_joint_ankle
+        soles = [(ankle, sole.placement_joint_sole) for ankle, sole in zip(ankles, robot.soles, strict=True)]
+        self._instruments = box(
+            Instruments(
+                poses=live_poses(data, model.njoints),
+                forces=live_rows([data.f[joint].vector for joint in range(model.njoints)], 6),
+                imu_velocity=data.v[imu].vector,
+                imu_acceleration=data.a_gf[imu].vector,
+                imu_joint=int(imu),
+                imu_R=np.ascontiguousarray(placement.rotation),
+                imu_p=np.ascontiguousarray(placement.translation),
+                ankle_joint=np.array(robot.ankle_joint_ids, dtype=np.int64),
+                sole_to_ankle=np.array([ankle.actInv(sole).toDualActionMatrix() for ankle, sole in soles]),
+                # Nothing hangs below a load cell.
+                joint_to_ankle=np.array(
+                    [
+                        np.zeros((6, 6)) if sole.load_cell else ankle.inverse().toDualActionMatrix()
+                        for ankle, sole in zip(ankles, robot.soles, strict=True)
+                    ]
+                ),
+                foot_joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
+                sole_R=np.array([sole.rotation for _, sole in soles]),
+                sole_p=np.array([sole.translation for _, sole in soles]),
+                radius=np.array([sole.radius for sole in robot.soles]),
+                axes=np.zeros((3, 3)),
+                idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
+                idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
+                **{name: getattr(obs, name) for name in _MEASURED},
+            )
+        )
+
+    def measure(self, t: float, q: Array, v: Array, a: Array, tau_joint: Array, contact: ContactResult) -> Observation:
+        """Return what the robot measures at time ``t``; the observation is overwritten by the next call.
+
+        Args:
+            t: Time [s].
+            q, v: State after the step, (nq,) and (nv,).
+            a: (nv,) mean acceleration over the step, (v+ - v) / h.
+            tau_joint: (nu,) torque applied over the step [N.m].
+            contact: What the ground did over the step.
+        """
+        self.observation.t = t
+        # After RNEA, f of the ankle joint is what the foot needs from the leg and the ground together, and a_gf holds
+        # accelerations less gravity.
+        pin.rnea(self._model, self._data, q, v, a)
+        # RNEA leaves the placements in the world alone.
+        self.place(q)
+        _measure(self._instruments, q, v, tau_joint, contact.wrench)
+        return self.observation
+
+    def place(self, q: Array) -> None:
+        """Bring the poses that :meth:`force_plates` reads to configuration ``q`` (nq,)."""
+        pin.forwardKinematics(self._model, self._data, q)
+
+    def restore(self, q: Array, observation: Observation) -> Observation:
+        """Go back to an earlier observation, measured at configuration ``q`` (nq,), and return it."""
+        self.place(q)
+        self.observation.t = observation.t
+        for name in _MEASURED:
+            np.copyto(getattr(self.observation, name), getattr(observation, name))
+        return self.observation
+
+    def force_plates(self, contact: ContactResult, ground_axes: Array) -> tuple[Array, Array]:
+        """Return sole poses (K, 7) and overall CoP (3,), NaN in the air, in the world, at the last measurement.
+
+        Args:
+            contact: What the ground did over the step.
+            ground_axes: (K, 3, 3) axes of the ground under each foot, normal last.
+        """
+        poses = np.empty((len(contact.impulse), 7))
+        cop_world = np.empty(3)
+        _force_plates(self._instruments, contact.impulse, contact.cop, ground_axes, poses, cop_world)
+        return poses, cop_world
+
+
+_MEASURED = (
+    "joint_position",
+    "joint_velocity",
+    "joint_effort",
+    "imu_orientation",
+    "imu_angular_velocity",
+    "imu_linear_acceleration",
+    "foot_wrench",
+)

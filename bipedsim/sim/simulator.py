@@ -1,0 +1,394 @@
+"""The simulator: joint torques in, observations out. No clock, no threads, no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.contact import make_contact_model
+from bipedsim.contact.base import ContactModel, ContactResult
+from bipedsim.dynamics.step import Dynamics
+from bipedsim.dynamics.tree import SPEED_LIMIT
+from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
+from bipedsim.ground import Ground
+from bipedsim.model.hardware import IDEAL, ActuatorParams, NoiseParams, differs, perturbed, read_hardware
+from bipedsim.model.robot import Robot
+from bipedsim.sim.actuators import Actuators
+from bipedsim.sim.io import Observation
+from bipedsim.sim.noise import Noise
+from bipedsim.sim.sensors import Sensors
+from bipedsim.sim.tick import Tick
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Everything that the future of a simulation depends on; see :meth:`Simulator.snapshot`."""
+
+    steps: int
+    q: Array
+    v: Array
+    observation: Observation
+    push: tuple[int, Array, int] | None
+    contact: dict[str, Any]
+    footing: dict[str, NDArray[Any]]
+    tick: ContactResult | None
+    actuators: dict[str, NDArray[Any]] | None = None
+    noise: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroundTruth:
+    """What no robot measures, for plots and tests.
+
+    Attributes:
+        pose_world_base: (7,) position [m] and quaternion x y z w of the base in the world; that of the world where the
+            root is fixed.
+        twist_base: (6,) linear [m/s] and angular [rad/s] velocity, in the base frame.
+        cop_world: (3,) centre of pressure of all feet [m], NaN in the air.
+        pose_world_sole: (K, 7) the same as for the base, per sole.
+    """
+
+    pose_world_base: Array
+    twist_base: Array
+    cop_world: Array
+    pose_world_sole: Array
+
+
+def whole_ratio(control_dt: float, physics_dt: float) -> int:
+    """Return control_dt / physics_dt as an integer.
+
+    Raises:
+        ConfigError: A period is not positive and finite, or the ratio is no integer; the message holds both.
+    """
+    for name, value in (("physics_dt", physics_dt), ("control_dt", control_dt)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise ConfigError(f"{name} = {value} s must be positive and finite")
+    ratio = round(control_dt / physics_dt)
+    if ratio < 1 or abs(ratio * physics_dt - control_dt) > 1e-9 * control_dt:
+        raise ConfigError(
+            f"control_dt = {control_dt} s must be a whole multiple of physics_dt = {physics_dt} s (the ratio is "
+            f"{control_dt / physics_dt:.6g}); choose for example physics_dt = {control_dt / max(ratio, 1):.12g}"
+        )
+    return ratio
+
+
+class Simulator:
+    """Steps one robot on the ground under joint torques.
+
+    One step is semi-implicit on the Lie group: v+ from the projected dynamics and the contact impulses, then q+ = q
+    integrated by h v+, or by the course of the velocity where contact forces act within the step. Same inputs give the
+    same bits.
+
+    Args:
+        robot: What is simulated.
+        ground: What it stands on; flat at z = 0 by default.
+        contact: Name in ``CONTACT_MODELS``.
+        physics_dt: Step h [s].
+        control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by
+            default.
+        contact_params: Parameters of the contact model that differ from its defaults.
+        hardware: What drives, sensors and masses are like, see :func:`bipedsim.model.hardware.read_hardware`; ideal by
+            default, which adds nothing to the simulation and costs nothing.
+        seed: Of all noise; see :class:`bipedsim.sim.noise.Noise`.
+
+    Attributes:
+        robot: What a controller knows.
+        plant: What is simulated: the robot, or one whose masses differ from it.
+        hardware: Parameters of the hardware.
+        q: (nq,) configuration, base position and quaternion x y z w first.
+        v: (nv,) velocity, base linear and angular in the base frame first.
+        contact: What the ground did over the last control tick; of several physics steps, see
+            :class:`bipedsim.sim.tick.Tick`.
+        on_physics_step: Called after every physics step, of which a control tick may hold several, with its contact
+            result and the generalised force (nv,) of the push; both are overwritten by the next step. None by default.
+
+    Raises:
+        ConfigError: The periods do not fit, or a parameter of contact or hardware is wrong.
+        UnknownNameError: No such contact model, or no such preset of the hardware.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        ground: Ground | None = None,
+        contact: str = "one_step",
+        physics_dt: float = 1e-3,
+        control_dt: float | None = None,
+        contact_params: Mapping[str, Any] | None = None,
+        hardware: str | Mapping[str, Any] = IDEAL,
+        seed: int = 0,
+    ) -> None:
+        self.robot = robot
+        self.ground = ground or Ground.flat()
+        self.contact_model = contact
+        self.physics_dt = float(physics_dt)
+        self.control_dt = self.physics_dt if control_dt is None else float(control_dt)
+        self._substeps = whole_ratio(self.control_dt, self.physics_dt)
+        self.hardware = read_hardware(hardware, robot)
+        self.plant = plant = perturbed(robot, self.hardware)
+        self._model = plant.model
+        self._actuators: Actuators | None = None
+        if differs(self.hardware, ActuatorParams):
+            self._actuators = Actuators(plant, self.hardware, self.physics_dt)
+            # The dynamics keep the array itself, which the actuators rewrite at every step.
+            plant = replace(plant, joint_damping=self._actuators.damping)
+        self._damping = plant.joint_damping
+        self._dynamics = Dynamics(plant, self.ground, self.physics_dt)
+        self._contact: ContactModel = make_contact_model(
+            contact, self._dynamics.projection, self.physics_dt, contact_params
+        )
+        self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
+        self._sensors = Sensors(plant)
+        self._noise: Noise | None = None
+        if differs(self.hardware, NoiseParams):
+            self._noise = Noise(self.hardware, self._sensors.observation, self.control_dt, seed)
+        nv = self._model.nv
+        self.q: Array = robot.q_nominal.copy()
+        self.v: Array = np.zeros(nv)
+        # With ideal drives the command is the torque of the drives, and all that the joints feel.
+        self._command = self._tau_joint = self._torque = np.zeros(robot.nu)
+        if self._actuators is not None:
+            self._command = self._actuators.command
+            self._tau_joint, self._torque = self._actuators.effort, self._actuators.torque
+        self._acceleration = np.zeros(nv)
+        self._steps = 0
+        self._push: tuple[int, Array, int] | None = None
+        self._diverged = ""
+        self._moved = False
+        self._push_data = self._model.createData()
+        self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
+        self.reset()
+
+    @property
+    def t(self) -> float:
+        """Time since reset [s], that of a stamp in whole nanoseconds: the same with and without ROS."""
+        return round(self._steps * self.physics_dt * 1e9) / 1e9
+
+    @property
+    def contact(self) -> ContactResult:
+        """What the ground did over the last control tick; overwritten by the next one."""
+        return self._contact.result if self._tick is None else self._tick.result
+
+    def reset(self, q: Array | None = None, v: Array | None = None, seed: int | None = None) -> Observation:
+        """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
+
+        Every reset draws new biases and new noise, all from the seed; with ``seed`` as a new simulator of this seed.
+
+        Raises:
+            ConfigError: The seed is no integer of at least 0, ``q`` or ``v`` has the wrong size or is not finite, the
+                quaternion is none, or there is no ground at the origin to stand on.
+        """
+        if q is None:
+            nominal = self.robot.q_nominal
+            q = self.ground.place(nominal) if self.robot.free_flyer else nominal
+        q = self._checked("q", q, self._model.nq)
+        v = self._checked("v", np.zeros(self._model.nv) if v is None else v, self._model.nv)
+        if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
+            raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
+        self.q = pin.normalize(self._model, q)
+        self.v = v.copy()
+        self._steps = 0
+        self._push = None
+        self._dynamics.push[:] = 0.0
+        self._diverged = ""
+        self._contact.reset()
+        self._dynamics.reset()
+        if self._tick is not None:
+            self._tick.reset()
+        self._tau_joint[:] = 0.0
+        if self._actuators is not None:
+            self._actuators.reset(self.v)
+        if self._noise is not None:
+            self._noise.reset(seed)
+        self._moved = False
+        return self._measure(np.zeros_like(self.v), first=True)
+
+    def step(self, tau_joint: Array) -> Observation:
+        """Advance by ``control_dt`` under constant joint torques and return the observation after it.
+
+        Args:
+            tau_joint: (nu,) [N.m] in the order of ``robot.joint_names``. The caller clips to what the drives can give.
+
+        Returns:
+            The observation; it is overwritten by the next step.
+
+        Raises:
+            ConfigError: Wrong size, or a torque is not finite; the state is untouched.
+            DivergenceError: The state would leave the finite numbers or any sane speed; q, v and t stay at the last
+                good state, and every further step raises until :meth:`reset` or :meth:`restore`.
+        """
+        self.advance(tau_joint)
+        self._moved = False
+        acceleration = self._dynamics.acceleration if self._tick is None else self._acceleration
+        return self._measure(acceleration)
+
+    def _measure(self, acceleration: Array, first: bool = False) -> Observation:
+        ideal = self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self.contact)
+        return ideal if self._noise is None else self._noise.measure(first)
+
+    def advance(self, tau_joint: Array) -> ContactResult:
+        """Advance as :meth:`step` does, but measure nothing: for those who look at q, v and the contact alone.
+
+        Returns:
+            What the ground did over this tick; it is overwritten by the next one.
+        """
+        if self._diverged:
+            raise DivergenceError(self._diverged, self.t, self.q, self.v)
+        tau = np.asarray(tau_joint, dtype=np.float64)
+        if tau.shape != self._command.shape:
+            self._checked("tau_joint", tau, self.robot.nu)
+        self._command[:] = tau
+        self._moved = True
+        if self._tick is not None:
+            return self._advance_tick(self._tick)
+        self._physics_step()
+        return self._contact.result
+
+    def _advance_tick(self, tick: Tick) -> ContactResult:
+        tick.begin()
+        self._acceleration[:] = 0.0
+        for _ in range(self._substeps):
+            self._physics_step()
+            tick.add()
+            self._acceleration += self._dynamics.acceleration
+        self._acceleration /= self._substeps
+        tick.end()
+        return tick.result
+
+    def _physics_step(self) -> None:
+        dynamics = self._dynamics
+        if self._push is not None:
+            dynamics.push[:] = self._push_torque()
+        if self._actuators is not None and not self._actuators.drive(self.v):
+            self._refuse(-1.0)
+        fastest = dynamics.step(self.q, self.v, self._torque, self._contact)
+        if not 0.0 <= fastest < SPEED_LIMIT:
+            self._refuse(fastest)
+        self.q = pin.integrate(self._model, self.q, dynamics.displacement)
+        self._steps += 1
+        if self.on_physics_step is not None:
+            self.on_physics_step(self._contact.result, dynamics.push)
+
+    def _refuse(self, fastest: float) -> NoReturn:
+        """Raise what the dynamics found wrong with a step that it did not take."""
+        if fastest < 0.0:
+            self._checked("tau_joint", self._command, self.robot.nu)
+        self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
+        raise DivergenceError(self._diverged, self.t, self.q, self.v)
+
+    def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf) -> None:
+        """Apply an external wrench at the origin of a body's frame from the next step on; it replaces the last push.
+
+        Args:
+            wrench_world: (6,) force [N], torque [N.m].
+            body: Frame of the robot; its root body by default.
+            duration: How long it acts [s], one physics step at least.
+
+        Raises:
+            UnknownNameError: The robot has no such frame.
+            ConfigError: The wrench has the wrong size or is not finite, or the duration is not positive.
+        """
+        wrench = self._checked("push wrench", wrench_world, 6)
+        name = body or _root_frame(self._model)
+        if not self._model.existFrame(name):
+            raise UnknownNameError("frame", name, sorted({frame.name for frame in self._model.frames}))
+        if not duration > 0.0:
+            raise ConfigError(f"push: duration = {duration} s must be positive")
+        steps = max(1, round(min(duration / self.physics_dt, 2**53)))
+        self._push = (int(self._model.getFrameId(name)), wrench.copy(), self._steps + steps)
+
+    def _push_torque(self) -> Array:
+        assert self._push is not None
+        frame, wrench, until = self._push
+        if self._steps >= until:
+            self._push = None
+            return np.zeros(self._model.nv)
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        jacobian = pin.computeFrameJacobian(self._model, self._push_data, self.q, frame, axes)
+        return np.asarray(jacobian.T @ wrench)
+
+    def snapshot(self) -> Snapshot:
+        """Return everything that the future depends on; :meth:`restore` repeats it bit by bit.
+
+        Raises:
+            DivergenceError: The last step was refused: half of it is in the contact's memory.
+        """
+        if self._diverged:
+            raise DivergenceError(self._diverged, self.t, self.q, self.v)
+        push = None if self._push is None else (self._push[0], self._push[1].copy(), self._push[2])
+        return Snapshot(
+            self._steps,
+            self.q.copy(),
+            self.v.copy(),
+            self._sensors.observation.copy(),
+            push,
+            self._contact.state(),
+            self._dynamics.state(),
+            None if self._tick is None else self._tick.state(),
+            None if self._actuators is None else self._actuators.state(),
+            None if self._noise is None else self._noise.state(),
+        )
+
+    def restore(self, snapshot: Snapshot) -> Observation:
+        """Go back to a snapshot of this simulator and return the observation of that moment."""
+        self._steps = snapshot.steps
+        self.q = snapshot.q.copy()
+        self.v = snapshot.v.copy()
+        self._push = snapshot.push
+        self._dynamics.push[:] = 0.0
+        self._diverged = ""
+        self._contact.set_state(snapshot.contact)
+        self._dynamics.set_state(snapshot.footing)
+        if self._tick is not None and snapshot.tick is not None:
+            self._tick.set_state(snapshot.tick)
+        if self._actuators is not None and snapshot.actuators is not None:
+            self._actuators.set_state(snapshot.actuators)
+        self._moved = False
+        ideal = self._sensors.restore(self.q, snapshot.observation)
+        if self._noise is not None and snapshot.noise is not None:
+            return self._noise.set_state(snapshot.noise)
+        return ideal
+
+    def ground_truth(self) -> GroundTruth:
+        """Return base and sole poses and the overall CoP, as no robot can measure them."""
+        if self._moved:
+            self._sensors.place(self.q)
+            self._moved = False
+        poses, cop = self._sensors.force_plates(self.contact, self._dynamics.ground_axes)
+        if not self.robot.free_flyer:
+            return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses)
+        return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
+
+    def joint_loads(self) -> tuple[Array, Array]:
+        """Return the torque of the drives (nu,) in the last physics step, and what friction took of it (nv,) [N.m]."""
+        taken = self._damping * self.v
+        taken[self.robot.idx_v] += self._tau_joint - self._torque
+        return self._tau_joint.copy(), taken
+
+    def warm_up(self) -> None:
+        """Load or compile all kernels, so that the first real step costs what the others do; the state is unchanged."""
+        before = self.snapshot()
+        self.step(np.zeros(self.robot.nu))
+        self.ground_truth()
+        self.restore(before)
+
+    def _checked(self, name: str, values: Array, size: int) -> Array:
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != (size,):
+            raise ConfigError(f"{name} has shape {array.shape}; {self.robot.name} needs ({size},)")
+        if not np.isfinite(array).all():
+            bad = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
+        return array
+
+
+def _root_frame(model: pin.Model) -> str:
+    """Return the name of the body that moves with the first joint."""
+    return next(frame.name for frame in model.frames if frame.type == pin.FrameType.BODY and frame.parentJoint == 1)

@@ -1,0 +1,222 @@
+"""From a recording to a file: .gif, .mp4, or a strip of postures as .png."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
+from bipedsim.ground import Ground, get_ground, ground_names
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim.runs.scenarios import get_scenario
+from bipedsim.view.animation.camera import VIEWS
+from bipedsim.view.animation.motion import frame_times, read_motion, stretch
+from bipedsim.view.animation.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    from bipedsim.runs.runner import RunSettings
+    from bipedsim.view.animation.figure import Film
+
+Array = NDArray[np.float64]
+
+FPS = 25.0
+"""Default frames per second."""
+FASTEST_GIF = 50.0
+"""Most frames per second of a GIF: what shows a frame for less than 20 ms, viewers show slower, not faster."""
+POSTURES = 8
+"""Default number of postures in a strip."""
+NEARLY_WHITE = 245
+"""Colours above this in red, green and blue become white in a GIF."""
+SUFFIXES = (".gif", ".mp4", ".png")
+
+
+def check_output(path: Path, fps: float = FPS) -> None:
+    """Find out whether :func:`animate` can write ``path``.
+
+    Raises:
+        ConfigError: No such kind of file; a GIF that is too fast; or an .mp4 where there is no ffmpeg.
+    """
+    if path.suffix not in SUFFIXES:
+        raise ConfigError(f"{path}: an animation is one of {', '.join(SUFFIXES)} (.png: a strip of postures)")
+    if path.suffix == ".gif" and fps > FASTEST_GIF:
+        raise ConfigError(
+            f"{path}: {fps:g} frames per second are more than the {FASTEST_GIF:g} that a GIF can have; "
+            "show it slower instead (speed), or write .mp4"
+        )
+    if path.suffix == ".mp4":
+        from matplotlib.animation import FFMpegWriter
+
+        if not FFMpegWriter.isAvailable():
+            raise ConfigError(f"{path}: .mp4 needs ffmpeg, which is not found (apt install ffmpeg); .gif needs nothing")
+
+
+def animate(
+    recording: Recording,
+    path: Path,
+    *,
+    robot: Robot | None = None,
+    ground: Ground | None = None,
+    view: str = "side",
+    fps: float = FPS,
+    speed: float = 1.0,
+    start: float | None = None,
+    stop: float | None = None,
+    postures: int = POSTURES,
+    progress: bool = False,
+) -> int:
+    """Draw the moving robot of a recording into a file.
+
+    Lines are drawn between the joint frames of the kinematic tree, where pinocchio puts them at the recorded
+    configuration: base pose and joints; joints without drives follow from the soles. Arrows are the forces of the
+    ground on the feet, from the centre of pressure; a bar shows how long the weight is, and beyond three of it arrows
+    end. The circle is the CoM, the cross below it its projection along the vertical.
+
+    Args:
+        recording: The run.
+        path: .gif; .mp4, which needs ffmpeg; or .png, a strip of ``postures`` beside each other.
+        robot: What ran; None takes the robot whose name the recording has.
+        ground: What it ran on; None takes the ground whose name the recording has, and z = 0 where it has none.
+        view: ``side`` (from the right of world x), ``front`` (from ahead), ``both``, or ``3d``; all are orthographic.
+        fps: Frames per second.
+        speed: Simulated seconds per second of the film.
+        start, stop: Stretch of the run [s]; None is its begin, its end.
+        postures: Of a strip, evenly over the stretch, its ends included; ``fps`` and ``speed`` are not used.
+        progress: Show bars on stderr.
+
+    Returns:
+        The number of frames, or of postures.
+
+    Raises:
+        ConfigError: An option is wrong, or ffmpeg is missing.
+        RecordingError: The recording lacks what a configuration needs, or is another robot's, or the file cannot be
+            written; the message says what.
+    """
+    if view not in VIEWS:
+        raise UnknownNameError("view", view, VIEWS)
+    if postures < 1:
+        raise ConfigError(f"postures = {postures} must be at least 1")
+    check_output(path, fps)
+    times = frame_times(recording, fps, speed, start, stop)
+    if path.suffix == ".png":
+        times = np.linspace(*stretch(recording, start, stop), postures)
+    ground = ground or _ground_of(recording)
+    if robot is None:
+        if not recording.robot:
+            raise RecordingError(
+                "the recording does not say which robot it is of: give its name or robot.yaml (--robot)"
+            )
+        robot = load_robot(recording.robot)
+    from bipedsim.view.animation.figure import STRIP_DPI, Film, draw_strip
+    from bipedsim.view.animation.scene import Stage
+
+    skeleton = Skeleton.of(robot)
+    motion = read_motion(recording, robot, skeleton, times, progress)
+    stage = Stage(motion, skeleton, ground, robot.weight, strip=path.suffix == ".png")
+    title = "   ·   ".join(filter(None, (robot.name, _about(recording), motion.note)))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".png":
+            draw_strip(stage, view, title, recording.feet).savefig(path, dpi=STRIP_DPI)
+            return len(times)
+        film = Film(stage, view, title, recording.feet, speed)
+        shown = tqdm(range(len(times)), desc="frames", unit="frame", disable=not progress, leave=False)
+        if path.suffix == ".gif":
+            _write_gif(film, shown, path, fps)
+        else:
+            _write_mp4(film, shown, path, fps)
+    except OSError as error:
+        raise RecordingError(f"{path}: the animation cannot be written ({error.strerror or error})") from error
+    return len(times)
+
+
+def animate_run(recording: Recording, settings: RunSettings, path: Path, progress: bool = False) -> int:
+    """Draw what :func:`bipedsim.runs.runner.run_headless` returned, with robot and ground of the settings, files or not.
+
+    Args:
+        recording: The run.
+        settings: What was run.
+        path, progress: As in :func:`animate`.
+
+    Returns:
+        The number of frames, or of postures.
+
+    Raises:
+        ConfigError: See :func:`animate`.
+        RecordingError: See :func:`animate`.
+    """
+    ground = get_scenario(settings.scenario).ground if settings.ground is None else settings.ground
+    robot = load_robot(settings.robot)
+    return animate(recording, path, robot=robot, ground=get_ground(ground), progress=progress)
+
+
+def _ground_of(recording: Recording) -> Ground:
+    """Return the ground that the recording names.
+
+    Raises:
+        RecordingError: It was a file of the user's: a recording knows only its name.
+    """
+    name = recording.about.get("ground")
+    if not name:
+        return Ground.flat()
+    names = ground_names()
+    if name not in names:
+        raise RecordingError(
+            f"the run was on the ground {name!r}, which is none of {', '.join(names)}: give its file (--ground)"
+        )
+    return get_ground(name)
+
+
+def _about(recording: Recording) -> str:
+    """Return scenario and ground, as far as they are known and not the plainest."""
+    scenario, ground = recording.about.get("scenario", ""), recording.about.get("ground", "flat")
+    return f"{scenario} on {ground}".strip() if ground not in ("flat", scenario) else scenario
+
+
+def _write_gif(film: Film, shown: Any, path: Path, fps: float) -> None:
+    from PIL import Image
+
+    # One palette for all frames: colours do not flicker, and what stands still is stored once.
+    palette = _palette(film, len(film.stage.motion.t))
+
+    def pictures() -> Iterator[Image.Image]:
+        for i in shown:
+            film.show(i)
+            yield Image.fromarray(film.pixels()).quantize(palette=palette, dither=Image.Dither.NONE)
+
+    # GIF counts hundredths of a second: rounded so that errors do not add up.
+    ends = np.round(100.0 / fps * np.arange(1, len(film.stage.motion.t) + 1)).astype(int)
+    durations = (10 * np.diff(ends, prepend=0)).tolist()
+    first, *others = pictures()
+    first.save(path, save_all=True, append_images=others, duration=durations, loop=0, disposal=1)
+
+
+def _palette(film: Film, frames: int) -> Any:
+    """Return an image with the palette of the colours in the first, the middle and the last frame."""
+    from PIL import Image
+
+    samples = []
+    for i in sorted({0, frames // 2, frames - 1}):
+        film.show(i)
+        samples.append(film.pixels())
+    image = Image.fromarray(np.vstack(samples)).quantize(colors=128, method=Image.Quantize.MEDIANCUT)
+    colours = np.array(image.getpalette()).reshape(-1, 3)
+    # What is nearly white would be seen on a white page.
+    colours[colours.min(axis=1) > NEARLY_WHITE] = 255
+    image.putpalette(colours.ravel().tolist())
+    return image
+
+
+def _write_mp4(film: Film, shown: Any, path: Path, fps: float) -> None:
+    from matplotlib.animation import FFMpegWriter
+
+    writer = FFMpegWriter(fps=fps)  # type: ignore[arg-type]  # ffmpeg takes fractions
+    with writer.saving(film.figure, str(path), film.figure.dpi):
+        for i in shown:
+            film.show(i)
+            writer.grab_frame()

@@ -1,0 +1,154 @@
+"""Scenes in a figure: one picture that moves, or a strip of postures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.view.animation.camera import VIEWS, Camera
+from bipedsim.view.animation.scene import COM_MARKER, FORCE_COLOUR, Scene, Stage
+from bipedsim.view.picture import TOTAL_COLOUR, foot_colour
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+DPI = 100
+"""Dots per inch of moving pictures."""
+STRIP_DPI = 150
+"""Dots per inch of strips."""
+HEIGHT = 4.0
+"""Height of a view [in]."""
+GAP = 0.03
+"""Share of a posture's width that is left free beside it: the ground below the next one is another place."""
+STRIP_HEIGHT = 2.6
+"""Height of a posture in a strip [in]."""
+NARROWEST = 4.2
+"""Title, time and key need this width [in]."""
+WIDEST = 9.0
+"""Views beside each other are made smaller to fit into this width [in]."""
+MARGIN = 0.18
+"""Room beside the views of a film, for what coordinates stick out [in]."""
+HEAD, FOOT = 0.42, 0.78
+"""Room above the views for the title and below them for coordinates and key [in]."""
+GREY = "#555555"
+
+
+class Film:
+    """A figure whose picture moves: :meth:`show` a frame, then :meth:`pixels`.
+
+    Args:
+        stage: What is shown.
+        view: Key of :data:`bipedsim.view.animation.camera.VIEWS`.
+        title: What is written above it.
+        feet: Names of the feet.
+        speed: Simulated seconds per shown second, written beside the time if it is not 1.
+    """
+
+    def __init__(self, stage: Stage, view: str, title: str, feet: tuple[str, ...], speed: float = 1.0) -> None:
+        self.stage = stage
+        self._speed = "" if speed == 1.0 else f"   (speed {speed:g})"
+        figure, height, widths, cameras = _figure(stage, VIEWS[view])
+        total = figure.get_figwidth()
+        self.scenes: list[Scene] = []
+        left = MARGIN
+        for name, width, camera in zip(VIEWS[view], widths, cameras, strict=True):
+            full = figure.get_figheight()
+            ax = figure.add_axes((left / total, FOOT / full, width / total, height / full))
+            self.scenes.append(Scene(ax, stage, name, camera, measure=not self.scenes))
+            left += width + MARGIN
+        self._time = figure.text(1.0 - 0.1 / total, 1.0 - 0.12 / figure.get_figheight(), "", ha="right", va="top")
+        self._time.set(fontsize=10, color=TOTAL_COLOUR, family="monospace")
+        _write(figure, title, stage, feet)
+        self.figure = figure
+
+    def show(self, i: int) -> None:
+        """Move everything to frame ``i``."""
+        for scene in self.scenes:
+            scene.update(i)
+        self._time.set_text(f"t = {self.stage.motion.t[i]:.3f} s{self._speed}")
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """Draw, and return the picture (height, width, 3)."""
+        canvas: Any = self.figure.canvas
+        canvas.draw()
+        return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[:, :, :3])
+
+
+def draw_strip(stage: Stage, view: str, title: str, feet: tuple[str, ...]) -> Figure:
+    """Return a figure with all frames of the stage beside each other, the views below each other."""
+    postures = len(stage.motion.t)
+    views = VIEWS[view]
+    cameras = [stage.camera(name) for name in views]
+    spans = [np.diff(camera.window)[::2] for camera in cameras]
+    heights = [STRIP_HEIGHT * float(span[1]) / max(float(s[1]) for s in spans) for span in spans]
+    width = max(h * float(span[0] / span[1]) for h, span in zip(heights, spans, strict=True))
+    figure = _new_figure(max(postures * width, NARROWEST), sum(heights) + HEAD + FOOT)
+    total = figure.get_figheight()
+    bottom = total - HEAD
+    for name, height, camera in zip(views, heights, cameras, strict=True):
+        bottom -= height
+        for i in range(postures):
+            ax = figure.add_axes((i / postures, bottom / total, (1.0 - GAP) / postures, height / total))
+            Scene(ax, stage, name, camera, measure=i == 0 and name == views[0], coordinates=False).update(i)
+    for i, t in enumerate(stage.motion.t):
+        figure.text(
+            (i + 0.5 - 0.5 * GAP) / postures, (FOOT - 0.1) / total, f"{t:.2f} s", ha="center", va="top", fontsize=9
+        )
+    _write(figure, title, stage, feet)
+    return figure
+
+
+def _figure(stage: Stage, views: tuple[str, ...]) -> tuple[Figure, float, list[float], list[Camera]]:
+    """Return an empty figure for views beside each other, their height, their widths [in] and cameras: one scale."""
+    cameras = [stage.camera(name) for name in views]
+    tallest = max(float(np.diff(camera.window)[2]) for camera in cameras)
+    margins = MARGIN * (len(views) + 1)
+    missing = NARROWEST - margins - HEIGHT / tallest * sum(float(np.diff(camera.window)[0]) for camera in cameras)
+    if missing > 0.0:
+        aside = 0.5 * missing / len(views) * tallest / HEIGHT
+        cameras = [replace(c, window=c.window + np.array([-aside, aside, 0.0, 0.0])) for c in cameras]
+    # Heights differ where a view is tilted: what is missing is added on top.
+    cameras = [replace(c, window=np.array([*c.window[:3], c.window[2] + tallest])) for c in cameras]
+    widths = [HEIGHT * float(np.diff(camera.window)[0]) / tallest for camera in cameras]
+    shrink = min(1.0, WIDEST / sum(widths))
+    height, widths = HEIGHT * shrink, [width * shrink for width in widths]
+    return _new_figure(sum(widths) + margins, height + HEAD + FOOT), height, widths, cameras
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    # Even numbers of pixels, which the usual codecs want.
+    figure = Figure(figsize=tuple(2.0 * np.round(0.5 * DPI * np.array([width, height])) / DPI), dpi=DPI)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _write(figure: Figure, title: str, stage: Stage, feet: tuple[str, ...]) -> None:
+    """Write title and key."""
+    from matplotlib.lines import Line2D
+
+    width, height = figure.get_size_inches()
+    figure.text(0.1 / width, 1.0 - 0.12 / height, title, ha="left", va="top", fontsize=10, fontweight="bold")
+    handles = [Line2D([], [], color=foot_colour(k), linewidth=3.0, label=foot) for k, foot in enumerate(feet)]
+    handles.append(Line2D([], [], **COM_MARKER, label="CoM"))
+    force = Line2D([], [], color=FORCE_COLOUR, marker=r"$\uparrow$", markersize=9, linestyle="none")
+    force.set_label(f"ground force (m g = {stage.weight:.3g} N)")
+    handles.append(force)
+    figure.legend(
+        handles=handles,
+        loc="lower left",
+        ncols=len(handles),
+        fontsize=8.5,
+        frameon=False,
+        handlelength=1.2,
+        borderaxespad=0.3,
+        columnspacing=1.2,
+        labelcolor=GREY,
+    )

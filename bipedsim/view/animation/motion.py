@@ -1,0 +1,131 @@
+"""What an animation shows, in numbers: where the lines of the robot, its CoM and the contact forces are over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bipedsim.analysis.configurations import complete_rows, recorded_configurations
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.model.robot import Robot
+from bipedsim.recording.recording import Recording
+from bipedsim.view.animation.skeleton import Skeleton
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """F frames of a run, all in the world.
+
+    Attributes:
+        t: (F,) time of each frame [s].
+        points: (F, P, 3) points of the skeleton [m].
+        com: (F, 3) [m].
+        cop: (F, K, 3) centre of pressure of each foot [m], NaN in the air.
+        force: (F, K, 3) of the ground on each foot [N], NaN in the air or where it was not recorded.
+        note: What a reader should know, or empty.
+    """
+
+    t: Array
+    points: Array
+    com: Array
+    cop: Array
+    force: Array
+    note: str = ""
+
+
+def frame_times(
+    recording: Recording, fps: float, speed: float, start: float | None = None, stop: float | None = None
+) -> Array:
+    """Return the times [s] of the frames: (stop - start) fps / speed of them, at least one.
+
+    Args:
+        recording: The run.
+        fps: Frames per second of what is shown.
+        speed: Simulated seconds per shown second.
+        start, stop: Stretch of the run [s]; None is its begin, its end.
+
+    Raises:
+        ConfigError: The stretch is not in the run, or a rate is not positive.
+        RecordingError: The recording is empty.
+    """
+    for name, value in (("fps", fps), ("speed", speed)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise ConfigError(f"{name} = {value} must be positive and finite")
+    start, stop = stretch(recording, start, stop)
+    count = max(1, round((stop - start) * fps / speed))
+    return np.asarray(start + np.arange(count) * (speed / fps), dtype=np.float64)
+
+
+def stretch(recording: Recording, start: float | None, stop: float | None) -> tuple[float, float]:
+    """Return begin and end [s] of a stretch of the run; None is its own begin, its own end.
+
+    Raises:
+        ConfigError: The stretch is not in the run.
+        RecordingError: The recording is empty.
+    """
+    if len(recording) == 0:
+        raise RecordingError("the recording has no rows: there is nothing to draw")
+    first, last = float(recording.t[0]), float(recording.t[-1])
+    start = first if start is None else start
+    stop = last if stop is None else stop
+    # A run begins a tick after t = 0, which is a fair time to ask for.
+    tick = (last - first) / max(1, len(recording) - 1) * (1.0 + 1e-9)
+    if not (first - tick <= start <= last + tick and first - tick <= stop <= last + tick and start <= stop):
+        raise ConfigError(
+            f"from {start:g} to {stop:g} s is no stretch of the run, which lasts from {first:g} to {last:g} s"
+        )
+    return start, stop
+
+
+def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: Array, progress: bool = False) -> Motion:
+    """Return what is to be drawn at ``times`` (F,) [s], from the nearest rows that hold a configuration.
+
+    The base is where it was in truth; where the recording lacks that it is where the controller took it to be.
+
+    Args:
+        recording: The run.
+        robot: What ran.
+        skeleton: Of the robot.
+        times: When [s], rising.
+        progress: Show bars on stderr.
+
+    Raises:
+        RecordingError: The recording is another robot's or lacks what a configuration needs; the message says what.
+    """
+    note = ""
+    if robot.free_flyer and not np.isfinite(recording.base_pose).any() and np.isfinite(recording.odometry).any():
+        recording = replace(recording, base_pose=recording.odometry)
+        note = "base: estimate of the controller"
+    rows = np.flatnonzero(complete_rows(recording, robot)) if recording.joint_names == robot.joint_names else ()
+    # Without any, the reader of configurations says what is missing.
+    known = recording.rows(np.asarray(rows)) if len(rows) else recording
+    chosen = known.rows(_nearest(known.t, times))
+    q = recorded_configurations(chosen, robot, progress)
+    data = robot.model.createData()
+    frames, feet = len(times), len(robot.soles)
+    points = np.zeros((frames, len(skeleton.joints), 3))
+    com, cop, force = np.zeros((frames, 3)), np.full((frames, feet, 3), np.nan), np.full((frames, feet, 3), np.nan)
+    for i in tqdm(range(frames), desc="postures", unit="frame", disable=not progress, leave=False):
+        com[i] = pin.centerOfMass(robot.model, data, q[i])
+        points[i] = skeleton.points(data)
+        for k, sole in enumerate(robot.soles):
+            if np.isfinite(chosen.cop[i, k]).all() and np.isfinite(chosen.wrench[i, k, :3]).all():
+                placement = data.oMi[sole.joint_id] * sole.placement_joint_sole
+                cop[i, k] = placement.act(np.array([*chosen.cop[i, k], 0.0]))
+                force[i, k] = placement.rotation @ chosen.wrench[i, k, :3]
+    return Motion(chosen.t, points, com, cop, force, note)
+
+
+def _nearest(t: Array, times: Array) -> Integers:
+    """Return the rows (F,) of rising ``t`` (n,) that are nearest to ``times`` (F,)."""
+    after = np.clip(np.searchsorted(t, times), 1, max(1, len(t) - 1))
+    if len(t) == 1:
+        return np.zeros(len(times), dtype=np.int64)
+    return np.asarray(after - (times - t[after - 1] < t[after] - times), dtype=np.int64)

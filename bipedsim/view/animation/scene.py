@@ -1,0 +1,238 @@
+"""One picture of a moving robot: artists that are made once, and moved from frame to frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.ground import Ground, Patch
+from bipedsim.view.animation.camera import ARROW, Camera, arrows, drawn_skeleton, follow, make_camera, robot_size
+from bipedsim.view.animation.motion import Motion
+from bipedsim.view.animation.skeleton import TRUNK, Skeleton
+from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+TRUNK_COLOUR = "#4A4A4A"
+FORCE_COLOUR = FOOT_COLOURS[2]
+"""A third one, to be seen before a leg."""
+SOIL_COLOUR, SURFACE_COLOUR = "#ECE9E3", "#8C8577"
+HEAD = 0.05
+"""Length of the head of an arrow, as a share of the robot's size."""
+SECTION = 600
+"""Points of the section through the ground, across the picture."""
+GRID = 0.5
+"""Distance of the lines on a plane in the 3d view [m]."""
+PLANE = 1.3
+"""Half the edge of what is drawn of a plane without bounds in the 3d view, in robot sizes."""
+
+
+class Stage:
+    """What all pictures of a motion share.
+
+    Args:
+        motion, skeleton: What moves.
+        ground: What it stands on.
+        weight: Force of the arrow that is drawn as measure [N].
+        strip: Postures stand beside each other: the camera is above each of them.
+    """
+
+    def __init__(self, motion: Motion, skeleton: Skeleton, ground: Ground, weight: float, strip: bool = False) -> None:
+        self.motion, self.skeleton, self.ground, self.weight = motion, skeleton, ground, weight
+        self.size = robot_size(motion)
+        self.target = follow(motion, self.size, each=strip)
+        self.arrows = arrows(motion, weight, self.size)
+        self.tips = motion.cop + self.arrows
+        below = ground.height(motion.com[:, 0], motion.com[:, 1])
+        self.below_com = np.stack([motion.com[:, 0], motion.com[:, 1], below], axis=-1)
+
+    def camera(self, view: str) -> Camera:
+        """Return the camera of a view."""
+        shown = (self.motion.points, self.motion.com[:, None], self.below_com[:, None], self.tips)
+        return make_camera(view, np.concatenate(shown, axis=1), self.target, self.size)
+
+
+class Scene:
+    """The artists of one view in one axes.
+
+    Args:
+        ax: Empty axes.
+        stage: What is shown.
+        view: Key of :data:`bipedsim.view.animation.camera.AXES`.
+        camera: Of this view.
+        measure: Draw how long the arrow of the weight is.
+        coordinates: Show where in the world the robot is, on an axis below.
+
+    Attributes:
+        ax: The axes.
+    """
+
+    def __init__(
+        self, ax: Axes, stage: Stage, view: str, camera: Camera, measure: bool = True, coordinates: bool = True
+    ) -> None:
+        from matplotlib.collections import LineCollection, PolyCollection
+        from matplotlib.colors import to_rgba
+        from matplotlib.patches import Polygon
+
+        self.ax, self._stage, self._view = ax, stage, view
+        self._camera = camera
+        ax.set_aspect("equal")
+        ax.grid(False)
+        ax.tick_params(length=3, labelsize=8, colors="#555555")
+        ax.spines[:].set_visible(False)
+        ax.yaxis.set_visible(False)
+        coordinates = coordinates and view != "3d"
+        ax.xaxis.set_visible(coordinates)
+        if coordinates:
+            ax.xaxis.set_major_locator(_every(stage.size))
+            ax.set_xlabel("x, forward [m]" if view == "side" else "y, to the left [m]", fontsize=8, color="#555555")
+        self._patches: list[tuple[Patch, Any, Any]] = []
+        if view == "3d":
+            for patch in stage.ground.patches:
+                face = Polygon(np.zeros((3, 2)), facecolor=SOIL_COLOUR, edgecolor=SURFACE_COLOUR, linewidth=0.6)
+                lines = LineCollection([], colors=SURFACE_COLOUR, linewidths=0.4, alpha=0.6)
+                ax.add_patch(face)
+                ax.add_collection(lines, autolim=False)
+                self._patches.append((patch, face, lines))
+        else:
+            self._soil = Polygon(np.zeros((3, 2)), facecolor=SOIL_COLOUR, edgecolor="none")
+            ax.add_patch(self._soil)
+            (self._surface,) = ax.plot([], [], color=SURFACE_COLOUR, linewidth=1.0)
+        sides = stage.skeleton.sides
+        self._colours = np.array([to_rgba(TRUNK_COLOUR if s == TRUNK else foot_colour(int(s))) for s in sides])
+        self._robot = LineCollection([], capstyle="round", joinstyle="round", zorder=3)
+        feet = range(len(stage.skeleton.soles))
+        feet_colours = [foot_colour(k) for k in feet]
+        self._soles = PolyCollection([], facecolors=feet_colours, edgecolors=feet_colours, zorder=2.5)
+        self._forces = LineCollection([], colors=FORCE_COLOUR, linewidths=1.8, zorder=4)
+        self._plumb = LineCollection([], colors=TOTAL_COLOUR, linewidths=0.8, linestyles=":", zorder=3.5)
+        for collection in (self._soles, self._robot, self._forces, self._plumb):
+            ax.add_collection(collection, autolim=False)
+        (self._foot_point,) = ax.plot([], [], "x", color=TOTAL_COLOUR, markersize=5, markeredgewidth=1.2, zorder=5)
+        (self._com,) = ax.plot([], [], **COM_MARKER, zorder=6)
+        if measure:
+            self._draw_measure()
+
+    @property
+    def surface(self) -> Array:
+        """Line (.., 2) [m] of the ground in the picture; not of the 3d view."""
+        return np.column_stack(self._surface.get_data())
+
+    @property
+    def camera(self) -> Camera:
+        """Where the picture looks from."""
+        return self._camera
+
+    @property
+    def robot_lines(self) -> list[Array]:
+        """Lines (2, 2) [m] of the robot in the picture, the far ones first."""
+        return [np.asarray(path.vertices) for path in self._robot.get_paths()]
+
+    @property
+    def force_lines(self) -> list[Array]:
+        """Lines (.., 2) [m] of the arrows in the picture: for each foot the shaft, from CoP to tip, and the head."""
+        return [np.asarray(path.vertices) for path in self._forces.get_paths()]
+
+    def update(self, i: int) -> None:
+        """Move everything to frame ``i``."""
+        stage, camera = self._stage, self._camera
+        motion, points = stage.motion, stage.motion.points[i]
+        limits = camera.limits(i)
+        self.ax.set_xlim(*limits[:2])
+        self.ax.set_ylim(*limits[2:])
+        if self._view == "3d":
+            for patch, face, lines in self._patches:
+                self._draw_patch(patch, face, lines, stage.target[i])
+        else:
+            self._draw_section(limits, stage.target[i])
+        lines, order = drawn_skeleton(stage.skeleton, camera, points)
+        self._robot.set_segments(list(lines))
+        self._robot.set_color(list(self._colours[order]))
+        self._robot.set_linewidth(stage.skeleton.widths[order].tolist())
+        self._soles.set_verts([camera.project(points[corners]) for corners in stage.skeleton.soles])
+        heads: list[Array] = []
+        for k in range(len(stage.skeleton.soles)):
+            tail, tip = camera.project(np.array([motion.cop[i, k], stage.tips[i, k]]))
+            heads += _arrow(tail, tip, HEAD * stage.size)
+        self._forces.set_segments(heads)
+        com, below = camera.project(motion.com[i]), camera.project(stage.below_com[i])
+        self._com.set_data([com[0]], [com[1]])
+        self._foot_point.set_data([below[0]], [below[1]])
+        self._plumb.set_segments([np.array([com, below])])
+
+    def _draw_measure(self) -> None:
+        """Draw a bar as long as the arrow of the weight; the window keeps its size, so that the bar stays."""
+        left, right, bottom, top = self._camera.window
+        x, y = 0.04 * self._stage.size / (right - left), 1.0 - 0.02 * self._stage.size / (top - bottom)
+        length = ARROW * self._stage.size / (top - bottom)
+        of_axes = self.ax.transAxes
+        self.ax.plot([x, x], [y - length, y], "_-", color=FORCE_COLOUR, linewidth=1.2, markersize=7, transform=of_axes)
+        at = x + 0.03 * self._stage.size / (right - left)
+        self.ax.text(at, y - 0.5 * length, "m g", va="center", fontsize=8, color=FORCE_COLOUR, transform=of_axes)
+
+    def _draw_section(self, limits: Array, target: Array) -> None:
+        """Cut the ground where the camera looks; where there is none the picture is empty down to its end."""
+        across = np.linspace(limits[0], limits[1], SECTION)
+        x, y = (across, target[1]) if self._view == "side" else (target[0], across)
+        heights = self._stage.ground.height(x, y)
+        bottom = limits[2] - 1.0
+        top = np.where(np.isnan(heights), bottom, heights)
+        self._soil.set_xy(np.concatenate([np.column_stack([across, top]), [[limits[1], bottom], [limits[0], bottom]]]))
+        self._surface.set_data(across, heights)
+
+    def _draw_patch(self, patch: Patch, face: Any, lines: Any, target: Array) -> None:
+        """Draw the region of a patch; of a plane without bounds a square around the robot, with a grid."""
+        origin, (t1, t2) = patch.point_world, patch.rotation_world_patch[:, :2].T
+        region = patch.region
+        if region is None:
+            half = PLANE * self._stage.size
+            centre = np.array([(target - origin) @ t1, (target - origin) @ t2])
+            region = centre + half * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+            low, high = region[0], region[2]
+            grid = [
+                _on_axis(axis, value, low, high)
+                for axis in range(2)
+                for value in GRID * np.arange(np.ceil(low[axis] / GRID), np.floor(high[axis] / GRID) + 1)
+            ]
+            lines.set_segments([self._camera.project(origin + ends @ np.array([t1, t2])) for ends in grid])
+        face.set_xy(self._camera.project(origin + region @ np.array([t1, t2])))
+
+
+COM_MARKER: Any = {
+    "marker": "o",
+    "color": "white",
+    "markeredgecolor": TOTAL_COLOUR,
+    "markeredgewidth": 1.5,
+    "markersize": 7,
+    "linestyle": "none",
+}
+
+
+def _every(size: float) -> Any:
+    from matplotlib.ticker import MultipleLocator
+
+    return MultipleLocator(0.5 if size > 0.5 else 0.1)
+
+
+def _on_axis(axis: int, value: float, low: Array, high: Array) -> Array:
+    """Return the ends (2, 2) of the line at ``value`` on ``axis`` across the box from ``low`` to ``high``."""
+    ends = np.array([low, high])
+    ends[:, axis] = value
+    return ends
+
+
+def _arrow(tail: Array, tip: Array, head: float) -> list[Array]:
+    """Return shaft (2, 2) and head (3, 2) of an arrow in the picture; NaN draws nothing."""
+    along = tip - tail
+    length = float(np.hypot(*along))
+    if not length > 0.0:
+        nothing = np.full((2, 2), np.nan)
+        return [nothing, nothing]
+    head = min(head, 0.5 * length)
+    back, aside = -along / length * head, np.array([-along[1], along[0]]) / length * head * 0.45
+    return [np.array([tail, tip]), np.array([tip + back + aside, tip, tip + back - aside])]

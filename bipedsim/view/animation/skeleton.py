@@ -1,0 +1,130 @@
+"""The robot as lines: between the joint frames of its kinematic tree, and from the feet to the corners of the soles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.model.robot import Robot
+from bipedsim.view.plot import side_of
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TRUNK = -1
+"""Side of what belongs to no leg and no arm."""
+SHORT = 1e-3
+"""Lines below this length [m] are joints in one place."""
+TRUNK_WIDTH, LIMB_WIDTH, FOOT_WIDTH = 5.0, 3.0, 1.2
+"""Widths of lines [pt]."""
+BLADE = 2
+"""Feet with no more vertices are drawn like limbs: nothing else is seen of the leg of a compass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """P points that are fixed to the bodies of a robot, L lines between them, and the outlines of K soles.
+
+    Attributes:
+        joints: (P,) pinocchio joint whose body holds each point; the first points are the origins of these joints.
+        local: (P, 3) each point in the frame of its joint [m].
+        lines: (L, 2) points at the ends of each line.
+        sides: (L,) foot whose colour each line has, or :data:`TRUNK`.
+        widths: (L,) [pt].
+        soles: For each foot the points at its vertices, in order.
+    """
+
+    joints: Integers
+    local: Array
+    lines: Integers
+    sides: Integers
+    widths: Array
+    soles: tuple[Integers, ...]
+
+    @classmethod
+    def of(cls, robot: Robot) -> Skeleton:
+        """Return the lines of ``robot``.
+
+        They begin at the trunk, which is the first body with a mass. A line goes from the frame of each joint to those
+        of its children. A body that ends a chain without a sole, or from which only legs go out, gets a line from its
+        joint through its CoM, to the end of the rod that would have its second moment in this direction.
+        """
+        model = robot.model
+        trunk = next(j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0)
+        bodies = [j for j in range(trunk, model.njoints) if j == trunk or trunk in list(model.supports[j])]
+        feet = [[k for k, sole in enumerate(robot.soles) if j in list(model.supports[sole.joint_id])] for j in bodies]
+        build = _Builder(bodies)
+        for j, carried in zip(bodies, feet, strict=True):
+            side = carried[0] if len(carried) == 1 and j != trunk else side_of(model.names[j])
+            side = TRUNK if side is None or j == trunk else side
+            width = TRUNK_WIDTH if side == TRUNK else LIMB_WIDTH
+            children = [child for child in bodies if model.parents[child] == j]
+            for child in children:
+                build.line(build.origin(j), build.point(j, model.jointPlacements[child].translation), side, width)
+            legs_only = j == trunk and all(feet[bodies.index(child)] for child in children)
+            if not any(sole.joint_id == j for sole in robot.soles) and (legs_only or not children):
+                end = _far_end(model.inertias[j])
+                if end is not None:
+                    build.line(build.origin(j), build.point(j, end), side, width)
+        soles = []
+        for k, sole in enumerate(robot.soles):
+            corners = [build.point(sole.joint_id, vertex) for vertex in sole.vertices_joint]
+            width = LIMB_WIDTH if len(corners) <= BLADE else FOOT_WIDTH
+            for corner in corners:
+                build.line(build.origin(sole.joint_id), corner, k, width)
+            soles.append(np.array(corners, dtype=np.int64))
+        return build.skeleton(tuple(soles))
+
+    def points(self, data: pin.Data) -> Array:
+        """Return the points (P, 3) in the world [m], with the placements that ``data`` holds of the joints."""
+        rotation = np.array([data.oMi[int(j)].rotation for j in self.joints])
+        translation = np.array([data.oMi[int(j)].translation for j in self.joints])
+        return np.asarray(np.einsum("pij,pj->pi", rotation, self.local) + translation)
+
+
+class _Builder:
+    def __init__(self, bodies: list[int]) -> None:
+        self._bodies = bodies
+        self._joints = list(bodies)
+        self._local = [np.zeros(3) for _ in bodies]
+        self._lines: list[tuple[int, int, int, float]] = []
+
+    def origin(self, joint: int) -> int:
+        return self._bodies.index(joint)
+
+    def point(self, joint: int, local: Array) -> int:
+        self._joints.append(joint)
+        self._local.append(np.asarray(local, dtype=np.float64))
+        return len(self._joints) - 1
+
+    def line(self, a: int, b: int, side: int, width: float) -> None:
+        if np.linalg.norm(self._local[a] - self._local[b]) > SHORT:
+            self._lines.append((a, b, side, width))
+
+    def skeleton(self, soles: tuple[Integers, ...]) -> Skeleton:
+        columns: Any = tuple(zip(*self._lines, strict=True)) or ((), (), (), ())
+        return Skeleton(
+            joints=np.array(self._joints, dtype=np.int64),
+            local=np.array(self._local),
+            lines=np.array(columns[:2], dtype=np.int64).T.reshape(-1, 2),
+            sides=np.array(columns[2], dtype=np.int64),
+            widths=np.array(columns[3], dtype=np.float64),
+            soles=soles,
+        )
+
+
+def _far_end(body: pin.Inertia) -> Array | None:
+    """Return where a body ends (3,) [m] beyond its CoM, or None where joint and CoM are in one place.
+
+    A rod of half the length a along u has the second moment m a^2 / 3 in this direction.
+    """
+    reach = float(np.linalg.norm(body.lever))
+    if body.mass <= 0.0 or reach < 10.0 * SHORT:
+        return None
+    u = body.lever / reach
+    second = 0.5 * np.trace(body.inertia) - u @ body.inertia @ u
+    return np.asarray((reach + np.sqrt(3.0 * max(0.0, second) / body.mass)) * u)

@@ -1,0 +1,94 @@
+"""What all pictures share: their style and colours, how they are written, and what is marked over time.
+
+matplotlib takes a second to import, so that it is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bipedsim.errors import RecordingError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from bipedsim.recording.recording import Recording
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart.
+FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+TOTAL_COLOUR = "#222222"
+LIMIT_COLOUR = "#B00020"
+PUSH_COLOUR = "#F0E442"
+PAGE = 12.5
+"""Width of a picture [in]."""
+
+STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.1,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+}
+
+
+@contextmanager
+def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator[Figure]:
+    """Give an empty figure in our style to draw in, and write it when the block ends.
+
+    Args:
+        path: .png, .pdf or .svg; folders that are missing are made.
+        size: Width and height [in].
+        title: Above everything.
+        style: Settings of matplotlib, for the block and the writing.
+
+    Raises:
+        RecordingError: The picture cannot be written.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+        yield figure
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=120)
+        except (OSError, ValueError) as error:
+            raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+
+
+def foot_colour(k: int) -> str:
+    """Return the colour of foot ``k`` in every picture."""
+    return FOOT_COLOURS[k % len(FOOT_COLOURS)]
+
+
+def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
+    """Return the line style of foot ``k``: in a symmetric motion the second curve would hide the first."""
+    return "-" if k % 2 == 0 else (0, (5, 3))
+
+
+def mark_events(ax: Axes, recording: Recording) -> None:
+    """Mark pushes, and the time from which the joints were damped because the robot had fallen."""
+    for number, (start, end) in enumerate(recording.pushes):
+        # A tenth of a second is hardly seen in a long run.
+        end = max(end, start + 0.003 * recording.duration)
+        ax.axvspan(start, end, color=PUSH_COLOUR, linewidth=0.0, zorder=0.5, label="" if number else "push")
+    if np.isfinite(recording.gave_up_at):
+        ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="fallen")

@@ -1,0 +1,276 @@
+"""Pictures of a recording: ground reaction forces, centre of pressure, contact modes, joint torques.
+
+matplotlib takes a second to import, so that it is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.analysis.force_plate import ForcePlate, force_plate, sample_rate
+from bipedsim.analysis.summary import unit_of
+from bipedsim.errors import RecordingError, UnknownNameError
+from bipedsim.recording.recording import Recording
+from bipedsim.view.picture import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, foot_dash, mark_events, picture
+from bipedsim.view.plot_contact import draw_cop, draw_modes, outlines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+Array = NDArray[np.float64]
+
+PANELS = ("forces", "cop", "modes", "torques", "readouts")
+WALK_ASPECT = 2.5
+"""Length over width, seen from above, beyond which the CoP gets the width of the page."""
+NOISE = 1e-6
+"""Torque [N.m] below which joints are left out."""
+
+
+def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutoff: float | None = None) -> None:
+    """Draw a recording into a picture file.
+
+    Args:
+        recording: What to draw.
+        path: .png, .pdf or .svg.
+        panels: Which of :data:`PANELS`, in any order; one of which nothing was recorded is left out.
+        cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
+
+    Raises:
+        UnknownNameError: No such panel.
+        RecordingError: The recording is empty or lacks the only panel that was asked for, or the picture cannot be
+            written.
+        ConfigError: The cut-off does not fit the recording's rate.
+    """
+    for panel in panels:
+        if panel not in PANELS:
+            raise UnknownNameError("panel", panel, PANELS)
+    if len(recording) == 0:
+        raise RecordingError("the recording has no rows: there is nothing to draw")
+    if not recording.readouts:
+        panels = [panel for panel in panels if panel != "readouts"]
+        if not panels:
+            raise RecordingError("the recording has no readouts: its controller showed none")
+    plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
+    height = _heights(recording, panels, plate)
+    with picture(path, (PAGE, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
+        _compose(figure, recording, panels, height, plate)
+
+
+def _title(recording: Recording, cutoff: float | None) -> str:
+    rate = sample_rate(recording.t)
+    about = recording.about
+    parts = [recording.robot or "unknown robot", about.get("scenario", ""), about.get("contact_model", "")]
+    parts += [f"on {about['ground']}" if "ground" in about else "", f"{recording.duration:.3g} s"]
+    if np.isfinite(rate):
+        parts.append(f"{rate:.4g} Hz")
+    if np.isfinite(recording.weight):
+        parts.append(f"m g = {recording.weight:.1f} N")
+    if cutoff is not None:
+        parts.append(f"low-pass {cutoff:g} Hz")
+    return "   ·   ".join(part for part in parts if part) + "".join(f"\n{note}" for note in recording.notes)
+
+
+def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | None) -> dict[str, float]:
+    """Return the height [in] of the rows that are needed: a walk's CoP has a row of its own."""
+    height = {}
+    long = _walk_height(recording, plate) if "cop" in panels else 0.0
+    if "forces" in panels or ("cop" in panels and not long):
+        height["top"] = 5.2
+    if "modes" in panels:
+        height["top"] = height.get("top", 0.0) + 0.9 + 0.3 * len(recording.feet)
+    if long:
+        height["cop"] = long
+    if "torques" in panels:
+        height["torques"] = 0.5 + 1.25 * -(-len(_shown_joints(recording)[0]) // 3)
+    if "readouts" in panels:
+        height["readouts"] = 0.5 + 1.25 * -(-len(recording.readouts) // 3)
+    return height
+
+
+def _walk_height(recording: Recording, plate: ForcePlate | None) -> float:
+    """Return how high the CoP of a walk along x is at the width of the page [in]; 0 if it is no such walk."""
+    if plate is None:
+        return 0.0
+    points = [plate.total_cop, *(outline for k in range(len(recording.feet)) for outline in outlines(recording, k))]
+    together = np.vstack(points)
+    together = together[np.isfinite(together).all(axis=1)]
+    if not len(together):
+        return 0.0
+    length, width = np.ptp(together, axis=0)
+    return float(1.1 + PAGE * 1.15 * width / length) if length > WALK_ASPECT * width else 0.0
+
+
+def _compose(
+    figure: Figure, recording: Recording, panels: Sequence[str], height: dict[str, float], plate: ForcePlate | None
+) -> None:
+    """Put what runs over time on the left, one above the other with a common time axis; the CoP beside or below it."""
+    rows = figure.subfigures(len(height), 1, height_ratios=list(height.values()), squeeze=False)[:, 0]
+    place: dict[str, SubFigure] = dict(zip(height, rows, strict=True))
+    if "top" in place:
+        beside = "cop" in panels and "cop" not in place
+        ratios = [3.0] * ("forces" in panels or "modes" in panels) + [2.0] * beside
+        columns = place["top"].subfigures(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
+        ratios = [2.2, 1.0, 1.0] * ("forces" in panels) + [0.3 + 0.25 * len(recording.feet)] * ("modes" in panels)
+        if ratios:
+            axes = columns[0].subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
+            if "forces" in panels:
+                _draw_forces(axes[:3], recording, plate)
+            if "modes" in panels:
+                draw_modes(axes[-1], recording)
+            axes[-1].set_xlabel("time [s]")
+            axes[-1].set_xlim(recording.t[0], recording.t[-1])
+        if beside:
+            draw_cop(columns[-1], recording, plate, 0.35 * PAGE)
+    if "cop" in place:
+        draw_cop(place["cop"], recording, plate, 0.9 * PAGE)
+    if "torques" in place:
+        _draw_torques(place["torques"], recording)
+    if "readouts" in place:
+        _draw_readouts(place["readouts"], recording)
+
+
+def _at_least(ax: Axes, span: float) -> None:
+    """Widen the y axis to ``span``, so that rounding errors do not fill the picture."""
+    low, high = ax.get_ylim()
+    if high - low < span:
+        middle = 0.5 * (low + high)
+        ax.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
+
+
+def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
+    # Without sole poses the axes are those of the soles, and the totals hold for level feet.
+    force = plate.force if plate is not None else recording.wrench[:, :, :3]
+    frame = "world" if plate is not None else "sole frames"
+    for ax, i, name in zip(
+        axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
+    ):
+        for k, foot in enumerate(recording.feet):
+            ax.plot(recording.t, force[:, k, i], color=foot_colour(k), linestyle=foot_dash(k), label=f"{foot} foot")
+        ax.set_title(name, pad=3)
+        mark_events(ax, recording)
+    total = force[:, :, 2].sum(axis=1)
+    axes[0].plot(recording.t, total, color=TOTAL_COLOUR, label="all feet")
+    if np.isfinite(recording.weight):
+        axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
+        for ax in axes:
+            _at_least(ax, 0.05 * recording.weight)
+        # An impact lasts a tick and would flatten all the rest; its height is written beside it.
+        ceiling = 3.0 * recording.weight
+        if np.nanmax(total) > ceiling:
+            axes[0].set_ylim(min(0.0, float(np.nanmin(total))) - 0.05 * ceiling, ceiling)
+            axes[0].text(
+                recording.t[int(np.nanargmax(total))],
+                ceiling,
+                f" peak {np.nanmax(total):.0f} N",
+                va="top",
+                fontsize=8,
+                color=TOTAL_COLOUR,
+            )
+    axes[0].legend(ncols=len(recording.feet) + 4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
+
+
+_SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|l|r|L|R)(?=[_.]|$)")
+
+
+def _joint_groups(names: Sequence[str]) -> dict[str, list[int]]:
+    """Return panel title -> joints: the left and the right joint of a pair share a panel."""
+    groups: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        title = _SIDE.sub("", name, count=1).strip("_.").replace("__", "_")
+        groups.setdefault(title or name, []).append(i)
+    return groups
+
+
+def side_of(name: str) -> int | None:
+    """Return 0 for a joint whose name says left, 1 for right, None for neither."""
+    side = _SIDE.search(name)
+    return None if side is None else "lr".index(side[1][0].lower())
+
+
+def _joint_colour(name: str, position: int) -> tuple[str, str]:
+    """Return (colour, label) of a joint by its side."""
+    side = side_of(name)
+    if side is None:
+        return (TOTAL_COLOUR if position == 0 else foot_colour(position)), ""
+    return foot_colour(side), ("left", "right")[side]
+
+
+def _shown_joints(recording: Recording) -> tuple[dict[str, list[int]], list[str]]:
+    """Return the panels of torques, as :func:`_joint_groups` does, and the titles of those that are only noise."""
+    groups = _joint_groups(recording.joint_names)
+    peak = np.nanmax(np.abs(recording.joint_effort), axis=0, initial=0.0)
+    silent_joints = np.isfinite(recording.joint_effort).any(axis=0) & (peak < NOISE)
+    silent = [title for title, joints in groups.items() if silent_joints[joints].all()]
+    if len(silent) == len(groups):
+        return groups, []
+    return {title: joints for title, joints in groups.items() if title not in silent}, silent
+
+
+def _draw_torques(figure: SubFigure, recording: Recording) -> None:
+    groups, silent = _shown_joints(recording)
+    axes = figure.subplots(-(-len(groups) // 3), 3, sharex=True, squeeze=False)
+    left_out = f"; below {NOISE:g} N.m all the time: {', '.join(silent)}" if silent else ""
+    figure.suptitle(f"joint torques [N.m]{left_out}", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
+    labels: dict[str, Any] = {}
+    for ax, (title, joints) in zip(axes.flat, groups.items(), strict=False):
+        for position, i in enumerate(joints):
+            colour, label = _joint_colour(recording.joint_names[i], position)
+            dash = foot_dash(1 if label == "right" else 0)
+            (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour, linestyle=dash)
+            if label:
+                labels.setdefault(label, line)
+        mark_events(ax, recording)
+        limit = _draw_limit(ax, recording, joints)
+        _at_least(ax, 0.2)
+        ax.set_title(f"{title}{limit}", fontweight="normal", pad=2, fontsize=8.5)
+    _finish_grid(axes, recording, len(groups))
+    if labels:
+        figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
+
+
+def _finish_grid(axes: Any, recording: Recording, used: int) -> None:
+    """Give the first ``used`` axes of a grid a common time axis, and hide the rest."""
+    for ax in axes.flat[:used]:
+        ax.set_xlim(recording.t[0], recording.t[-1])
+        ax.tick_params(labelsize=7.5)
+    for ax in axes.flat[used:]:
+        ax.set_visible(False)
+    for column in range(axes.shape[1]):
+        shown = [ax for ax in axes[:, column] if ax.get_visible()]
+        if shown:
+            shown[-1].set_xlabel("time [s]")
+            shown[-1].tick_params(labelbottom=True)
+
+
+def _draw_readouts(figure: SubFigure, recording: Recording) -> None:
+    axes = figure.subplots(-(-len(recording.readouts) // 3), 3, sharex=True, squeeze=False)
+    figure.suptitle("readouts of the controller", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
+    for ax, (name, values) in zip(axes.flat, recording.readouts.items(), strict=False):
+        rows = np.isfinite(values)
+        ax.plot(recording.t[rows], values[rows], color=TOTAL_COLOUR)
+        unit = unit_of(name)
+        ax.set_title(f"{name} [{unit}]" if unit else name, fontweight="normal", pad=2, fontsize=8.5)
+        mark_events(ax, recording)
+    _finish_grid(axes, recording, len(recording.readouts))
+
+
+def _draw_limit(ax: Axes, recording: Recording, joints: list[int]) -> str:
+    """Mark the torque limit where it would be in sight; return it as text."""
+    limits = recording.effort_limit[joints]
+    if not np.isfinite(limits).all():
+        return ""
+    limit = float(limits.min())
+    effort = np.abs(recording.joint_effort[:, joints])
+    peak = float(np.nanmax(effort)) if np.isfinite(effort).any() else 0.0
+    if peak > 0.6 * limit:
+        for value in (-limit, limit):
+            ax.axhline(value, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
+    return f"   (peak {peak:.3g}, limit {limit:.3g})"

@@ -1,0 +1,319 @@
+"""What a bring-up starts, as data: nodes, their parameters and their order, from one table of arguments.
+
+``launch/sim.launch.py`` and ``bipedsim up`` both read it, so that they cannot differ. Nothing here needs ROS; it only
+says what to start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from bipedsim.config.fields import from_mapping, param
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.control import find_controller
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.ground import ground_names
+from bipedsim.model.hardware import IDEAL, PRESETS
+from bipedsim.runs.scenarios import Scenario, get_scenario, scenario_names
+from bipedsim.runs.velocities import PERIOD_NS
+from bipedsim_ros.loop.sim_params import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
+
+NO_CONTROLLER = "none"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Arguments of a bring-up. What is not given keeps the default of the node, or what ``params_file`` says."""
+
+    robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml")
+    contact_model: str = param("one_step", "what holds the feet on the ground", choices=tuple(CONTACT_MODELS))
+    ground: str = param("flat", f"{', '.join(ground_names())} or path of a ground YAML")
+    hardware: str = param(IDEAL, f"{', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file")
+    seed: int = param(0, "seed of the sensors' noise", low=0)
+    clock: str = param("real_time", "how time passes", choices=CLOCKS)
+    rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
+    physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
+    rate_check: str = param("refuse", "what to do about a rate that this machine cannot keep", choices=RATE_CHECKS)
+    start: str = param("wait_for_command", "what the robot does before the first command", choices=STARTS)
+    command_timeout: float = param(0.2, "time without a command after which timeout_mode acts", unit="s", low=0.0)
+    timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES)
+    controller: str = param(
+        "posture", f"controller, package.module:Class of your own, or {NO_CONTROLLER} to start your own node yourself"
+    )
+    scenario: str = param(
+        "",
+        f"who pushes, where to walk, ground and controller if not given: {', '.join(scenario_names())}, or the "
+        "path of a scenario YAML; none by default",
+    )
+    duration: float = param(0.0, "simulated time after which everything ends; 0 is never", unit="s", low=0.0)
+    record: str = param(
+        "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
+    )
+    priority: int = param(
+        50,
+        "priority (SCHED_FIFO) of simulator and controller in real_time, and idle cores that stay awake, where the "
+        "system permits it; 0 is neither",
+        low=0,
+        high=98,
+    )
+    params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Arguments and controller parameters of ``bipedsim up --demo``."""
+
+    arguments: Mapping[str, Any]
+    controller_params: Mapping[str, Any]
+
+
+DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat", "squat_delay": 3.0})
+
+# A recorder may be late, the loop may not: where cores are few and nobody has a real-time priority, it must not push
+# the controller aside. SCHED_IDLE would help the loop more, but loses messages as soon as anything else runs.
+_POLITE = ("nice", "-n", "10")
+_SIM = (
+    "robot",
+    "contact_model",
+    "ground",
+    "hardware",
+    "seed",
+    "clock",
+    "rate",
+    "physics_dt",
+    "rate_check",
+    "start",
+    "command_timeout",
+    "timeout_mode",
+    "duration",
+    "priority",
+)
+_CONTROLLER = ("robot", "rate", "controller", "priority")
+
+
+@dataclass(frozen=True)
+class NodeProcess:
+    """One node of a bring-up.
+
+    Attributes:
+        executable: Name of the node's executable and module, such as ``"sim_node"``.
+        parameters: ROS parameters, which win over ``params_files``.
+        params_files: YAML files with ROS parameters.
+        ready: Beginning of the line of output that says that the node does its work; empty if nobody waits for it.
+        prefix: Command in front of the node's own.
+    """
+
+    executable: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    params_files: tuple[Path, ...] = ()
+    ready: str = ""
+    prefix: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """The Python module of the node."""
+        return f"bipedsim_ros.{self.executable}"
+
+
+@dataclass(frozen=True)
+class BringUp:
+    """A bring-up: checked arguments and the nodes that follow from them, in the order in which they start.
+
+    Attributes:
+        arguments: All arguments, defaults included.
+        nodes: The nodes; the first ones must be ready before the next ones start.
+        run_folder: Where the run is recorded; None if it is not.
+    """
+
+    arguments: Arguments
+    nodes: tuple[NodeProcess, ...]
+    run_folder: Path | None
+
+
+def plan(
+    given: Mapping[str, Any],
+    controller_params: Mapping[str, Any] | None = None,
+    contact_params: Mapping[str, Any] | None = None,
+    stats_file: Path | None = None,
+) -> BringUp:
+    """Return what to start.
+
+    Args:
+        given: Arguments that were given; the rest keeps its default.
+        controller_params: Parameters of the controller by their own name.
+        contact_params: Parameters of the contact model by their own name.
+        stats_file: Where sim_node leaves its statistics.
+
+    Raises:
+        ConfigError: An argument is wrong, or the folder of the recording already holds a bag.
+    """
+    from_mapping(Arguments, given, "bring-up")
+    scenario = get_scenario(given["scenario"]) if given.get("scenario") else None
+    if scenario is not None:
+        given = {**_defaults(scenario), **given}
+    arguments = from_mapping(Arguments, given, "bring-up")
+    if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
+        find_controller(arguments.controller)
+    run_folder = Path(arguments.record) if arguments.record else None
+    if run_folder is not None and (run_folder / "bag").exists():
+        raise ConfigError(
+            f"record = {arguments.record!r}: it already holds a bag; choose another folder, or add --overwrite "
+            "(bipedsim up, bipedsim control)"
+        )
+    files: tuple[Path, ...] = ()
+    if arguments.params_file:
+        files = (Path(arguments.params_file),)
+        if not files[0].is_file():
+            raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
+    nodes = []
+    if run_folder is not None:
+        recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot}
+        if arguments.clock == "real_time":
+            # After the loop, which may be late for nobody, but before everything else: what waits too long is lost.
+            recording["priority"] = arguments.priority // 2
+        nodes.append(NodeProcess("recorder_node", recording, files, ready="recording", prefix=_POLITE))
+    sim = {name: given[name] for name in _SIM if name in given}
+    sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
+    if scenario is not None:
+        sim |= _start_and_pushes(scenario, arguments.robot)
+    if run_folder is not None:
+        # Nodes find each other in a second or so: without this the bag could begin after the run has.
+        sim["wait_for_recorder"] = True
+    if stats_file is not None:
+        sim["stats_file"] = str(stats_file)
+    nodes.append(NodeProcess("sim_node", sim, files))
+    if arguments.controller != NO_CONTROLLER:
+        prefix = arguments.controller.rpartition(":")[2]
+        controller = {name: given[name] for name in _CONTROLLER if name in given}
+        words = controller_params or {}
+        if scenario is not None:
+            from bipedsim.runs.scenario_host import told
+
+            words = {**told(scenario, arguments.controller), **words}
+        own = {f"{prefix}.{name}": value for name, value in words.items()}
+        if scenario is not None and scenario.velocity:
+            _check_velocity(scenario, arguments.controller)
+            if arguments.clock == "lock_step":
+                controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
+        if arguments.clock != "real_time":
+            controller["priority"] = 0
+        if run_folder is not None:
+            controller["wait_for_listeners"] = 2
+        nodes.append(NodeProcess("controller_node", {**controller, **own}, files))
+    elif controller_params:
+        raise ConfigError(
+            f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"
+        )
+    if scenario is not None and scenario.velocity:
+        schedule = [step.text() for step in scenario.velocity]
+        commander: dict[str, Any] = {"schedule": schedule}
+        if run_folder is not None:
+            commander["wait_for_listeners"] = 2
+        nodes.append(NodeProcess("commander_node", commander, files))
+    return BringUp(arguments, tuple(nodes), run_folder)
+
+
+def _defaults(scenario: Scenario) -> dict[str, Any]:
+    """Return the arguments that a scenario decides where they are not given, less what the nodes do by themselves."""
+    usual = {info.name: info.default for info in dataclasses.fields(Arguments)}
+    values = {name: getattr(scenario, name) for name in ("controller", "ground", "hardware")}
+    return {name: value for name, value in values.items() if value != usual[name]}
+
+
+def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
+    """Return the parameters of sim_node that say how a scenario starts and who pushes."""
+    parameters: dict[str, Any] = {}
+    if scenario.drop_height:
+        parameters["drop_height"] = scenario.drop_height
+    if scenario.pushes:
+        from bipedsim.model.robot import load_robot
+
+        model = load_robot(robot)
+        parameters["pushes"] = [push.scheduled(model).text() for push in scenario.pushes]
+    return parameters
+
+
+def _check_velocity(scenario: Scenario, controller: str) -> None:
+    """Refuse a walk under a controller that takes no velocity."""
+    from bipedsim.runs.scenario_host import no_velocity
+
+    if not hasattr(find_controller(controller)[1], "set_velocity"):
+        raise ConfigError(no_velocity(scenario, controller))
+
+
+def argument_help(name: str) -> str:
+    """Return the help text of one argument: meaning, unit, choices and default."""
+    info = {f.name: f for f in dataclasses.fields(Arguments)}[name]
+    meta = info.metadata
+    unit = f" [{meta['unit']}]" if meta["unit"] else ""
+    choices = f" ({', '.join(meta['choices'])})" if meta["choices"] else ""
+    default = f"; default {info.default!r}" if info.default not in ("", 0.0) else ""
+    return f"{meta['doc']}{unit}{choices}{default}"
+
+
+def argument_names() -> tuple[str, ...]:
+    """Return the names of all arguments."""
+    return tuple(info.name for info in dataclasses.fields(Arguments))
+
+
+def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return launch arguments, which are text, with the type of their field; empty text counts as not given.
+
+    Raises:
+        UnknownNameError: No such argument.
+        ConfigError: A number is none.
+    """
+    hints = get_type_hints(Arguments)
+    given: dict[str, Any] = {}
+    for name, text in texts.items():
+        if name not in hints:
+            raise UnknownNameError("argument", name, hints, "bring-up")
+        if text == "":
+            continue
+        try:
+            given[name] = hints[name](text)
+        except ValueError as error:
+            raise ConfigError(f"bring-up: {name} = {text!r} must be a number") from error
+    return given
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the arguments of a bring-up to the parser of ``bipedsim up``."""
+    for name in argument_names():
+        # argparse takes % for itself
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar=name.upper(), help=argument_help(name).replace("%", "%%")
+        )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
+    )
+    parser.add_argument(
+        "--contact-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameter of the contact model; repeatable",
+    )
+    add_overwrite(parser)
+    parser.add_argument(
+        "--demo", action="store_true", help=f"stand, then squat, recorded into {DEMO.arguments['record']}"
+    )
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """Give the option that a refused folder asks for to the parser of a command that records."""
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run ``bipedsim up`` with parsed arguments and return its exit code."""
+    from bipedsim_ros.bringup.runner import run_arguments
+
+    return run_arguments(args)

@@ -1,0 +1,66 @@
+"""A bring-up as actions of the launch package, for the files in ``launch/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, RegisterEventHandler, Shutdown
+from launch.event_handlers import OnProcessIO
+from launch.events.process import ProcessIO
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from bipedsim_ros.bringup.bringup import BringUp, NodeProcess, argument_help, from_text
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+
+
+def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp]) -> LaunchDescription:
+    """Return the launch arguments ``names`` and what follows from them.
+
+    Args:
+        names: Arguments of a bring-up.
+        make: Returns the bring-up for the arguments that were given.
+    """
+
+    def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        return actions(make(from_text({name: LaunchConfiguration(name).perform(context) for name in names})))
+
+    arguments = [DeclareLaunchArgument(name, default_value="", description=argument_help(name)) for name in names]
+    return LaunchDescription([*arguments, OpaqueFunction(function=start)])
+
+
+def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
+    """Return the nodes of a bring-up; a recorder comes first, and the others when it is ready."""
+    nodes: list[LaunchDescriptionEntity] = [_node(node) for node in bringup.nodes]
+    if bringup.run_folder is None:
+        return nodes
+    recorder, *others = nodes
+    ready = bringup.nodes[0].ready.encode()
+    begun: list[bool] = []
+
+    def begin(event: ProcessIO) -> list[LaunchDescriptionEntity]:
+        if begun or ready not in event.text:
+            return []
+        begun.append(True)
+        return others
+
+    hint = LogInfo(msg=f"recording; afterwards: bipedsim plot {bringup.run_folder / 'bag'}")
+    return [RegisterEventHandler(OnProcessIO(target_action=recorder, on_stdout=begin)), hint, recorder]
+
+
+def _node(node: NodeProcess) -> Node:
+    parameters = [str(path) for path in node.params_files]
+    return Node(
+        package="bipedsim",
+        executable=node.executable,
+        name=node.executable,
+        parameters=[*parameters, node.parameters] if node.parameters else parameters,
+        output="screen",
+        # Output is labelled with the first word of the command otherwise.
+        exec_name=node.executable,
+        prefix=" ".join(node.prefix),
+        # Nothing of a bring-up makes sense without the rest, and the end of sim_node ends a run with a duration.
+        on_exit=Shutdown(reason=f"{node.executable} has ended"),
+        # The recorder still has an index to write.
+        sigterm_timeout="10",
+    )

@@ -1,0 +1,126 @@
+"""Processes of a bring-up: their output with a prefix, and an end that is orderly if it can be and certain if not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bipedsim.errors import ConfigError
+from bipedsim_ros.bringup.bringup import NodeProcess
+
+# How long a node may take to finish after each signal: the recorder still has to write its index.
+ESCALATION = ((signal.SIGINT, 10.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
+
+
+def require_rclpy() -> None:
+    """Say what to do where ROS is not there.
+
+    Raises:
+        ConfigError: rclpy is not installed.
+    """
+    if importlib.util.find_spec("rclpy") is None:
+        raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for nodes: this one's, with what ROS wheels forget to set."""
+    result = dict(os.environ)
+    result.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    result["PYTHONUNBUFFERED"] = "1"
+    # Vectors of 30 numbers gain nothing from a second BLAS thread, which would take the controller's core.
+    result.setdefault("OMP_NUM_THREADS", "1")
+    return result
+
+
+class Child:
+    """One running node.
+
+    Args:
+        node: What to start.
+        params_file: Parameters of the node, which win over ``node.params_files``.
+        show: Called with each line of output, without its end; it runs in a thread.
+        env: Environment of the process.
+    """
+
+    def __init__(
+        self, node: NodeProcess, params_file: Path, show: Callable[[str], None], env: Mapping[str, str]
+    ) -> None:
+        self.name = node.executable
+        self.ready = threading.Event()
+        self._ready_line = node.ready
+        self._show = show
+        command = [*node.prefix, sys.executable, "-m", node.module, "--ros-args"]
+        for path in (*node.params_files, params_file):
+            command += ["--params-file", str(path)]
+        # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.
+        self._process = subprocess.Popen(
+            command,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, name=f"output of {self.name}", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            text = line.rstrip("\n")
+            self._show(f"[{self.name}] {text}")
+            if self._ready_line and text.startswith(self._ready_line):
+                self.ready.set()
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while the node runs; minus the number of the signal that killed it."""
+        return self._process.poll()
+
+    def wait_ready(self, timeout: float) -> bool:
+        """Wait for the line that says that the node does its work; return False if it ended or is too slow."""
+        if not self._ready_line:
+            return True
+        end = time.monotonic() + timeout
+        while not self.ready.wait(0.05):
+            if self.poll() is not None or time.monotonic() > end:
+                return False
+        return True
+
+    def send(self, number: int) -> None:
+        """Send a signal to the node, if it still runs."""
+        if self.poll() is None:
+            self._process.send_signal(number)
+
+    def stop(self, hurry: Callable[[], bool]) -> int:
+        """End the node, ever less politely, and return its exit code; ``hurry`` says to skip the polite part."""
+        for number, patience in ESCALATION:
+            if self.poll() is not None:
+                break
+            if hurry() and number != signal.SIGKILL:
+                continue
+            self.send(number)
+            end = time.monotonic() + patience
+            while self.poll() is None and time.monotonic() < end and (number == signal.SIGKILL or not hurry()):
+                time.sleep(0.02)
+        code = self._process.wait()
+        self._reader.join(timeout=1.0)
+        return code
+
+
+def describe_exit(code: int) -> str:
+    """Return an exit code in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

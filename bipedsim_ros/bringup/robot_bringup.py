@@ -1,0 +1,95 @@
+"""``bipedsim control`` and ``launch/robot.launch.py``: controller and recorder for a robot that is already up.
+
+The nodes and their parameters are those of :func:`bipedsim_ros.bringup.bringup.plan`, without the simulator: a controller
+that ran on the simulator runs on the robot with the same arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.runs.scenarios import Scenario, get_scenario
+from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, add_overwrite, argument_help, from_text, plan
+from bipedsim_ros.bringup.processes import require_rclpy
+
+ROBOT_ARGUMENTS = ("robot", "clock", "rate", "controller", "scenario", "record", "priority", "params_file")
+"""Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
+_NODES = ("recorder_node", "controller_node", "commander_node")
+
+
+def plan_robot(given: Mapping[str, Any], controller_params: Mapping[str, Any] | None = None) -> BringUp:
+    """Return what to start beside a robot that is up.
+
+    Args:
+        given: Arguments that were given, of :data:`ROBOT_ARGUMENTS`; the rest keeps its default.
+        controller_params: Parameters of the controller by their own name.
+
+    Raises:
+        ConfigError: An argument is wrong, the scenario needs a simulator, or there is nothing to start.
+        UnknownNameError: An argument is none of a robot.
+    """
+    for name in given:
+        if name not in ROBOT_ARGUMENTS:
+            raise UnknownNameError("argument", name, ROBOT_ARGUMENTS, "bring-up of a controller")
+    if given.get("scenario"):
+        _check_scenario(given["scenario"])
+    bringup = plan(given, controller_params)
+    nodes = tuple(node for node in bringup.nodes if node.executable in _NODES)
+    if not nodes:
+        raise ConfigError(f"controller = {NO_CONTROLLER} and no record: there is nothing to start")
+    return replace(bringup, nodes=nodes)
+
+
+def _check_scenario(name: str) -> None:
+    """Refuse a scenario that asks for more than a controller that is told something."""
+    scenario, usual = get_scenario(name), Scenario("", "")
+    for key in ("ground", "hardware", "drop_height", "pushes"):
+        if getattr(scenario, key) != getattr(usual, key):
+            raise ConfigError(f"scenario = {name!r} has {key}, which only a simulator can provide: use bipedsim up")
+
+
+def only_of_nodes(topics: set[str]) -> bool:
+    """Return whether these topics hold no word of a robot, only what the nodes beside it say of themselves."""
+    return topics <= {"/diagnostics", "/fallen"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the arguments of ``bipedsim control`` to its parser."""
+    for name in ROBOT_ARGUMENTS:
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar=name.upper(), help=argument_help(name).replace("%", "%%")
+        )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
+    )
+    add_overwrite(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run ``bipedsim control`` until a node ends or the user interrupts; return 0, or 1 if a node failed.
+
+    Raises:
+        BipedSimError: An argument is wrong.
+    """
+    from bipedsim.cli.options import key_values
+    from bipedsim_ros.bringup.runner import discard_empty, remove_outputs, run_bringup
+
+    require_rclpy()
+    given = from_text({name: getattr(args, name) or "" for name in ROBOT_ARGUMENTS})
+    if given.get("record") and args.overwrite:
+        remove_outputs(Path(given["record"]))
+    bringup = plan_robot(given, key_values(args.set, "--set"))
+    with tempfile.TemporaryDirectory(prefix="bipedsim-") as folder:
+        outcome = run_bringup(bringup, Path(folder))
+    if outcome.failed:
+        print(f"bipedsim control: {outcome.failed}", file=sys.stderr)
+    if bringup.run_folder is not None and not discard_empty(bringup.run_folder, only_of_nodes):
+        print(f"wrote {bringup.run_folder / 'bag'}; look at it with: bipedsim plot {bringup.run_folder / 'bag'}")
+    return outcome.exit_code

@@ -1,0 +1,333 @@
+"""``bipedsim up``: a bring-up without the launch package, from the same plan as ``launch/sim.launch.py``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tqdm import tqdm
+
+from bipedsim.errors import BipedSimError, ConfigError, RecordingError
+from bipedsim.recording.bag.reader import message_counts
+from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
+from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
+from bipedsim_ros.wire.frames import COMMAND_TOPIC
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+READY_TIMEOUT_S = 60.0
+# Beyond this share of ticks without a new command the user should know.
+LATE_SHARE = 0.1
+JOINT_STATES = "/joint_states"
+OUTPUTS = ("bag", "summary.json", "forces.png")
+_POLL_S = 0.1
+# Once the simulation has begun, its clock must move.
+_STALL_S = 60.0
+# Before, simulator and controller may compile kernels, on a slow machine beside others.
+_COMPILE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a bring-up ended.
+
+    Attributes:
+        exit_code: 0, 1 if a node failed, 130 if it was interrupted before its duration.
+        statistics: What sim_node counted; empty if it left nothing.
+        failed: Which node failed, and how; empty if none did.
+    """
+
+    exit_code: int
+    statistics: dict[str, Any]
+    failed: str = ""
+
+
+class _Output:
+    """Lines and a progress bar that leave each other alone."""
+
+    def __init__(self, duration: float) -> None:
+        self._bar: Any = None
+        self._duration = duration
+        self._next_share = 0.25
+        if duration > 0.0 and sys.stderr.isatty():
+            self._bar = tqdm(total=duration, unit="s", bar_format="{l_bar}{bar}| {n:.1f}/{total:.1f} s simulated")
+
+    def show(self, line: str) -> None:
+        tqdm.write(line, file=sys.stdout)
+        sys.stdout.flush()
+
+    def progress(self, t: float) -> None:
+        if self._bar is not None:
+            self._bar.n = min(t, self._duration)
+            self._bar.refresh()
+        elif self._duration > 0.0 and t / self._duration >= self._next_share:
+            self._next_share = t / self._duration + 0.25
+            self.show(f"{t:.1f} of {self._duration:.1f} s simulated")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Interrupt:
+    """Counts SIGINT and SIGTERM while a bring-up runs: the first ends it, the second one at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Interrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, _number: int, _frame: Any) -> None:
+        self.count += 1
+
+
+def _read_statistics(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
+    """Start the nodes, wait for the end, and end them in order: simulator, controller, recorder.
+
+    Args:
+        bringup: What to start.
+        scratch: Folder for parameter files; holds ``sim.json``, the statistics, if the plan says so.
+    """
+    output = _Output(bringup.arguments.duration)
+    children: list[Child] = []
+    env = environment()
+    failed = ""
+    statistics_file = scratch / "sim.json"
+    with _Interrupt() as interrupt:
+        try:
+            for node in bringup.nodes:
+                params_file = scratch / f"{node.executable}.yaml"
+                parameters = {"/**": {"ros__parameters": node.parameters}}
+                params_file.write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+                child = Child(node, params_file, output.show, env)
+                children.append(child)
+                if not child.wait_ready(READY_TIMEOUT_S) or interrupt.count:
+                    break
+            failed = _watch(children, interrupt, statistics_file, output, bringup)
+        finally:
+            # The simulator first, so that nobody sees a controller vanish; the recorder, which began, last.
+            order = sorted(children, key=lambda child: {"sim_node": 0, "recorder_node": 2}.get(child.name, 1))
+            for child in order:
+                running = child.poll() is None
+                code = child.stop(lambda: interrupt.count > 1)
+                if running and code != 0 and not failed:
+                    failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
+            output.close()
+    statistics = _read_statistics(statistics_file)
+    if failed:
+        return Outcome(EXIT_FAILED, statistics, failed)
+    # Without a duration an interrupt is the way to end a bring-up and no failure.
+    cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
+    return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
+
+
+def _watch(
+    children: Sequence[Child], interrupt: _Interrupt, statistics_file: Path, output: _Output, bringup: BringUp
+) -> str:
+    """Wait until a node ends or the user interrupts; return what failed, or an empty string."""
+    duration = bringup.arguments.duration
+    controlled = any(node.executable == "controller_node" for node in bringup.nodes)
+    last_t, last_moved = -1.0, time.monotonic()
+    while not interrupt.count:
+        for child in children:
+            code = child.poll()
+            if code is None:
+                continue
+            if child.name == "sim_node" and code == 0 and duration > 0.0:
+                output.progress(duration)
+                return ""
+            return f"{child.name} ended ({describe_exit(code)})"
+        if len(children) < len(bringup.nodes):
+            return f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s"
+        statistics = _read_statistics(statistics_file)
+        t = float(statistics.get("duration_s", -1.0))
+        if t != last_t:
+            last_t, last_moved = t, time.monotonic()
+        output.progress(max(t, 0.0))
+        compiled = t > 0.0 or (bool(statistics) and not controlled)
+        patience = _STALL_S if compiled else _COMPILE_S
+        if duration > 0.0 and time.monotonic() - last_moved > patience:
+            state = statistics.get("state", "not there yet")
+            return f"simulated time has stood at {max(last_t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
+        time.sleep(_POLL_S)
+    return ""
+
+
+def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary of a run, from the simulator's statistics and, if it was recorded, from the bag.
+
+    Writes ``forces.png`` into the run's folder.
+
+    Raises:
+        RecordingError: The bag cannot be read.
+    """
+    keys = ("robot", "duration_s", "rate_hz", "real_time_factor", "overruns", "missed_commands", "commands_dropped")
+    result: dict[str, Any] = {key: statistics.get(key) for key in keys}
+    if bringup.run_folder is not None:
+        from bipedsim.analysis.controller import controller_figures
+        from bipedsim.analysis.force_plate import summary
+        from bipedsim.recording.recording import Recording
+        from bipedsim.runs.scenarios import get_scenario
+        from bipedsim.view.plot import plot
+
+        recording = Recording.load(bringup.run_folder)
+        figures = {**summary(recording), **controller_figures(recording)}
+        result |= {key: value for key, value in figures.items() if key not in result}
+        if bringup.arguments.scenario:
+            # The bag does not know.
+            recording.pushes = get_scenario(bringup.arguments.scenario).push_times
+        plot(recording, bringup.run_folder / "forces.png")
+    # Counted on every physics step, where the bag sees control ticks only.
+    for key in ("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"):
+        result[key] = statistics.get(key, result.get(key))
+    return result
+
+
+def run_arguments(args: argparse.Namespace) -> int:
+    """Run ``bipedsim up`` with its parsed arguments: bring up, then summary and picture.
+
+    Raises:
+        BipedSimError: An argument is wrong, or the recording cannot be read.
+    """
+    from bipedsim.cli.options import key_values
+
+    require_rclpy()
+    given = from_text({name: getattr(args, name) or "" for name in argument_names()})
+    controller_params = key_values(args.set, "--set")
+    if args.demo:
+        given = {**DEMO.arguments, **given}
+        controller_params = {**DEMO.controller_params, **controller_params}
+    if given.get("record") and (args.overwrite or args.demo):
+        remove_outputs(Path(given["record"]))
+    with tempfile.TemporaryDirectory(prefix="bipedsim-") as folder:
+        scratch = Path(folder)
+        contact_params = key_values(args.contact_set, "--contact-set")
+        bringup = plan(given, controller_params, contact_params, stats_file=scratch / "sim.json")
+        if bringup.run_folder is not None:
+            # Absolute, because nodes may be started elsewhere one day; and made now, to fail before anything runs.
+            try:
+                bringup.run_folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(f"record = {bringup.run_folder}: cannot be made ({error.strerror})") from error
+            bringup = replace(bringup, run_folder=bringup.run_folder.resolve())
+        if not (bringup.arguments.duration or bringup.arguments.params_file):
+            print("no --duration: this runs until Ctrl-C", flush=True)
+        outcome = run_bringup(bringup, scratch)
+    try:
+        conclude(bringup, outcome)
+    finally:
+        if outcome.failed:
+            # At the end, below the figures of a run that was cut short.
+            print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
+    return outcome.exit_code
+
+
+def conclude(bringup: BringUp, outcome: Outcome) -> None:
+    """Summarise and report what was simulated; leave nothing behind if nothing was."""
+    statistics = outcome.statistics
+    if not statistics.get("ticks"):
+        print(f"bipedsim up: no tick was simulated{_why_not(statistics)}", file=sys.stderr)
+        if bringup.run_folder is not None:
+            # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
+            discard_empty(bringup.run_folder, lambda topics: bool(statistics) or JOINT_STATES not in topics)
+        return
+    if bringup.run_folder is not None:
+        # A long run takes seconds to read and to draw.
+        print(f"reading the bag, drawing {bringup.run_folder / 'forces.png'}", flush=True)
+    try:
+        result = summarise(bringup, statistics)
+    except BipedSimError as error:
+        # What ended the run early explains what is missing from its recording.
+        if outcome.exit_code == 0:
+            raise
+        print(f"bipedsim up: no summary: {error}", file=sys.stderr)
+        return
+    _report(result, bringup.run_folder, late_matters=not outcome.failed)
+
+
+def _why_not(statistics: Mapping[str, Any]) -> str:
+    if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
+        return f": t = 0 was held for the first command on {COMMAND_TOPIC}, and none came"
+    return ", so that there is nothing to summarise"
+
+
+def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
+    """Remove the bag of a run that ended before it began, which would only stand in the way of the next one; say so.
+
+    Args:
+        folder: Of the run.
+        empty: Whether a bag with messages on these topics has nothing to keep.
+
+    Returns:
+        Whether it was removed.
+    """
+    bag = folder / "bag"
+    try:
+        topics = {topic for topic, count in message_counts(bag).items() if count}
+    except RecordingError:
+        # The recorder was ended before it made the bag, or left something that is none.
+        return False
+    if not empty(topics):
+        return False
+    shutil.rmtree(bag)
+    print(f"{bag}: nothing was recorded, so that it was removed", file=sys.stderr)
+    return True
+
+
+def remove_outputs(folder: Path) -> None:
+    """Remove what an earlier run left in ``folder``, and nothing else."""
+    for name in OUTPUTS:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> None:
+    from bipedsim.analysis.summary import missed_share, summary_lines
+
+    print("\n".join(summary_lines(result)))
+    share = missed_share(result)
+    if late_matters and share > LATE_SHARE:
+        trip = result["round_trip_us"] or {}
+        took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)
+        print(
+            f"{share:.1%} of the ticks got no new command in time: a tick has {1e6 / result['rate_hz']:.0f} us"
+            f"{', from state to command it took ' + took if took else ''}. Machine too busy, controller too slow, or "
+            "rate too high: a lower --rate leaves more time, --clock lock_step waits for every command",
+            file=sys.stderr,
+        )
+    if folder is None:
+        return
+    from bipedsim_ros.loop.sim_statistics import write_json
+
+    write_json(folder / "summary.json", result)
+    for name in OUTPUTS:
+        print(f"wrote {folder / name}")

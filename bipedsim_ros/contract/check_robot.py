@@ -1,0 +1,115 @@
+"""``bipedsim check-robot``: does a robot, live or in a bag, keep the contract that a controller relies on?
+
+It only listens: nothing is published, and no command is sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bipedsim.errors import ConfigError
+from bipedsim_ros.contract.check import check
+from bipedsim_ros.contract.evidence import Evidence, evidence_of_bag
+from bipedsim_ros.contract.expected import Contract
+from bipedsim_ros.contract.finding import as_dict, sound, table
+from bipedsim_ros.contract.measurements import STANDING, STATES
+from bipedsim_ros.contract.robot_contract import robot_contract
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the arguments of ``bipedsim check-robot`` to its parser."""
+    parser.add_argument("robot", metavar="ROBOT", help="name of the robot (`bipedsim robots`) or path of a robot.yaml")
+    parser.add_argument(
+        "--bag", type=Path, help="check this bag (its folder, that of its run, or .mcap) and not the live graph"
+    )
+    parser.add_argument(
+        "--state",
+        default=STANDING,
+        choices=STATES,
+        help="what the robot does meanwhile; signs and units of IMU and wrenches show while it stands still on level "
+        "ground (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rate", type=float, default=1000.0, metavar="HZ", help="of the controller (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--ft-sign", type=float, default=1.0, choices=(1.0, -1.0), help="of the controller (default: %(default)g)"
+    )
+    parser.add_argument("--joints", default="", metavar="A,B,...", help="of the controller: order of the command")
+    parser.add_argument(
+        "--remap",
+        action="append",
+        default=[],
+        metavar="TOPIC:=OTHER",
+        help="where the robot has another name for a topic; repeatable",
+    )
+    parser.add_argument(
+        "--duration", type=float, default=5.0, metavar="S", help="how long to listen or read (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--begin", type=float, default=0.0, metavar="S", help="of a bag: where to begin to read (default: %(default)g)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON and nothing else")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Check, print, and return 0 if all is as expected and 1 if something differs or is missing.
+
+    Raises:
+        BipedSimError: An argument is wrong, or the bag cannot be read.
+    """
+    from bipedsim.model.robot import load_robot
+
+    for name in ("rate", "duration"):
+        if not getattr(args, name) > 0.0:
+            raise ConfigError(f"--{name} {getattr(args, name):g} must be positive")
+    joints = [joint for joint in args.joints.split(",") if joint]
+    contract = robot_contract(load_robot(args.robot), args.rate, args.ft_sign, joints, _remappings(args.remap))
+    if args.bag is not None:
+        evidence = evidence_of_bag(args.bag, contract, args.begin, args.duration)
+    else:
+        evidence = _live(contract, args.duration)
+    findings = check(contract, evidence, args.state)
+    if args.json:
+        print(json.dumps(as_dict(findings, contract.robot.name, evidence.source), indent=2))
+    else:
+        print(table(findings, f"{contract.robot.name}, {evidence.source}"))
+    return 0 if sound(findings) else 1
+
+
+def _remappings(texts: Sequence[str]) -> dict[str, str]:
+    result = {}
+    for text in texts:
+        name, sign, other = text.partition(":=")
+        if not (sign and name.startswith("/") and other.startswith("/")):
+            raise ConfigError(f"--remap {text!r}: expected TOPIC:=OTHER, for example /imu/data:=/torso_imu/imu")
+        result[name] = other
+    return result
+
+
+def _live(contract: Contract, duration: float) -> Evidence:
+    if importlib.util.find_spec("rclpy") is None:
+        raise ConfigError(
+            "rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash; --bag needs no ROS"
+        )
+    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+
+    from bipedsim_ros.contract.robot_watch import watch
+
+    context = rclpy.Context()
+    # Ctrl-C is the command line's.
+    rclpy.init(context=context, args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node("check_robot", context=context, enable_rosout=False)
+    try:
+        return watch(node, contract, duration)
+    finally:
+        node.destroy_node()
+        context.try_shutdown()

@@ -1,0 +1,131 @@
+"""What was seen of a robot's topics, live or in a bag: who publishes, and what arrived when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from bipedsim.errors import RecordingError
+from bipedsim.recording.bag.messages import Columns, columns
+from bipedsim.recording.bag.reader import Bag, Qos
+from bipedsim_ros.contract.expected import Contract
+
+Stamps = NDArray[np.int64]
+
+_WORDS: dict[str, dict[Any, str]] = {  # older bags hold the numbers of rmw
+    "reliability": {1: "reliable", 2: "best_effort"},
+    "durability": {1: "transient_local", 2: "volatile"},
+}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A publisher or subscription.
+
+    Attributes:
+        node: Name of its node; empty if unknown.
+        qos: Its quality of service.
+    """
+
+    node: str
+    qos: Qos
+
+
+@dataclass
+class TopicEvidence:
+    """What was seen of one topic.
+
+    Attributes:
+        types: Types that are used on it.
+        publishers, subscriptions: None where the source cannot know them, as a bag the subscriptions.
+        sent, received: (n,) when each message left its publisher and when it arrived, wall clock [ns]. Both ends'
+            clocks count: only the second is that of who watches.
+        messages: Serialised.
+    """
+
+    types: tuple[str, ...] = ()
+    publishers: tuple[Endpoint, ...] | None = None
+    subscriptions: tuple[Endpoint, ...] | None = None
+    sent: list[int] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)
+    messages: list[bytes] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The messages as arrays; ask only when there are some."""
+        return columns(self.messages, self.types[0])
+
+
+@dataclass
+class Evidence:
+    """What was seen.
+
+    Attributes:
+        source: In words, for the report.
+        live: Whether it is a graph, of which everything is known, and no bag.
+        topics: Topics of the contract, by the robot's names; those that nobody knows are absent.
+        others: All other topics: name to type.
+        command_joints: Order of joints that the effort controller says it has; None if nobody says.
+    """
+
+    source: str
+    live: bool
+    topics: dict[str, TopicEvidence]
+    others: dict[str, str] = field(default_factory=dict)
+    command_joints: tuple[str, ...] | None = None
+
+
+def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: float) -> Evidence:
+    """Read a bag directory or .mcap file.
+
+    Args:
+        path: The bag.
+        contract: Topics that are wanted.
+        begin, duration: Which part of it [s], counted from its first message on the joint states.
+
+    Raises:
+        RecordingError: No bag, or a damaged one.
+    """
+    bag = Bag(path)
+    wanted = {topic.found_as for topic in (*contract.sensors, contract.commands)}
+    arrivals = [message.log_time for message in bag.messages.get(contract.joints.found_as, [])]
+    start = (min(arrivals) if arrivals else 0) + round(begin * 1e9)
+    end = start + round(duration * 1e9)
+    topics = {}
+    for name in sorted(wanted & set(bag.messages)):
+        kept = [m for m in bag.messages[name] if start <= m.log_time < end]
+        topics[name] = TopicEvidence(
+            types=(bag.types[name],),
+            publishers=_offered(bag.channel_metadata[name]),
+            sent=[m.publish_time for m in kept],
+            received=[m.log_time for m in kept],
+            messages=[m.data for m in kept],
+        )
+    if arrivals and not topics[contract.joints.found_as].messages:
+        span = (max(arrivals) - min(arrivals)) * 1e-9
+        raise RecordingError(f"{path}: {span:.3f} s long; nothing is left from {begin:g} s on")
+    others = {name: bag.types[name] for name in bag.messages if name not in wanted}
+    return Evidence(f"bag {path}, {begin:g} to {begin + duration:g} s", False, topics, others)
+
+
+def _offered(metadata: dict[str, str]) -> tuple[Endpoint, ...] | None:
+    """Return the publishers of a recorded topic; None if the bag does not say."""
+    try:
+        profiles = yaml.safe_load(metadata.get("offered_qos_profiles", "")) or []
+        found = [Qos(reliability=_word("reliability", p), durability=_word("durability", p)) for p in profiles]
+    except (yaml.YAMLError, KeyError, TypeError):
+        return None
+    return tuple(Endpoint("", qos) for qos in found) or None
+
+
+def _word(key: str, profile: dict[str, Any]) -> str:
+    return _WORDS[key].get(profile[key], str(profile[key]))

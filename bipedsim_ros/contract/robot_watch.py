@@ -1,0 +1,101 @@
+"""Evidence from a live graph: who is there, and every message for some seconds. It only listens."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rcl_interfaces.srv import GetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
+from bipedsim_ros.contract.expected import Contract
+from bipedsim_ros.loop.inbox import HandledByLoop
+from bipedsim_ros.wire.recorder_topics import message_class, offered_kind, qos_of, qos_words
+
+# Discovery takes milliseconds to a second; on a busy machine or network, more.
+_DISCOVERY_S = 5.0
+_SETTLE_S = 0.5
+# DDS stamps messages as they arrive, so that they need not be fetched at once.
+_POLL_S = 0.005
+_SERVICE_S = 2.0
+
+
+def watch(node: Node, contract: Contract, duration: float) -> Evidence:
+    """Wait for the robot's topics, then listen for ``duration`` [s] and return what was seen."""
+    expected = {topic.found_as: topic for topic in (*contract.sensors, contract.commands)}
+    deadline = time.monotonic() + _DISCOVERY_S
+    while time.monotonic() < deadline:
+        if all(node.count_publishers(topic.found_as) for topic in contract.sensors):
+            # The rest of the graph is not far.
+            deadline = min(deadline, time.monotonic() + _SETTLE_S)
+        time.sleep(0.05)
+    types = dict(node.get_topic_names_and_types())
+    seen = {
+        name: TopicEvidence(tuple(types[name]), _publishers(node, name), _subscriptions(node, name))
+        for name in expected
+        if name in types
+    }
+    joints = _command_joints(node, contract)
+    group = HandledByLoop()
+    subscriptions = {}
+    for name, topic in expected.items():
+        if name in seen and topic.msgtype in seen[name].types:
+            qos = qos_of(offered_kind(node, name) or "best_effort")
+            cls = message_class(topic.msgtype)
+            subscriptions[name] = (
+                node.create_subscription(cls, name, lambda _raw: None, qos, callback_group=group, raw=True),
+                cls,
+            )
+    end = time.monotonic() + (duration if subscriptions else 0.0)
+    while time.monotonic() < end:
+        time.sleep(_POLL_S)
+        for name, (subscription, cls) in subscriptions.items():
+            _take_all(subscription.handle, cls, seen[name])
+    others = {name: found[0] for name, found in types.items() if name not in expected}
+    source = f"live graph of ROS domain {node.context.get_domain_id()}, {duration:g} s"
+    return Evidence(source, True, seen, others, joints)
+
+
+def _take_all(handle: Any, cls: type, seen: TopicEvidence) -> None:
+    while (taken := handle.take_message(cls, True)) is not None:
+        data, info = taken
+        arrived = info["received_timestamp"] or time.time_ns()
+        seen.sent.append(info["source_timestamp"] or arrived)
+        seen.received.append(arrived)
+        seen.messages.append(data)
+
+
+def _publishers(node: Node, name: str) -> tuple[Endpoint, ...]:
+    return tuple(_endpoint(info) for info in node.get_publishers_info_by_topic(name))
+
+
+def _subscriptions(node: Node, name: str) -> tuple[Endpoint, ...]:
+    return tuple(_endpoint(info) for info in node.get_subscriptions_info_by_topic(name))
+
+
+def _endpoint(info: Any) -> Endpoint:
+    space = info.node_namespace.rstrip("/")
+    return Endpoint(f"{space}/{info.node_name}", qos_words(info.qos_profile))
+
+
+def _command_joints(node: Node, contract: Contract) -> tuple[str, ...] | None:
+    """Return the parameter ``joints`` of the effort controller, as ros2_control has it; None if nobody answers."""
+    controller = contract.commands.found_as.rpartition("/")[0]
+    service = f"{controller}/get_parameters"
+    if service not in dict(node.get_service_names_and_types()):
+        return None
+    client = node.create_client(GetParameters, service)
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    try:
+        future = client.call_async(GetParameters.Request(names=["joints"]))
+        executor.spin_until_future_complete(future, timeout_sec=_SERVICE_S)
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+        node.destroy_client(client)
+    answer = future.result() if future.done() else None
+    values = answer.values[0].string_array_value if answer is not None and answer.values else []
+    return tuple(values) or None

@@ -1,0 +1,260 @@
+"""Whether a topic is there, of the right type and quality of service, and whether its messages come as they should."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.recording.bag.reader import Qos
+from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
+from bipedsim_ros.contract.expected import Contract, ExpectedTopic
+from bipedsim_ros.contract.finding import Findings
+
+RATE_TOLERANCE = 0.1
+"""Share by which the rate may differ, as in controller_node."""
+LOST = 0.01
+"""Share of states that may be missing."""
+JITTER = 0.5
+"""Share of a period that 99 % of the stamps may be off."""
+AGE = 2.0
+"""Periods that a measurement may be older than the joint states that it goes with."""
+LATENCY = 2.0
+"""Periods that a message may be on its way (median)."""
+
+# Stamps within a day of the arrival are those of a wall clock.
+_DAY_NS = 86_400_000_000_000
+
+
+def incompatible(offered: Qos, requested: Qos) -> str:
+    """Return why a subscription that requests one gets nothing from a publisher that offers the other; empty if not."""
+    reasons = []
+    if offered.reliability == "best_effort" and requested.reliability == "reliable":
+        reasons.append("reliability: best_effort is offered, reliable requested")
+    if offered.durability == "volatile" and requested.durability == "transient_local":
+        reasons.append("durability: volatile is offered, transient_local requested")
+    return "; ".join(reasons)
+
+
+def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTopic, out: Findings) -> bool:
+    """Check presence, type, QoS and stream of what the robot publishes; return whether there are messages to read."""
+    name = topic.found_as
+    seen = evidence.topics.get(name)
+    if seen is None or (seen.publishers == () and not seen.messages):
+        out.missing(name, "topic", topic.msgtype, _where_else(evidence, topic))
+        return False
+    if not _check_type(seen, topic, out):
+        return False
+    _check_publishers(seen, topic, out)
+    if not seen.messages:
+        out.missing(
+            name, "messages", f"{contract.rate:g} a second", "it has a publisher that is silent: is its driver active?"
+        )
+        return False
+    if topic.frame:
+        frames = seen.columns.frames
+        out.judge(
+            frames == (topic.frame,),
+            name,
+            "frame",
+            ", ".join(repr(frame) for frame in frames),
+            repr(topic.frame),
+            "set frame_id of the broadcaster if it is the same frame by another name; otherwise give the measurement "
+            "in that frame, or name the robot's own in robot.yaml",
+        )
+    return _check_stamps(contract, seen, topic, out)
+
+
+def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
+    """Check that IMU and wrenches are as fresh as the joint states that follow them."""
+    joints = evidence.topics[contract.joints.found_as]
+    times, stamps = np.array(joints.sent), joints.columns.stamp
+    for topic in contract.sensors[1:]:
+        seen = evidence.topics.get(topic.found_as)
+        if seen is None or not seen.messages or not seen.types or seen.types[0] != topic.msgtype:
+            continue
+        before = np.searchsorted(np.array(seen.sent), times, side="right") - 1
+        age = (stamps - seen.columns.stamp[np.maximum(before, 0)])[before >= 0] * 1e-9
+        if not len(age):
+            continue
+        typical, period = float(np.median(age)), 1.0 / contract.rate
+        out.judge(
+            -AGE * period <= typical <= AGE * period,
+            topic.found_as,
+            "age",
+            f"{_seconds(typical)} older than the joint states (median)",
+            f"within {_seconds(AGE * period)}",
+            "stamp all sensors by the same clock, when they measure" if abs(typical) > 1.0 else "publish it more often",
+        )
+
+
+def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -> None:
+    """Check who takes commands, and who sends them."""
+    topic = contract.commands
+    name = topic.found_as
+    seen = evidence.topics.get(name)
+    todo = f"start (activate) the effort controller that takes {topic.msgtype}"
+    if seen is None:
+        if evidence.live:
+            out.missing(name, "topic", "somebody who takes commands", todo)
+        else:
+            out.not_checked(name, "topic", "not in the bag")
+        return
+    if not _check_type(seen, topic, out):
+        return
+    if seen.subscriptions is None:
+        out.not_checked(name, "listeners", "a bag does not say who listens")
+    elif not seen.subscriptions:
+        out.missing(name, "listeners", "somebody who takes commands", todo)
+    else:
+        out.ok(name, "listeners", _nodes(seen.subscriptions))
+        reasons = {incompatible(topic.controller, end.qos): end.node for end in seen.subscriptions}
+        bad = {reason: node for reason, node in reasons.items() if reason}
+        out.judge(
+            not bad,
+            name,
+            "QoS",
+            "; ".join(f"{node}: {reason}" for reason, node in bad.items()) or "compatible",
+            "a subscription that a reliable, volatile publisher serves",
+            "change the subscription of the effort controller",
+        )
+    senders = seen.publishers
+    if senders is not None and len(senders) > 1:
+        out.differs(name, "senders", _nodes(senders), "one at most", "stop all controllers but one")
+
+
+def _check_type(seen: TopicEvidence, topic: ExpectedTopic, out: Findings) -> bool:
+    return out.judge(
+        seen.types == (topic.msgtype,),
+        topic.found_as,
+        "type",
+        ", ".join(seen.types),
+        topic.msgtype,
+        "let the robot use that type, or remap the topic; two types on one topic never meet",
+    )
+
+
+def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, out: Findings) -> None:
+    name = topic.found_as
+    if seen.publishers is None:
+        out.not_checked(name, "QoS", "the bag does not say what was offered")
+        return
+    if len(seen.publishers) > 1:
+        out.differs(name, "publishers", _nodes(seen.publishers), "one", "stop or remap all but the robot's")
+    reasons = {incompatible(end.qos, topic.controller) for end in seen.publishers} - {""}
+    offered = ", ".join(sorted({f"{end.qos.reliability} {end.qos.durability}" for end in seen.publishers}))
+    out.judge(
+        not reasons,
+        name,
+        "QoS",
+        "; ".join(sorted(reasons)) or offered,
+        f"at least {topic.controller.reliability} {topic.controller.durability}",
+        "the controller will receive nothing: publish with that quality of service",
+    )
+
+
+def rising(stamps: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the rows whose stamp is above all before it: each state once."""
+    highest = np.maximum.accumulate(stamps)
+    return np.flatnonzero(np.concatenate([[True], highest[1:] > highest[:-1]]))
+
+
+def _check_stamps(contract: Contract, seen: TopicEvidence, topic: ExpectedTopic, out: Findings) -> bool:
+    """Check stamps, rate, jitter, losses and latency; return whether the stream runs."""
+    name, period = topic.found_as, 1.0 / contract.rate
+    stamps = seen.columns.stamp
+    if not stamps.any() and len(stamps) > 1:
+        out.differs(
+            name, "stamps", "all zero", "the time of the measurement", "fill header.stamp; controllers reckon by it"
+        )
+        return False
+    rows = rising(stamps)
+    if len(rows) < 3:
+        out.differs(
+            name,
+            "stamps",
+            f"stand at {stamps[-1] * 1e-9:.3f} s ({len(stamps)} messages)",
+            "time that passes",
+            "simulators hold the robot until the first command: start a controller, and check again",
+        )
+        return False
+    backwards = int((np.diff(stamps) < 0).sum())
+    out.judge(
+        backwards == 0,
+        name,
+        "stamps",
+        f"run back {backwards} times" if backwards else "rising",
+        "rising",
+        "one publisher, one clock: every jump back resets the controller",
+    )
+    steps = np.diff(stamps[rows]) * 1e-9
+    measured = float(np.median(steps))
+    good_rate = out.judge(
+        abs(measured / period - 1.0) <= RATE_TOLERANCE,
+        name,
+        "rate",
+        f"{1.0 / measured:.1f} Hz",
+        f"{contract.rate:g} Hz",
+        f"set the robot's update_rate, or run the controller with rate:={1.0 / measured:.0f}",
+    )
+    if good_rate:
+        # By the whole span: a loop that is late and catches up has lost nothing.
+        lost = max(0.0, 1.0 - len(steps) * measured / float(steps.sum()))
+        out.judge(
+            lost <= LOST,
+            name,
+            "gaps",
+            f"{lost:.2%} of the states missing",
+            f"at most {LOST:.0%}",
+            "the publisher skips, or the network loses: look at its load, and at the reliability of the topic",
+        )
+        # Apart from whole periods: what is missing is no jitter.
+        off = steps - measured * np.maximum(1.0, np.round(steps / measured))
+        jitter = float(np.quantile(np.abs(off), 0.99)) / measured
+        apart = np.diff(np.array(seen.sent)[rows]) * 1e-9
+        out.judge(
+            jitter <= JITTER,
+            name,
+            "jitter",
+            f"stamps {jitter:.1%} of a period (p99); sent {_seconds(float(np.median(apart)))} apart "
+            f"(p99 {_seconds(float(np.quantile(apart, 0.99)))})",
+            f"stamps at most {JITTER:.0%}",
+            "give the robot's loop a real-time priority, or stamp when it measures and not when it publishes",
+        )
+    _check_latency(name, np.array(seen.received)[rows] - stamps[rows], period, out)
+    return True
+
+
+def _check_latency(name: str, delay_ns: NDArray[np.int64], period: float, out: Findings) -> None:
+    if abs(float(np.median(delay_ns))) > _DAY_NS:
+        out.not_checked(name, "latency", "stamps are of a simulated clock")
+        return
+    delay = delay_ns * 1e-9
+    typical, high = float(np.median(delay)), float(np.quantile(delay, 0.99))
+    limit = LATENCY * period
+    out.judge(
+        -limit <= typical <= limit,
+        name,
+        "latency",
+        f"{_seconds(typical)} (p99 {_seconds(high)})",
+        f"at most {_seconds(limit)}",
+        "synchronise the clocks of both machines (PTP or NTP), and look for a filter or a bridge that delays",
+    )
+
+
+def _where_else(evidence: Evidence, topic: ExpectedTopic) -> str:
+    same = sorted(name for name, msgtype in evidence.others.items() if msgtype == topic.msgtype)
+    if not same:
+        return f"nobody publishes a {topic.msgtype}: start its driver or broadcaster"
+    return f"of that type there are {', '.join(same)}: --remap {topic.name}:={same[0]}, if that is it"
+
+
+def _nodes(ends: tuple[Endpoint, ...]) -> str:
+    return ", ".join(end.node or "unknown node" for end in ends)
+
+
+def _seconds(value: float) -> str:
+    """Return a time in a unit that fits."""
+    size = abs(value)
+    if size >= 1.0:
+        return f"{value:.3g} s"
+    return f"{1e3 * value:.3g} ms" if size >= 1e-3 else f"{1e6 * value:.0f} us"

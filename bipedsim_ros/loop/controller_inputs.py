@@ -1,0 +1,158 @@
+"""What steers a controller from outside: velocity commands on /cmd_vel, footsteps on /footsteps."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Path
+from numpy.typing import NDArray
+from rclpy.serialization import deserialize_message
+
+from bipedsim.control.monitor import Guard
+from bipedsim.errors import ConfigError
+from bipedsim_ros.loop.inbox import Inbox
+from bipedsim_ros.wire.conversions import TwistReader
+from bipedsim_ros.wire.frames import FEET_FRAME, VELOCITY_TOPIC
+from bipedsim_ros.wire.qos import LATEST_QOS, STEERING_QOS
+from bipedsim_ros.wire.wire import NS_PER_S
+
+FOOTSTEPS_TOPIC = "/footsteps"
+# How long a lock-step controller waits for a velocity command that is due.
+_PATIENCE_S = 5.0
+_POLL_S = 2e-5
+# How often commands are looked for at least: a look costs 20 us of a tick's 1000.
+_LOOK_NS = 10_000_000
+
+
+class ControllerInputs:
+    """The subscriptions that a controller has a method for, taken by the loop of the node.
+
+    With a ``period``, the commander is part of a lock-step loop: it publishes one command at the start and one each
+    time that the stamps of the joint states pass a multiple of the period, and each of them is waited for, so that it
+    acts on the same tick in every run.
+
+    Args:
+        inbox: Makes the subscriptions.
+        guard: Hosts the controller.
+        timeout: Age, in time of the joint states, beyond which a velocity command counts as zero [s]; 0 is never.
+        period: See above [s]; 0 takes what has come.
+        warn: Called with what is wrong with a message.
+        stopped: Whether the node is to end, which ends every wait.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        guard: Guard,
+        timeout: float,
+        period: float,
+        warn: Callable[[str], None],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._guard = guard
+        self._timeout_ns = round(timeout * NS_PER_S)
+        self._warn = warn
+        self._stopped = stopped
+        self._take = inbox.take_from
+        self._velocity = self._footsteps = None
+        if guard.set_velocity is not None:
+            self._velocity = inbox.subscribe(Twist, VELOCITY_TOPIC, STEERING_QOS)
+        if guard.set_footsteps is not None:
+            self._footsteps = inbox.subscribe(Path, FOOTSTEPS_TOPIC, LATEST_QOS)
+        self._period_ns = round(period * NS_PER_S) if self._velocity is not None else 0
+        # Commands that are due are looked for when they are.
+        self._look_ns = math.gcd(self._period_ns, _LOOK_NS)
+        self._twist = TwistReader()
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget every command, as time begins anew."""
+        self._received = 0
+        self._newest: tuple[float, float, float] | None = None
+        self._arrived_ns = 0
+        self._looked_ns = -1
+        self._looked = False
+
+    @property
+    def missing(self) -> str:
+        """The topic on which the first message is still waited for, or an empty text."""
+        return VELOCITY_TOPIC if self._period_ns and not self._received else ""
+
+    def take(self, t_ns: int) -> None:
+        """Take what has come by the joint states stamped ``t_ns`` [ns], and wait for what is due.
+
+        It looks a hundred times a second of the stamps, and whenever one comes again, as while a robot waits.
+        """
+        if t_ns != self._looked_ns and t_ns // self._look_ns == self._looked_ns // self._look_ns:
+            return
+        self._looked_ns, self._looked = t_ns, True
+        self._take_velocities(t_ns)
+        if self._period_ns and self._received:
+            due = t_ns // self._period_ns + 1
+            if self._received < due:
+                self._wait_for(due, t_ns)
+
+    def deliver(self, t_ns: int) -> None:
+        """Hand the controller the newest velocity and footsteps, if they were looked for."""
+        if not self._looked:
+            return
+        self._looked = False
+        if self._newest is not None:
+            late = 0 < self._timeout_ns < t_ns - self._arrived_ns
+            self._guard.steer((0.0, 0.0, 0.0) if late else self._newest)
+        if self._footsteps is not None:
+            self._take_footsteps()
+
+    def _take_velocities(self, t_ns: int) -> None:
+        while self._velocity is not None and (data := self._take(self._velocity)) is not None:
+            self._received += 1
+            velocity = self._twist.read(data)
+            if all(map(math.isfinite, velocity)):
+                self._newest, self._arrived_ns = velocity, t_ns
+            else:
+                self._warn(f"message on {VELOCITY_TOPIC} dropped: it is not finite")
+
+    def _wait_for(self, due: int, t_ns: int) -> None:
+        end = time.monotonic() + _PATIENCE_S
+        while self._received < due and not self._stopped():
+            if time.monotonic() > end:
+                self._warn(f"a message on {VELOCITY_TOPIC} was due, and did not come in {_PATIENCE_S:g} s")
+                self._received = due
+                return
+            time.sleep(_POLL_S)
+            self._take_velocities(t_ns)
+
+    def _take_footsteps(self) -> None:
+        data = self._take(self._footsteps)
+        if data is None or self._guard.set_footsteps is None:
+            return
+        message = deserialize_message(data, Path)
+        steps = footsteps(message)
+        if message.header.frame_id not in ("", FEET_FRAME):
+            self._warn(
+                f"message on {FOOTSTEPS_TOPIC} dropped: its frame is {message.header.frame_id!r}, it must be "
+                f"{FEET_FRAME!r} or empty: the frame midway between the feet as they stand"
+            )
+        elif not np.isfinite(steps).all():
+            self._warn(f"message on {FOOTSTEPS_TOPIC} dropped: it is not finite")
+        else:
+            try:
+                self._guard.set_footsteps(steps)
+            except ConfigError as error:
+                self._warn(f"message on {FOOTSTEPS_TOPIC} dropped: {error}")
+
+
+def footsteps(message: Path) -> NDArray[np.float64]:
+    """Return x, y [m] and yaw [rad] of each pose (n, 3); NaN where a quaternion is none."""
+    steps = np.empty((len(message.poses), 3))
+    for step, stamped in zip(steps, message.poses, strict=True):
+        position, q = stamped.pose.position, stamped.pose.orientation
+        norm = q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w
+        turned = abs(norm - 1.0) < 1e-3
+        yaw = math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y * q.y + q.z * q.z))
+        step[:] = position.x, position.y, yaw if turned else math.nan
+    return steps

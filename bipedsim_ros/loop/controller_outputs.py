@@ -1,0 +1,72 @@
+"""What a controller tells besides its commands: its readouts, its estimate of the base, and that it has fallen."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from std_msgs.msg import Bool, Float64
+
+from bipedsim.control.monitor import Guard
+from bipedsim.errors import ConfigError
+from bipedsim_ros.wire.conversions import NumberWriter, OdometryWriter
+from bipedsim_ros.wire.frames import BASE_FRAME, WORLD_FRAME, readout_topic
+from bipedsim_ros.wire.qos import LATCHED_QOS, STATE_QOS
+
+FALLEN_TOPIC = "/fallen"
+ODOMETRY_TOPIC = "/odom"
+PERIOD_NS = 10_000_000
+"""Time of the joint states between two messages of a topic."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+class ControllerOutputs:
+    """The publishers of what the controller has, at 100 Hz in time of the joint states, and of falls.
+
+    Raises:
+        ConfigError: A readout has a name that no topic can have.
+    """
+
+    def __init__(self, node: Node, guard: Guard) -> None:
+        self._guard = guard
+        for name in guard.readouts:
+            if not _NAME.fullmatch(name):
+                raise ConfigError(
+                    f"readouts of the controller: {name!r} cannot be the name of a topic; use letters, digits and _"
+                )
+        self._readouts = [
+            (name, node.create_publisher(Float64, readout_topic(name), STATE_QOS), NumberWriter())
+            for name in guard.readouts
+        ]
+        self._odometry: Any = None
+        if guard.has_estimate:
+            self._odometry = node.create_publisher(Odometry, ODOMETRY_TOPIC, STATE_QOS)
+            self._odometry_writer = OdometryWriter(WORLD_FRAME, BASE_FRAME)
+        self._fallen = node.create_publisher(Bool, FALLEN_TOPIC, LATCHED_QOS)
+        self._told_fallen = False
+        self._fallen.publish(Bool(data=False))
+        self._last_period = -1
+
+    def unheard(self, listeners: int) -> list[str]:
+        """Return the topics that have fewer subscriptions than ``listeners``."""
+        publishers = [publisher for _, publisher, _ in self._readouts]
+        publishers += [self._fallen] + ([self._odometry] if self._odometry is not None else [])
+        return [p.topic_name for p in publishers if p.get_subscription_count() < listeners]
+
+    def publish(self, t_ns: int) -> None:
+        """Publish what there is after the update for the joint states stamped ``t_ns`` [ns]."""
+        guard = self._guard
+        if guard.fallen != self._told_fallen:
+            self._told_fallen = guard.fallen
+            self._fallen.publish(Bool(data=guard.fallen))
+        period = t_ns // PERIOD_NS
+        if period == self._last_period:
+            return
+        self._last_period = period
+        for name, publisher, writer in self._readouts:
+            publisher.publish(writer.write(guard.readouts[name]))
+        estimate = guard.estimate if self._odometry is not None else None
+        if estimate is not None:
+            self._odometry.publish(self._odometry_writer.write(estimate.q[:7], estimate.v[:6], t_ns))

@@ -1,0 +1,368 @@
+"""The loop of sim_node: command in, one step, state out, in one of three clocks.
+
+A tick publishes what the robot measures first, then waits for the command, and publishes everything else when the
+command is there or when time runs short: on a machine with few cores the controller would otherwise wait for plots and
+recordings.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import BipedSimError, DivergenceError
+from bipedsim.runs.pushes import PushSchedule
+from bipedsim.sim.simulator import Simulator
+from bipedsim_ros.loop.commands import Commands
+from bipedsim_ros.loop.inbox import Inbox
+from bipedsim_ros.loop.publishers import Publishers
+from bipedsim_ros.loop.realtime import NS_PER_S, RateKeeper, StayAwake, sleep_on_time
+from bipedsim_ros.loop.sim_params import SimParams
+from bipedsim_ros.loop.sim_statistics import Statistics
+
+# Signals reach Python between two waits only.
+_LONGEST_WAIT_NS = 100_000_000
+# While the physics is held, the state is repeated in case that nobody got it.
+_REPEAT_NS = 500_000_000
+# A command on its way when the state changed under it (reset, repeated state) arrives within this.
+_QUIET_NS = 200_000_000
+# A controller that sends without being asked never falls quiet.
+_DRAIN_NS = NS_PER_S
+_REQUEST_TIMEOUT_S = 10.0
+_RECORDER_PATIENCE_NS = 10 * NS_PER_S
+
+
+@dataclass
+class _Request:
+    action: Callable[[], str]
+    done: threading.Event = field(default_factory=threading.Event)
+    success: bool = False
+    message: str = "the simulation did not answer; is the node shutting down?"
+
+
+class SimLoop:
+    """Runs a simulator against a controller in another process.
+
+    Args:
+        sim: The simulator; only the loop touches it.
+        params: Clock, rate, timeouts.
+        pushes: Scheduled pushes.
+        inbox: Where commands arrive.
+        commands: Judges and keeps them.
+        publishers: Where states go.
+        statistics: What is counted.
+        log: Called with an error message.
+
+    Attributes:
+        exit_code: 0, or 1 when a run with a ``duration`` ended by divergence.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        params: SimParams,
+        pushes: PushSchedule,
+        inbox: Inbox,
+        commands: Commands,
+        publishers: Publishers,
+        statistics: Statistics,
+        log: Callable[[str], None],
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._sim = sim
+        self._params = params
+        self._pushes = pushes
+        self._inbox = inbox
+        self._commands = commands
+        self._publishers = publishers
+        self._statistics = statistics
+        self._log = log
+        self._clock_ns = clock_ns
+        self._awake = StayAwake(params.priority > 0)
+        self._rate = RateKeeper(sim.control_dt, clock_ns=clock_ns)
+        self._requests: deque[_Request] = deque()
+        self._stop = False
+        self._running_since: int | None = None
+        self._out_ns = 0
+        self._answered = True
+        self._ground_cost_ns = 0
+        self._repeat_at = 0
+        self._repeats = 0
+        self._recorder_until = 0
+        self._counted_changes = 0
+        self._counted_unresolved = 0
+        self.exit_code = 0
+        self._reset()
+
+    # What other threads may call.
+
+    def stop(self) -> None:
+        """End :meth:`run` soon; may be called from any thread and from a signal handler."""
+        self._stop = True
+        self._inbox.wake()
+
+    def ask(self, action: Callable[[], str]) -> tuple[bool, str]:
+        """Have the loop do ``action`` between two ticks; return whether it worked, and its message."""
+        request = _Request(action)
+        self._requests.append(request)
+        self._inbox.wake()
+        request.done.wait(_REQUEST_TIMEOUT_S)
+        return request.success, request.message
+
+    def post(self, action: Callable[[], str]) -> None:
+        """Have the loop do ``action`` between two ticks, without waiting for it."""
+        self._requests.append(_Request(action))
+        self._inbox.wake()
+
+    # What ``ask`` and ``post`` take.
+
+    def reset(self) -> str:
+        """Go back to t = 0 and to the start policy."""
+        self._drain()
+        self._reset()
+        return "back at t = 0" + (", waiting for a command" if self._state == "waiting" else "")
+
+    def pause(self) -> str:
+        """Stop stepping."""
+        if self._state in ("diverged", "finished"):
+            raise BipedSimError(f"the simulation is {self._state}; call reset")
+        self._go("paused")
+        return f"paused at t = {self._sim.t:.6f} s"
+
+    def resume(self) -> str:
+        """Step again, or wait for the first command if there was none."""
+        if self._state == "paused":
+            self._go("running" if self._commands.started or self._params.start == "immediately" else "waiting")
+        if self._state not in ("running", "waiting"):
+            raise BipedSimError(f"the simulation is {self._state}; call reset")
+        return f"{self._state} at t = {self._sim.t:.6f} s"
+
+    def single_step(self) -> str:
+        """Take one tick of a paused simulation, with the last command."""
+        if self._state != "paused":
+            raise BipedSimError(f"single steps need a paused simulation, this one is {self._state}; call pause first")
+        self._take_commands()
+        if self._step():
+            self._publishers.publish_ground()
+        if self._state == "diverged":
+            raise BipedSimError(self._statistics.error)
+        return f"t = {self._sim.t:.6f} s"
+
+    def push(self, wrench: NDArray[np.float64], body: str, duration: float) -> str:
+        """Apply an external wrench; see :meth:`Simulator.push`."""
+        self._sim.push(wrench, body or None, duration)
+        return f"pushed at t = {self._sim.t:.6f} s"
+
+    # The loop.
+
+    def run(self, each_second: Callable[[], None]) -> None:
+        """Run until :meth:`stop` or the end of ``duration``; call ``each_second`` about once a second of wall time."""
+        sleep_on_time()
+        next_report = self._clock_ns() + NS_PER_S
+        while not self._stop and self._state != "finished":
+            while self._requests:
+                self._serve(self._requests.popleft())
+            if self._state == "running":
+                self._tick()
+            elif self._state == "waiting":
+                self._hold()
+            else:
+                self._inbox.wait(_LONGEST_WAIT_NS)
+                self._take_commands()
+                self._publishers.publish_clock()
+            if self._clock_ns() >= next_report:
+                next_report += NS_PER_S
+                self.count()
+                each_second()
+        self._go(self._state)
+        self.count()
+        while self._requests:
+            self._requests.popleft().done.set()
+
+    def count(self) -> None:
+        """Bring the statistics up to date."""
+        statistics, contact, commands = self._statistics, self._sim.contact, self._commands
+        self._split_wall_time()
+        statistics.state = self._state
+        statistics.t = self._sim.t
+        statistics.overruns = self._rate.overruns
+        statistics.deadlines_dropped = self._rate.dropped
+        statistics.lateness = self._rate.lateness
+        statistics.commands_received = commands.received
+        statistics.commands_dropped = commands.dropped
+        statistics.command_timeouts = commands.timeouts
+        statistics.state_changes = self._counted_changes + contact.state_changes
+        statistics.unresolved_steps = self._counted_unresolved + contact.unresolved
+
+    def _serve(self, request: _Request) -> None:
+        try:
+            request.message = request.action()
+            request.success = True
+        except BipedSimError as error:
+            request.message = str(error)
+            if not isinstance(error, DivergenceError):
+                self._log(request.message)
+        request.done.set()
+
+    def _go(self, state: str) -> None:
+        self._split_wall_time()
+        self._state = state
+        self._running_since = self._clock_ns() if state == "running" else None
+        if state != "running":
+            self._awake.release()
+        else:
+            self._awake.hold()
+            self._answered = True
+            self._rate.start()
+
+    def _split_wall_time(self) -> None:
+        if self._running_since is not None:
+            now = self._clock_ns()
+            self._statistics.wall_ns += now - self._running_since
+            self._running_since = now
+
+    def _reset(self) -> None:
+        contact = self._sim.contact
+        self._counted_changes += contact.state_changes
+        self._counted_unresolved += contact.unresolved
+        q = self._sim.robot.q_nominal.copy()
+        if self._sim.robot.free_flyer:
+            q = self._sim.ground.place(q)
+            q[2] += self._params.drop_height
+        self._observation = self._sim.reset(q)
+        self._commands.clear()
+        self._pushes.restart()
+        self._statistics.error = ""
+        self._repeat_at = self._repeats = 0
+        self._state = "waiting"
+        self._go("running" if self._params.start == "immediately" else "waiting")
+        self._publish_all()
+
+    def _publish_all(self) -> None:
+        self._publishers.publish_sensors(self._observation)
+        self._publishers.publish_ground()
+
+    def _drain(self) -> None:
+        """Throw away commands until none has come for a while."""
+        while self._inbox.wait(_QUIET_NS):
+            if self._inbox.take() is None:
+                return
+
+    def _take_commands(self) -> bool:
+        """Take the newest command, if one has arrived; return whether it was sound."""
+        message = self._inbox.take()
+        return message is not None and self._commands.accept(message, self._sim.t)
+
+    def _hold(self) -> None:
+        """Wait for the first command with the physics at rest, and repeat the state for whoever comes late."""
+        now = self._clock_ns()
+        connected = self._publishers.subscribers() > 0 and self._inbox.publishers() > 0
+        if now >= self._repeat_at or (connected and self._repeats == 0):
+            self._publish_all()
+            self._repeat_at = now + _REPEAT_NS
+            self._repeats = self._repeats + 1 if connected else 0
+        self._inbox.wait(min(_LONGEST_WAIT_NS // 5, self._repeat_at - now))
+        self._take_commands()
+        if not self._commands.started or self._recorder_missing():
+            return
+        # The state at t = 0 has been published more than once, and each may bring an answer: none of them must be taken
+        # for an answer to the states that follow.
+        until = self._clock_ns() + _DRAIN_NS
+        while self._clock_ns() < until and self._inbox.wait(_QUIET_NS):
+            self._take_commands()
+        self._go("running")
+
+    def _recorder_missing(self) -> bool:
+        """Whether the start has to wait until a recorder listens to every topic."""
+        if not self._params.wait_for_recorder:
+            return False
+        now = self._clock_ns()
+        self._recorder_until = self._recorder_until or now + _RECORDER_PATIENCE_NS
+        unheard = self._publishers.unheard()
+        if unheard and now >= self._recorder_until:
+            self._log(f"nobody listens to {', '.join(unheard)}; starting without")
+            return False
+        return bool(unheard)
+
+    def _step(self) -> bool:
+        """Step once and publish what the robot measures; return False if the simulation has diverged."""
+        sim = self._sim
+        self._pushes.apply(sim)
+        try:
+            self._observation = sim.step(self._commands.torque(self._observation, sim.t))
+        except DivergenceError as error:
+            self._diverge(error)
+            return False
+        self._statistics.ticks += 1
+        out_ns = self._publishers.publish_sensors(self._observation)
+        if self._answered:
+            self._out_ns = out_ns
+        return True
+
+    def _diverge(self, error: DivergenceError) -> None:
+        self._go("diverged")
+        self._statistics.error = str(error)
+        self._log(f"{error}; stopped at t = {error.t:.6f} s, call the service ~/reset to go on")
+        if self._params.duration > 0.0:
+            self.exit_code = 1
+            self._stop = True
+
+    def _tick(self) -> None:
+        if not self._step():
+            return
+        self._statistics.simulated_ns += self._rate.period_ns
+        expected = self._commands.started
+        self._answered = False
+        clock = self._params.clock
+        if clock == "real_time":
+            self._finish_real_time()
+        elif clock == "lock_step":
+            self._finish_lock_step()
+        else:
+            self._publishers.publish_ground()
+            self._receive()
+        if expected and not self._answered:
+            self._statistics.missed_commands += 1
+        duration = self._params.duration
+        if duration > 0.0 and self._sim.t >= duration - 0.5 * self._sim.physics_dt:
+            self._go("finished")
+
+    def _receive(self) -> None:
+        """Take what has arrived; the first sound command of a tick ends its round trip."""
+        if self._take_commands() and not self._answered:
+            self._answered = True
+            self._statistics.round_trip.record(self._clock_ns() - self._out_ns)
+
+    def _finish_real_time(self) -> None:
+        rate = self._rate
+        reserve = self._ground_cost_ns + self._ground_cost_ns // 4
+        while not self._answered and (budget := rate.sleep_budget_ns() - reserve) > 0:
+            if not self._inbox.wait(min(budget, _LONGEST_WAIT_NS)):
+                break
+            self._receive()
+        begin = self._clock_ns()
+        self._publishers.publish_ground()
+        self._ground_cost_ns += (self._clock_ns() - begin - self._ground_cost_ns) // 8
+        while not self._answered and (budget := rate.sleep_budget_ns()) > 0:
+            if not self._inbox.wait(min(budget, _LONGEST_WAIT_NS)):
+                break
+            self._receive()
+        rate.wait()
+        # What came during the last microseconds is in time too, and of several commands the last one counts.
+        self._receive()
+
+    def _finish_lock_step(self) -> None:
+        end = self._clock_ns() + round(self._params.lock_step_timeout * NS_PER_S)
+        while not (self._answered or self._stop or self._requests):
+            budget = end - self._clock_ns()
+            if budget <= 0:
+                break
+            self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
+            self._receive()
+        self._publishers.publish_ground()

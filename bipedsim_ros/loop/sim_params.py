@@ -1,0 +1,96 @@
+"""Parameters of sim_node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bipedsim.config.fields import param
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.model.hardware import IDEAL, PRESETS
+
+CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
+RATE_CHECKS = ("refuse", "warn", "off")
+STARTS = ("wait_for_command", "immediately")
+TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
+
+
+@dataclass(frozen=True)
+class SimParams:
+    """Parameters of sim_node."""
+
+    robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
+    contact_model: str = param("one_step", "contact model", choices=tuple(CONTACT_MODELS))
+    ground: str = param("flat", "name of a ground, or path of a ground YAML")
+    hardware: str = param(
+        IDEAL,
+        f"drives, sensors, masses: {', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file",
+    )
+    seed: int = param(0, "seed of the sensors' noise; every reset draws anew", low=0)
+    clock: str = param(
+        "real_time",
+        "real_time keeps `rate` on the wall clock; as_fast_as_possible never waits; "
+        "lock_step waits for one command per published state",
+        choices=CLOCKS,
+    )
+    rate: float = param(1000.0, "published states per second of simulated time", unit="Hz", low=1.0, high=20000.0)
+    physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
+    rate_check: str = param(
+        "refuse",
+        "real_time: measure the step at the start, and refuse a rate that this machine cannot keep, or warn only",
+        choices=RATE_CHECKS,
+    )
+    start: str = param(
+        "wait_for_command",
+        "before the first command: wait_for_command holds the physics at t = 0; "
+        "immediately lets the robot go with zero torque",
+        choices=STARTS,
+    )
+    wait_for_recorder: bool = param(
+        False, "hold the physics at t = 0 until somebody listens to every topic too, for 10 s at most"
+    )
+    command_timeout: float = param(
+        0.2, "simulated time without a sound command after which timeout_mode acts", unit="s", low=0.0, high=1e9
+    )
+    timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES)
+    timeout_damping: float = param(
+        1.0, "damping and stiff: share of the effort limit at the velocity limit of the joint", low=0.0, high=100.0
+    )
+    timeout_stiffness: float = param(
+        10.0,
+        "stiff: share of the effort limit per radian of distance to where the timeout began",
+        unit="1/rad",
+        low=0.0,
+        high=1e4,
+    )
+    lock_step_timeout: float = param(
+        1.0,
+        "lock_step: wall time to wait for a command before a miss is counted and the step taken",
+        unit="s",
+        low=1e-3,
+        high=1e6,
+    )
+    push_timeout: float = param(0.5, "how long a message on /push acts", unit="s", low=0.0, high=1e9)
+    pushes: tuple[str, ...] = param(
+        (),
+        "scheduled pushes 'start duration fx fy fz [body [frame]]' in s, s and N; body is the root link by default or "
+        "as 'root', frame 'world' (odom axes) or 'heading'",
+    )
+    drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
+    ft_sign: float = param(
+        1.0,
+        "sign of the ankle wrenches: 1 is the ground on the foot (standing gives f_z > 0), -1 the reverse",
+        low=-1.0,
+        high=1.0,
+    )
+    tf_rate: float = param(
+        100.0, "transforms odom -> base_link per second, where tf2_msgs is installed", unit="Hz", low=0.0, high=1000.0
+    )
+    priority: int = param(
+        50,
+        "priority (SCHED_FIFO) of the threads in real_time, and idle cores that stay awake while the loop runs, where "
+        "the system permits it; 0 is neither",
+        low=0,
+        high=98,
+    )
+    duration: float = param(0.0, "simulated time after which the node ends; 0 is never", unit="s", low=0.0, high=1e9)
+    stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")

@@ -1,0 +1,134 @@
+"""What sim_node counts, as JSON for a file and as diagnostics (REP-107) for ROS."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from bipedsim_ros.loop.realtime import Histogram
+
+
+@dataclass
+class Statistics:
+    """Counts since the node started; a reset of the simulation does not clear them.
+
+    Attributes:
+        robot, contact_model, clock, rate_hz: What runs.
+        state: waiting, running, paused, diverged or finished.
+        t: Simulated time [s].
+        ticks: Ticks simulated.
+        simulated_ns, wall_ns: Simulated and wall time while running [ns].
+        overruns, deadlines_dropped: Of the real-time clock.
+        missed_commands: Ticks that began without a new sound command, once a first one had come.
+        commands_received, commands_dropped, command_timeouts: As counted by the commands.
+        state_changes, unresolved_steps: As counted by the contact model, over all resets.
+        round_trip: From the publication of the joint states to the command that answers them, in hand.
+        lateness: From a deadline to the start of its tick.
+        error: Why the simulation stopped; empty if it did not.
+    """
+
+    robot: str
+    contact_model: str
+    clock: str
+    rate_hz: float
+    state: str = "waiting"
+    t: float = 0.0
+    ticks: int = 0
+    simulated_ns: int = 0
+    wall_ns: int = 0
+    overruns: int = 0
+    deadlines_dropped: int = 0
+    missed_commands: int = 0
+    commands_received: int = 0
+    commands_dropped: int = 0
+    command_timeouts: int = 0
+    state_changes: int = 0
+    unresolved_steps: int = 0
+    round_trip: Histogram = field(default_factory=Histogram)
+    lateness: Histogram = field(default_factory=Histogram)
+    error: str = ""
+
+    @property
+    def real_time_factor(self) -> float:
+        """Simulated over wall time while running; NaN before."""
+        return self.simulated_ns / self.wall_ns if self.wall_ns else math.nan
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the statistics for JSON; what was not measured is None."""
+        return {
+            "robot": self.robot,
+            "contact_model": self.contact_model,
+            "clock": self.clock,
+            "state": self.state,
+            "duration_s": round(self.t, 9),
+            "rate_hz": self.rate_hz,
+            "real_time_factor": _finite(self.real_time_factor),
+            "ticks": self.ticks,
+            "overruns": self.overruns,
+            "deadlines_dropped": self.deadlines_dropped,
+            "missed_commands": self.missed_commands,
+            "commands_received": self.commands_received,
+            "commands_dropped": self.commands_dropped,
+            "command_timeouts": self.command_timeouts,
+            "state_changes": self.state_changes,
+            "unresolved_steps": self.unresolved_steps,
+            "round_trip_us": {key: _finite(value) for key, value in self.round_trip.summary_us().items()},
+            "lateness_us": {key: _finite(value) for key, value in self.lateness.summary_us().items()},
+            "error": self.error,
+        }
+
+    def diagnostics(self, stamp: Time) -> DiagnosticArray:
+        """Return the statistics as a diagnostics message with one status per subject."""
+        values = self.as_dict()
+        level, message = DiagnosticStatus.OK, self.state
+        if self.error:
+            level, message = DiagnosticStatus.ERROR, self.error
+        loop = _status("bipedsim: loop", level, message, values, _LOOP)
+        commands_level, commands_message = DiagnosticStatus.OK, "commands arrive"
+        if self.commands_dropped:
+            commands_level, commands_message = DiagnosticStatus.WARN, f"{self.commands_dropped} commands were dropped"
+        if not self.commands_received:
+            commands_level, commands_message = DiagnosticStatus.STALE, "no command has come yet"
+        commands = _status("bipedsim: commands", commands_level, commands_message, values, _COMMANDS)
+        contact_level, contact_message = DiagnosticStatus.OK, "all steps resolved"
+        if self.unresolved_steps:
+            contact_level, contact_message = DiagnosticStatus.WARN, f"{self.unresolved_steps} steps kept a violation"
+        contact = _status("bipedsim: contact", contact_level, contact_message, values, _CONTACT)
+        result = DiagnosticArray(status=[loop, commands, contact])
+        result.header.stamp = stamp
+        return result
+
+
+_LOOP = ("state", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "deadlines_dropped", "lateness_us")
+_COMMANDS = ("missed_commands", "commands_received", "commands_dropped", "command_timeouts", "round_trip_us")
+_CONTACT = ("state_changes", "unresolved_steps")
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _status(name: str, level: bytes, message: str, values: dict[str, Any], keys: tuple[str, ...]) -> DiagnosticStatus:
+    pairs = []
+    for key in keys:
+        value = values[key]
+        if isinstance(value, dict):
+            pairs += [KeyValue(key=f"{key}.{name}", value=str(entry)) for name, entry in value.items()]
+        else:
+            pairs.append(KeyValue(key=key, value=str(value)))
+    return DiagnosticStatus(name=name, level=level, message=message, hardware_id=str(values["robot"]), values=pairs)
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write ``values`` so that a reader sees the old file or the new one, and never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(path)

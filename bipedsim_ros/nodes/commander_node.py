@@ -1,0 +1,124 @@
+"""``commander_node``: velocity commands on a schedule, by the time of the robot, on /cmd_vel.
+
+Its clock is the stamps of /joint_states, so that a schedule means the same whether the robot is simulated in real time,
+faster, or real; stamps of a wall clock count from the first one. It publishes ten times a second of that time, as a
+hand on a joystick would: once at the first joint states after somebody listens, and then whenever their stamps pass a
+multiple of 0.1 s. In lock_step, controller_node waits for each of these messages (``cmd_vel_period``), and runs repeat
+to the bit. In between it sleeps: a process that wakes up a thousand times a second would take the core on which
+controllers wait for the same message.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from geometry_msgs.msg import Twist
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from bipedsim.config.fields import param
+from bipedsim.recording.recording import WALL_CLOCK_NS
+from bipedsim.runs.velocities import PERIOD_NS, VelocitySchedule, parse_velocities
+from bipedsim.sim.io import Observation
+from bipedsim_ros.loop.inbox import Background, Inbox
+from bipedsim_ros.nodes.node_main import run_node
+from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.wire.conversions import JointStateReader, TwistWriter
+from bipedsim_ros.wire.frames import VELOCITY_TOPIC
+from bipedsim_ros.wire.qos import LATEST_QOS, STEERING_QOS
+
+_LONGEST_WAIT_NS = 100_000_000
+# Sleeps are half of what is left until the next command at the most, as the pace of the robot may change.
+_NAP_SHARE = 0.5
+_SHORTEST_NAP_S = 2e-3
+
+
+@dataclass(frozen=True)
+class CommanderParams:
+    """Parameters of commander_node."""
+
+    schedule: tuple[str, ...] = param(
+        (), "velocities 'at vx vy wz' in s, m/s, m/s (to the left) and rad/s, each of which holds until the next"
+    )
+    wait_for_listeners: int = param(
+        1, "subscriptions to wait for before the first command: those of controllers and recorders", low=1, high=100
+    )
+
+
+class CommanderNode:
+    """Publishes one schedule.
+
+    Raises:
+        ConfigError: A parameter is wrong.
+    """
+
+    def __init__(self) -> None:
+        self._node = node = Node("commander_node", automatically_declare_parameters_from_overrides=True)
+        parameters = Parameters(node, "parameters of commander_node")
+        params = parameters.declare(CommanderParams)
+        parameters.refuse_unknown()
+        self._schedule = VelocitySchedule(parse_velocities(params.schedule))
+        self._inbox = Inbox(node, JointState, "/joint_states", LATEST_QOS)
+        self._publisher = node.create_publisher(Twist, VELOCITY_TOPIC, STEERING_QOS)
+        self._background = Background(node)
+        self._reader = JointStateReader(())
+        self._nothing = Observation.zeros(0, 0)
+        self._writer = TwistWriter()
+        self._listeners = params.wait_for_listeners
+        self._last_ns = -1
+        self._begin_ns = 0
+        self._heard_at = 0
+        self._stop = False
+        node.get_logger().info(f"{len(params.schedule)} velocities on {VELOCITY_TOPIC}")
+
+    def run(self) -> int:
+        """Publish until :meth:`stop`; return the exit code."""
+        self._background.start()
+        try:
+            while not self._stop:
+                if self._inbox.wait(_LONGEST_WAIT_NS) and (data := self._inbox.take()) is not None:
+                    time.sleep(self._on_joint_state(data))
+        finally:
+            self._background.stop()
+        return 0
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self._stop = True
+        self._inbox.wake()
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        self._node.destroy_node()
+
+    def _on_joint_state(self, data: bytes) -> float:
+        """Publish what is due; return how long nothing more can be [s]."""
+        self._reader.read(data, self._nothing)
+        now, heard_at = self._reader.t_ns, time.monotonic_ns()
+        if now < self._last_ns or self._last_ns < 0:
+            self._schedule.restart()
+            self._begin_ns = now if now > WALL_CLOCK_NS else 0
+            self._last_ns = now
+        passed, took = now - self._last_ns, heard_at - self._heard_at
+        self._last_ns, self._heard_at = now, heard_at
+        if self._publisher.get_subscription_count() < self._listeners:
+            return 0.0
+        since = now - self._begin_ns
+        velocity = self._schedule.due(since)
+        if velocity is not None:
+            self._publisher.publish(self._writer.write(velocity))
+        left_ns = PERIOD_NS - since % PERIOD_NS
+        nap = _NAP_SHARE * 1e-9 * min(left_ns * took / passed, _LONGEST_WAIT_NS) if passed > 0 else 0.0
+        return nap if nap >= _SHORTEST_NAP_S else 0.0
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run commander_node; return 0, or 2 after bad parameters."""
+    return run_node(CommanderNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,349 @@
+"""``controller_node``: runs any controller on the topics of a robot, and does not know whether the robot is simulated.
+
+It answers every message on /joint_states with one on /effort_controller/commands. What it needs of a robot is its
+description (robot.yaml), never its simulation: a test says that nothing of ``bipedsim.sim.simulator`` or
+``bipedsim.contact`` is imported here.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
+
+from bipedsim.config.fields import param
+from bipedsim.control import find_controller
+from bipedsim.control.monitor import FALL_TILT, Guard
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.sim.io import Observation
+from bipedsim_ros.loop.controller_inputs import ControllerInputs
+from bipedsim_ros.loop.controller_outputs import ControllerOutputs
+from bipedsim_ros.loop.inbox import Background, Inbox
+from bipedsim_ros.loop.realtime import NS_PER_S, Histogram, StayAwake, run_urgently
+from bipedsim_ros.nodes.duplicate_nodes import company
+from bipedsim_ros.nodes.node_main import run_node
+from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.wire.conversions import CommandWriter, ImuReader, JointStateReader, WrenchReader
+from bipedsim_ros.wire.frames import COMMAND_TOPIC, ankle_wrench_topic
+from bipedsim_ros.wire.qos import LATEST_QOS, SENSOR_QOS, STATE_QOS
+
+_WARN_EVERY_S = 5.0
+_LONGEST_WAIT_NS = 100_000_000
+# Topics of one node may connect this long after each other, which is nothing to warn of.
+_DISCOVERY_S = 2.0
+_LISTENERS_S = 10.0
+
+
+@dataclass(frozen=True)
+class ControllerNodeParams:
+    """Parameters of controller_node; those of the controller itself follow under its name."""
+
+    robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
+    controller: str = param("posture", "name of a controller, or package.module:Class of your own")
+    rate: float = param(
+        1000.0, "messages per second on /joint_states, hence 1/dt of the controller", unit="Hz", low=1.0, high=20000.0
+    )
+    joints: tuple[str, ...] = param((), "order of joints in the command; the robot's own by default")
+    ft_sign: float = param(
+        1.0, "sign of the ankle wrenches: 1 is the ground on the foot, -1 the reverse", low=-1.0, high=1.0
+    )
+    wait_for_sensors: bool = param(
+        True, "wait for a first message of IMU and ankle wrenches; if false, what never came is NaN for the controller"
+    )
+    wait_for_listeners: int = param(
+        1,
+        "subscriptions to wait for on the command topic, and one less on the controller's other topics, before the "
+        "first command, for 10 s at most",
+        low=1,
+        high=100,
+    )
+    fall_tilt: float = param(
+        FALL_TILT,
+        "tilt of the IMU from its attitude in the standing posture beyond which the robot has fallen; 0 is never",
+        unit="rad",
+        low=0.0,
+        high=3.2,
+    )
+    cmd_vel_timeout: float = param(
+        0.5, "age beyond which a message on /cmd_vel counts as zero; 0 is never", unit="s", low=0.0, high=1e6
+    )
+    cmd_vel_period: float = param(
+        0.0,
+        "lock_step with commander_node: time between its messages, each of which is waited for; 0 takes what has come",
+        unit="s",
+        low=0.0,
+        high=100.0,
+    )
+    priority: int = param(
+        50,
+        "priority (SCHED_FIFO) of the threads, and idle cores that stay awake while there are joint states, where the "
+        "system permits it; 0 is neither",
+        low=0,
+        high=98,
+    )
+
+
+def command_order(robot: Robot, joints: Sequence[str]) -> NDArray[np.intp]:
+    """Return the indices that bring torques in the robot's order into the order ``joints``.
+
+    Raises:
+        ConfigError: ``joints`` are not the robot's joints, each once.
+    """
+    if not joints:
+        return np.arange(robot.nu)
+    if sorted(joints) != sorted(robot.joint_names):
+        different = set(joints) ^ set(robot.joint_names)
+        raise ConfigError(
+            f"joints = {list(joints)} must hold every joint of {robot.name} once "
+            f"({', '.join(sorted(different)) or 'a name appears twice'}); they are {', '.join(robot.joint_names)}"
+        )
+    return np.array([robot.joint_names.index(joint) for joint in joints])
+
+
+class ControllerNode:
+    """Hosts one controller.
+
+    Raises:
+        ConfigError: A parameter is wrong.
+    """
+
+    def __init__(self) -> None:
+        self._node = node = Node("controller_node", automatically_declare_parameters_from_overrides=True)
+        parameters = Parameters(node, "parameters of controller_node")
+        params = parameters.declare(ControllerNodeParams)
+        robot = load_robot(params.robot)
+        prefix, cls = find_controller(params.controller)
+        own: Any = None
+        if hasattr(cls, "Params"):
+            own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot.controllers.get(prefix))
+        parameters.refuse_unknown()
+        if abs(params.ft_sign) != 1.0:
+            raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
+        self._params = params
+        node.get_logger().info(f"loading {params.controller}; new kernels are compiled first")
+        self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
+        self._order = command_order(robot, params.joints)
+        self._reader = JointStateReader(robot.joint_names)
+        self._imu_reader = ImuReader()
+        self._wrench_readers = [WrenchReader(params.ft_sign) for _ in robot.soles]
+        self._writer = CommandWriter(robot.nu)
+        self._command: bytes | None = None
+        self._observation = Observation.zeros(robot.nu, len(robot.soles))
+        for values in (self._observation.foot_wrench, self._observation.imu_orientation):
+            values.fill(np.nan)
+        self._observation.imu_angular_velocity.fill(np.nan)
+        self._observation.imu_linear_acceleration.fill(np.nan)
+        self._inbox = Inbox(node, JointState, "/joint_states", LATEST_QOS)
+        self._imu = self._inbox.subscribe(Imu, "/imu/data", SENSOR_QOS)
+        self._ankles = [
+            self._inbox.subscribe(WrenchStamped, ankle_wrench_topic(sole.name), SENSOR_QOS) for sole in robot.soles
+        ]
+        self._inputs = ControllerInputs(
+            self._inbox, self._guard, params.cmd_vel_timeout, params.cmd_vel_period, self._warn, lambda: self._stop
+        )
+        self._missing = {self._imu.topic_name, *(ankle.topic_name for ankle in self._ankles)}
+        self._commands = node.create_publisher(Float64MultiArray, COMMAND_TOPIC, LATEST_QOS)
+        self._outputs = ControllerOutputs(node, self._guard)
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
+        self._background = Background(node)
+        self._begun = time.monotonic()
+        self._any_state = self._heard = False
+        self._stop = False
+        self._waiting_since = 0.0
+        self._silent_since = 0.0
+        self._last_stamp: int | None = None
+        self._period_checked = False
+        self._awake = StayAwake(params.priority > 0)
+        self._update_time = Histogram()
+        self._updates = self._skipped = 0
+        self._warn_after: dict[str, float] = {}
+        node.get_logger().info(f"{params.controller} for {robot.name} ({robot.nu} joints) at {params.rate:g} Hz")
+
+    def run(self) -> int:
+        """Answer joint states until :meth:`stop`; return the exit code."""
+        if self._params.priority:
+            self._node.get_logger().info(run_urgently(self._params.priority))
+        self._background.start()
+        gc.collect()
+        gc.freeze()
+        next_report = time.monotonic_ns() + NS_PER_S
+        try:
+            while not self._stop:
+                if self._inbox.wait(_LONGEST_WAIT_NS):
+                    data = self._inbox.take()
+                    if data is not None:
+                        self._on_joint_state(data)
+                        self._awake.hold()
+                else:
+                    self._awake.release()
+                if time.monotonic_ns() >= next_report:
+                    next_report += NS_PER_S
+                    self._report()
+        finally:
+            self._background.stop()
+        spent = self._update_time.summary_us()
+        each = f", {spent['p50']} us each (p99 {spent['p99']} us)" if self._updates else ""
+        states = f"{self._skipped} joint states skipped" if self._any_state else "no joint states came"
+        self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}")
+        return 0
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self._stop = True
+        self._inbox.wake()
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        self._node.destroy_node()
+
+    def _take_sensors(self) -> None:
+        # The queues hold one message each.
+        data = self._inbox.take_from(self._imu)
+        if data is not None:
+            self._imu_reader.read(data, self._observation)
+            self._missing.discard(self._imu.topic_name)
+        for k, subscription in enumerate(self._ankles):
+            data = self._inbox.take_from(subscription)
+            if data is not None:
+                self._wrench_readers[k].read(data, self._observation.foot_wrench[k])
+                self._missing.discard(subscription.topic_name)
+
+    def _ready(self, observation: Observation) -> bool:
+        """Whether the controller can be asked; warn if it cannot."""
+        missing = sorted(self._missing) if self._params.wait_for_sensors else []
+        missing += [self._inputs.missing] if self._inputs.missing else []
+        if missing:
+            self._waiting_since = self._waiting_since or time.monotonic()
+            if time.monotonic() - self._waiting_since > _DISCOVERY_S:
+                self._warn(f"waiting for a first message on {', '.join(missing)}")
+            return False
+        if not (np.isfinite(observation.joint_position).all() and np.isfinite(observation.joint_velocity).all()):
+            self._skipped += 1
+            absent = self._reader.missing
+            what = (
+                f"lacks {', '.join(absent)}"
+                if absent
+                else "holds positions or velocities that are missing or not finite"
+            )
+            self._warn(f"no command: /joint_states {what}")
+            return False
+        # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for
+        # them.
+        self._heard = self._heard or self._listened()
+        return self._heard
+
+    def _listened(self) -> bool:
+        """Whether enough subscriptions are there; one that takes commands will do once patience is over."""
+        count, wanted = self._commands.get_subscription_count(), self._params.wait_for_listeners
+        self._silent_since = self._silent_since or time.monotonic()
+        unheard = self._outputs.unheard(wanted - 1)
+        if count >= wanted and not unheard:
+            return True
+        if count == 0 or time.monotonic() - self._silent_since < _LISTENERS_S:
+            return False
+        self._warn(
+            f"{count} of {wanted} listeners on {COMMAND_TOPIC}, too few on {', '.join(unheard) or 'no other topic'}; "
+            "starting without the rest"
+        )
+        return True
+
+    def _on_joint_state(self, data: bytes) -> None:
+        observation = self._observation
+        self._any_state = True
+        self._take_sensors()
+        self._reader.read(data, observation)
+        now = self._reader.t_ns
+        last = self._last_stamp
+        if last is not None and now < last:
+            self._inputs.restart()
+            self._last_stamp = last = None
+        self._inputs.take(now)
+        if not self._ready(observation):
+            return
+        if now == last:
+            # The same measurement again: its command was lost, or came from another state of the simulation.
+            if self._command is not None:
+                self._commands.publish(self._command)
+            return
+        if last is None:
+            self._guard.reset(observation)
+            self._period_checked = False
+        elif not self._period_checked:
+            self._check_period((now - last) / NS_PER_S)
+        self._last_stamp = now
+        stood = not self._guard.fallen
+        begin = time.monotonic_ns()
+        self._inputs.deliver(now)
+        tau_joint = self._guard.update(observation).tau_joint
+        self._update_time.record(time.monotonic_ns() - begin)
+        self._updates += 1
+        self._command = self._writer.write(tau_joint[self._order])
+        self._commands.publish(self._command)
+        self._outputs.publish(now)
+        if stood and self._guard.fallen:
+            self._node.get_logger().error(
+                f"fallen at t = {observation.t:.3f} s: {self._guard.reason}; the joints are damped until a reset"
+            )
+
+    def _check_period(self, period: float) -> None:
+        self._period_checked = True
+        if abs(period * self._params.rate - 1.0) > 0.1:
+            self._warn(
+                f"/joint_states came {period:.6f} s apart, but rate = {self._params.rate:g} Hz promises the controller "
+                f"{1.0 / self._params.rate:.6f} s"
+            )
+
+    def _warn(self, text: str) -> None:
+        # rclpy's own throttle goes by the line of the call, so that one warning would silence another.
+        now = time.monotonic()
+        if now >= self._warn_after.get(text, 0.0):
+            self._warn_after[text] = now + _WARN_EVERY_S
+            self._node.get_logger().warning(text)
+
+    def _report(self) -> None:
+        if not self._any_state and time.monotonic() - self._begun > _DISCOVERY_S:
+            nobody = "which nobody publishes" if not self._inbox.publishers() else "whose publisher is silent"
+            self._warn(f"waiting for {self._inbox.topic}, {nobody}")
+        level, message = DiagnosticStatus.OK, "running"
+        if self._skipped:
+            found = company(self._node, ("/joint_states",))
+            if found:
+                self._warn(found)
+            level, message = DiagnosticStatus.WARN, "some joint states were not answered"
+        if not self._updates:
+            level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
+        if self._guard.fallen:
+            level, message = DiagnosticStatus.ERROR, f"fallen: {self._guard.reason}"
+        values = {
+            "updates": self._updates,
+            "skipped": self._skipped,
+            **{f"update_us.{key}": value for key, value in self._update_time.summary_us().items()},
+        }
+        pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        status = DiagnosticStatus(
+            name="bipedsim: controller", level=level, message=message, hardware_id=self._params.robot, values=pairs
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self._node.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run controller_node; return 0, 1 after a failure, or 2 after bad parameters."""
+    return run_node(ControllerNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""ROS parameters declared from dataclass fields: name, default, unit, range, choices and meaning are written once.
+
+A node reads its parameters through :class:`Parameters`, which checks them with the rules that hold for YAML files and
+the command line and refuses what nobody declared: a misspelt parameter is an error and not a default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from bipedsim.config.fields import from_mapping
+from bipedsim.errors import ConfigError, UnknownNameError
+
+T = TypeVar("T")
+
+_OF_ROS = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+_LARGEST = sys.float_info.max
+_LARGEST_INT = 2**63 - 1
+
+
+def descriptor_of(field: dataclasses.Field[Any], kind: Any, read_only: bool) -> ParameterDescriptor:
+    """Return the ROS descriptor of a dataclass field made by :func:`bipedsim.config.fields.param`."""
+    meta = field.metadata
+    unit = f" [{meta['unit']}]" if meta.get("unit") else ""
+    result = ParameterDescriptor(name=field.name, description=f"{meta.get('doc', '')}{unit}", read_only=read_only)
+    if meta.get("choices"):
+        result.additional_constraints = "one of: " + ", ".join(meta["choices"])
+    low, high = meta.get("low"), meta.get("high")
+    if low is None and high is None:
+        return result
+    if kind is float:
+        bounds = FloatingPointRange(
+            from_value=float(-_LARGEST if low is None else low), to_value=float(_LARGEST if high is None else high)
+        )
+        result.floating_point_range = [bounds]
+    elif kind is int:
+        whole = IntegerRange(
+            from_value=int(-_LARGEST_INT if low is None else low), to_value=int(_LARGEST_INT if high is None else high)
+        )
+        result.integer_range = [whole]
+    return result
+
+
+@dataclasses.dataclass
+class _Group(Generic[T]):
+    """One dataclass whose fields are parameters of the node, and who hears of its changes."""
+
+    cls: type[T]
+    prefix: str
+    values: dict[str, Any]
+    live: frozenset[str]
+    listener: Callable[[T], None] | None
+
+
+def _to_ros(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _to_python(value: Any) -> Any:
+    return (
+        list(value) if not isinstance(value, (bool, int, float, str, bytes)) and hasattr(value, "__iter__") else value
+    )
+
+
+class Parameters:
+    """The parameters of one node.
+
+    Args:
+        node: A node made with ``allow_undeclared_parameters=False`` and
+        ``automatically_declare_parameters_from_overrides=True``;
+            the latter is the public way to see every parameter that was given, known or not.
+        where: What messages call the source of the values, such as ``"parameters of sim_node"``.
+    """
+
+    def __init__(self, node: Node, where: str) -> None:
+        self._node = node
+        self._where = where
+        self._groups: list[_Group[Any]] = []
+        self._given: dict[str, Any] = {}
+        for name, parameter in node.get_parameters_by_prefix("").items():
+            if not name.startswith(_OF_ROS):
+                self._given[name] = _to_python(parameter.value)
+                node.undeclare_parameter(name)
+        self._unused = set(self._given)
+        node.add_on_set_parameters_callback(self._on_set)
+
+    def given(self, prefix: str) -> dict[str, Any]:
+        """Return the parameters under ``prefix`` that were given from outside, without the prefix."""
+        return {name[len(prefix) :]: value for name, value in self._given.items() if name.startswith(prefix)}
+
+    def declare(
+        self,
+        cls: type[T],
+        prefix: str = "",
+        defaults: Mapping[str, Any] | None = None,
+        live: Collection[str] = (),
+        listener: Callable[[T], None] | None = None,
+    ) -> T:
+        """Declare every field of the dataclass ``cls`` and return it filled.
+
+        Args:
+            cls: Fields are made by :func:`bipedsim.config.fields.param`. A mapping becomes one parameter per key.
+            prefix: Goes before every name, such as ``"posture."``.
+            defaults: Values that replace the defaults of ``cls``, such as those of a robot.
+            live: Fields that may change while the node runs; the others are read-only.
+            listener: Is handed the new dataclass after a change.
+
+        Raises:
+            ConfigError: A value has the wrong type or is out of range.
+            UnknownNameError: A default is no field of ``cls``.
+        """
+        hints = get_type_hints(cls)
+        fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        given: dict[str, Any] = {}
+        for name, value in self.given(prefix).items():
+            head, _, key = name.partition(".")
+            if head in fields and not key and not _is_mapping(hints[head]):
+                self._check_list(prefix + name, value, hints[head])
+                given[head] = value
+            elif head in fields and key and _is_mapping(hints[head]):
+                given.setdefault(head, dict((defaults or {}).get(head) or {}))[key] = value
+            else:
+                continue
+            self._unused.discard(prefix + name)
+        result = from_mapping(cls, {**(defaults or {}), **given}, self._where)
+        group = _Group(cls, prefix, {name: getattr(result, name) for name in fields}, frozenset(live), listener)
+        for name, value in group.values.items():
+            self._declare_field(fields[name], hints[name], prefix, value, name not in group.live)
+        self._groups.append(group)
+        return result
+
+    def _check_list(self, name: str, value: Any, kind: Any) -> None:
+        if get_origin(kind) not in (list, tuple):
+            return
+        entry = get_args(kind)[0]
+        if not isinstance(value, list) or any(type(item) is not entry for item in value):
+            raise ConfigError(f"{self._where}: {name} = {value!r} must be a list of {entry.__name__}")
+
+    def _declare_field(
+        self, field: dataclasses.Field[Any], kind: Any, prefix: str, value: Any, read_only: bool
+    ) -> None:
+        descriptor = descriptor_of(field, kind, read_only)
+        if _is_mapping(kind):
+            for key, entry in (value or {}).items():
+                self._node.declare_parameter(f"{prefix}{field.name}.{key}", entry, descriptor, ignore_override=True)
+        elif value is not None:
+            self._node.declare_parameter(prefix + field.name, _to_ros(value), descriptor, ignore_override=True)
+
+    def refuse_unknown(self) -> None:
+        """Raise for the first parameter that was given and that nobody declared.
+
+        Raises:
+            UnknownNameError: The message lists the parameters of the node.
+        """
+        for name in sorted(self._unused):
+            known = [n for n in self._node.get_parameters_by_prefix("") if not n.startswith(_OF_ROS)]
+            raise UnknownNameError("parameter", name, sorted(known), self._where)
+
+    def _on_set(self, changes: list[Parameter]) -> SetParametersResult:
+        """Check changes by the rules of the dataclass; nothing is applied unless all of it is sound."""
+        updated: list[tuple[_Group[Any], Any]] = []
+        for group in self._groups:
+            mine = {}
+            for parameter in changes:
+                name = parameter.name.removeprefix(group.prefix)
+                if parameter.name.startswith(group.prefix) and name in group.live:
+                    mine[name] = _to_python(parameter.value)
+            if mine:
+                try:
+                    updated.append((group, from_mapping(group.cls, {**group.values, **mine}, self._where)))
+                except ConfigError as error:
+                    return SetParametersResult(successful=False, reason=str(error))
+        for group, values in updated:
+            group.values = {name: getattr(values, name) for name in group.values}
+            if group.listener is not None:
+                group.listener(values)
+        return SetParametersResult(successful=True)
+
+
+def _is_mapping(kind: Any) -> bool:
+    origin = get_origin(kind) or kind
+    return isinstance(origin, type) and issubclass(origin, Mapping)

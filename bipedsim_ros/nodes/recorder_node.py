@@ -1,0 +1,393 @@
+"""``recorder_node``: raw messages to a rosbag2 MCAP bag, without loss at 1 kHz on many topics, safe against SIGKILL.
+
+Three decisions, each measured (docs/recording.md):
+
+* The bag is written by the ``mcap`` package, flushed by the clock: the writer of ``rosbags`` flushes by size only, and
+  slow topics would lose many seconds at a SIGKILL. :mod:`bipedsim.recording.bag.mcap` keeps the file whole after every flush.
+* Messages are polled every few ms, not waited for. A recorder may be late, since DDS stamps each message when it
+  arrives; one pass over deep queues costs less than an executor's wake-up and callback per message.
+* What was lost is known, not guessed: DDS numbers the messages of a publisher, so a gap is a loss, and the first number
+  says how many were published before this subscription existed.
+
+This thread takes and sorts; a second one compresses and writes; what waits between them is bounded. A full disk ends
+the recording with an error and leaves what was written readable.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+
+from bipedsim.config.fields import param
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.recording.bag.reader import BagWriter, Pending
+from bipedsim.recording.recording import READOUTS
+from bipedsim_ros.loop.inbox import Background, HandledByLoop
+from bipedsim_ros.loop.realtime import run_urgently
+from bipedsim_ros.nodes.node_main import run_node
+from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.wire.message_definitions import definition_of
+from bipedsim_ros.wire.recorder_topics import OPTIONAL, default_topics, described, message_class, offered_kind, qos_of
+
+GRAPH_PERIOD = 0.5
+DIAGNOSTICS_PERIOD = 1.0
+MATCH_PERIOD = 0.02
+# A message that DDS has stamped but not yet queued when a pass ends must still come before its successors.
+HOLD_BACK_NS = 10_000_000
+
+
+@dataclass(frozen=True)
+class RecorderParams:
+    """Parameters of the recorder."""
+
+    output: str = param("", "directory of the bag; it must not exist; empty: bags/<date and time>")
+    topics: list[str] = param(
+        [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and controller"
+    )
+    feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
+    robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
+    storage: str = param("mcap", "storage format", choices=("mcap",))
+    max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
+    flush_period: float = param(
+        0.1, "how often the bag is completed on disk: about what a SIGKILL costs", unit="s", low=0.01, high=10.0
+    )
+    poll_period: float = param(0.005, "pause between passes over the queues", unit="s", low=0.0005, high=0.1)
+    max_buffer: int = param(
+        256, "messages waiting for the disk; beyond it they are dropped and counted", unit="MiB", low=1
+    )
+    priority: int = param(
+        0, "priority (SCHED_FIFO) of the threads, where the system permits it; 0 is none", low=0, high=98
+    )
+
+
+def _feet_of(robot: str) -> list[str]:
+    if not robot:
+        return ["left", "right"]
+    from bipedsim.model.robot import load_robot
+
+    return [sole.name for sole in load_robot(robot).soles]
+
+
+@dataclass
+class Counts:
+    """What happened to the messages; all but ``written`` count from the receiving thread."""
+
+    received: int = 0
+    written: int = 0
+    dropped: int = 0  # no room in the buffer: the disk is too slow
+    lost: int = 0  # gaps in a publisher's numbers: never arrived, on a reliable topic
+    lost_best_effort: int = 0  # the same on a best-effort topic, where the publisher accepts it
+    missed: int = 0  # published before this subscription was matched
+
+    def __str__(self) -> str:
+        return " ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+
+
+@dataclass(eq=False)
+class _Subscription:
+    name: str
+    msgtype: str
+    kind: str
+    message_class: Any
+    handle: Any
+    subscription: Any
+    channel: int = 0
+    sequence: int = 0
+
+
+class _DiskThread(threading.Thread):
+    """Compress and write chunks; what raises is kept for the main thread."""
+
+    def __init__(self, bag: BagWriter, counts: Counts) -> None:
+        super().__init__(name="bag-writer", daemon=True)
+        self.chunks: queue.Queue[Pending | None] = queue.Queue(maxsize=8)
+        self.error: OSError | None = None
+        self._bag = bag
+        self._counts = counts
+
+    def run(self) -> None:
+        while (chunk := self.chunks.get()) is not None:
+            if self.error is not None:
+                continue
+            try:
+                self._bag.write(chunk)
+            except OSError as error:
+                self.error = error
+            else:
+                self._counts.written += len(chunk.messages)
+
+
+# log time, number in order of taking (unique, so that sorting looks no further), source, publish time, sequence, data
+_Arrived = tuple[int, int, _Subscription, int, int, bytes]
+
+
+class Recorder:
+    """Subscriptions of ``node`` on one side, a bag on the other.
+
+    Raises:
+        ConfigError: The output exists, or a topic or type makes no sense.
+    """
+
+    def __init__(self, node: Node, params: RecorderParams) -> None:
+        self.params = params
+        self.counts = Counts()
+        self._node = node
+        self._group = HandledByLoop()
+        self._waiting_for_type: set[str] = set()
+        wanted: dict[str, tuple[str, str]] = {}
+        feet = params.feet or _feet_of(params.robot)
+        known = default_topics(feet)
+        for entry in params.topics:
+            name, *given = entry.split()
+            if not name.startswith("/") or len(given) > 1:
+                raise ConfigError(f"topics: {entry!r} must be '/topic' or '/topic package/msg/Type'")
+            kind = known[name][1] if name in known else ""
+            if given or name in known:
+                wanted[name] = (given[0] if given else known[name][0], kind)
+            else:
+                self._waiting_for_type.add(name)
+        wanted = wanted if params.topics else known
+        self._all = not params.topics
+        self._subscriptions: dict[str, _Subscription] = {}
+        for name, (msgtype, kind) in wanted.items():
+            self._subscribe(name, msgtype, kind or offered_kind(self._node, name) or "reliable")
+        self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
+        custom = {"robot": params.robot, "feet": ",".join(feet)}
+        self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
+        self._disk = _DiskThread(self.bag, self.counts)
+        self._disk.start()
+        self._held: list[_Arrived] = []
+        self._last_log_time = 0
+        self._first_at = 0.0
+        self._flush_due = self._graph_due = 0.0
+        self._diagnostics_due = time.monotonic() + DIAGNOSTICS_PERIOD
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics asked for."""
+        return len(self._subscriptions) + len(self._waiting_for_type)
+
+    @property
+    def matched(self) -> bool:
+        """Whether every topic has a publisher, apart from :data:`OPTIONAL`."""
+        waited_for = [s for name, s in self._subscriptions.items() if name not in OPTIONAL]
+        return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in waited_for)
+
+    def _subscribe(self, name: str, msgtype: str, kind: str) -> None:
+        definition_of(msgtype)  # raises now, not at the first message
+        cls = message_class(msgtype)
+        subscription = self._node.create_subscription(
+            cls, name, lambda _raw: None, qos_of(kind), callback_group=self._group, raw=True
+        )
+        handle = subscription.handle
+        self._subscriptions[name] = _Subscription(name, msgtype, kind, cls, handle, subscription)
+
+    def _look_at_graph(self) -> None:
+        """Subscribe to topics whose type has become known, and weaken a QoS that a publisher does not grant."""
+        if self._waiting_for_type or self._all:
+            for name, types in self._node.get_topic_names_and_types():
+                shown = self._all and name.startswith(READOUTS) and name not in self._subscriptions
+                if name in self._waiting_for_type or shown:
+                    self._waiting_for_type.discard(name)
+                    self._subscribe(name, types[0], offered_kind(self._node, name) or "reliable")
+        for source in list(self._subscriptions.values()):
+            if source.channel or source.kind == "best_effort":
+                continue
+            offered = offered_kind(self._node, source.name)
+            if offered and offered != source.kind and (source.kind, offered) != ("reliable", "latched"):
+                self._node.destroy_subscription(source.subscription)
+                self._subscribe(source.name, source.msgtype, offered)
+
+    def _take(self, source: _Subscription) -> None:
+        take, cls, held = source.handle.take_message, source.message_class, self._held
+        while (taken := take(cls, True)) is not None:
+            data, info = taken
+            log_time = info["received_timestamp"] or time.time_ns()
+            sequence = info["publication_sequence_number"] or 0
+            if sequence != source.sequence + 1:
+                self._count_gap(source, sequence)
+            source.sequence = sequence
+            self.counts.received += 1
+            held.append((log_time, self.counts.received, source, info["source_timestamp"], sequence, data))
+
+    def _count_gap(self, source: _Subscription, sequence: int) -> None:
+        """Count what lies between two numbers of one publisher; smaller numbers mean a new publisher."""
+        if source.handle.get_publisher_count() > 1:
+            return
+        if source.sequence == 0 or sequence <= source.sequence:
+            self.counts.missed += max(0, sequence - 1) if source.kind != "latched" else 0
+        elif source.kind == "best_effort":
+            self.counts.lost_best_effort += sequence - source.sequence - 1
+        else:
+            self.counts.lost += sequence - source.sequence - 1
+
+    def _move_to_bag(self, until: int) -> None:
+        """Give the bag what arrived before ``until``, in order, which readers without an index rely on."""
+        held = self._held
+        held.sort()
+        done = 0
+        limit = self.params.max_buffer << 20
+        for log_time, _order, source, publish_time, sequence, data in held:
+            if log_time > until:
+                break
+            done += 1
+            if self.bag.pending_bytes > limit:
+                self.counts.dropped += 1
+                continue
+            if not source.channel:
+                source.channel = self.bag.add_topic(described(self._node, source.name, source.msgtype))
+            self._last_log_time = max(self._last_log_time, log_time)
+            self.bag.add_message(source.channel, self._last_log_time, publish_time, data, sequence & 0xFFFFFFFF)
+        del held[:done]
+
+    def _flush(self) -> None:
+        """Hand the chunk to the writing thread; while that is busy, the chunk goes on growing."""
+        if not self._disk.chunks.full():
+            chunk = self.bag.detach()
+            if chunk is not None:
+                self._disk.chunks.put_nowait(chunk)
+
+    def step(self) -> bool:
+        """Do one pass; return False when the recording is over.
+
+        Raises:
+            RecordingError: The disk refused to take more.
+        """
+        started, now = time.time_ns(), time.monotonic()
+        for source in self._subscriptions.values():
+            self._take(source)
+        self._move_to_bag(started - HOLD_BACK_NS)
+        if now >= self._flush_due:
+            self._flush_due = now + self.params.flush_period
+            self._flush()
+        if now >= self._graph_due:
+            self._graph_due = now + GRAPH_PERIOD
+            self._look_at_graph()
+        if now >= self._diagnostics_due:
+            self._diagnostics_due = now + DIAGNOSTICS_PERIOD
+            self._publish_diagnostics()
+        self._raise_disk_error()
+        if not self._first_at and self.counts.received:
+            self._first_at = now
+        limit = self.params.max_duration
+        return not (limit and self._first_at and now - self._first_at >= limit)
+
+    def _publish_diagnostics(self) -> None:
+        counts = self.counts
+        bad = counts.dropped + counts.lost
+        status = DiagnosticStatus()
+        status.level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
+        status.name = "recorder"
+        status.message = f"{bad} messages missing from the bag" if bad else "recording"
+        matched = sum(bool(s.handle.get_publisher_count()) for s in self._subscriptions.values())
+        values = {f.name: getattr(counts, f.name) for f in fields(counts)}
+        values |= {"buffered_bytes": self.bag.pending_bytes, "topics": self.n_topics, "matched_topics": matched}
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        message = DiagnosticArray()
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.status = [status]
+        self._publisher.publish(message)
+
+    def close(self) -> None:
+        """Take what has arrived, finish the bag and leave the counts in its metadata.
+
+        Raises:
+            RecordingError: The disk refused to take it.
+        """
+        for source in self._subscriptions.values():
+            self._take(source)
+        self._move_to_bag(2**63)
+        for source in self._subscriptions.values():
+            source.channel = source.channel or self.bag.add_topic(described(self._node, source.name, source.msgtype))
+        chunk = self.bag.detach()
+        if chunk is not None:
+            self._disk.chunks.put(chunk)
+        self._disk.chunks.put(None)
+        self._disk.join()
+        self._raise_disk_error()
+        self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
+        try:
+            self.bag.close()
+        except OSError as error:
+            raise RecordingError(f"{self.path}: the bag cannot be finished ({error.strerror})") from error
+
+    def _raise_disk_error(self) -> None:
+        if self._disk.error is not None:
+            reason = self._disk.error.strerror
+            raise RecordingError(
+                f"{self.path}: the bag cannot be written further ({reason}); what is there is readable"
+            )
+
+
+class RecorderNode(Node):
+    """Recorder with the parameters and the life of a node; its services answer from a thread beside the recording."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "recorder_node",
+            enable_rosout=False,
+            automatically_declare_parameters_from_overrides=True,
+        )
+        parameters = Parameters(self, "parameters of recorder_node")
+        params = parameters.declare(RecorderParams)
+        parameters.refuse_unknown()
+        self._recorder = Recorder(self, params)
+        self._background = Background(self)
+        self._stop = threading.Event()
+
+    def run(self) -> int:
+        """Record until :meth:`stop` or ``max_duration``; return the exit code."""
+        recorder = self._recorder
+        if recorder.params.priority:
+            run_urgently(recorder.params.priority)
+        self._background.start()
+        # Who starts a recorder waits for this line before starting what is to be recorded, ...
+        print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
+        match_due = 0.0
+        try:
+            while not self._stop.is_set() and recorder.step():
+                if time.monotonic() >= match_due:
+                    match_due = time.monotonic() + MATCH_PERIOD
+                    if recorder.matched:
+                        # ... and for this one before anything moves: discovery takes from milliseconds to seconds.
+                        print("matched all publishers", flush=True)
+                        match_due = float("inf")
+                self._stop.wait(recorder.params.poll_period)
+        finally:
+            self._background.stop()
+            recorder.close()
+        print(f"recorded into {recorder.path}: {recorder.counts}", flush=True)
+        absent = recorder.counts.lost + recorder.counts.dropped
+        if absent:
+            print(
+                f"recorder_node: {absent} messages are missing from the bag, as the machine was too busy for it; "
+                "real-time priorities help (docs/ros_interface.md, Timing), or fewer topics",
+                file=sys.stderr,
+                flush=True,
+            )
+        return 0
+
+    def stop(self) -> None:
+        """End :meth:`run`."""
+        self._stop.set()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Entry point of ``recorder_node``."""
+    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    return run_node(RecorderNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

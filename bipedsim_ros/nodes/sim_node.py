@@ -1,0 +1,232 @@
+"""``sim_node``: a simulated robot behind the topics of a real one (docs/ros_interface.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import ConfigError
+from bipedsim.ground import get_ground
+from bipedsim.model.robot import load_robot
+from bipedsim.runs.pushes import PushSchedule, parse_pushes
+from bipedsim.sim.simulator import Simulator
+from bipedsim_ros.loop.commands import Commands
+from bipedsim_ros.loop.inbox import Background, Inbox
+from bipedsim_ros.loop.publishers import Publishers
+from bipedsim_ros.loop.rate_check import judge, measure
+from bipedsim_ros.loop.realtime import run_urgently
+from bipedsim_ros.loop.sim_loop import SimLoop
+from bipedsim_ros.loop.sim_params import SimParams
+from bipedsim_ros.loop.sim_statistics import Statistics, write_json
+from bipedsim_ros.nodes.duplicate_nodes import company
+from bipedsim_ros.nodes.node_main import run_node
+from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.wire.frames import BASE_FRAME, COMMAND_TOPIC
+from bipedsim_ros.wire.qos import COMMAND_QOS, STATE_QOS
+
+LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
+# How long a node that ends waits for subscribers that are behind.
+_DRAIN_S = 3.0
+_WARN_EVERY_S = 5.0
+# Seconds of a run in which another robot is looked for.
+_LOOKS = 5
+
+
+class SimNode:
+    """Simulator, topics, services and parameters; :meth:`run` is the loop.
+
+    Raises:
+        ConfigError: A parameter is wrong.
+    """
+
+    def __init__(self) -> None:
+        self._node = node = Node("sim_node", automatically_declare_parameters_from_overrides=True)
+        parameters = Parameters(node, "parameters of sim_node")
+        self._params = parameters.declare(SimParams, live=LIVE, listener=self._on_change)
+        params = self._params
+        contact = self._contact_params(parameters)
+        parameters.refuse_unknown()
+        if abs(params.ft_sign) != 1.0:
+            raise ConfigError(f"parameters of sim_node: ft_sign = {params.ft_sign} must be 1 or -1")
+        robot = load_robot(params.robot)
+        ground = get_ground(params.ground)
+        for warning in robot.warnings:
+            node.get_logger().warning(warning)
+        pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
+        sim = Simulator(
+            robot,
+            ground,
+            contact=params.contact_model,
+            physics_dt=params.physics_dt,
+            control_dt=1.0 / params.rate,
+            contact_params=contact,
+            hardware=params.hardware,
+            seed=params.seed,
+        )
+        node.get_logger().info(
+            "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
+        )
+        sim.warm_up()
+        self._check_rate(sim)
+        self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
+        self._commands = Commands(robot, params, self._warn_of_command)
+        self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
+        self._inbox = inbox = Inbox(node, Float64MultiArray, COMMAND_TOPIC, COMMAND_QOS)
+        self.loop = SimLoop(
+            sim, params, pushes, inbox, self._commands, self._publishers, self._statistics, node.get_logger().error
+        )
+        self._held = False
+        self._push_frames = {BASE_FRAME: "", **{frame.name: frame.name for frame in robot.model.frames}}
+        node.create_subscription(WrenchStamped, "/push", self._on_push, 10)
+        node.create_service(Trigger, "~/reset", self._service(self.loop.reset))
+        node.create_service(Trigger, "~/step", self._service(self.loop.single_step))
+        node.create_service(SetBool, "~/pause", self._on_pause)
+        self._background = Background(node)
+        self._looks = _LOOKS
+        self._warned_of_company = False
+        node.get_logger().info(
+            f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
+            f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s, "
+            f"hardware {params.hardware}, seed {params.seed}"
+        )
+
+    def run(self) -> int:
+        """Simulate until the duration is over or :meth:`stop` is called; return the exit code."""
+        # Without deadlines the loop never sleeps, and nothing else would run.
+        if self._params.clock == "real_time" and self._params.priority:
+            self._node.get_logger().info(run_urgently(self._params.priority))
+        self._background.start()
+        # Everything that exists now stays: the collector need not walk it every few ticks.
+        gc.collect()
+        gc.freeze()
+        try:
+            self.loop.run(self._report)
+        finally:
+            self._background.stop()
+            self._report(in_background=False)
+            self._publishers.drain(_DRAIN_S)
+        return self.loop.exit_code
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self.loop.stop()
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        self._node.destroy_node()
+
+    def _contact_params(self, parameters: Parameters) -> dict[str, Any]:
+        """Declare the parameters of the contact model and return them.
+
+        A file may hold those of several models: given ones are checked, whichever model runs.
+        """
+        used = self._params.contact_model
+        others = [name for name in CONTACT_MODELS if name != used and parameters.given(f"{name}.")]
+        for name in others:
+            parameters.declare(CONTACT_MODELS[name].Params, prefix=f"{name}.")
+        if others:
+            text = f"contact_model is {used}: what is given for {', '.join(others)} has no effect"
+            self._node.get_logger().info(text)
+        return dataclasses.asdict(parameters.declare(CONTACT_MODELS[used].Params, prefix=f"{used}."))
+
+    def _check_rate(self, sim: Simulator) -> None:
+        """Refuse a rate in real time that the step cannot keep, or warn of it, as the parameter has it."""
+        params = self._params
+        if params.clock != "real_time" or params.rate_check == "off":
+            return
+        cost = measure(sim)
+        if cost is None:
+            return
+        self._node.get_logger().info(f"a step takes {1e6 * cost.tick:.0f} us, {cost.tick * params.rate:.1%} of a tick")
+        try:
+            warning = judge(cost, params.contact_model, sim.robot.name, params.rate)
+        except ConfigError as error:
+            if params.rate_check == "refuse":
+                raise
+            warning = str(error)
+        if warning:
+            self._node.get_logger().warning(warning)
+
+    def _report(self, in_background: bool = True) -> None:
+        self._say_what_is_held(in_background)
+        self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
+        if in_background and self._looks and not self._warned_of_company:
+            # Later on it would cost more than it is worth.
+            self._looks -= self._statistics.state == "running"
+            self._background.submit(self._look_around)
+        if not self._params.stats_file:
+            return
+        path, values = Path(self._params.stats_file), self._statistics.as_dict()
+        if in_background:
+            self._background.submit(lambda: write_json(path, values))
+        else:
+            write_json(path, values)
+
+    def _say_what_is_held(self, running: bool) -> None:
+        """Tell once why nothing moves, where nobody is there who could send the first command."""
+        held = self._statistics.state == "waiting" and not self._inbox.publishers()
+        if running and held and not self._held:
+            text = f"t = 0 is held until the first command on {COMMAND_TOPIC}, where nobody publishes yet"
+            self._node.get_logger().info(text)
+        self._held = held
+
+    def _look_around(self) -> None:
+        """Warn once if this is not the only robot, or has two controllers."""
+        found = company(self._node, ("/joint_states", COMMAND_TOPIC))
+        if found and not self._warned_of_company:
+            self._warned_of_company = True
+            self._node.get_logger().error(found)
+
+    def _warn_of_command(self, fault: str) -> None:
+        self._node.get_logger().warning(
+            f"command on {COMMAND_TOPIC} dropped: {fault} ({self._commands.dropped} dropped so far)",
+            throttle_duration_sec=_WARN_EVERY_S,
+        )
+
+    def _on_change(self, params: SimParams) -> None:
+        self._params = params
+        self._commands.configure(params)
+
+    def _on_push(self, message: WrenchStamped) -> None:
+        frame = message.header.frame_id or BASE_FRAME
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+        if frame not in self._push_frames or not np.isfinite(wrench).all():
+            fault = "it is not finite" if frame in self._push_frames else f"the robot has no frame {frame!r}"
+            self._node.get_logger().warning(f"message on /push dropped: {fault}", throttle_duration_sec=_WARN_EVERY_S)
+            return
+        body, duration = self._push_frames[frame], self._params.push_timeout
+        self.loop.post(lambda: self.loop.push(wrench, body, duration))
+
+    def _service(self, action: Callable[[], str]) -> Callable[[Any, Any], Any]:
+        def serve(_request: Any, response: Any) -> Any:
+            response.success, response.message = self.loop.ask(action)
+            return response
+
+        return serve
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        response.success, response.message = self.loop.ask(self.loop.pause if request.data else self.loop.resume)
+        return response
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run sim_node; return 0, 1 after a failure, or 2 after bad parameters."""
+    return run_node(SimNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""``teleop_node`` and ``bipedsim teleop``: the keyboard of a terminal steers a walk on /cmd_vel."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+from geometry_msgs.msg import Twist
+from rclpy.duration import Duration
+from rclpy.node import Node
+
+from bipedsim.runs.velocities import PERIOD_NS, Velocity
+from bipedsim_ros.bringup.teleop import HELP, KeyTerminal, Steering, TeleopParams
+from bipedsim_ros.nodes.node_main import run_node
+from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.wire.conversions import TwistWriter
+from bipedsim_ros.wire.frames import VELOCITY_TOPIC
+from bipedsim_ros.wire.qos import STEERING_QOS
+
+_GOODBYE = Duration(seconds=1)
+
+
+class TeleopNode:
+    """Publishes what the keyboard asks for, ten times a second.
+
+    Raises:
+        ConfigError: A parameter is wrong, or there is no keyboard.
+    """
+
+    def __init__(self) -> None:
+        self._node = node = Node("teleop_node", automatically_declare_parameters_from_overrides=True)
+        parameters = Parameters(node, "parameters of teleop_node")
+        self._steering = Steering(parameters.declare(TeleopParams))
+        parameters.refuse_unknown()
+        self._terminal = KeyTerminal(sys.stdin.fileno())
+        self._publisher = node.create_publisher(Twist, VELOCITY_TOPIC, STEERING_QOS)
+        self._writer = TwistWriter()
+        self._stop = False
+
+    def run(self) -> int:
+        """Steer until a key, a signal or the end of the terminal; leave the robot standing. Return the exit code."""
+        for number in (signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, lambda _number, _frame: self.stop())
+        print(f"{self._publisher.topic_name}: {HELP}")
+        due = time.monotonic()
+        try:
+            with self._terminal as terminal:
+                while not (self._stop or self._steering.ended):
+                    self._publish(self._steering.velocity)
+                    due = max(due + 1e-9 * PERIOD_NS, time.monotonic())
+                    while not self._stop and (left := due - time.monotonic()) > 0.0:
+                        self._steering.press(terminal.read(left))
+                    self._show()
+        except EOFError:
+            pass
+        finally:
+            self._publish((0.0, 0.0, 0.0))
+            self._publisher.wait_for_all_acked(_GOODBYE)
+            print()
+        return 0
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self._stop = True
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        self._node.destroy_node()
+
+    def _publish(self, velocity: Velocity) -> None:
+        self._publisher.publish(self._writer.write(velocity))
+
+    def _show(self) -> None:
+        alone = "" if self._publisher.get_subscription_count() else "   (nobody listens)"
+        print(f"\r{self._steering.text()}{alone:20}", end="", flush=True)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run teleop_node; return 0, or 2 after bad parameters or without a terminal."""
+    return run_node(TeleopNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,312 @@
+"""Observations to serialised messages and back; see :mod:`bipedsim_ros.wire.wire` for why they are serialised."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+
+import numpy as np
+from geometry_msgs.msg import PointStamped, Twist, WrenchStamped
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
+
+from bipedsim.recording.recording import CONTACT_FIELDS
+from bipedsim.sim.io import Observation
+from bipedsim_ros.wire.wire import NS_PER_S, Groups, WireReader, WireWriter, items, leaves
+
+Array = NDArray[np.float64]
+
+
+def _zeros(n: int) -> array.array[float]:
+    return array.array("d", bytes(8 * n))
+
+
+def _joint_groups(message: JointState) -> Groups:
+    return [items(message.position), items(message.velocity), items(message.effort)]
+
+
+def _wrench_groups(message: WrenchStamped) -> Groups:
+    return [leaves(message.wrench.force, "x y z") + leaves(message.wrench.torque, "x y z")]
+
+
+def _imu_groups(message: Imu) -> Groups:
+    return [
+        leaves(message.orientation, "x y z w"),
+        items(message.orientation_covariance),
+        leaves(message.angular_velocity, "x y z"),
+        items(message.angular_velocity_covariance),
+        leaves(message.linear_acceleration, "x y z"),
+    ]
+
+
+class JointStateWriter:
+    """JointState messages from observations; positions [rad], velocities [rad/s], efforts [N.m]."""
+
+    def __init__(self, joint_names: Sequence[str], frame_id: str) -> None:
+        n = len(joint_names)
+        message = JointState(name=list(joint_names), position=_zeros(n), velocity=_zeros(n), effort=_zeros(n))
+        message.header.frame_id = frame_id
+        self._wire = WireWriter(message, _joint_groups(message), message.header.stamp)
+
+    def write(self, observation: Observation, t_ns: int) -> bytes:
+        """Return the message for the joint measurements of ``observation``, stamped ``t_ns`` [ns]."""
+        for field, values in zip(
+            self._wire.groups,
+            (observation.joint_position, observation.joint_velocity, observation.joint_effort),
+            strict=False,  # a robot without joints has no groups
+        ):
+            field[:] = values
+        return self._wire.data(t_ns)
+
+
+class JointStateReader:
+    """Reads JointState messages by joint name into an observation, as users of ros2_control must.
+
+    What a message does not carry is NaN.
+
+    Attributes:
+        missing: The joints that the last message did not hold at all.
+        t_ns: Its stamp [ns].
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self._joint_names = tuple(joint_names)
+        self._wire = WireReader(JointState, _joint_groups, lambda message: message.header.stamp)
+        self._matched: JointState | None = None
+        self._names = 0
+        self._source: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._target: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self.missing: tuple[str, ...] = self._joint_names
+        self.t_ns = 0
+
+    def _match(self, message: JointState) -> None:
+        index = {name: i for i, name in enumerate(message.name)}
+        found = [(i, index[name]) for i, name in enumerate(self._joint_names) if name in index]
+        self._matched = message
+        self._names = len(message.name)
+        self._target = np.array([target for target, _ in found], dtype=np.intp)
+        self._source = np.array([source for _, source in found], dtype=np.intp)
+        self.missing = tuple(name for name in self._joint_names if name not in index)
+
+    def read(self, data: bytes, observation: Observation) -> None:
+        """Copy the joints that the serialised message names into ``observation``; every other entry becomes NaN."""
+        fields = self._wire.read(data)
+        if self._wire.message is not self._matched:
+            self._match(self._wire.message)
+        targets = (observation.joint_position, observation.joint_velocity, observation.joint_effort)
+        for field, target in zip(fields, targets, strict=True):
+            if len(field) == self._names and len(self._target) == len(target):
+                target[self._target] = field[self._source]
+            else:
+                target.fill(np.nan)
+                if len(field) == self._names:
+                    target[self._target] = field[self._source]
+        self.t_ns = self._wire.stamp_ns(data)
+        observation.t = self.t_ns / NS_PER_S
+
+
+class WrenchWriter:
+    """WrenchStamped messages; ``sign`` = -1 turns the ground's wrench on the foot into the foot's on the ground."""
+
+    def __init__(self, frame_id: str, sign: float = 1.0) -> None:
+        message = WrenchStamped()
+        message.header.frame_id = frame_id
+        self._wire = WireWriter(message, _wrench_groups(message), message.header.stamp)
+        self._sign = sign
+
+    def write(self, wrench: Array, t_ns: int) -> bytes:
+        """Return the message for a wrench (6,), force [N] then torque [N.m] in the frame of the header."""
+        np.multiply(wrench, self._sign, out=self._wire.groups[0])
+        return self._wire.data(t_ns)
+
+
+class WrenchReader:
+    """Reads WrenchStamped messages, times ``sign``."""
+
+    def __init__(self, sign: float = 1.0) -> None:
+        self._wire = WireReader(WrenchStamped, _wrench_groups, lambda message: message.header.stamp)
+        self._sign = sign
+
+    def read(self, data: bytes, wrench: Array) -> None:
+        """Copy force [N] and torque [N.m] of a serialised message into ``wrench`` (6,)."""
+        np.multiply(self._wire.read(data)[0], self._sign, out=wrench)
+
+
+class ImuWriter:
+    """Imu messages (REP-145: specific force, +g along the upward axis at rest)."""
+
+    def __init__(self, frame_id: str) -> None:
+        message = Imu()
+        message.header.frame_id = frame_id
+        self._wire = WireWriter(message, _imu_groups(message), message.header.stamp)
+
+    def write(self, observation: Observation, t_ns: int) -> bytes:
+        """Return orientation, angular velocity [rad/s] and specific force [m/s^2], all in the IMU frame."""
+        orientation, _, rate, _, acceleration = self._wire.groups
+        orientation[:] = observation.imu_orientation
+        rate[:] = observation.imu_angular_velocity
+        acceleration[:] = observation.imu_linear_acceleration
+        return self._wire.data(t_ns)
+
+
+class ImuReader:
+    """Reads Imu messages.
+
+    A message whose ``orientation_covariance[0]`` is -1 carries no orientation (sensor_msgs/Imu): it becomes NaN.
+    """
+
+    def __init__(self) -> None:
+        self._wire = WireReader(Imu, _imu_groups, lambda message: message.header.stamp)
+
+    def read(self, data: bytes, observation: Observation) -> None:
+        """Copy a serialised message into the IMU fields of ``observation``."""
+        orientation, covariance, rate, _, acceleration = self._wire.read(data)
+        observation.imu_orientation[:] = orientation if covariance[0] != -1.0 else np.nan
+        observation.imu_angular_velocity[:] = rate
+        observation.imu_linear_acceleration[:] = acceleration
+
+
+class PointWriter:
+    """PointStamped messages; NaN coordinates say that there is no such point, as for a foot in the air."""
+
+    def __init__(self, frame_id: str) -> None:
+        message = PointStamped()
+        message.header.frame_id = frame_id
+        self._wire = WireWriter(message, [leaves(message.point, "x y z")], message.header.stamp)
+
+    def write(self, point: Array, t_ns: int) -> bytes:
+        """Return the message for (x, y) or (x, y, z) [m] in the frame of the header; a planar point has z = 0."""
+        self._wire.groups[0][: len(point)] = point
+        return self._wire.data(t_ns)
+
+
+class OdometryWriter:
+    """Odometry messages with the pose and twist of the base, true or estimated."""
+
+    def __init__(self, frame_id: str, child_frame_id: str) -> None:
+        message = Odometry(child_frame_id=child_frame_id)
+        message.header.frame_id = frame_id
+        pose, twist = message.pose.pose, message.twist.twist
+        groups = [
+            leaves(pose.position, "x y z") + leaves(pose.orientation, "x y z w"),
+            leaves(twist.linear, "x y z") + leaves(twist.angular, "x y z"),
+        ]
+        self._wire = WireWriter(message, groups, message.header.stamp)
+
+    def write(self, pose: Array, twist: Array, t_ns: int) -> bytes:
+        """Return the message for a pose (7,), position [m] then quaternion x y z w, and a twist (6,), linear [m/s] then
+        angular in the child frame.
+        """
+        self._wire.groups[0][:] = pose
+        self._wire.groups[1][:] = twist
+        return self._wire.data(t_ns)
+
+
+class ContactWriter:
+    """Float64MultiArray messages with :data:`CONTACT_FIELDS` of one foot; the layout's label names them."""
+
+    def __init__(self) -> None:
+        n = len(CONTACT_FIELDS)
+        message = Float64MultiArray(data=_zeros(n))
+        message.layout.dim = [MultiArrayDimension(label=",".join(CONTACT_FIELDS), size=n, stride=n)]
+        self._wire = WireWriter(message, [items(message.data)], None)
+
+    def write(self, values: Sequence[float], impact: Array) -> bytes:
+        """Return the message for values in the order of :data:`CONTACT_FIELDS`, the last six of them in ``impact``."""
+        self._wire.groups[0][: len(values)] = values
+        self._wire.groups[0][len(values) :] = impact
+        return self._wire.data(0)
+
+
+class ClockWriter:
+    """Clock messages."""
+
+    def __init__(self) -> None:
+        message = Clock()
+        self._wire = WireWriter(message, [], message.clock)
+
+    def write(self, t_ns: int) -> bytes:
+        """Return the message for the time ``t_ns`` [ns]."""
+        return self._wire.data(t_ns)
+
+
+class NumberWriter:
+    """Float64 messages."""
+
+    def __init__(self) -> None:
+        message = Float64()
+        self._wire = WireWriter(message, [leaves(message, "data")], None)
+
+    def write(self, value: float) -> bytes:
+        """Return the message for a number."""
+        self._wire.groups[0][0] = value
+        return self._wire.data(0)
+
+
+def _twist_groups(message: Twist) -> Groups:
+    return [leaves(message.linear, "x y z") + leaves(message.angular, "x y z")]
+
+
+class TwistWriter:
+    """Twist messages of what a robot on the ground can do."""
+
+    def __init__(self) -> None:
+        message = Twist()
+        self._wire = WireWriter(message, _twist_groups(message), None)
+
+    def write(self, velocity: tuple[float, float, float]) -> bytes:
+        """Return the message for a velocity ahead and to the left [m/s] and a turning rate [rad/s]."""
+        self._wire.groups[0][[0, 1, 5]] = velocity
+        return self._wire.data(0)
+
+
+class TwistReader:
+    """Reads Twist messages as what a robot on the ground can do."""
+
+    def __init__(self) -> None:
+        self._wire = WireReader(Twist, _twist_groups)
+
+    def read(self, data: bytes) -> tuple[float, float, float]:
+        """Return the velocity ahead and to the left [m/s] and the turning rate [rad/s] of a serialised message."""
+        vx, vy, _, _, _, wz = self._wire.read(data)[0].tolist()
+        return vx, vy, wz
+
+
+class CommandWriter:
+    """Float64MultiArray messages of joint torques [N.m], as ros2_control's effort controllers take them."""
+
+    def __init__(self, n: int) -> None:
+        message = Float64MultiArray(data=_zeros(n))
+        self._wire = WireWriter(message, [items(message.data)], None)
+
+    def write(self, tau_joint: Array) -> bytes:
+        """Return the message for the torques (nu,)."""
+        self._wire.groups[0][:] = tau_joint
+        return self._wire.data(0)
+
+
+class CommandReader:
+    """Reads commands and refuses what no drive should get."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self._joint_names = tuple(joint_names)
+        self._wire = WireReader(Float64MultiArray, lambda message: [items(message.data)])
+
+    def read(self, data: bytes, tau_joint: Array) -> str:
+        """Copy a serialised command into ``tau_joint`` (nu,) [N.m] if it is sound.
+
+        Returns:
+            An empty string, or what is wrong with the message; then ``tau_joint`` is left as it was.
+        """
+        names = self._joint_names
+        values = self._wire.read(data)[0]
+        if len(values) != len(names):
+            return f"it has {len(values)} values, expected {len(names)} ({', '.join(names)})"
+        if not np.isfinite(values).all():
+            wrong = [f"{names[i]} = {values[i]}" for i in np.flatnonzero(~np.isfinite(values))]
+            return f"it is not finite: {', '.join(wrong)}"
+        tau_joint[:] = values
+        return ""

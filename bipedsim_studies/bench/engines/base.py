@@ -1,0 +1,153 @@
+"""What the benchmark asks of an engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter_ns
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.errors import BipedSimError
+from bipedsim.model.robot import Robot
+from bipedsim.model.sole import Sole
+
+Array = NDArray[np.float64]
+
+SOLE_THICKNESS = 0.02
+"""Height [m] of the box that stands for a sole in engines that know only solids; its bottom face is the sole."""
+
+
+class EngineUnavailableError(BipedSimError):
+    """An engine that cannot take part.
+
+    Attributes:
+        status: ``"not installed"`` or ``"not supported"``.
+    """
+
+    def __init__(self, status: str, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+def not_supported(message: str) -> EngineUnavailableError:
+    """Return the error of an engine that cannot take this robot."""
+    return EngineUnavailableError("not supported", message)
+
+
+class Engine(ABC):
+    """One robot on the plane z = 0 in one engine.
+
+    The state goes in and out in pinocchio's convention, torques in the order of ``robot.joint_names``.
+
+    Args:
+        robot: The robot; free-flying.
+        dt: Step [s].
+
+    Attributes:
+        step: Advances by dt under joint torques (nu,) [N.m], with the forces on both feet computed. The timed part;
+            a callable and no method, so that an engine can hand out the function itself.
+
+    Raises:
+        EngineUnavailableError: The engine cannot take this robot.
+    """
+
+    step: Callable[[Array], object]
+
+    def __init__(self, robot: Robot, dt: float) -> None:
+        if not robot.free_flyer:
+            raise not_supported(f"{robot.name} has a fixed base")
+        self.robot = robot
+        self.dt = dt
+
+    @abstractmethod
+    def reset(self, q: Array, v: Array) -> None:
+        """Go to the state q (nq,), v (nv,), and take the push away."""
+
+    @abstractmethod
+    def push(self, force_world: Array) -> None:
+        """Apply a force (3,) [N] at the origin of the root link, from the next step until changed."""
+
+    def time_block(self, torques: list[Array]) -> float:
+        """Step through ``torques``, an array (nu,) each, and return the time that took [ns]."""
+        step = self.step
+        start = perf_counter_ns()
+        for torque in torques:
+            step(torque)
+        return perf_counter_ns() - start
+
+    @abstractmethod
+    def state(self) -> tuple[Array, Array]:
+        """Return q (nq,) and v (nv,)."""
+
+    @abstractmethod
+    def wrenches(self) -> Array:
+        """Return (K, 6) force [N] and torque [N.m] of the ground on each foot at its sole origin, world axes."""
+
+    def close(self) -> None:  # noqa: B027 - most engines hold nothing
+        """Give back what garbage collection does not."""
+
+
+class Soles:
+    """Placements of the soles of a robot at any configuration, by pinocchio, so that engines are judged alike."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._model = robot.model
+        self._data = robot.model.createData()
+        self._soles = robot.soles
+
+    def placements(self, q: Array) -> list[pin.SE3]:
+        """Return the sole frames in the world at q (nq,)."""
+        pin.forwardKinematics(self._model, self._data, q)
+        return [self._data.oMi[sole.joint_id] * sole.placement_joint_sole for sole in self._soles]
+
+    def positions(self, q: Array) -> Array:
+        """Return the sole origins (K, 3) in the world [m] at q (nq,)."""
+        return np.array([placement.translation for placement in self.placements(q)])
+
+    def depth(self, q: Array) -> float:
+        """Return how far the deepest vertex is below z = 0 [m]; negative above."""
+        lowest = np.inf
+        for sole, placement in zip(self._soles, self.placements(q), strict=True):
+            heights = sole.vertices @ placement.rotation[2, :2] + placement.translation[2]
+            lowest = min(lowest, float(heights.min()))
+        return -lowest
+
+
+@dataclass(frozen=True)
+class SoleBox:
+    """The box whose bottom face is a rectangular sole.
+
+    Attributes:
+        placement_joint_box: Centre of the box in the frame of the parent joint.
+        size: (3,) edge lengths [m].
+    """
+
+    placement_joint_box: pin.SE3
+    size: Array
+
+
+def sole_box(sole: Sole) -> SoleBox:
+    """Return the box of a rectangular sole.
+
+    Raises:
+        EngineUnavailableError: The sole is no rectangle.
+    """
+    vertices = sole.vertices
+    edges = np.roll(vertices, -1, axis=0) - vertices
+    if len(vertices) != 4 or abs(edges[0] @ edges[1]) + float(np.abs(edges[0] + edges[2]).max()) > 1e-9:
+        raise not_supported(f"sole {sole.name!r} is no rectangle ({len(vertices)} vertices); the adapter knows boxes")
+    lengths = np.hypot(edges[:2, 0], edges[:2, 1])
+    along = edges[0] / lengths[0]
+    rotation = np.array([[along[0], -along[1], 0.0], [along[1], along[0], 0.0], [0.0, 0.0, 1.0]])
+    centre = np.append(sole.centre, 0.5 * SOLE_THICKNESS)
+    placement = sole.placement_joint_sole * pin.SE3(rotation, centre)
+    return SoleBox(placement, np.array([lengths[0], lengths[1], SOLE_THICKNESS]))
+
+
+def wrench_about(origin: Array, points: Array, forces: Array) -> Array:
+    """Return the wrench (6,) about ``origin`` (3,) of ``forces`` (n, 3) [N] that act at ``points`` (n, 3)."""
+    return np.concatenate([forces.sum(axis=0), np.cross(points - origin, forces).sum(axis=0)])

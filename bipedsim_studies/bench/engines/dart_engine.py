@@ -1,0 +1,138 @@
+"""DART by dartpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dartpy as dart
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.model.robot import Robot
+from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
+from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
+
+
+class DartEngine(Engine):
+    """DART with box soles on a box as ground, by its own collision detector and default constraint solver.
+
+    DART knows no reflected inertia: it is added to the links, see :func:`urdf`.
+
+    Args:
+        robot, dt: See :class:`Engine`.
+    """
+
+    def __init__(self, robot: Robot, dt: float) -> None:
+        super().__init__(robot, dt)
+        text = urdf(robot, soles=True, reflected_inertia=True)
+        self._robot: Any = dart.utils.DartLoader().parseSkeletonString(text, dart.common.Uri())
+        mu = max(sole.friction_static for sole in robot.soles)
+        self._world: Any = dart.simulation.World()
+        world = self._world
+        world.setTimeStep(dt)
+        world.setGravity(robot.model.gravity.linear)
+        world.addSkeleton(_ground(mu))
+        world.addSkeleton(self._robot)
+        world.getConstraintSolver().setCollisionDetector(dart.collision.DARTCollisionDetector())
+        # Sleeping bodies would be timed asleep.
+        options = world.getDeactivationOptions()
+        options.mEnabled = False
+        world.setDeactivationOptions(options)
+        self._root = self._robot.getBodyNode(ROOT_LINK)
+        self._feet = [link_name(robot, sole.joint_id) for sole in robot.soles]
+        for name in self._feet:
+            _set_friction(self._robot.getBodyNode(name), mu)
+        joints = list(robot.model.joints)[2:]
+        self._ours_q = [joint.idx_q for joint in joints]
+        self._ours_v = [joint.idx_v for joint in joints]
+        where = {name: self._robot.getJoint(name).getIndexInSkeleton(0) for name in list(robot.model.names)[2:]}
+        self._theirs = list(where.values())
+        self._actuated = [where[name] for name in robot.joint_names]
+        self._forces = np.zeros(self._robot.getNumDofs())
+        self._push = np.zeros(3)
+        self._soles = Soles(robot)
+        self.step = self._step
+
+    def reset(self, q: Array, v: Array) -> None:
+        skeleton = self._robot
+        pose = pin.XYZQUATToSE3(q[:7])
+        position = np.zeros(skeleton.getNumDofs())
+        position[:6] = dart.dynamics.FreeJoint.convertToPositions(_isometry(pose))
+        position[self._theirs] = q[self._ours_q]
+        velocity = np.zeros_like(position)
+        velocity[self._theirs] = v[self._ours_v]
+        self._world.reset()
+        skeleton.resetPositions()
+        skeleton.clearConstraintImpulses()
+        skeleton.setPositions(position)
+        skeleton.setVelocities(velocity)
+        root = skeleton.getRootJoint()
+        root.setLinearVelocity(pose.rotation @ v[:3])
+        root.setAngularVelocity(pose.rotation @ v[3:6])
+        self._push[:] = 0.0
+
+    def push(self, force_world: Array) -> None:
+        self._push[:] = force_world
+
+    def _step(self, tau_joint: Array) -> None:
+        self._forces[self._actuated] = tau_joint
+        self._robot.setForces(self._forces)
+        if self._push.any():
+            # External forces last for one step.
+            self._root.addExtForce(self._push, np.zeros(3), False, True)
+        self._world.step()
+        self._contacts = [(c.point, c.force, c.collisionObject1, c.collisionObject2) for c in self._found()]
+
+    def _found(self) -> Any:
+        return self._world.getLastCollisionResult().getContacts()
+
+    def state(self) -> tuple[Array, Array]:
+        model, root = self.robot.model, self._root
+        pose = root.getWorldTransform()
+        rotation = pose.rotation()
+        q, v = np.zeros(model.nq), np.zeros(model.nv)
+        q[:7] = pin.SE3ToXYZQUAT(pin.SE3(rotation, pose.translation()))
+        v[:3] = rotation.T @ root.getLinearVelocity()
+        v[3:6] = rotation.T @ root.getAngularVelocity()
+        q[self._ours_q] = self._robot.getPositions()[self._theirs]
+        v[self._ours_v] = self._robot.getVelocities()[self._theirs]
+        return q, v
+
+    def wrenches(self) -> Array:
+        origins = self._soles.positions(self.state()[0])
+        rows = np.zeros((len(self._feet), 6))
+        for point, force, first, second in self._contacts:
+            # The force is on the first body.
+            for body, sign in ((first, 1.0), (second, -1.0)):
+                name = body.getShapeFrame().asShapeNode().getBodyNodePtr().getName()
+                if name in self._feet:
+                    k = self._feet.index(name)
+                    rows[k] += wrench_about(origins[k], np.array([point]), sign * np.array([force]))
+        return rows
+
+
+def _isometry(pose: pin.SE3) -> Any:
+    result = dart.math.Isometry3()
+    result.set_rotation(pose.rotation)
+    result.set_translation(pose.translation)
+    return result
+
+
+def _set_friction(body: Any, mu: float) -> None:
+    for i in range(body.getNumShapeNodes()):
+        aspect = body.getShapeNode(i).getDynamicsAspect()
+        if aspect is not None:
+            aspect.setFrictionCoeff(mu)
+
+
+def _ground(mu: float) -> Any:
+    """Return a skeleton with a box of 20 m x 20 m whose upper face is z = 0."""
+    skeleton = dart.dynamics.Skeleton("ground")
+    _, body = skeleton.createWeldJointAndBodyNodePair()
+    shape = body.createShapeNode(dart.dynamics.BoxShape([20.0, 20.0, 1.0]))
+    shape.createVisualAspect()
+    shape.createCollisionAspect()
+    shape.createDynamicsAspect()
+    shape.setRelativeTranslation([0.0, 0.0, -0.5])
+    _set_friction(body, mu)
+    return skeleton

@@ -1,0 +1,179 @@
+"""MuJoCo, built from the pinocchio model and not from the URDF, so that both are the same robot."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from typing import Any
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.model.robot import Robot
+from bipedsim.model.sole import Sole
+from bipedsim_studies.bench.engines.base import (
+    SOLE_THICKNESS,
+    Array,
+    Engine,
+    EngineUnavailableError,
+    not_supported,
+    sole_box,
+)
+from bipedsim_studies.bench.joints import single_axis
+
+
+class MujocoEngine(Engine):
+    """MuJoCo with its own defaults, but for what ``options`` says.
+
+    Each foot has a contact sensor with ``reduce="netforce"``, so that a step yields the wrenches of both feet. Torques
+    go in by ``qfrc_applied``, which costs no actuator.
+
+    Args:
+        robot, dt: See :class:`Engine`.
+        options: Attributes of ``<option>``.
+    """
+
+    def __init__(self, robot: Robot, dt: float, options: Mapping[str, str] | None = None) -> None:
+        super().__init__(robot, dt)
+        self.model: Any = mujoco.MjModel.from_xml_string(mjcf(robot, dt, options or {}))
+        self.data: Any = mujoco.MjData(self.model)
+        names = [str(name) for name in robot.model.names]
+        ids = [mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in names[1:]]
+        joints = list(robot.model.joints)[2:]
+        self._v = np.empty(robot.model.nv, dtype=np.intp)
+        self._q = np.empty(robot.model.nq, dtype=np.intp)
+        self._v[:6] = np.arange(6)
+        # x y z w from w x y z
+        self._q[:7] = [0, 1, 2, 4, 5, 6, 3]
+        self._v[[joint.idx_v for joint in joints]] = self.model.jnt_dofadr[ids[1:]]
+        self._q[[joint.idx_q for joint in joints]] = self.model.jnt_qposadr[ids[1:]]
+        actuated = self._v[robot.idx_v]
+        ordered = np.array_equal(actuated, np.arange(actuated[0], actuated[0] + robot.nu))
+        where = slice(int(actuated[0]), int(actuated[0]) + robot.nu) if ordered else actuated
+        data, model, torque, mj_step = self.data, self.model, self.data.qfrc_applied, mujoco.mj_step
+
+        def step(tau_joint: Array) -> None:
+            torque[where] = tau_joint
+            mj_step(model, data)
+
+        self.step = step
+
+    def reset(self, q: Array, v: Array) -> None:
+        mujoco.mj_resetData(self.model, self.data)
+        self.set_state(q, v)
+        mujoco.mj_forward(self.model, self.data)
+
+    def set_state(self, q: Array, v: Array) -> None:
+        """Write q (nq,) and v (nv,); the base velocity is linear in the world and angular in the body here."""
+        self.data.qpos[self._q] = q
+        self.data.qvel[self._v] = v
+        self.data.qvel[:3] = pin.XYZQUATToSE3(q[:7]).rotation @ v[:3]
+
+    def push(self, force_world: Array) -> None:
+        self.data.qfrc_applied[:3] = force_world
+
+    def state(self) -> tuple[Array, Array]:
+        q, v = self.data.qpos[self._q], self.data.qvel[self._v]
+        v[:3] = pin.XYZQUATToSE3(q[:7]).rotation.T @ v[:3]
+        return q, v
+
+    def wrenches(self) -> Array:
+        result = np.zeros((len(self.robot.soles), 6))
+        for k in range(len(result)):
+            force, torque, position = self.data.sensordata[9 * k : 9 * k + 9].reshape(3, 3)
+            origin = self.data.site_xpos[k]
+            result[k, :3] = force
+            result[k, 3:] = torque + np.cross(position - origin, force)
+        return result
+
+    def mass_matrix(self) -> Array:
+        """Return M (nv, nv) of the last forward pass, in pinocchio's convention."""
+        full = np.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_fullM(self.model, self.data, full)
+        T = self._to_local()
+        return T @ full[np.ix_(self._v, self._v)] @ T.T
+
+    def bias_force(self) -> Array:
+        """Return the force (nv,) that keeps MuJoCo's own accelerations at 0, in pinocchio's convention of v."""
+        return self._to_local() @ self.data.qfrc_bias[self._v]
+
+    def _to_local(self) -> Array:
+        T = np.eye(self.model.nv)
+        T[:3, :3] = self.data.xmat[1].reshape(3, 3).T
+        return T
+
+
+def mjcf(robot: Robot, dt: float, options: Mapping[str, str]) -> str:
+    """Return the MJCF of the robot's reduced model, with its reflected inertia, damping and soles, on a plane.
+
+    Raises:
+        EngineUnavailableError: A joint is no single-axis joint, or a sole has fewer than three vertices.
+    """
+    model = robot.model
+    root = ET.Element("mujoco", model=robot.name)
+    ET.SubElement(root, "compiler", inertiafromgeom="false", angle="radian")
+    ET.SubElement(root, "option", {"timestep": repr(dt), "gravity": _text(model.gravity.linear), **options})
+    asset = ET.SubElement(root, "asset")
+    world = ET.SubElement(root, "worldbody")
+    ET.SubElement(world, "geom", name="ground", type="plane", size="0 0 1", contype="1", conaffinity="0")
+    bodies = [world]
+    for j in range(1, model.njoints):
+        name, placement, inertia = model.names[j], model.jointPlacements[j], model.inertias[j]
+        if inertia.mass <= 0.0 or np.linalg.eigvalsh(inertia.inertia)[0] <= 0.0:
+            raise not_supported(f"MuJoCo refuses the inertia of link {name!r}, which is not positive definite")
+        body = ET.SubElement(bodies[model.parents[j]], "body", {"name": f"link {name}", **_pose(placement)})
+        bodies.append(body)
+        ET.SubElement(
+            body,
+            "inertial",
+            pos=_text(inertia.lever),
+            mass=repr(float(inertia.mass)),
+            fullinertia=_text(inertia.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]),
+        )
+        if j == 1:
+            ET.SubElement(body, "freejoint", name=name)
+            continue
+        kind, axis = single_axis(model, j)
+        i = model.joints[j].idx_v
+        ET.SubElement(
+            body,
+            "joint",
+            name=name,
+            type={"revolute": "hinge", "prismatic": "slide"}[kind],
+            axis=_text(axis),
+            armature=repr(float(model.armature[i])),
+            damping=repr(float(robot.joint_damping[i])),
+        )
+    sensors = ET.SubElement(root, "sensor")
+    for sole in robot.soles:
+        _add_sole(bodies[sole.joint_id], asset, sole)
+        ET.SubElement(
+            sensors, "contact", geom1="ground", geom2=sole.name, data="force torque pos", reduce="netforce", num="1"
+        )
+    return ET.tostring(root, encoding="unicode")
+
+
+def _add_sole(body: ET.Element, asset: ET.Element, sole: Sole) -> None:
+    contact = {"contype": "0", "conaffinity": "1", "friction": f"{sole.friction_static!r} 0.005 0.0001"}
+    ET.SubElement(body, "site", name=f"{sole.name} sole", pos=_text(sole.placement_joint_sole.translation))
+    try:
+        box = sole_box(sole)
+    except EngineUnavailableError:
+        if sole.n_vertices < 3:
+            raise
+        corners = np.vstack([np.insert(sole.vertices, 2, z, axis=1) for z in (0.0, SOLE_THICKNESS)])
+        ET.SubElement(asset, "mesh", name=sole.name, vertex=_text(corners.ravel()))
+        shape = {"type": "mesh", "mesh": sole.name, **_pose(sole.placement_joint_sole)}
+    else:
+        shape = {"type": "box", "size": _text(0.5 * box.size), **_pose(box.placement_joint_box)}
+    ET.SubElement(body, "geom", {"name": sole.name, **shape, **contact})
+
+
+def _pose(placement: pin.SE3) -> dict[str, str]:
+    x, y, z, w = pin.Quaternion(placement.rotation).coeffs()
+    return {"pos": _text(placement.translation), "quat": _text([w, x, y, z])}
+
+
+def _text(values: Any) -> str:
+    return " ".join(repr(float(value)) for value in values)

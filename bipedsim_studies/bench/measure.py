@@ -1,0 +1,208 @@
+"""What is measured: time of a step in alternation, creep under a side load, force at rest, penetration."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import BipedSimError
+from bipedsim.model.robot import Robot
+from bipedsim_studies.bench.engines.base import Engine, Soles
+from bipedsim_studies.bench.hold import Hold
+
+Array = NDArray[np.float64]
+
+SETTLE_SECONDS = 2.0
+REST_SECONDS = 1.0
+PUSH_RAMP_SECONDS = 2.0
+"""Time [s] over which the push grows, as a quintic: a robot that is jolted rocks on the edges of its feet."""
+PUSH_SETTLE_SECONDS = 2.0
+"""Time [s] after it in which the transient dies."""
+UNTIMED_STEPS = 50
+"""Steps after a reset that a block does not time: caches, warm starts."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A standing robot.
+
+    Attributes:
+        q, v: State at the end.
+        force_error: Largest |sum f_z - m g| over the last second [N].
+        penetration: Deepest vertex below the ground over the last second [m].
+    """
+
+    q: Array
+    v: Array
+    force_error: float
+    penetration: float
+
+
+@dataclass(frozen=True)
+class Creep:
+    """Feet under a steady side load.
+
+    Attributes:
+        speed: Displacement of the worst foot in the ground plane over the time [m/s].
+        displacement: The same [m].
+        friction_used: Largest |f_t| / (mu f_z) of a foot at the end; the load is inside the cone below 1.
+    """
+
+    speed: float
+    displacement: float
+    friction_used: float
+
+
+class FellError(BipedSimError):
+    """The robot did not stay on its feet."""
+
+
+def run(engine: Engine, hold: Hold, steps: int, each: Callable[[], None] | None = None) -> None:
+    """Advance under the controller; ``each`` is called after every step."""
+    for _ in range(steps):
+        engine.step(hold.torque(*engine.state()))
+        if each:
+            each()
+
+
+def measure_rest(engine: Engine, hold: Hold) -> Rest:
+    """Stand from the nominal posture on and return what the last second shows.
+
+    Raises:
+        FellError: The robot does not stand.
+    """
+    robot = engine.robot
+    soles = Soles(robot)
+    engine.reset(robot.q_nominal, np.zeros(robot.model.nv))
+    run(engine, hold, round(SETTLE_SECONDS / engine.dt))
+    _check_upright(engine)
+    force_error, depth = 0.0, -np.inf
+
+    def look() -> None:
+        nonlocal force_error, depth
+        force_error = max(force_error, abs(float(engine.wrenches()[:, 2].sum()) - robot.weight))
+        depth = max(depth, soles.depth(engine.state()[0]))
+
+    run(engine, hold, round(REST_SECONDS / engine.dt), look)
+    q, v = engine.state()
+    return Rest(q.copy(), v.copy(), force_error, depth)
+
+
+def measure_creep(engine: Engine, hold: Hold, rest: Rest, force: float, seconds: float) -> Creep:
+    """Push the root link sideways and return how the feet move once the transient has died.
+
+    Args:
+        engine, hold: What runs, and under what.
+        rest: Where it starts.
+        force: Side load [N], along y of the world.
+        seconds: How long it is watched.
+
+    Raises:
+        FellError: The robot does not stand.
+    """
+    engine.reset(rest.q, rest.v)
+    ramp = round(PUSH_RAMP_SECONDS / engine.dt)
+    for share in np.linspace(0.0, 1.0, ramp):
+        engine.push(np.array([0.0, force * share**3 * (10.0 - 15.0 * share + 6.0 * share**2), 0.0]))
+        run(engine, hold, 1)
+    run(engine, hold, round(PUSH_SETTLE_SECONDS / engine.dt))
+    _check_upright(engine)
+    soles = Soles(engine.robot)
+    start = soles.positions(engine.state()[0])
+    steps = round(seconds / engine.dt)
+    run(engine, hold, steps)
+    _check_upright(engine)
+    moved = soles.positions(engine.state()[0]) - start
+    displacement = float(np.hypot(moved[:, 0], moved[:, 1]).max())
+    wrenches = engine.wrenches()
+    mu = np.array([sole.friction_static for sole in engine.robot.soles])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        used = np.hypot(wrenches[:, 0], wrenches[:, 1]) / (mu * wrenches[:, 2])
+    friction_used = float(np.where(wrenches[:, 2] > 0.0, used, 0.0).max())
+    engine.push(np.zeros(3))
+    return Creep(displacement / (steps * engine.dt), displacement, friction_used)
+
+
+def _check_upright(engine: Engine) -> None:
+    height, nominal = float(engine.state()[0][2]), float(engine.robot.q_nominal[2])
+    if not abs(height - nominal) < 0.2 * abs(nominal):
+        raise FellError(f"the robot fell: its base is at {height:.3g} m instead of {nominal:.3g} m")
+
+
+def record_torques(engine: Engine, hold: Hold, rest: Rest, steps: int) -> list[Array]:
+    """Return the torques of ``steps`` closed-loop steps from ``rest``, one array (nu,) each."""
+    engine.reset(rest.q, rest.v)
+    torques = []
+    for _ in range(steps):
+        torque = hold.torque(*engine.state())
+        engine.step(torque)
+        torques.append(torque)
+    return torques
+
+
+@contextmanager
+def one_core() -> Iterator[int | None]:
+    """Keep this process on one core, and the garbage collector away; yields the core, None where it is not known."""
+    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        if affinity is not None:
+            os.sched_setaffinity(0, {max(affinity)})
+        yield None if affinity is None else max(affinity)
+    finally:
+        if affinity is not None:
+            os.sched_setaffinity(0, affinity)
+        if collecting:
+            gc.enable()
+
+
+def time_alternating(
+    engines: Mapping[str, Engine],
+    rests: Mapping[str, Rest],
+    torques: Mapping[str, list[Array]],
+    blocks: int,
+    tick: Callable[[], None],
+) -> dict[str, Array]:
+    """Time the same standing steps of all engines, block by block in turn.
+
+    A block starts from the engine's rest and replays the recorded torques, so that no controller runs between the
+    steps. Timed is a Python loop over :meth:`Engine.step`.
+
+    Returns:
+        Per engine (blocks,) mean time of a step in each block [us].
+    """
+    times = {name: np.zeros(blocks) for name in engines}
+    with one_core():
+        for block in range(blocks):
+            for name, engine in engines.items():
+                engine.reset(rests[name].q, rests[name].v)
+                for torque in torques[name][:UNTIMED_STEPS]:
+                    engine.step(torque)
+                timed = torques[name][UNTIMED_STEPS:]
+                times[name][block] = engine.time_block(timed) / (1e3 * len(timed))
+                tick()
+            gc.collect()
+    return times
+
+
+def block_times(us: Array) -> dict[str, float]:
+    """Return minimum and median of the mean step times of blocks [us]."""
+    return {"min": float(us.min()), "median": float(np.median(us))}
+
+
+def polygon_soles(robot: Robot, n: int) -> Robot:
+    """Return the robot with soles of ``n`` vertices on the ellipse inscribed in the bounding box of each sole."""
+    angles = 2.0 * np.pi * (np.arange(n) + 0.5) / n
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    soles = []
+    for sole in robot.soles:
+        low, high = sole.vertices.min(axis=0), sole.vertices.max(axis=0)
+        soles.append(replace(sole, vertices=0.5 * (low + high) + 0.5 * (high - low) * circle))
+    return replace(robot, soles=tuple(soles))

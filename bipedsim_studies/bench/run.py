@@ -1,0 +1,181 @@
+"""The whole benchmark: all robots in all engines, and the cost over the number of vertices."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim import __version__
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim_studies.bench.engines import ENGINES, REFERENCE, engine_version, make_engine
+from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError
+from bipedsim_studies.bench.hold import DAMPING, STIFFNESS, Hold
+from bipedsim_studies.bench.measure import (
+    UNTIMED_STEPS,
+    Rest,
+    block_times,
+    measure_creep,
+    measure_rest,
+    record_torques,
+    time_alternating,
+)
+from bipedsim_studies.bench.own import measure_motion, measure_scaling, motion_pieces, scaling_pieces
+
+Array = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """What a run measures.
+
+    Attributes:
+        robots: Names or paths of a robot.yaml.
+        engines: Keys of ``ENGINES``.
+        dt: Step of all engines [s].
+        blocks: Blocks of timed steps per engine.
+        steps: Steps of a block.
+        push_force: Side load of the creep measurement [N].
+        creep_seconds: How long feet are watched under it [s].
+        own: Whether to time our models over the number of vertices and in motion too.
+    """
+
+    robots: tuple[str, ...] = ("biped14", "talos_legs", "talos")
+    engines: tuple[str, ...] = tuple(ENGINES)
+    dt: float = 1e-3
+    blocks: int = 40
+    steps: int = 150
+    push_force: float = 50.0
+    creep_seconds: float = 2.0
+    own: bool = True
+
+    def __post_init__(self) -> None:
+        """Check names and ranges.
+
+        Raises:
+            ConfigError: A value is out of range.
+            UnknownNameError: No such engine.
+        """
+        for name in self.engines:
+            if name not in ENGINES:
+                raise UnknownNameError("engine", name, ENGINES, "--engines")
+        for option in ("dt", "creep_seconds", "push_force"):
+            if not 0.0 < getattr(self, option) < np.inf:
+                raise ConfigError(f"--{option.replace('_', '-')} {getattr(self, option)} must be positive and finite")
+        for option in ("blocks", "steps"):
+            if getattr(self, option) < 1:
+                raise ConfigError(f"--{option} {getattr(self, option)} must be at least 1")
+
+
+def pieces(settings: BenchSettings) -> int:
+    """Return how often :class:`Bench` ticks at most."""
+    blocks = settings.blocks
+    own = scaling_pieces(blocks) + motion_pieces(blocks) if settings.own else 0
+    return len(settings.robots) * len(settings.engines) * (1 + blocks) + own
+
+
+class Bench:
+    """Runs a benchmark; results are plain data, ready for JSON.
+
+    Args:
+        settings: What to measure.
+        tick: Called with a line of text after each piece of work, for a progress bar.
+    """
+
+    def __init__(self, settings: BenchSettings, tick: Callable[[str], None] = lambda text: None) -> None:
+        self._settings = settings
+        self._tick = tick
+
+    def report(self) -> dict[str, Any]:
+        """Measure and return the report."""
+        settings = self._settings
+        robots = [load_robot(name) for name in settings.robots]
+        return {
+            "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "machine": machine(),
+            "versions": versions(settings.engines),
+            "parameters": {
+                **asdict(settings),
+                "untimed_steps": UNTIMED_STEPS,
+                "controller": f"static torques and PD; dt M^-1 Kd <= {DAMPING}, kp = {STIFFNESS:g}/s kd",
+            },
+            "robots": {robot.name: self._robot(robot) for robot in robots},
+            "scaling": measure_scaling(settings.dt, settings.blocks, settings.steps, self._tick)
+            if settings.own
+            else {},
+            "motion": measure_motion(settings.dt, settings.blocks, self._tick) if settings.own else {},
+        }
+
+    def _robot(self, robot: Robot) -> dict[str, Row]:
+        """Return a row per engine."""
+        s = self._settings
+        hold = Hold(robot, s.dt)
+        rows: dict[str, Row] = {}
+        engines: dict[str, Engine] = {}
+        rests: dict[str, Rest] = {}
+        torques: dict[str, list[Array]] = {}
+        for name in s.engines:
+            spec = ENGINES[name]
+            rows[name] = {"label": spec.label, "status": "ok", "note": spec.note}
+            try:
+                engine = make_engine(name, robot, s.dt)
+                rests[name] = rest = measure_rest(engine, hold)
+                creep = measure_creep(engine, hold, rest, s.push_force, s.creep_seconds)
+                torques[name] = record_torques(engine, hold, rest, UNTIMED_STEPS + s.steps)
+            except EngineUnavailableError as error:
+                rows[name].update(status=error.status, note=str(error))
+            except Exception as error:  # whatever another engine raises must not cost the rows of the rest
+                rows[name].update(status="failed", note=f"{type(error).__name__}: {error}")
+            else:
+                engines[name] = engine
+                rows[name].update(
+                    rest_force_error_N=rest.force_error,
+                    penetration_um=1e6 * rest.penetration,
+                    creep_um_s=1e6 * creep.speed,
+                    creep_um=1e6 * creep.displacement,
+                    friction_used=creep.friction_used,
+                    inside_cone=creep.friction_used < 1.0,
+                )
+            self._tick(f"{robot.name}: {name}")
+        times = time_alternating(engines, rests, torques, s.blocks, lambda: self._tick(f"{robot.name}: step time"))
+        for name, us in times.items():
+            rows[name]["step_us"] = block_times(us)
+            if REFERENCE in times:
+                rows[name]["ratio_to_mujoco"] = float(us.min() / times[REFERENCE].min())
+        for engine in engines.values():
+            engine.close()
+        return rows
+
+
+def machine() -> dict[str, Any]:
+    """Return what the times depend on besides the code."""
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        cpu = models[0] if models else cpu
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "system": platform.platform(),
+        "omp_num_threads": os.environ.get("OMP_NUM_THREADS", ""),
+    }
+
+
+def versions(engines: Sequence[str]) -> dict[str, str]:
+    """Return the versions of Python, of what our own step runs on, and of the engines' packages."""
+    found = {"python": platform.python_version(), "bipedsim": __version__}
+    found.update({package: metadata.version(package) for package in ("pin", "numba", "numpy")})
+    found.update({ENGINES[name].package: engine_version(name) for name in engines if engine_version(name)})
+    return found

@@ -1,0 +1,1 @@
+"""Bodies and walkers of the papers, one folder each."""

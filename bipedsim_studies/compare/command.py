@@ -1,0 +1,65 @@
+"""``bipedsim compare``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bipedsim.cli.main import EXIT_FAILED
+from bipedsim.cli.options import add_run_options, key_values, run_settings
+from bipedsim.errors import ConfigError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    add_run_options(parser)
+    parser.add_argument("--models", nargs="+", metavar="MODEL", help="contact models (default: all)")
+    parser.add_argument("--reference", metavar="MODEL", help="model to compare with (default: the first one)")
+    parser.add_argument(
+        "--contact-set",
+        action="append",
+        default=[],
+        metavar="MODEL.NAME=VALUE",
+        help="parameter of one contact model; repeatable",
+    )
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the comparison")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    parser.set_defaults(function=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Compare and print; return 1 if a run failed."""
+    from bipedsim_studies.compare.comparison import compare
+    from bipedsim_studies.compare.table import table
+
+    settings = run_settings(args)
+    params = model_params(args.contact_set)
+    progress = not args.json and sys.stderr.isatty()
+    result = compare(settings, args.models or (), args.reference, params, progress)
+    print(json.dumps(result.as_json(), indent=2) if args.json else table(result))
+    if args.plot:
+        from bipedsim_studies.compare.picture import plot
+
+        plot(result, args.plot)
+        if not args.json:
+            print(f"wrote {args.plot}")
+    return 0 if result.ok else EXIT_FAILED
+
+
+def model_params(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return ``["exact.gamma=0.1"]`` as ``{"exact": {"gamma": 0.1}}``.
+
+    Raises:
+        ConfigError: A pair is not MODEL.NAME=VALUE.
+    """
+    params: dict[str, dict[str, Any]] = {}
+    for pair in pairs:
+        model, dot, name = pair.partition("=")[0].partition(".")
+        if not (model and dot and name and "=" in pair):
+            raise ConfigError(f"--contact-set {pair!r}: expected MODEL.NAME=VALUE, a parameter of one contact model")
+        params.setdefault(model, {}).update(key_values([pair.partition(".")[2]], "--contact-set"))
+    return params

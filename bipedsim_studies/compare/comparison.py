@@ -1,0 +1,132 @@
+"""One run under several contact models, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from bipedsim.config.fields import from_mapping
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import DivergenceError, UnknownNameError
+from bipedsim.recording.recording import Recording
+from bipedsim.runs.runner import Prepared, RunSettings, prepare, run_headless
+from bipedsim_studies.bench.run import machine
+from bipedsim_studies.compare.figures import FIGURES, Figures, deviations, own_figures
+from bipedsim_studies.compare.meter import Meter
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A run that reached its end: the recording, the meter that looked on, and the figures."""
+
+    recording: Recording
+    meter: Meter
+    figures: Figures
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """A run that did not: ``diverged`` or ``failed``, and why."""
+
+    status: str
+    error: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What came of it.
+
+    Attributes:
+        settings: The run, with what its scenario says; contact model and parameters are those of each row.
+        prepared: What the settings name.
+        reference: Model that the others are compared with.
+        params: Model to its parameters that differ from the defaults.
+        rows: Model to its run.
+    """
+
+    settings: RunSettings
+    prepared: Prepared
+    reference: str
+    params: Mapping[str, Mapping[str, Any]]
+    rows: dict[str, Measured | Failed] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every run reached its end."""
+        return all(isinstance(row, Measured) for row in self.rows.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all figures as JSON values, the settings and the machine; what does not exist is null."""
+        settings = {k: v for k, v in asdict(self.settings).items() if k not in ("contact_model", "contact_params")}
+        models: dict[str, Any] = {}
+        for name, row in self.rows.items():
+            models[name] = {"contact_params": dict(self.params.get(name, {}))}
+            if isinstance(row, Measured):
+                models[name] |= {"status": "ok", "error": None, "figures": row.figures}
+            else:
+                models[name] |= {"status": row.status, "error": row.error, "figures": dict.fromkeys(FIGURES)}
+        return {
+            "settings": {**settings, "physics_dt": self.prepared.physics_dt},
+            "machine": machine(),
+            "reference": self.reference,
+            "ok": self.ok,
+            "models": models,
+        }
+
+
+def compare(
+    settings: RunSettings,
+    models: Sequence[str] = (),
+    reference: str | None = None,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    progress: bool = False,
+) -> Comparison:
+    """Run ``settings`` under each contact model; one that fails costs the others nothing.
+
+    Args:
+        settings: The run; its contact model and parameters are not used.
+        models: Keys of ``CONTACT_MODELS``, each counted once; all of them by default.
+        reference: One of ``models``; the first one by default.
+        params: Model to its parameters that differ from the defaults.
+        progress: Show a bar on stderr for each model.
+
+    Raises:
+        UnknownNameError: No such model or parameter, or it is not compared.
+        ConfigError: A parameter or something in the settings is wrong.
+    """
+    names = tuple(dict.fromkeys(models or CONTACT_MODELS))
+    given = params or {}
+    for name in names:
+        if name not in CONTACT_MODELS:
+            raise UnknownNameError("contact model", name, CONTACT_MODELS)
+        from_mapping(CONTACT_MODELS[name].Params, given.get(name), f"contact model {name}")
+    for name in (*given, *([reference] if reference else [])):
+        if name not in names:
+            raise UnknownNameError("contact model among those compared", name, names)
+    prepared = prepare(settings)
+    result = Comparison(prepared.settings, prepared, reference or names[0], given)
+    # The reference goes first: what the others deviate from must be there.
+    done: dict[str, Measured | Failed] = {}
+    for name in sorted(names, key=lambda name: name != result.reference):
+        first = done.get(result.reference)
+        own = replace(settings, contact_model=name, contact_params=given.get(name, {}))
+        done[name] = _run(own, result.prepared, first, progress)
+    result.rows.update((name, done[name]) for name in names)
+    return result
+
+
+def _run(
+    settings: RunSettings, prepared: Prepared, first: Measured | Failed | None, progress: bool
+) -> Measured | Failed:
+    """Run one model; ``first`` is the run of the reference, or None if this is it."""
+    meter = Meter()
+    try:
+        recording, summary = run_headless(settings, progress, meter, settings.contact_model)
+    except DivergenceError as error:
+        return Failed("diverged", str(error))
+    except Exception as error:  # whatever goes wrong in one model must not cost the rows of the others
+        return Failed("failed", f"{type(error).__name__}: {error}")
+    of = recording if first is None else first.recording if isinstance(first, Measured) else None
+    found = own_figures(recording, summary, meter, prepared) | deviations(recording, of)
+    return Measured(recording, meter, {key: found[key] for key in FIGURES})

@@ -1,0 +1,41 @@
+"""A comparison as text: a line per figure, a column per contact model."""
+
+from __future__ import annotations
+
+from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
+from bipedsim_studies.compare.figures import FIGURES
+
+
+def headline(comparison: Comparison) -> str:
+    """Return what was run, in one line."""
+    settings, prepared = comparison.settings, comparison.prepared
+    return (
+        f"{prepared.robot.name}, {settings.scenario} on {settings.ground}, controller {settings.controller} at "
+        f"{settings.rate:g} Hz, physics_dt {1e3 * prepared.physics_dt:g} ms, "
+        f"{prepared.ticks * prepared.control_dt:g} s, m g = {prepared.robot.weight:.1f} N"
+    )
+
+
+def number(value: float | int | None) -> str:
+    """Return a figure with four digits, ``-`` if there is none."""
+    return "-" if value is None else str(value) if isinstance(value, int) else f"{value:.4g}"
+
+
+def table(comparison: Comparison) -> str:
+    """Return all figures, and why runs failed."""
+    rows = comparison.rows
+    head = [name + (" (ref)" if name == comparison.reference else "") for name in rows]
+    lines = [["", *head], ["status", *("ok" if isinstance(row, Measured) else row.status for row in rows.values())]]
+    for key, figure in FIGURES.items():
+        values = [row.figures[key] if isinstance(row, Measured) else None for row in rows.values()]
+        # A run without pushes, falls or rest needs no line that says so.
+        if any(value is not None for value in values):
+            unit = f" [{figure.unit}]" if figure.unit else ""
+            lines.append([f"{figure.name}{unit}{' *' if figure.timed else ''}", *map(number, values)])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = [
+        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    ]
+    failures = [f"{name}: {row.error}" for name, row in rows.items() if isinstance(row, Failed)]
+    return "\n".join([headline(comparison), "", *text, "* depends on the machine", *failures])

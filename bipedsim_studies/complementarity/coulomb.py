@@ -1,0 +1,311 @@
+"""Coulomb friction at acceleration level as an LCP: in the plane, and in space with a pyramid of k sides.
+
+A contact that slides has a known direction of friction, lam_t = -mu lam_n v_t/|v_t|, exact in any direction. One that
+is about to stick or slide has a force in the polygon of the directions, the inscribed k-gon of the circle mu_0 lam_n.
+Such an LCP may have no solution (Painlevé) or several; :class:`Outcome` says which, and hands out an answer only where
+there is one.
+
+Source: Hurmuzlu, Génot and Brogliato 2001, eq. 30 to 37; pyramids: Trinkle, Pang, Sudarsky and Lo 1997.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bipedsim.errors import ConfigError
+from bipedsim.numerics.lcp.lemke import TOLERANCE
+from bipedsim.numerics.lcp.pyramid import pyramid as pyramid
+from bipedsim_studies.complementarity.enumeration import LARGEST, all_solutions
+from bipedsim_studies.complementarity.lcp import Array, ComplementarityError, scaled_residual, solve_lcp
+from bipedsim_studies.complementarity.normal_forces import factor
+
+Verdict = Literal["unique", "several", "none", "unchecked", "unresolved"]
+
+
+def pyramid_radius(angle: ArrayLike, sides: int) -> Array:
+    """Return the largest friction of a k-sided pyramid over that of the exact cone, (...,), along ``angle`` [rad].
+
+    cos(pi/k) / cos(phi - pi/k) with phi from the nearest corner: 1 at the corners, cos(pi/k) between them.
+    """
+    half = np.pi / sides
+    return np.asarray(np.cos(half) / np.cos(np.mod(np.asarray(angle, dtype=np.float64), 2.0 * half) - half))
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Closed contacts, by rows of their Jacobians; contact axes (t1, t2, n), or (t, n) in the plane.
+
+    Args:
+        normal: (m, nv) gradients of the gaps.
+        tangent: (m, 2, nv) in space, (m, 1, nv) in the plane.
+        friction_static: (m,) or one number, mu_0.
+        friction_dynamic: (m,) or one number, mu; as ``friction_static`` unless given.
+
+    Raises:
+        ConfigError: Shapes that do not fit, negative friction, or numbers that are not finite.
+    """
+
+    normal: Array
+    tangent: Array
+    friction_static: Array
+    friction_dynamic: Array = field(default_factory=lambda: np.array(np.nan))
+
+    def __post_init__(self) -> None:
+        normal, tangent = np.asarray(self.normal, np.float64), np.asarray(self.tangent, np.float64)
+        if (
+            normal.ndim != 2
+            or tangent.ndim != 3
+            or tangent.shape[::2] != normal.shape
+            or tangent.shape[1] not in (1, 2)
+        ):
+            raise ConfigError(
+                f"contacts need normal (m, nv) and tangent (m, 1 or 2, nv), not {normal.shape} and {tangent.shape}"
+            )
+        static = np.asarray(self.friction_static, np.float64)
+        dynamic = np.asarray(self.friction_dynamic, np.float64)
+        dynamic = static if dynamic.ndim == 0 and np.isnan(dynamic) else dynamic
+        for name, array in (("normal", normal), ("tangent", tangent), ("friction", static), ("friction", dynamic)):
+            if not np.isfinite(array).all():
+                raise ConfigError(f"{name} of contacts holds a number that is not finite")
+        for name, mu in (("friction_static", static), ("friction_dynamic", dynamic)):
+            if mu.shape not in ((), (len(normal),)) or (mu < 0.0).any():
+                raise ConfigError(f"{name} is one number or ({len(normal)},), none of them negative; got {mu.tolist()}")
+            object.__setattr__(self, name, np.broadcast_to(mu, len(normal)).copy())
+        object.__setattr__(self, "normal", normal)
+        object.__setattr__(self, "tangent", tangent)
+
+    @property
+    def count(self) -> int:
+        """Number of contacts."""
+        return len(self.normal)
+
+    def directions(self, sides: int) -> Array:
+        """Return the corners (k, 1 or 2) of the pyramid: of ``sides`` sides in space, both ways in the plane."""
+        return pyramid(sides) if self.tangent.shape[1] == 2 else np.array([[1.0], [-1.0]])
+
+
+@dataclass(frozen=True)
+class CoulombLcp:
+    """An LCP A x + b, and what its unknowns x (n,) mean.
+
+    Attributes:
+        A: (n, n).
+        b: (n,).
+        free: (nv,) acceleration without contacts.
+        response: (nv, n) acceleration by x.
+        tangential: (m, t, n) friction [N] by x; the normal forces are x[:m].
+    """
+
+    A: Array
+    b: Array
+    free: Array
+    response: Array
+    tangential: Array
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One solution of a Coulomb LCP.
+
+    Attributes:
+        normal: (m,) normal forces [N].
+        tangential: (m, t) friction [N].
+        acceleration: (nv,).
+    """
+
+    normal: Array
+    tangential: Array
+    acceleration: Array
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a Coulomb LCP says.
+
+    Attributes:
+        verdict: "unique": one acceleration, forces maybe not; "several": accelerations differ; "none": no solution
+            (Painlevé's paradox: only an impact without collision goes on); "unchecked": too large to enumerate, and one
+            solution was found; "unresolved": too large to enumerate, and Lemke's method found nothing, which proves
+            nothing.
+        candidates: Solutions; with "several", all whose accelerations differ (of a continuum, ends of it).
+        indeterminate_forces: Whether forces differ between solutions; False also when unchecked.
+    """
+
+    verdict: Verdict
+    candidates: tuple[Candidate, ...]
+    indeterminate_forces: bool
+
+    @property
+    def answer(self) -> Candidate:
+        """The solution.
+
+        Raises:
+            ComplementarityError: There is none, or the LCP does not choose between several.
+        """
+        if self.verdict == "unique" or (self.verdict == "unchecked" and self.candidates):
+            return self.candidates[0]
+        raise ComplementarityError(
+            {
+                "none": "the Coulomb LCP has no solution: no finite forces satisfy contact and friction (Painlevé)",
+                "several": f"the Coulomb LCP has {len(self.candidates)} accelerations and no rule to choose one",
+            }.get(self.verdict, "Lemke's method found no solution, and the LCP is too large to enumerate")
+        )
+
+
+def coulomb_lcp(
+    M: ArrayLike,
+    h: ArrayLike,
+    contacts: Contacts,
+    slip: ArrayLike,
+    bias_normal: ArrayLike,
+    bias_tangent: ArrayLike,
+    *,
+    sides: int = 4,
+    slip_threshold: float = 1e-9,
+) -> CoulombLcp:
+    """Assemble the LCP of friction at acceleration level.
+
+    Unknowns: normal forces (m,); of each contact that may stick, k >= 0 forces along the corners of its pyramid, and
+    the acceleration zeta at which it starts to slide. Complementary to them: gap accelerations; d_j . a_t + zeta; mu_0
+    lam_n - sum of the k forces.
+
+    Args:
+        M: (nv, nv) mass matrix.
+        h: (nv,) tau - nle [N, N.m].
+        contacts: Closed contacts that do not separate or approach.
+        slip: (m, t) tangential velocities [m/s]; t = 1 in the plane, 2 in space.
+        bias_normal: (m,) Jdot v of the gaps [m/s^2].
+        bias_tangent: (m, t) Jdot v of the tangents [m/s^2].
+        sides: k of the pyramid in space.
+        slip_threshold: Speed below which a contact counts as at rest [m/s].
+    """
+    velocity, drift_n, drift_t, free, inverse = _prepare(M, h, contacts, slip, bias_normal, bias_tangent)
+    m, t = velocity.shape
+    corners = contacts.directions(sides)
+    k = len(corners)
+    speed = np.linalg.norm(velocity, axis=1)
+    slides = speed > slip_threshold
+    resting = np.flatnonzero(~slides)
+    size = m + len(resting) * (k + 1)
+    tangential = np.zeros((m, t, size))
+    for i in np.flatnonzero(slides):
+        tangential[i, :, i] = -contacts.friction_dynamic[i] * velocity[i] / speed[i]
+    for place, i in enumerate(resting):
+        tangential[i, :, m + place * k : m + (place + 1) * k] = corners.T
+    response = _response(inverse, contacts, tangential)
+    A, b = np.zeros((size, size)), np.zeros(size)
+    A[:m], b[:m] = contacts.normal @ response, contacts.normal @ free + drift_n
+    for place, i in enumerate(resting):
+        rows = slice(m + place * k, m + (place + 1) * k)
+        last = m + len(resting) * k + place
+        along = corners @ contacts.tangent[i]
+        A[rows], b[rows] = along @ response, along @ free + corners @ drift_t[i]
+        A[rows, last] += 1.0
+        A[last, i], A[last, rows] = contacts.friction_static[i], -1.0
+    return CoulombLcp(A, b, free, response, tangential)
+
+
+def planar_coulomb_lcp(
+    M: ArrayLike,
+    h: ArrayLike,
+    contacts: Contacts,
+    slip: ArrayLike,
+    bias_normal: ArrayLike,
+    bias_tangent: ArrayLike,
+    *,
+    slip_threshold: float = 1e-9,
+) -> CoulombLcp:
+    """Assemble the LCP of the plane as eq. 31 to 37 write it; arguments as in :func:`coulomb_lcp` with t = 1.
+
+    Unknowns: lam_n (m,); of contacts that may stick, lam_t+ = mu_0 lam_n + lam_t and the acceleration a_t-.
+    Complementary to them: gap accelerations; a_t+ = a_t + a_t-; lam_t- = mu_0 lam_n - lam_t.
+    """
+    if contacts.tangent.shape[1] != 1:
+        raise ConfigError("the planar LCP takes contacts with one tangent; in space use coulomb_lcp")
+    velocity, drift_n, drift_t, free, inverse = _prepare(M, h, contacts, slip, bias_normal, bias_tangent)
+    m = contacts.count
+    slides = np.abs(velocity[:, 0]) > slip_threshold
+    resting = np.flatnonzero(~slides)
+    s = len(resting)
+    size = m + 2 * s
+    plus, minus = slice(m, m + s), slice(m + s, size)
+    sign = np.sign(velocity[:, 0])
+    tangential = np.zeros((m, 1, size))
+    own = np.where(slides, -contacts.friction_dynamic * sign, -contacts.friction_static)
+    tangential[np.arange(m), 0, np.arange(m)] = own
+    tangential[resting, 0, m + np.arange(s)] = 1.0
+    response = _response(inverse, contacts, tangential)
+    A, b = np.zeros((size, size)), np.zeros(size)
+    along = contacts.tangent[resting, 0]
+    A[:m], b[:m] = contacts.normal @ response, contacts.normal @ free + drift_n
+    A[plus], b[plus] = along @ response, along @ free + drift_t[resting, 0]
+    A[plus, minus] += np.eye(s)
+    A[minus, :m][np.arange(s), resting] = 2.0 * contacts.friction_static[resting]
+    A[minus, plus] = -np.eye(s)
+    return CoulombLcp(A, b, free, response, tangential)
+
+
+def _prepare(
+    M: ArrayLike, h: ArrayLike, contacts: Contacts, slip: ArrayLike, bias_normal: ArrayLike, bias_tangent: ArrayLike
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return slip, both biases, the free acceleration and M^-1, or raise ConfigError that says what does not fit."""
+    L = factor(M)
+    nv, m, t = len(L), contacts.count, contacts.tangent.shape[1]
+    wanted = {"h": (nv,), "slip": (m, t), "bias_normal": (m,), "bias_tangent": (m, t)}
+    given = [np.asarray(array, dtype=np.float64) for array in (h, slip, bias_normal, bias_tangent)]
+    for (name, shape), array in zip(wanted.items(), given, strict=True):
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ConfigError(f"{name} is {shape} of finite numbers; got {array.shape}")
+    if contacts.normal.shape[1] != nv:
+        raise ConfigError(f"the mass matrix has nv = {nv}, the contacts {contacts.normal.shape[1]}")
+    half = np.linalg.solve(L, np.eye(nv))
+    inverse = half.T @ half
+    return given[1], given[2], given[3], inverse @ given[0], inverse
+
+
+def _response(inverse: Array, contacts: Contacts, tangential: Array) -> Array:
+    """Return M^-1 (J_n^T lam_n + J_t^T lam_t) by x (nv, n)."""
+    generalised = np.einsum("itv,itn->vn", contacts.tangent, tangential)
+    generalised[:, : contacts.count] += contacts.normal.T
+    return inverse @ generalised
+
+
+def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> Outcome:
+    """Find all accelerations that satisfy a Coulomb LCP, or one of them when it has more than ``largest`` unknowns.
+
+    Enumeration takes seconds where a pyramid of many sides has many singular bases; Lemke's method takes a millisecond.
+    """
+    m = len(lcp.tangential)
+    if lcp.b.size > largest:
+        result = solve_lcp(lcp.A, lcp.b)
+        if result.status != "solved":
+            return Outcome("unresolved", (), False)
+        return Outcome("unchecked", (_candidate(lcp, result.z),), False)
+    forces = np.vstack([np.eye(lcp.b.size)[:m], lcp.tangential.reshape(-1, lcp.b.size)])
+    found = all_solutions(lcp.A, lcp.b, probes=np.vstack([lcp.response, forces]))
+    good = [z for z in found.z if scaled_residual(lcp.A, lcp.b, z) <= TOLERANCE]
+    if not good:
+        return Outcome("unresolved" if found.count else "none", (), False)
+    candidates = [_candidate(lcp, z) for z in good]
+    distinct: list[Candidate] = []
+    scale = 1.0 + np.abs(lcp.free).max() + max(float(np.abs(each.acceleration).max()) for each in candidates)
+    for each in candidates:
+        if all(np.abs(each.acceleration - other.acceleration).max() > 1e-7 * scale for other in distinct):
+            distinct.append(each)
+    load = np.array([np.concatenate([each.normal, each.tangential.ravel()]) for each in candidates])
+    spread = float(np.ptp(load, axis=0).max(initial=0.0))
+    return Outcome(
+        "unique" if len(distinct) == 1 else "several",
+        tuple(distinct),
+        spread > 1e-7 * float(np.abs(load).max(initial=0.0)),
+    )
+
+
+def _candidate(lcp: CoulombLcp, x: Array) -> Candidate:
+    """Return what a solution x means."""
+    m = len(lcp.tangential)
+    return Candidate(x[:m].copy(), lcp.tangential @ x, lcp.free + lcp.response @ x)

@@ -1,0 +1,137 @@
+"""All solutions of a small LCP: which problems have none, one, several, or a whole family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+
+from bipedsim.errors import ConfigError
+from bipedsim_studies.complementarity.lcp import Array, _scale, _Scaled, checked
+
+LARGEST = 16
+"""Most unknowns: 2^16 bases take seconds."""
+
+_ZERO = 1e-10
+_SINGULAR = 1e-10
+_SAME = 1e-8
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """All solutions of an LCP.
+
+    Attributes:
+        z: (count, n) distinct solutions: the isolated ones, and of each continuous family its ends along ``probes``.
+        continuum: Whether some solutions form a continuous family (forces of a chair on four legs).
+    """
+
+    z: Array
+    continuum: bool
+
+    @property
+    def count(self) -> int:
+        """Number of rows of z; with a continuum, of its ends."""
+        return len(self.z)
+
+
+def all_solutions(M: ArrayLike, q: ArrayLike, probes: ArrayLike | None = None) -> Solutions:
+    """Return all solutions of w = M z + q, z >= 0, w >= 0, z^T w = 0, by looking at all 2^n bases.
+
+    Where the block of M of a basis is singular, its solutions are a polyhedron or nothing; linear programming finds
+    the ends of the polyhedron in the directions of ``probes``.
+
+    Args:
+        M: (n, n).
+        q: (n,), n <= 16.
+        probes: (p, n) linear functions of z that matter, such as accelerations; one in general position unless given.
+
+    Raises:
+        ConfigError: n > 16, shapes that do not fit, or numbers that are not finite.
+    """
+    matrix, vector = checked(M, q)
+    size = vector.size
+    if size > LARGEST:
+        raise ConfigError(
+            f"all_solutions looks at 2^n bases and stops at n = {LARGEST}; this LCP has n = {size}: use solve_lcp"
+        )
+    scaled = _scale(matrix, vector)
+    seen = np.cos(np.arange(1, size + 1))[None] if probes is None else np.atleast_2d(np.asarray(probes, np.float64))
+    if seen.shape[1] != size:
+        raise ConfigError(f"probes of an LCP with n = {size} are (p, {size}), not {seen.shape}")
+    seen = seen * scaled.columns
+    found: list[Array] = []
+    continuum = False
+    for count in range(size + 1):
+        isolated, singular = _of_size(scaled, count)
+        found.extend(isolated)
+        for basis in singular:
+            ends, family = _face(scaled, basis, seen)
+            found.extend(ends)
+            continuum = continuum or family
+    distinct: list[Array] = []
+    for z in found:
+        if all(np.abs(z - other).max() > _SAME * (1.0 + np.abs(other).max()) for other in distinct):
+            distinct.append(z)
+    stacked = np.array(distinct).reshape(len(distinct), size)
+    return Solutions(stacked * scaled.columns * scaled.unit, continuum)
+
+
+def _of_size(scaled: _Scaled, count: int) -> tuple[list[Array], list[NDArray[np.intp]]]:
+    """Return the solutions of all bases of ``count`` unknowns, and those bases whose block is singular."""
+    size = scaled.q.size
+    if count == 0:
+        return ([np.zeros(size)] if (scaled.q >= -_ZERO).all() else []), []
+    bases = np.array(list(combinations(range(size), count)))
+    blocks = scaled.M[bases[:, :, None], bases[:, None, :]]
+    U, s, Vt = np.linalg.svd(blocks)
+    regular = s[:, -1] > _SINGULAR * np.maximum(s[:, 0], 1e-3)
+    U, s, Vt = U[regular], s[regular], Vt[regular]
+    chosen = bases[regular]
+    inside = np.einsum("bji,bj->bi", Vt, np.einsum("bji,bj->bi", U, -scaled.q[chosen]) / s)
+    z = np.zeros((len(chosen), size))
+    np.put_along_axis(z, chosen, inside, axis=1)
+    w = z @ scaled.M.T + scaled.q
+    slack = _ZERO * (1.0 + np.abs(z).max(axis=1, initial=0.0))
+    np.put_along_axis(w, chosen, 0.0, axis=1)
+    good = (z.min(axis=1) >= -slack) & (w.min(axis=1) >= -slack)
+    return list(np.maximum(z[good], 0.0)), list(bases[~regular])
+
+
+def _face(scaled: _Scaled, basis: NDArray[np.intp], probes: Array) -> tuple[list[Array], bool]:
+    """Return the ends along ``probes`` of {z_B >= 0, w_B = 0, w_N >= 0, z_N = 0}; more than a point?"""
+    block, right = scaled.M[np.ix_(basis, basis)], -scaled.q[basis]
+    nearest = np.linalg.lstsq(block, right, rcond=_SINGULAR)[0]
+    if np.abs(block @ nearest - right).max() > _ZERO * (1.0 + np.abs(nearest).max()):
+        return [], False
+    others = np.setdiff1d(np.arange(scaled.q.size), basis)
+    limits = {
+        "A_eq": block,
+        "b_eq": right,
+        "A_ub": -scaled.M[np.ix_(others, basis)],
+        "b_ub": scaled.q[others],
+        "bounds": (0.0, None),
+    }
+    general = np.cos(np.arange(1, scaled.q.size + 1))[None]
+    ends: list[Array] = []
+    family = False
+    for probe in np.vstack([general, probes]):
+        direction = probe[basis] / max(float(np.abs(probe[basis]).max()), 1e-300)
+        for sign in (1.0, -1.0):
+            result = linprog(sign * direction, **limits)
+            if result.status == 2:
+                return [], False
+            if result.status == 3:
+                # Unbounded along this probe: any two points of it tell as much.
+                family = True
+                result = linprog(np.zeros(basis.size), **limits)
+            if result.status != 0:
+                continue
+            z = np.zeros(scaled.q.size)
+            z[basis] = result.x
+            ends.append(z)
+    spread = max((float(np.abs(z - ends[0]).max()) for z in ends), default=0.0)
+    return ends, family or spread > _SAME * (1.0 + float(np.abs(ends[0]).max()) if ends else 1.0)

@@ -1,0 +1,151 @@
+"""Contact and friction at velocity level: one LCP a step, for impulses instead of forces.
+
+Impacts, sticking and sliding are the same problem, and Painlevé's paradox is gone: without restitution the LCP always
+has a solution, with finite impulses. The price: first order in h, and friction directions of a pyramid while sliding
+too.
+
+Source: Stewart and Trinkle 1996; Anitescu and Potra 1997; with restitution as in Adu-Bredu, *Kicking biped*, eq. 4 to
+7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bipedsim.errors import ConfigError
+from bipedsim_studies.complementarity.coulomb import Contacts
+from bipedsim_studies.complementarity.lcp import Array, ComplementarityError, solve_lcp
+from bipedsim_studies.complementarity.normal_forces import factor
+
+
+@dataclass(frozen=True)
+class StepLcp:
+    """The LCP of one step, A x + b with x = (lam_n of active contacts, k friction impulses of each, slip speeds).
+
+    Attributes:
+        A: (n, n).
+        b: (n,).
+        active: (m,) bool, the contacts that take part.
+        v_free: (nv,) velocity after the step without contacts.
+        response: (nv, n) change of velocity by x.
+        corners: (k, t) directions of the pyramid.
+    """
+
+    A: Array
+    b: Array
+    active: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    v_free: Array
+    response: Array
+    corners: Array
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What the contacts do in one step.
+
+    Attributes:
+        v: (nv,) velocity after the step.
+        normal: (m,) normal impulses [N.s].
+        tangential: (m, t) friction impulses [N.s].
+        residual: Of the LCP, scaled.
+    """
+
+    v: Array
+    normal: Array
+    tangential: Array
+    residual: float
+
+
+def assemble_step(
+    M: ArrayLike,
+    h: ArrayLike,
+    v: ArrayLike,
+    contacts: Contacts,
+    gap: ArrayLike,
+    step: float,
+    *,
+    restitution: ArrayLike = 0.0,
+    sides: int = 4,
+) -> StepLcp:
+    """Assemble the LCP of one step from v to v+ = v + M^-1 (step h + J_n^T lam_n + J_t^T lam_t).
+
+    Contacts without restitution: J_n v+ >= -gap/step for open ones, so that they close and do not pass (Stewart and
+    Trinkle), >= 0 for closed ones (Anitescu and Potra). With restitution, only closed contacts count, and J_n v+ >=
+    -e J_n v of those that approach: an open one must arrive at its own speed to bounce. Penetration is not corrected.
+    Friction is that of ``friction_dynamic``: over a step, impulses of an impact and of a sliding foot are not told
+    apart.
+
+    Args:
+        M: (nv, nv) mass matrix.
+        h: (nv,) tau - nle [N, N.m].
+        v: (nv,) velocity before the step.
+        contacts: Contacts that are closed or may close.
+        gap: (m,) distances [m].
+        step: Duration [s].
+        restitution: (m,) or one number, e in [0, 1].
+        sides: k of the pyramid in space.
+    """
+    L = factor(M)
+    nv, m = len(L), contacts.count
+    forces, before, distance = (np.asarray(array, dtype=np.float64) for array in (h, v, gap))
+    for name, array, shape in (("h", forces, (nv,)), ("v", before, (nv,)), ("gap", distance, (m,))):
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ConfigError(f"{name} is {shape} of finite numbers; got {array.shape}")
+    if contacts.normal.shape[1] != nv:
+        raise ConfigError(f"the mass matrix has nv = {nv}, the contacts {contacts.normal.shape[1]}")
+    e = np.asarray(restitution, dtype=np.float64)
+    if e.shape not in ((), (m,)) or not ((e >= 0.0) & (e <= 1.0)).all():
+        raise ConfigError(f"restitution is one number or ({m},), from 0 to 1; got {e.tolist()}")
+    if not step > 0.0:
+        raise ConfigError(f"step is a positive duration [s], not {step}")
+    e = np.broadcast_to(e, m)
+    active = (distance <= 0.0) | (e == 0.0)
+    N, D, mu = contacts.normal[active], contacts.tangent[active], contacts.friction_dynamic[active]
+    corners = contacts.directions(sides)
+    along = np.einsum("kt,itv->ikv", corners, D)
+    a, k = len(N), len(corners)
+    along = along.reshape(a * k, nv)
+    half = np.linalg.solve(L, np.vstack([N, along]).T)
+    size = a * (k + 2)
+    ones = np.kron(np.eye(a), np.ones((k, 1)))
+    A = np.zeros((size, size))
+    A[: a * (k + 1), : a * (k + 1)] = half.T @ half
+    A[a : a * (k + 1), a * (k + 1) :] = ones
+    A[a * (k + 1) :, :a] = np.diag(mu)
+    A[a * (k + 1) :, a : a * (k + 1)] = -ones.T
+    v_free = before + step * np.linalg.solve(L.T, np.linalg.solve(L, forces))
+    bounce = e[active] * np.minimum(N @ before, 0.0)
+    b = np.concatenate([N @ v_free + bounce + np.maximum(distance[active], 0.0) / step, along @ v_free, np.zeros(a)])
+    response = np.zeros((nv, size))
+    response[:, : a * (k + 1)] = np.linalg.solve(L.T, half)
+    return StepLcp(A, b, active, v_free, response, corners)
+
+
+def solve_step(lcp: StepLcp) -> StepResult:
+    """Solve a step.
+
+    Without restitution there always is a solution, and Lemke's method finds it. With restitution there need not be one
+    where friction cones can balance each other (a wedge that jams): q^T z >= 0 on the solutions of the LCP with q = 0
+    is lost.
+
+    Raises:
+        ComplementarityError: No solution was found.
+    """
+    result = solve_lcp(lcp.A, lcp.b)
+    if result.status != "solved":
+        why = (
+            "no solution on Lemke's path: restitution where the friction of contacts can jam them; set it to 0 there"
+            if result.status == "ray"
+            else "rounding, or a limit, ended the search"
+        )
+        raise ComplementarityError(
+            f"the LCP of the step was not solved ({result.status} after {result.pivots} pivots): {why}"
+        )
+    a, (k, t) = int(lcp.active.sum()), lcp.corners.shape
+    normal, tangential = np.zeros(lcp.active.size), np.zeros((lcp.active.size, t))
+    normal[lcp.active] = result.z[:a]
+    tangential[lcp.active] = result.z[a : a * (k + 1)].reshape(a, k) @ lcp.corners
+    return StepResult(lcp.v_free + lcp.response @ result.z, normal, tangential, result.residual)

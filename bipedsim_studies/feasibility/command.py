@@ -1,0 +1,48 @@
+"""``bipedsim margins``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("recording", type=Path, help="bag folder, .mcap or .npz of a simulated run")
+    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
+    parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
+    parser.add_argument(
+        "--every", type=int, default=10, metavar="N", help="look at one row in N, but at all touch-downs (default: 10)"
+    )
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the margins over time")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
+    parser.set_defaults(function=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Judge a recording and print."""
+    from bipedsim.ground import get_ground
+    from bipedsim.model.robot import load_robot
+    from bipedsim.recording.recording import Recording
+    from bipedsim_studies.feasibility.margins import run_margins
+    from bipedsim_studies.feasibility.report import as_json, as_text, plot
+    from bipedsim_studies.feasibility.states import recorded_states
+    from bipedsim_studies.feasibility.touchdowns import touch_downs
+
+    recording = Recording.load(args.recording)
+    robot = load_robot(args.robot or recording.robot)
+    ground_name = args.ground or recording.about.get("ground") or "flat"
+    ground = get_ground(ground_name)
+    progress = not args.json and sys.stderr.isatty()
+    states = recorded_states(recording, robot, progress)
+    margins = run_margins(recording, robot, ground, args.every, states=states, progress=progress)
+    landings = touch_downs(recording, robot, ground, states)
+    print(json.dumps(as_json(margins, landings), indent=2) if args.json else as_text(margins, landings))
+    if args.plot:
+        title = f"{robot.name} on {ground_name}: margins of the feet"
+        plot(margins, landings, title, args.plot)
+        if not args.json:
+            print(f"wrote {args.plot}")
+    return 0

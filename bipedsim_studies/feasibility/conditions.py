@@ -1,0 +1,306 @@
+"""Conditions on torques or on velocities for contacts to stick, to slide one way, and to break: A x + B > 0.
+
+Source: Hurmuzlu, Genot and Brogliato 2001, eq. 59 to 72 (appendix A) and 73 to 90 (appendix B). The appendices are one
+computation: with w = W x + w0 what the feet would do without contacts and G = J M^-1 J^T, the contacts that are held
+leave T (w + G F lam) = 0, hence wrenches F lam affine in x, and so is what the broken contacts do. In appendix A, x
+are the torques and w accelerations; in appendix B, x are velocities before the impact and w velocities after it.
+
+Where the paper has one force per contact and independent constraints, a foot has one wrench here, and redundant rows
+(both feet of a robot in a plane) are solved for the wrenches of least norm, as constraint selection does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.modes import clamped_range, constraints
+from bipedsim.errors import ConfigError
+from bipedsim_studies.feasibility.foot_rule import FORCES, FootRule, Units, mode_of
+from bipedsim_studies.feasibility.support import TOUCHES, Foot, Support
+
+Array = NDArray[np.float64]
+
+Keep = Mapping[str, Sequence[int]]
+"""Foot to the vertices of it that are held; the others that touch are to break."""
+
+
+class Slip(NamedTuple):
+    """How a foot slides: given, which makes its friction linear.
+
+    Attributes:
+        direction: (3,) unit vector s along (u_1, u_2, c w_n) [m/s], the velocity of the CoP along t1 and t2 and the
+            spin of the foot about the normal; (+-1, 0, 0) in a plane.
+        radius: c of its torsion [m].
+        centre: (3,) the CoP from the sole origin, contact axes [m].
+    """
+
+    direction: Array
+    radius: float
+    centre: Array
+
+
+Slide = Mapping[str, Slip]
+"""Foot that is held but slides, to how it does."""
+
+_STILL = Slip(np.zeros(3), 0.0, np.zeros(3))
+
+RANK = 1e-10
+"""Eigenvalues below this share of the largest are those of redundant rows."""
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """What is kept back of what the feet could carry.
+
+    Attributes:
+        force: Least normal force of a foot [N].
+        edge: Distance of the CoP from the edge [m].
+        friction: Share of the friction coefficient.
+    """
+
+    force: float = 0.0
+    edge: float = 0.0
+    friction: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.force >= 0.0 and self.edge >= 0.0 and 0.0 <= self.friction < 1.0):
+            raise ConfigError(f"{self}: force and edge must not be negative, and friction is a share below 1")
+
+
+NOTHING = Reserve()
+
+
+class Conditions:
+    """What must be positive for the held contacts to stick (or slide one way) and the others to break, by x.
+
+    Args:
+        support: The feet.
+        G: (6K, 6K) what their wrenches or impulses do to w.
+        W, w0: (6K, n), (6K,) w = W x + w0 without contacts.
+        turning: (K, 3) angular velocities of the feet [rad/s], where w are accelerations: points of a foot that turns
+            accelerate otherwise than its sole origin.
+        keep: Foot to the vertices that stick; every foot with all that touch by default. Feet that are not named have
+            none.
+        slide: Which of the held feet slide; the others stick.
+        touches: Height up to which a vertex touches [m].
+        reserve: What is kept back.
+        sides: Of the friction pyramid.
+        units: Of wrenches and of w, for labels.
+
+    Attributes:
+        held: The feet that are held.
+        modes: (K,) contact mode of every foot, 0 where all its contacts break.
+        wrenches: (6 len(held), n + 1) the wrenches of the held feet, stacked, as ``[X x0]``: X x + x0.
+        exact_labels: What :meth:`margins` are, with their units: one friction cone for each foot that sticks, last.
+
+    Raises:
+        ConfigError: A foot that there is not, vertices that no foot can rest on alone or that do not touch.
+    """
+
+    def __init__(
+        self,
+        support: Support,
+        G: Array,
+        W: Array,
+        w0: Array,
+        keep: Keep | None = None,
+        *,
+        turning: Array | None = None,
+        slide: Slide | None = None,
+        touches: float = TOUCHES,
+        reserve: Reserve = NOTHING,
+        sides: int = 8,
+        units: Units = FORCES,
+    ) -> None:
+        if sides < 2:
+            raise ConfigError(f"sides = {sides}: a friction pyramid has 3 or more, and 2 in a plane")
+        touching = support.touching(touches)
+        self.modes = _modes(support, touching, keep)
+        feet = [k for k, mode in enumerate(self.modes) if mode]
+        self.held = tuple(support.feet[k].name for k in feet)
+        slips = {support.index(name): slip for name, slip in (slide or {}).items()}
+        if not set(slips) <= set(feet):
+            raise ConfigError(f"feet that slide are held, too: {sorted(slide or {})} are not all of {self.held}")
+        self._sides, self._units = sides, units
+        self._sticking = [i for i, k in enumerate(feet) if k not in slips]
+        relied = (1.0 - reserve.friction) * np.array([foot.mu_static for foot in support.feet])
+        self._rules = [FootRule(support.feet[k], self.modes[k], relied[k], reserve.edge, units) for k in feet]
+
+        middles = [_middle(foot, mode) for foot, mode in zip(support.feet, self.modes, strict=True)]
+        affine = np.column_stack([W, w0])
+        T, F = _held_rows(support, self.modes, slips)
+        wanted = T @ affine
+        if turning is not None:
+            inwards = np.zeros(len(w0))
+            for k, (w, middle) in enumerate(zip(turning, middles, strict=True)):
+                inwards[6 * k : 6 * k + 3] = _inwards(w, middle)
+            wanted[:, -1] += T @ inwards
+        lam = -np.linalg.pinv(T @ G @ F, rcond=RANK, hermitian=not slips) @ wanted
+        impulse = F @ lam
+        self.wrenches: Array = np.concatenate([impulse[:0], *(impulse[6 * k : 6 * k + 6] for k in feet)])
+        self._after = affine + G @ impulse
+
+        parts: list[Array] = [affine[:0]]
+        labels: list[str] = []
+        for i, rule in enumerate(self._rules):
+            part = rule.rows @ self._wrench(i)
+            part[0, -1] -= reserve.force
+            parts.append(part)
+            labels += rule.labels
+        for k, slip in slips.items():
+            moving = self._after[6 * k : 6 * k + 6]
+            x, y, z = slip.centre
+            along = moving[0] + moving[4] * z - moving[5] * y, moving[1] + moving[5] * x - moving[3] * z
+            speed = np.stack([*along, slip.radius * moving[5]])
+            parts.append(slip.direction[None] @ speed)
+            labels.append(f"{support.feet[k].name}: slides on [{units.motion}]")
+        for k, vertices in enumerate(touching):
+            foot = support.feet[k]
+            held = held_vertices(self.modes[k], foot.n_vertices)
+            for i in (i for i in vertices if i not in held):
+                x, y, _ = foot.offsets[i]
+                moving = self._after[6 * k : 6 * k + 6]
+                speed = moving[2] + y * moving[3] - x * moving[4]
+                if turning is not None:
+                    speed[-1] += _inwards(turning[k], foot.offsets[i])[2]
+                parts.append(speed[None])
+                labels.append(f"{foot.name}: vertex {i} lifts [{units.motion}]")
+        self._affine: Array = np.concatenate(parts)
+        self._affine_labels = tuple(labels)
+        frictions = (f"{self.held[i]}: friction [{units.force}]" for i in self._sticking)
+        self.exact_labels = (*self._affine_labels, *frictions)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What the rows of A and B say, those of the friction pyramids last."""
+        names, sides = [self.held[i] for i in self._sticking], self._sides
+        unit = self._units.force
+        of_sides = (f"{name}: friction, side {j} of {sides} [{unit}]" for name in names for j in range(sides))
+        return (*self._affine_labels, *of_sides)
+
+    @cached_property
+    def _rows(self) -> Array:
+        pyramids = (self._rules[i].pyramid(self._sides) @ self._wrench(i) for i in self._sticking)
+        return np.concatenate([self._affine, *pyramids])
+
+    @property
+    def A(self) -> Array:  # noqa: N802 -- the symbol of the paper
+        """(r, n) of eq. 72 and 90."""
+        return self._rows[:, :-1]
+
+    @property
+    def B(self) -> Array:  # noqa: N802 -- the symbol of the paper
+        """(r,) of eq. 72 and 90."""
+        return self._rows[:, -1]
+
+    def _wrench(self, i: int) -> Array:
+        return self.wrenches[6 * i : 6 * i + 6]
+
+    def rule(self, name: str) -> FootRule:
+        """Return the rule of a held foot."""
+        return self._rules[self.held.index(name)]
+
+    def wrench(self, x: Array) -> Array:
+        """Return the wrenches (len(held), 6) at the sole origins in contact axes that hold the feet under ``x``."""
+        stacked: Array = self.wrenches[:, :-1] @ x + self.wrenches[:, -1]
+        return stacked.reshape(-1, 6)
+
+    def margins(self, x: Array) -> Array:
+        """Return what must be positive under ``x`` (n,), with the exact friction cone and the torsion of the soles.
+
+        The conditions hold, necessary and sufficient, where all are positive.
+        """
+        wrenches = self.wrench(x)
+        friction = [self._rules[i].friction(wrenches[i]) for i in self._sticking]
+        return np.concatenate([self._affine[:, :-1] @ x + self._affine[:, -1], friction])
+
+    def holds(self, x: Array) -> bool:
+        """Whether all conditions hold under ``x``."""
+        return bool((self.margins(x) > 0.0).all())
+
+    def velocity(self, x: Array) -> Array:
+        """Return w (6K,) of the sole origins under ``x`` with the contacts acting."""
+        w: Array = self._after[:, :-1] @ x + self._after[:, -1]
+        return w
+
+    def tangents(self, x: Array) -> tuple[Array, Array]:
+        """Return rows (m, n) and offsets (m,) of planes that touch the m friction cones at ``x``.
+
+        ``rows @ x + offsets`` are the frictions of :meth:`margins` at ``x``; elsewhere they are its linearisation.
+        """
+        wrenches = self.wrench(x)
+        rows = np.zeros((len(self._sticking), self.wrenches.shape[1]))
+        for row, i in enumerate(self._sticking):
+            rows[row] = self._rules[i].tangent(wrenches[i]) @ self._wrench(i)
+        return rows[:, :-1], rows[:, -1]
+
+    def linear(self, x: Array) -> tuple[Array, Array]:
+        """Return A, B with the friction linearised at ``x`` in place of the pyramids: exact there."""
+        rows, offsets = self.tangents(x)
+        return np.vstack([self._affine[:, :-1], rows]), np.concatenate([self._affine[:, -1], offsets])
+
+
+def held_vertices(mode: int, n: int) -> tuple[int, ...]:
+    """Return the vertices that ``mode`` holds of a foot with ``n`` of them."""
+    first, count = clamped_range(mode, n)
+    return tuple((first + i) % n for i in range(count))
+
+
+def _inwards(w: Array, r: Array) -> Array:
+    """Return w x (w x r) (3,): how a point at ``r`` [m] accelerates besides where a turning foot has its origin."""
+    return w * (w @ r) - r * (w @ w)
+
+
+def _middle(foot: Foot, mode: int) -> Array:
+    """Return the mean (3,) of the vertices that are held, from the sole origin; a face is held at that origin."""
+    held = held_vertices(mode, foot.n_vertices)
+    if len(held) in (0, *range(3, foot.n_vertices + 1)):
+        return np.zeros(3)
+    middle: Array = foot.offsets[list(held)].mean(axis=0)
+    return middle
+
+
+def _modes(support: Support, touching: tuple[tuple[int, ...], ...], keep: Keep | None) -> tuple[int, ...]:
+    if keep is None:
+        return tuple(mode_of(foot, vertices) for foot, vertices in zip(support.feet, touching, strict=True))
+    modes = [0] * len(support.feet)
+    for name, vertices in keep.items():
+        k = support.index(name)
+        modes[k] = mode_of(support.feet[k], vertices)
+        high = sorted(set(vertices) - set(touching[k]))
+        if high:
+            heights = ", ".join(f"{support.feet[k].heights[i]:.3g}" for i in high)
+            raise ConfigError(
+                f"foot {name!r}: vertices {high} are to stick but are {heights} m above the ground; raise `touches`, "
+                "or leave them out"
+            )
+    return tuple(modes)
+
+
+def _held_rows(support: Support, modes: Sequence[int], slips: Mapping[int, Slip]) -> tuple[Array, Array]:
+    """Return T (m, 6K) and F (6K, m): which velocities are zero, and the wrenches that see to it (moraud2008 Table I).
+
+    F = T^T where feet stick; friction of a foot that slides is mu f_z against its slip.
+    """
+    size = 6 * len(modes)
+    rows, columns = [np.zeros((0, size))], [np.zeros((0, size))]
+    T, F, b, middle = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(3)
+    for k, mode in enumerate(modes):
+        foot = support.feet[k]
+        n = foot.n_vertices
+        slip = slips.get(k, _STILL)
+        m = constraints(
+            mode, k in slips, n, foot.offsets, np.zeros(n), np.zeros((n, 2)), foot.mu_dynamic, slip.radius,
+            slip.direction, 1.0, 0.0, T, F, b, middle,
+        )  # fmt: skip
+        picked, spread = (np.eye(6), np.eye(6)) if m == 6 else (T[:m], F[:, :m].T)
+        for parts, part in ((rows, picked), (columns, spread)):
+            parts.append(np.zeros((m, size)))
+            parts[-1][:, 6 * k : 6 * k + 6] = part
+    return np.vstack(rows), np.vstack(columns).T

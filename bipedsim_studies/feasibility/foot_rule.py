@@ -1,0 +1,216 @@
+"""What one foot needs to stay as it is: push, keep its CoP inside, and stay within friction, torsion included.
+
+These are the rules by which constraint selection judges a sticking foot (contact/selection/rules.py, contact/selection/friction.py), as
+functions of the wrench. Vertices share a wrench in many ways, and four of them on a flat sole would give 12 forces for
+6 equations; a wrench that pushes with its CoP inside and its friction in the cone is one that the vertices can carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.modes import clamped_range, mode_masks
+from bipedsim.contact.selection.candidate import centre_of_pressure, centre_on_edge
+from bipedsim.contact.selection.friction import torsion_radius
+from bipedsim.errors import ConfigError
+from bipedsim.numerics.jit import kernel
+from bipedsim_studies.feasibility.support import Foot
+
+Array = NDArray[np.float64]
+
+_STEP = 1e-6
+"""Of central differences, as a share of the wrench."""
+
+
+class Units(NamedTuple):
+    """What labels say that wrenches and motions are."""
+
+    push: str
+    force: str
+    moment: str
+    motion: str
+
+
+FORCES = Units("force", "N", "N.m", "m/s^2")
+IMPULSES = Units("impulse", "N.s", "N.m.s", "m/s")
+
+
+def mode_of(foot: Foot, vertices: Iterable[int]) -> int:
+    """Return the contact mode (contact/modes.py) in which exactly these vertices of the foot are held.
+
+    Raises:
+        ConfigError: No foot can rest on these alone: not one vertex, one edge or the face.
+    """
+    wanted = sorted({int(i) for i in vertices})
+    masks = mode_masks(foot.n_vertices) if foot.n_vertices else np.zeros((1, 0), dtype=np.int64)
+    mask = np.zeros(foot.n_vertices, dtype=np.int64)
+    if wanted and not 0 <= wanted[0] <= wanted[-1] < foot.n_vertices:
+        raise ConfigError(f"foot {foot.name!r} has the vertices 0 to {foot.n_vertices - 1}, not {wanted}")
+    mask[wanted] = 1
+    found = np.flatnonzero((masks == mask).all(axis=1))
+    if not len(found):
+        raise ConfigError(
+            f"foot {foot.name!r} cannot rest on its vertices {wanted} alone; give none, one, two neighbours or all "
+            f"{foot.n_vertices}"
+        )
+    return int(found[0])
+
+
+class FootRule:
+    """The rule of one foot held in one mode.
+
+    Wrenches are (force, torque) at the sole origin in contact axes, [N, N.m], or impulses of these.
+
+    Args:
+        foot: The foot.
+        mode: Contact mode, not none.
+        mu: Friction coefficient.
+        reserve: Distance [m] that the CoP keeps from the edge of what is held.
+        units: Of the wrenches, for labels.
+
+    Attributes:
+        rows: (r, 6) linear part, all ``rows @ wrench > 0``: normal force [N], then moments about the edges, or the ends
+            of the edge, that keep the CoP inside [N.m].
+        labels: (r,) what each of them says.
+        mu: Friction coefficient.
+    """
+
+    def __init__(self, foot: Foot, mode: int, mu: float, reserve: float = 0.0, units: Units = FORCES) -> None:
+        self.foot, self.mu = foot, mu
+        self.first, self.count = clamped_range(mode, foot.n_vertices)
+        # All that the kernels need of the foot, in the layout that they are compiled for.
+        self._shape = (
+            self.first,
+            self.count,
+            *(np.ascontiguousarray(array, dtype=np.float64) for array in (foot.polygon, foot.offsets, foot.rotation)),
+            np.zeros(2),
+            np.zeros(3),
+        )
+        rows = [np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])]
+        labels = [f"{foot.name}: normal {units.push} [{units.force}]"]
+        held = [(self.first + i) % foot.n_vertices for i in range(self.count)]
+        if self.count == 2:
+            ends = foot.offsets[held]
+            e = ends[1] - ends[0]
+            length = np.sqrt(e @ e)
+            if length <= 2.0 * reserve:
+                raise ConfigError(
+                    f"a reserve of {reserve} m leaves nothing of edge {held[0]}-{held[1]} of foot {foot.name!r}"
+                )
+            inwards = np.array([e, -e])
+            # Moments about level axes across the edge, at its ends.
+            across = inwards[:, [1, 0]] * [1.0, -1.0]
+            rows.append(_moments(ends + reserve / length * inwards, across))
+            labels += [f"{foot.name}: CoP inside the end {i} [{units.moment}]" for i in held]
+        elif self.count > 2:
+            points, after = foot.shrunk(reserve)[held], [*held[1:], held[0]]
+            rows.append(_moments(points, np.concatenate([points[1:], points[:1]])[:, :2] - points[:, :2]))
+            pairs = zip(held, after, strict=True)
+            labels += [f"{foot.name}: CoP inside the edge {i}-{j} [{units.moment}]" for i, j in pairs]
+        self.rows: Array = np.concatenate(rows)
+        self.labels = tuple(labels)
+
+    def centre(self, wrench: Array) -> tuple[Array, float]:
+        """Return the CoP (3,) from the sole origin, contact axes [m], and the radius c [m] of the torsion about it.
+
+        Where nothing presses it is the middle of what is held.
+        """
+        radius = _centre(np.ascontiguousarray(wrench, dtype=np.float64), *self._shape)
+        return self._shape[-1].copy(), float(radius)
+
+    def friction(self, wrench: Array) -> float:
+        """Return mu f_z - |(f_1, f_2, tau / c)| [N], tau the torsion about the CoP and c its radius [m].
+
+        Positive inside the cone. Where nothing presses it is minus the force that would have to be carried without any.
+        """
+        return float(_friction(np.ascontiguousarray(wrench, dtype=np.float64), self.mu, *self._shape))
+
+    def tangent(self, wrench: Array) -> Array:
+        """Return the gradient (6,) of :meth:`friction`, of which ``gradient @ wrench`` is the value: it is homogeneous.
+
+        By central differences; at the tip of the cone, where there is none, that of a force straight up.
+        """
+        gradient = np.empty(6)
+        _tangent(np.array(wrench, dtype=np.float64), gradient, self.mu, *self._shape)
+        return gradient
+
+    def pyramid(self, sides: int) -> Array:
+        """Return the rows (sides, 6) of the pyramid around the cone of (f_x, f_y): mu f_z - d . f_t > 0, side by side.
+
+        The first side faces t1. Exact in the plane of a planar robot, where two sides do; in space necessary only, by
+        up to 1 / cos(pi / sides) too wide, and it leaves out the torsion.
+        """
+        angle = 2.0 * np.pi * np.arange(sides) / sides
+        rows = np.zeros((sides, 6))
+        rows[:, 0], rows[:, 1], rows[:, 2] = -np.cos(angle), -np.sin(angle), self.mu
+        return rows
+
+
+def _moments(points: Array, along: Array) -> Array:
+    """Return rows (m, 6): moments of a wrench at the sole origin about level axes (m, 2) through ``points`` (m, 3)."""
+    x, y, z = points.T
+    ax, ay = along.T / np.hypot(along[:, 0], along[:, 1])
+    return np.column_stack([-z * ay, z * ax, x * ay - y * ax, ax, ay, np.zeros(len(points))])
+
+
+@kernel
+def _centre(
+    wrench: Array, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, cop: Array, place: Array
+) -> float:
+    """Fill ``cop`` (2,) in the sole frame and ``place`` (3,), see :meth:`FootRule.centre`, and return the radius."""
+    n = polygon.shape[0]
+    if wrench[2] > 0.0 and count < 3:
+        centre_on_edge(wrench, polygon, offsets, first, (first + count - 1) % n, cop, place)
+    elif wrench[2] > 0.0:
+        centre_of_pressure(wrench, rotation, cop, place)
+    else:
+        cop[:] = 0.0
+        place[:] = 0.0
+        for i in range(count):
+            j = (first + i) % n
+            for a in range(2):
+                cop[a] += polygon[j, a] / count
+            for a in range(3):
+                place[a] += offsets[j, a] / count
+    return torsion_radius(first, count, n, polygon, cop[0], cop[1])
+
+
+@kernel
+def _friction(
+    wrench: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, cop: Array,
+    place: Array,
+) -> float:  # fmt: skip
+    """Return :meth:`FootRule.friction`; ``cop`` and ``place`` are overwritten as in :func:`_centre`."""
+    c = _centre(wrench, first, count, polygon, offsets, rotation, cop, place)
+    torsion = 0.0
+    if c > 0.0:
+        torsion = (wrench[5] - (place[0] * wrench[1] - place[1] * wrench[0])) / c
+    return mu * max(wrench[2], 0.0) - np.sqrt(wrench[0] ** 2 + wrench[1] ** 2 + torsion**2)
+
+
+@kernel
+def _tangent(
+    wrench: Array, gradient: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array,
+    cop: Array, place: Array,
+) -> None:  # fmt: skip
+    """Fill ``gradient`` (6,) with :meth:`FootRule.tangent`; ``wrench`` is left as it was."""
+    size = 0.0
+    for a in range(6):
+        size += wrench[a] ** 2
+    size = np.sqrt(size)
+    if size == 0.0:
+        gradient[:] = 0.0
+        gradient[2] = mu
+        return
+    for a in range(6):
+        here = wrench[a]
+        wrench[a] = here + _STEP * size
+        above = _friction(wrench, mu, first, count, polygon, offsets, rotation, cop, place)
+        wrench[a] = here - _STEP * size
+        below = _friction(wrench, mu, first, count, polygon, offsets, rotation, cop, place)
+        wrench[a] = here
+        gradient[a] = (above - below) / (2.0 * _STEP * size)

@@ -1,0 +1,157 @@
+"""Impact shaping: what the velocity before a touch-down may be for some contacts to stick after it, others to break.
+
+Source: Hurmuzlu, Genot and Brogliato 2001, appendix B, eq. 73 to 90: plastic multiple impact after Pfeiffer and
+Glocker, without an expansion phase. The simulator's impacts are of this kind: constraint selection looks for the
+velocity after the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import Projection, edge_lines
+from bipedsim.contact.modes import mode_name
+from bipedsim.contact.selection.exact import Exact, ExactParams
+from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, Slip, held_vertices
+from bipedsim_studies.feasibility.foot_rule import IMPULSES
+from bipedsim_studies.feasibility.support import TOUCHES, Support
+
+Array = NDArray[np.float64]
+
+OUT_OF_REACH = 1e6
+"""Height [m] of what takes no part in an impact."""
+
+
+def impact_conditions(
+    support: Support,
+    keep: Keep | None = None,
+    *,
+    gained: Array | None = None,
+    slide: Slide | None = None,
+    touches: float = TOUCHES,
+    reserve: Reserve = NOTHING,
+    sides: int = 8,
+) -> Conditions:
+    """Return the conditions A(q, mu) v > 0 on the velocity v (nv,) before an impact (eq. 90).
+
+    Contacts that touch at the impact are those that rested before it and those that hit. The held ones are at rest
+    after it, by impulses in the friction cones, or slide on as ``slide`` says; the others leave with a positive normal
+    velocity [m/s].
+
+    Args:
+        support: The robot at the configuration of the impact; its velocity does not matter.
+        gained: (6K,) velocities [m/s, rad/s] that all other forces would give the soles while the impact lasts, see
+            :func:`gained_velocity`. The paper's impact takes no time, and B = 0: the default.
+        keep, slide, touches, reserve, sides: See :class:`Conditions`; forces are impulses here, and ``reserve.force``
+            is one [N.s].
+
+    Raises:
+        ConfigError: See :class:`Conditions`.
+    """
+    G = support.J @ np.linalg.solve(support.M, support.J.T)
+    w0 = np.zeros(len(support.J)) if gained is None else gained
+    return Conditions(
+        support, G, support.J, w0, keep, slide=slide, touches=touches, reserve=reserve, sides=sides, units=IMPULSES
+    )
+
+
+def gained_velocity(support: Support, torque: Array, time: float) -> Array:
+    """Return what torques (nu,), gravity and the rest give the soles without contacts in ``time`` [s], (6K,)."""
+    s = support
+    gained: Array = time * (s.J @ np.linalg.solve(s.M, s.selection @ torque - s.forces) + s.bias)
+    return gained
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an impact leaves of the contacts.
+
+    Attributes:
+        modes: (K,) contact mode of every foot after it (contact/modes.py).
+        sliding: (K,) whether it slides.
+        names: (K,) both in words.
+        impulse: (K, 6) of the ground on each foot at the sole origin, contact axes [N.s, N.m.s].
+        conditions: Those of eq. 90 for this outcome, the slips as they are.
+        resolved: Whether constraint selection found an outcome without contradictions; else this is the least evil.
+    """
+
+    modes: tuple[int, ...]
+    sliding: tuple[bool, ...]
+    names: tuple[str, ...]
+    impulse: Array
+    conditions: Conditions
+    resolved: bool
+
+
+def impact_outcome(support: Support, v: Array, gained: Array | None = None, touches: float = TOUCHES) -> Outcome:
+    """Return the outcome of an impact, as the search of the contact model ``exact`` finds it.
+
+    Args:
+        support: The robot at the configuration of the impact.
+        v: (nv,) velocity before it.
+        gained: See :func:`impact_conditions`.
+        touches: Height up to which a vertex touches [m].
+    """
+    projection = _bare_impact(support, v, gained, touches)
+    model = Exact(projection, ExactParams(), 1.0)
+    result = model.solve(projection)
+    modes = tuple(int(mode) for mode in result.mode)
+    sliding = tuple(bool(slides) for slides in result.sliding)
+    feet = support.feet
+    keep = {feet[k].name: held_vertices(mode, feet[k].n_vertices) for k, mode in enumerate(modes) if mode}
+    slips, radii = model.arrays.slip, model.arrays.radius
+    slide = {
+        feet[k].name: Slip(slips[k].copy(), float(radii[k]), feet[k].rotation[:, :2] @ result.cop[k])
+        for k, slides in enumerate(sliding)
+        if slides
+    }
+    return Outcome(
+        modes=modes,
+        sliding=sliding,
+        names=tuple(
+            mode_name(mode, slides, foot.n_vertices) for mode, slides, foot in zip(modes, sliding, feet, strict=True)
+        ),
+        impulse=result.impulse.copy(),
+        conditions=impact_conditions(support, keep, gained=gained, slide=slide, touches=touches),
+        resolved=result.unresolved == 0,
+    )
+
+
+def _bare_impact(support: Support, v: Array, gained: Array | None, touches: float) -> Projection:
+    """Return the projection of a step of one second in which nothing happens but the impact and what is ``gained``.
+
+    In a step that long, what little the vertices that touch are above the ground is no speed; the others are put out of
+    reach.
+    """
+    feet = support.feet
+    widest = max(foot.n_vertices for foot in feet)
+    K = len(feet)
+    w = support.J @ v
+    polygons, offsets, edges = np.zeros((K, widest, 2)), np.zeros((K, widest, 3)), np.zeros((K, widest, 3))
+    for k, foot in enumerate(feet):
+        n = foot.n_vertices
+        polygons[k, :n], offsets[k, :n] = foot.polygon, foot.offsets
+        edges[k, :n] = edge_lines(foot.polygon) if n else 0.0
+        offsets[k, :n, 2] += np.where(foot.heights <= touches, 0.0, OUT_OF_REACH)
+    lowest = [float((foot.heights - foot.offsets[:, 2]).min(initial=OUT_OF_REACH)) for foot in feet]
+    return Projection(
+        G=support.J @ np.linalg.solve(support.M, support.J.T),
+        w_free=w.copy() if gained is None else w + gained,
+        w_before=w,
+        bias=np.zeros(6 * K),
+        rotation=np.array([foot.rotation for foot in feet]),
+        position=np.column_stack([np.zeros((K, 2)), lowest]),
+        offsets=offsets,
+        vertices=polygons,
+        n_vertices=np.array([foot.n_vertices for foot in feet], dtype=np.int64),
+        edges=edges,
+        mu_static=np.array([foot.mu_static for foot in feet]),
+        mu_dynamic=np.array([foot.mu_dynamic for foot in feet]),
+        changed=np.zeros(K, dtype=np.int64),
+        radius=np.zeros(K),
+        previous=np.zeros((K, widest, 2)),
+        n_previous=np.zeros(K, dtype=np.int64),
+    )

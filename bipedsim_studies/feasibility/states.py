@@ -1,0 +1,64 @@
+"""The full state of a recorded run, row by row: what recordings hold, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.analysis.configurations import name_of, recorded_configurations
+from bipedsim.errors import RecordingError
+from bipedsim.model.robot import Robot
+from bipedsim.recording.recording import Recording
+
+Array = NDArray[np.float64]
+
+STEADY = 1e-6
+"""Rows whose distance differs by more than this share from the others' have lost ticks between them."""
+
+
+class States(NamedTuple):
+    """States of a run, NaN where a row lacks something.
+
+    Attributes:
+        q: (n, nq) configurations.
+        v: (n, nv) velocities; the first row has none.
+        dt: Time between rows [s].
+    """
+
+    q: Array
+    v: Array
+    dt: float
+
+
+def recorded_states(recording: Recording, robot: Robot, progress: bool = False) -> States:
+    """Return the states of a run.
+
+    Velocities are those that bring one row to the next, v = (q_i - q_(i-1)) / dt on the Lie group. That is how the
+    simulator moves, so that they are exact where a row is recorded at every physics step and the sensors are ideal, and
+    means over a row else.
+
+    Args:
+        recording: The run.
+        robot: What ran.
+        progress: Show a bar on stderr.
+
+    Raises:
+        RecordingError: The recording is another robot's or lacks what a state needs; the message says what.
+    """
+    if len(recording) < 3:
+        raise RecordingError(
+            f"{name_of(recording)} has {len(recording)} rows; velocities and what comes next need three"
+        )
+    model = robot.model
+    q = recorded_configurations(recording, robot, progress)
+    known: NDArray[np.bool_] = np.asarray(np.isfinite(q).all(axis=1))
+    steps = np.diff(recording.t)
+    dt = float(np.median(steps))
+    v = np.full((len(recording), model.nv), np.nan)
+    for i in range(1, len(recording)):
+        if known[i] and known[i - 1] and abs(steps[i - 1] - dt) < STEADY * dt:
+            v[i] = pin.difference(model, q[i - 1], q[i]) / dt
+    return States(q, v, dt)

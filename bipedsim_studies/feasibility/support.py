@@ -1,0 +1,220 @@
+"""A robot at one state, as its feet see it: what the conditions of sticking and of impacts are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.dynamics.step import Dynamics
+from bipedsim.errors import ConfigError
+from bipedsim.ground import Ground
+from bipedsim.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+TOUCHES = 1e-3
+"""A vertex not higher than this above the ground touches it [m]: the threshold of constraint selection."""
+
+_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+
+@dataclass(frozen=True, eq=False)
+class Foot:
+    """A foot at one state; "contact axes" are (t1, t2, n) of the ground under it, about the sole origin.
+
+    Attributes:
+        name: Of the foot.
+        polygon: (N, 2) what of the sole is above ground [m], counter-clockwise in the sole frame; N = 0 over nothing.
+        offsets: (N, 3) the same points, contact axes [m].
+        heights: (N,) above the ground [m].
+        rotation: (3, 3) axes of the sole as columns, contact axes.
+        mu_static, mu_dynamic: Friction.
+    """
+
+    name: str
+    polygon: Array
+    offsets: Array
+    heights: Array
+    rotation: Array
+    mu_static: float
+    mu_dynamic: float
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices N."""
+        return len(self.polygon)
+
+    def shrunk(self, by: float) -> Array:
+        """Return the offsets (N, 3), N > 2, of the polygon with every edge moved inwards by ``by`` [m].
+
+        Raises:
+            ConfigError: Nothing would be left.
+        """
+        if by == 0.0:
+            return self.offsets
+        polygon = _moved_inwards(self.polygon, by)
+        if polygon is None:
+            raise ConfigError(f"a reserve of {by} m leaves nothing of the sole of foot {self.name!r}")
+        return self.offsets + (polygon - self.polygon) @ self.rotation[:, :2].T
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Dynamics and feet of a robot at (q, v), K feet: M a + forces = S u + J^T lambda, in contact axes.
+
+    Attributes:
+        M: (nv, nv) inertia matrix with reflected inertia of the drives.
+        forces: (nv,) Coriolis, centrifugal, gravity and viscous friction, minus external forces [N, N.m].
+        damping: (nv,) viscous friction of the joints [N.m.s/rad].
+        selection: (nv, nu) S, which joints the torques act on.
+        v: (nv,).
+        J: (6K, nv) velocity and angular velocity of every sole origin.
+        bias: (6K,) J' v, their classical acceleration at constant v.
+        feet: The feet.
+    """
+
+    M: Array
+    forces: Array
+    damping: Array
+    selection: Array
+    v: Array
+    J: Array
+    bias: Array
+    feet: tuple[Foot, ...]
+
+    def index(self, name: str) -> int:
+        """Return the number of the foot of this name.
+
+        Raises:
+            ConfigError: No such foot; the message lists the names.
+        """
+        names = [foot.name for foot in self.feet]
+        if name not in names:
+            raise ConfigError(f"no foot {name!r}; feet are {', '.join(names)}")
+        return names.index(name)
+
+    def touching(self, within: float = TOUCHES) -> tuple[tuple[int, ...], ...]:
+        """Return for every foot the vertices that are not higher than ``within`` above the ground [m]."""
+        return tuple(tuple(int(i) for i in np.flatnonzero(foot.heights <= within)) for foot in self.feet)
+
+    def with_friction(self, mu: ArrayLike) -> Support:
+        """Return the same with friction ``mu``, one number or (K,), both static and dynamic."""
+        each = np.broadcast_to(np.asarray(mu, dtype=np.float64), len(self.feet))
+        feet = (replace(f, mu_static=float(m), mu_dynamic=float(m)) for f, m in zip(self.feet, each, strict=True))
+        return replace(self, feet=tuple(feet))
+
+
+class SupportReader:
+    """Finds the :class:`Support` of a robot on a ground, state by state.
+
+    Args:
+        robot: The robot.
+        ground: What it stands on; flat at z = 0 by default.
+    """
+
+    def __init__(self, robot: Robot, ground: Ground | None = None) -> None:
+        self._robot = robot
+        self._body = BodyReader(robot)
+        # The step does not matter for what is read of the projection.
+        self._dynamics = Dynamics(robot, ground or Ground.flat(), 1e-3)
+        self._still = np.zeros(robot.nu)
+
+    def at(self, q: Array, v: Array, push: Array | None = None, *, before: Array | None = None) -> Support:
+        """Return the support at (q, v).
+
+        Args:
+            q, v: The state.
+            push: (nv,) generalised external force, none by default.
+            before: (nq,) configuration a step earlier, which tells the feet of ``Sole.passes_ground`` that have come
+                down on the ground from those that swing through it. Without it, such a foot below the ground swings.
+        """
+        self._dynamics.reset()
+        if before is not None:
+            self._dynamics.project(before, v, self._still)
+        p = self._dynamics.project(q, v, self._still)
+        feet = []
+        for k, sole in enumerate(self._robot.soles):
+            n = int(p.n_vertices[k])
+            offsets = p.offsets[k, :n].copy()
+            feet.append(
+                Foot(
+                    sole.name,
+                    p.vertices[k, :n].copy(),
+                    offsets,
+                    p.position[k, 2] + offsets[:, 2],
+                    p.rotation[k].copy(),
+                    float(p.mu_static[k]),
+                    float(p.mu_dynamic[k]),
+                )
+            )
+        return self._body.support(q, v, self._dynamics.ground_axes, tuple(feet), push)
+
+
+class BodyReader:
+    """The side of a :class:`Support` that knows no ground: dynamics, and how the soles move.
+
+    Args:
+        robot: The robot.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+        self._data = robot.model.createData()
+        self._selection = np.eye(robot.model.nv)[:, robot.idx_v]
+        self._rest = np.zeros(robot.model.nv)
+        self._upper = np.triu_indices(robot.model.nv, 1)
+
+    def rotations(self, q: Array) -> Array:
+        """Return the axes of the soles in the world, (K, 3, 3)."""
+        pin.forwardKinematics(self._robot.model, self._data, q)
+        placed = [self._data.oMi[sole.joint_id] * sole.placement_joint_sole for sole in self._robot.soles]
+        return np.array([pose.rotation for pose in placed])
+
+    def support(self, q: Array, v: Array, axes: Array, feet: tuple[Foot, ...], push: Array | None = None) -> Support:
+        """Return the support at (q, v).
+
+        Args:
+            q, v: The state.
+            axes: (K, 3, 3) contact axes in the world, as columns.
+            feet: The feet, in these axes.
+            push: (nv,) generalised external force.
+        """
+        robot, model, data = self._robot, self._robot.model, self._data
+        pin.crba(model, data, q)
+        M = data.M.copy()
+        M.T[self._upper] = M[self._upper]
+        forces = pin.nonLinearEffects(model, data, q, v) + robot.joint_damping * v
+        pin.computeJointJacobians(model, data, q)
+        pin.forwardKinematics(model, data, q, v, self._rest)
+        rows, bias = [], []
+        for sole, columns in zip(robot.soles, axes, strict=True):
+            where = sole.joint_id, sole.placement_joint_sole, _ALIGNED
+            J = pin.getFrameJacobian(model, data, *where)
+            drift = pin.getFrameClassicalAcceleration(model, data, *where)
+            rows += [columns.T @ J[:3], columns.T @ J[3:]]
+            bias += [columns.T @ drift.linear, columns.T @ drift.angular]
+        return Support(
+            M=M,
+            forces=forces if push is None else forces - push,
+            damping=robot.joint_damping,
+            selection=self._selection,
+            v=v.copy(),
+            J=np.vstack(rows),
+            bias=np.concatenate(bias),
+            feet=feet,
+        )
+
+
+def _moved_inwards(polygon: Array, by: float) -> Array | None:
+    """Return the polygon (N, 2), N > 2, with its edges moved inwards by ``by``; None if an edge is lost."""
+    along = np.concatenate([polygon[1:], polygon[:1]]) - polygon
+    unit = along / np.hypot(along[:, 0], along[:, 1])[:, None]
+    inwards = unit[:, [1, 0]] * [-1.0, 1.0]
+    before = np.concatenate([inwards[-1:], inwards[:-1]])
+    # Every corner stays on both of its edges.
+    moved: Array = polygon + by * (before + inwards) / (1.0 + (before * inwards).sum(axis=1))[:, None]
+    after = np.concatenate([moved[1:], moved[:1]]) - moved
+    return moved if ((after * unit).sum(axis=1) > 0.0).all() else None

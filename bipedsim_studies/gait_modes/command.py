@@ -1,0 +1,162 @@
+"""``bipedsim modes``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bipedsim_studies.gait_modes import BOUNCE, PAUSE
+
+if TYPE_CHECKING:
+    from bipedsim_studies.gait_modes.gait import GaitReport, Stretch
+    from bipedsim_studies.gait_modes.sequence import Entry, ModeSequence
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap or .npz")
+    parser.add_argument(
+        "--bounce",
+        type=float,
+        default=BOUNCE,
+        metavar="S",
+        help="a foot that is off the ground for less has bounced and not stepped; 0 keeps all (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=PAUSE,
+        metavar="S",
+        help="this long without a foot on its way to a landing ends a gait (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="print every state that was recorded, bounces and short slips, too"
+    )
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the states over time and their graph")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
+    parser.set_defaults(function=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Read, classify, print and draw."""
+    from bipedsim.errors import ConfigError
+    from bipedsim.recording.recording import Recording
+    from bipedsim_studies.gait_modes.gait import report_recording
+
+    for name in ("bounce", "pause"):
+        if not 0.0 <= getattr(args, name) < float("inf"):
+            raise ConfigError(f"--{name} {getattr(args, name)} must be a time in seconds, 0 or more")
+    if args.plot and args.plot.suffix not in (".png", ".pdf", ".svg"):
+        raise ConfigError(f"--plot {args.plot}: a picture is a .png, .pdf or .svg")
+    recording = Recording.load(args.recording)
+    modes, report = report_recording(recording, args.bounce, args.pause)
+    if args.json:
+        print(json.dumps(as_json(modes, report), indent=2))
+    else:
+        _print(modes, report, modes.entries if args.all else report.entries)
+    if args.plot:
+        from bipedsim_studies.gait_modes.picture import plot
+
+        plot(modes, report, args.plot, recording.robot)
+        if not args.json:
+            print(f"wrote {args.plot}")
+    return 0
+
+
+def as_json(modes: ModeSequence, report: GaitReport) -> dict[str, Any]:
+    """Return the report in plain types: states as one word a foot, times in seconds."""
+    from bipedsim_studies.gait_modes.sequence import transitions
+    from bipedsim_studies.gait_modes.states import state_symbol
+
+    def rows(entries: list[Entry]) -> list[dict[str, Any]]:
+        return [
+            {
+                "t": round(entry.t, 9),
+                "duration": round(entry.duration, 9),
+                "state": state_symbol(entry.state, modes.feet),
+                "feet": [foot.words for foot in entry.state],
+            }
+            for entry in entries
+        ]
+
+    def cycle(stretch: Stretch) -> dict[str, Any] | None:
+        found = stretch.cycle
+        if found is None:
+            return None
+        return {
+            "states": [state_symbol(state, modes.feet) for state in found.states],
+            "turns": found.turns,
+            "t": found.t,
+            "period": found.period,
+            "spread": found.spread,
+        }
+
+    return {
+        "feet": list(modes.feet),
+        "notes": list(modes.notes),
+        "gait": report.verdict,
+        "sliding": list(report.sliding),
+        "stretches": [
+            {
+                "t": stretch.t,
+                "duration": stretch.duration,
+                "gaits": list(stretch.gaits),
+                "steps": stretch.steps,
+                "flights": stretch.flights,
+                "sets": stretch.sets,
+                "feet_sets": list(stretch.feet_sets),
+                "cycle": cycle(stretch),
+            }
+            for stretch in report.stretches
+        ],
+        "transitions": [
+            [state_symbol(a, modes.feet), state_symbol(b, modes.feet), count]
+            for (a, b), count in transitions(report.entries).items()
+        ],
+        "states": rows(report.entries),
+        "all_states": rows(modes.entries),
+    }
+
+
+def _print(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> None:
+    from bipedsim_studies.gait_modes.sequence import transitions
+    from bipedsim_studies.gait_modes.states import count_states, state_symbol
+
+    for note in modes.notes:
+        print(f"note: {note}")
+    symbols = [state_symbol(entry.state, modes.feet) for entry in entries]
+    width = max(len("state"), *map(len, symbols))
+    words = [[foot.words for foot in entry.state] for entry in entries]
+    widths = [max(len(foot), *(len(line[k]) for line in words)) for k, foot in enumerate(modes.feet)]
+
+    def line(*cells: str) -> str:
+        head = f"{cells[0]:>9}  {cells[1]:>9}  {cells[2]:{width}}"
+        return "  ".join([head, *(f"{cell:{w}}" for cell, w in zip(cells[3:], widths, strict=True))]).rstrip()
+
+    print(line("t [s]", "lasts [s]", "state", *modes.feet))
+    for entry, symbol, feet in zip(entries, symbols, words, strict=True):
+        print(line(f"{entry.t:.3f}", f"{entry.duration:.3f}", symbol, *feet))
+    print()
+    seen = {entry.state for entry in entries}
+    print(f"{len(entries)} entries, {len(seen)} of {count_states(len(modes.feet))} states seen; transitions:")
+    for (a, b), count in transitions(entries).items():
+        print(f"  {state_symbol(a, modes.feet)} -> {state_symbol(b, modes.feet)}: {count}")
+    print()
+    for stretch in report.stretches:
+        counts = [f"{name}: {n}" for name, n in (("steps", stretch.steps), ("flights", stretch.flights)) if n]
+        about = f" ({', '.join(counts)})" if counts else ""
+        feet_sets = ", ".join(f"{foot} {sets}" for foot, sets in zip(modes.feet, stretch.feet_sets, strict=True))
+        end = stretch.t + stretch.duration
+        print(f"{stretch.t:.3f} to {end:.3f} s: {', '.join(stretch.gaits)}{about}; {stretch.sets} ({feet_sets})")
+        if stretch.cycle:
+            cycle = stretch.cycle
+            turn = " ".join(state_symbol(state, modes.feet) for state in cycle.states)
+            print(
+                f"  cycle: {turn}; {cycle.turns} turns from t = {cycle.t:.3f} s, period {cycle.period:.4f} s, standard "
+                f"deviation {cycle.spread:.2g} s"
+            )
+    shares = ", ".join(f"{foot} {share:.1%}" for foot, share in zip(modes.feet, report.sliding, strict=True))
+    print(f"share of the time on the ground that feet slide: {shares}")
+    print(f"gait: {report.verdict}")

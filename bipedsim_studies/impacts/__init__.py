@@ -1,0 +1,1 @@
+"""Impact laws of the literature, as functions."""

@@ -1,0 +1,116 @@
+"""Section III-B: a ball, thrown forwards without spin, bounces and is spun up by friction until it rolls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, STEP, Throw, body, lawful, throw
+from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, near
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Wedge
+
+Array = NDArray[np.float64]
+
+START = np.array([0.0, 1.2, 0.0])
+SPEED = 8.0
+"""Start (x, z, pitch) [m, rad] and speed forwards [m/s]; the paper gives none. So fast, the first bounce slides."""
+DURATION = 2.2
+EARLY = 4
+"""Bounces that are compared with the closed form; later ones are as slow as gravity is in a step."""
+
+
+def measure() -> Throw:
+    """Throw the ball."""
+    return throw(body("ball"), START, np.array([SPEED, 0.0, 0.0]), DURATION)
+
+
+def coulomb(run: Throw) -> Array:
+    """Return the friction (n,) that rolls the ball at once, or mu times the normal impulse if that is less [N.s].
+
+    A solid sphere that is to roll needs 2/7 m of its slip.
+    """
+    slip = run.points.velocities(run.q[:-1], run.free)[:, 0, 0]
+    most = run.points.friction * run.impulses[:, 0, 1]
+    return np.asarray(-np.clip(2.0 / 7.0 * run.points.mass * slip, -most, most))
+
+
+def checks(run: Throw) -> tuple[Check, ...]:
+    """Return the figures of the bouncing ball."""
+    struck = np.flatnonzero(run.bounces)
+    arrival, rebound = -run.v[struck, 1], run.v[struck + 1, 1]
+    first = np.sqrt(2.0 * GRAVITY * (START[1] - run.points.radius))
+    closed = first * run.restitution ** np.arange(1, EARLY + 1)
+    friction = np.abs(run.impulses[:, 0, 0] - coulomb(run)).max()
+    radius, e = run.points.radius, run.restitution
+    # Thrown back at e a, the ball rises by e a dt in the same step: m (g dt e a - (1 - e^2) a^2 / 2) at most.
+    hop = 0.5 * run.points.mass * (GRAVITY * STEP * e) ** 2 / (1.0 - e**2)
+    return (
+        at_least("bounces", len(struck), EARLY),
+        at_most("|speed after / before a bounce - e|", float(np.abs(rebound / arrival - run.restitution).max()), 1e-9),
+        at_most(
+            f"first {EARLY} rebounds against e^k sqrt(2 g h), within 2 g dt",
+            float(np.abs(rebound[:EARLY] - closed).max()),
+            2.0 * GRAVITY * STEP,
+            "m/s",
+        ),
+        at_most("|friction - Coulomb's| of any step", float(friction), 1e-9, "N.s"),
+        at_least("share of mu that the first bounce takes", _used(run, int(struck[0])), 1.0 - 1e-9),
+        at_most("share of mu that the second bounce takes", _used(run, int(struck[1])), 1.0 - 1e-3),
+        near("speed at the end, 5/7 of that at the start", float(run.v[-1, 0]), 5.0 / 7.0 * SPEED, 1e-9, "m/s"),
+        at_most("|v - r w| at the end", float(abs(run.v[-1, 0] - radius * run.v[-1, 2])), 1e-9, "m/s"),
+        at_most("|height - radius| at the end", float(abs(run.q[-1, 1] - radius)), 1e-9, "m"),
+        at_most("rise of the total energy in any step, m (g dt e)^2 / (2 (1 - e^2))", run.rise(), hop, "J"),
+        *lawful(run),
+    )
+
+
+def _used(run: Throw, i: int) -> float:
+    drag, push = run.impulses[i, 0]
+    return float(abs(drag) / (run.points.friction * push))
+
+
+def draw(figure: Figure, run: Throw) -> None:
+    """Draw the path, and speeds over time."""
+    above, left, right = figure.subplot_mosaic("pp;bs", height_ratios=[0.45, 1.0]).values()
+    above.plot(run.q[:, 0], run.q[:, 1], color=FOOT_COLOURS[0], label="centre")
+    for i in range(0, len(run.t), 12):
+        above.add_patch(_disc(run.q[i], run.points.radius))
+    above.axhline(0.0, color=TOTAL_COLOUR)
+    above.set_aspect("equal")
+    above.set_xlabel("x [m]")
+    above.set_ylabel("z [m]")
+    above.set_title("path of the ball; the spoke turns with it")
+    left.plot(run.t, run.v[:, 1], color=FOOT_COLOURS[0], label="dz/dt")
+    rebounds = np.flatnonzero(run.bounces)
+    left.plot(run.t[rebounds + 1], run.v[rebounds + 1, 1], "o", color=FOOT_COLOURS[1], markersize=4, label="rebound")
+    first = np.sqrt(2.0 * GRAVITY * (START[1] - run.points.radius))
+    closed = first * run.restitution ** np.arange(1, len(rebounds) + 1)
+    left.plot(run.t[rebounds + 1], closed, "_", color=LIMIT_COLOUR, markersize=11, label="e$^k$ sqrt(2 g h)")
+    left.set_ylabel("speed upwards [m/s]")
+    right.plot(run.t, run.v[:, 0], color=FOOT_COLOURS[0], label="v")
+    right.plot(run.t, run.points.radius * run.v[:, 2], color=FOOT_COLOURS[1], label="r w")
+    right.axhline(5.0 / 7.0 * SPEED, color=LIMIT_COLOUR, linewidth=0.8, linestyle="--", label="5/7 of the first speed")
+    right.set_ylabel("speed forwards [m/s]")
+    for ax in (left, right):
+        ax.set_xlabel("time [s]")
+        ax.legend()
+
+
+def _disc(q: Array, radius: float) -> Wedge:
+    """Return the ball at ``q`` with a spoke."""
+    from matplotlib.patches import Wedge
+
+    turned = 90.0 - float(np.degrees(q[2]))
+    return Wedge((q[0], q[1]), radius, turned, turned + 359.9, fill=False, color="#777777", linewidth=0.6)
+
+
+def case(progress: bool) -> Outcome:
+    """Run the bouncing ball."""
+    run = measure()
+    return Outcome(checks(run), lambda figure: draw(figure, run), (11.0, 5.5))

@@ -1,0 +1,233 @@
+"""Beyond the paper: a leg swings under its hip torque and hits the ball, and the impact knows the inertia of both.
+
+The leg of the paper (0.5 kg, 1 m) starts behind its hip and is driven by a constant torque until its toe meets the
+ball. There, Moreau's law with restitution gives the velocities after. Beside it, the same torque for one step of the
+paper on a leg that already touches the ball: what the table would be if the leg had inertia.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.sim.simulator import Simulator
+from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.impacts.laws import IMPACT_LAWS
+from bipedsim_studies.reproduce.adubredu.kick import ANGLE, LENGTH, MASS, TABLE
+from bipedsim_studies.reproduce.adubredu.planar import FOLDER, GRAVITY, RESTITUTION, STEP, body
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near, shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+FINE = 1e-5
+"""Step of the swing [s]: the toe moves 0.4 mm at most in it."""
+AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+
+class LegAndBall:
+    """The leg and the ball as one mechanism of velocities (hip; x, z, pitch of the ball), and their contact.
+
+    Attributes:
+        leg, ball: The robots.
+        at_rest: Configuration of the ball, where the toe meets it at 0.24 rad.
+    """
+
+    def __init__(self) -> None:
+        self.leg: Robot = load_robot(FOLDER / "kicker")
+        self.ball = body("ball", MASS)
+        radius = self.ball.soles[0].radius
+        self.at_rest = np.array([LENGTH * np.sin(ANGLE) + radius * np.cos(ANGLE), radius, 0.0])
+        self._data = self.leg.model.createData(), self.ball.model.createData()
+        self._toe = self.leg.model.getFrameId("toe")
+        self._centre = self.ball.model.getFrameId("ball")
+
+    def toe(self, q: Array) -> Array:
+        """Return where the toe is with the hip at ``q`` (1,), in the world (3,) [m]."""
+        pin.framesForwardKinematics(self.leg.model, self._data[0], q)
+        return np.array(self._data[0].oMf[self._toe].translation)
+
+    def normal(self, q: Array) -> tuple[Array, float]:
+        """Return the direction (3,) from the toe to the centre of the ball, and the gap between toe and ball [m]."""
+        x, z = self.at_rest[:2]
+        apart = np.array([x, 0.0, z]) - self.toe(q)
+        distance = float(np.linalg.norm(apart))
+        return apart / distance, distance - self.ball.soles[0].radius
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Return M (4, 4) of both."""
+        M = np.zeros((4, 4))
+        M[:1, :1] = pin.crba(self.leg.model, self._data[0], q)
+        other = pin.crba(self.ball.model, self._data[1], self.at_rest)
+        M[1:, 1:] = np.triu(other) + np.triu(other, 1).T
+        return M
+
+    def rows(self, q: Array) -> Array:
+        """Return the Jacobian (3, 4) of the velocity of the ball's centre less that of the toe, in the world."""
+        toe = pin.computeFrameJacobian(self.leg.model, self._data[0], q, self._toe, AXES)[:3]
+        centre = pin.computeFrameJacobian(self.ball.model, self._data[1], self.at_rest, self._centre, AXES)[:3]
+        # Of a single joint pinocchio gives a column without its second dimension.
+        return np.hstack([-toe.reshape(3, 1), centre])
+
+
+@dataclass(frozen=True, eq=False)
+class Hit:
+    """One kick of the leg.
+
+    Attributes:
+        torque: Of the hip [N.m]. t: Duration of the swing [s]. angle: Of the hip at the impact [rad].
+        normal: (3,) from the toe to the centre of the ball.
+        M, J: (4, 4), (3, 4) of leg and ball; see :class:`LegAndBall`.
+        before, after: (4,) velocities at the impact. impulse: Along the normal [N.s].
+        pushed: (4,) velocities after the torque of one step of the paper on a leg at rest that touches the ball.
+    """
+
+    torque: float
+    t: float
+    angle: float
+    normal: Array
+    M: Array
+    J: Array
+    before: Array
+    after: Array
+    impulse: float
+    pushed: Array
+
+    @property
+    def speed(self) -> float:
+        """Speed of the ball after the impact [m/s]."""
+        return float(np.hypot(*self.after[1:3]))
+
+    def energy_lost(self) -> float:
+        """Return the kinetic energy that the impact takes [J]."""
+        return float(0.5 * self.before @ self.M @ self.before - 0.5 * self.after @ self.M @ self.after)
+
+
+def hit(torque: float, restitution: float = RESTITUTION) -> Hit:
+    """Swing the leg under ``torque`` [N.m] against the resting ball."""
+    both = LegAndBall()
+    sim = Simulator(both.leg, physics_dt=FINE)
+    tau = np.array([torque])
+    while both.normal(sim.q)[1] > 0.0:
+        sim.advance(tau)
+    q = sim.q.copy()
+    normal, _ = both.normal(q)
+    M, J = both.mass_matrix(q), both.rows(q)
+    before = np.array([*sim.v, 0.0, 0.0, 0.0])
+    moreau = IMPACT_LAWS["moreau"]
+    found = moreau(M, (normal @ J)[None], before, restitution=restitution)
+    push = np.linalg.solve(M, np.array([torque * STEP, 0.0, 0.0, 0.0]))
+    pushed = moreau(M, (normal @ J)[None], push, restitution=0.0).v_after
+    impulse = float(found.impulse[0])
+    return Hit(torque, sim.t, float(q[0]), normal, M, J, before, found.v_after, impulse, pushed)
+
+
+def swing_speed(leg: Robot, torque: float, start: float, end: float) -> float:
+    """Return the speed [rad/s] of the leg by the work of torque and gravity from angle ``start`` to ``end`` [rad]."""
+    limb = leg.model.inertias[1]
+    arm = float(np.linalg.norm(limb.lever))
+    about_hip = limb.inertia[1, 1] + limb.mass * arm**2
+    work = torque * (end - start) + limb.mass * GRAVITY * arm * (np.cos(end) - np.cos(start))
+    return float(np.sqrt(2.0 * work / about_hip))
+
+
+def checks(hits: dict[float, Hit]) -> tuple[Check, ...]:
+    """Return the figures of the impact, and how they differ from the table."""
+    both = LegAndBall()
+    start = float(both.leg.q_nominal[0])
+    swing, newton, momentum, lost, aside, angle = [], [], [], [], [], []
+    for torque, h in hits.items():
+        swing.append(h.before[0] / swing_speed(both.leg, torque, start, h.angle) - 1.0)
+        closing, opening = h.normal @ h.J @ h.before, h.normal @ h.J @ h.after
+        newton.append(opening + RESTITUTION * closing)
+        centre = np.array([0.0, 0.0, both.leg.model.jointPlacements[1].translation[2]])
+        arm = np.array([both.at_rest[0], 0.0, both.at_rest[1]]) - centre
+        # About the hip: of the leg against the y axis, and of the ball's linear momentum.
+        moment = [h.M[0, 0] * v[0] + MASS * np.cross([v[1], 0.0, v[2]], arm)[1] for v in (h.before, h.after)]
+        momentum.append(moment[1] - moment[0])
+        reduced = 1.0 / float(h.normal @ h.J @ np.linalg.solve(h.M, h.J.T @ h.normal))
+        lost.append(h.energy_lost() - 0.5 * reduced * (1.0 - RESTITUTION**2) * closing**2)
+        slip = h.J @ h.before - closing * h.normal
+        aside.append(np.linalg.norm(slip) / abs(closing))
+        angle.append(np.arctan2(h.after[2], h.after[1]))
+    torques = np.array([*hits])
+    exponent = float(np.polyfit(np.log(torques), np.log([h.speed for h in hits.values()]), 1)[0])
+    known = np.array([np.hypot(*TABLE[t]) for t in hits])
+    pushed = np.array([np.hypot(*h.pushed[1:3]) for h in hits.values()])
+    inertia = hits[max(hits)].M[0, 0]
+    # The paper's force moves the ball alone; a leg moves itself too, with inertia over length squared as its mass.
+    share, kept = MASS / (MASS + inertia / LENGTH**2), float((pushed / known).mean())
+    ratios = [h.speed / v for h, v in zip(hits.values(), known, strict=True)]
+    return (
+        at_most("|speed of the swing / that by work and energy - 1|", float(np.abs(swing).max()), 1e-3),
+        at_most("|Newton's law at the contact|", float(np.abs(newton).max()), 1e-10, "m/s"),
+        at_most("|change of angular momentum about the hip|", float(np.abs(momentum).max()), 1e-10, "N.m.s"),
+        at_most("|energy lost - m_r (1 - e^2) u^2 / 2|", float(np.abs(lost).max()), 1e-10, "J"),
+        at_most("slip at the contact over closing speed: a central hit", float(max(aside)), 1e-2),
+        near("direction of the ball", float(np.mean(angle)), ANGLE, 2e-3, "rad"),
+        near("speed of the ball grows with the torque to the power of", exponent, 0.5, 0.02),
+        near("torque for 10 ms on a leg that touches: share of the table's speed", kept, share, 2e-3),
+        shown("swinging leg over table, 30 N.m", ratios[0]),
+        shown("swinging leg over table, 100 N.m", ratios[-1]),
+    )
+
+
+def text(hits: dict[float, Hit]) -> str:
+    """Return the table of speeds."""
+    lines = ["  torque   table I   leg pushes for 10 ms   leg swings and hits  (speed of the ball [m/s])"]
+    for torque, h in hits.items():
+        pushed = np.hypot(*h.pushed[1:3])
+        lines.append(f"  {torque:4.0f}   {np.hypot(*TABLE[torque]):9.2f}   {pushed:20.2f}   {h.speed:19.2f}")
+    return "\n".join(lines)
+
+
+def measure() -> dict[float, Hit]:
+    """Kick with every torque of the table."""
+    return {torque: hit(torque) for torque in TABLE}
+
+
+def draw(figure: Figure, hits: dict[float, Hit]) -> None:
+    """Draw the leg as it meets the ball, and the speeds over the torque."""
+    from matplotlib.patches import Circle
+
+    left, right = figure.subplots(1, 2)
+    both = LegAndBall()
+    last = hits[max(hits)]
+    hip = both.leg.model.jointPlacements[1].translation[[0, 2]]
+    for angle, shade in zip(np.linspace(both.leg.q_nominal[0], last.angle, 6), np.linspace(0.2, 1.0, 6), strict=True):
+        toe = both.toe(np.array([angle]))[[0, 2]]
+        left.plot(*np.column_stack([hip, toe]), color=FOOT_COLOURS[0], alpha=shade, linewidth=2.0)
+    centre = both.at_rest[:2]
+    left.add_patch(Circle(tuple(centre), both.ball.soles[0].radius, fill=False, color=FOOT_COLOURS[1]))
+    arrow = {"arrowstyle": "->", "color": TOTAL_COLOUR}
+    left.annotate("", centre + 0.35 * last.normal[[0, 2]], centre, arrowprops=arrow)
+    left.set_xlim(-0.6, 0.9)
+    left.axhline(0.0, color=TOTAL_COLOUR)
+    left.set_aspect("equal")
+    left.set_xlabel("x [m]")
+    left.set_ylabel("z [m]")
+    left.set_title("the leg meets the ball along its own path")
+    torques = [*hits]
+    right.plot(torques, [np.hypot(*TABLE[t]) for t in torques], "o-", color=TOTAL_COLOUR, label="table I")
+    speeds = [h.speed for h in hits.values()]
+    right.plot(torques, speeds, "s-", color=FOOT_COLOURS[0], label="leg swings 0.74 rad and hits")
+    pushes = [np.hypot(*h.pushed[1:3]) for h in hits.values()]
+    right.plot(torques, pushes, "^-", color=FOOT_COLOURS[1], label="leg touches and pushes for 10 ms")
+    right.set_xlabel("torque of the hip [N.m]")
+    right.set_ylabel("speed of the ball [m/s]")
+    right.set_ylim(bottom=0.0)
+    right.set_title("speed of the ball after the kick")
+    right.legend()
+
+
+def case(progress: bool) -> Outcome:
+    """Run the kicks of the leg."""
+    hits = measure()
+    return Outcome(checks(hits), lambda figure: draw(figure, hits), (11.0, 4.5), text(hits))

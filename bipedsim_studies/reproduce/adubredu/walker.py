@@ -1,0 +1,210 @@
+"""The compass walker on the engine: without a motor on its known gait, and under PFL back to its gait when disturbed.
+
+The paper shows the walker in pictures; the start and the disturbance are those of its code, the gait without a motor is
+that of Bhounsule's walker, which it takes over. The engine has no events: touch-downs are impacts of its contact model,
+and the controller knows of them by the load cells in the feet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.control import make_controller
+from bipedsim.ground import get_ground
+from bipedsim.model.robot import load_robot
+from bipedsim.sim.simulator import Simulator
+from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
+from bipedsim_studies.stability.straight_legs import Stride
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+PASSIVE = np.array([0.16259783, -0.23186964, -0.32519567, 0.03797847])
+"""Gait without a motor, after a heel strike."""
+PASSIVE_PERIOD = 2.468579
+START = np.array([0.14282, -0.326813112785275, -0.28564, 0.068243824367047])
+"""Where the controlled walk begins, and its disturbance [rad, rad/s]."""
+DISTURBANCE = np.array([0.0, 0.05, -0.1, 0.2])
+REST = np.array([-0.04, 0.0, -0.2, 0.0])
+"""The posture of the robot, about to fall forwards; its first step has no mid-stance."""
+STEPS = 20
+PASSIVE_STEPS = 20
+CONTROL_DT = 4e-3
+
+
+class Walk(NamedTuple):
+    """A walk of the engine.
+
+    Attributes:
+        t: (n,) [s]. leg, leg_rate: (n,) angle of the stance leg from the slope's normal [rad], and its rate.
+        swing: (n,) angle of the swinging leg from it [rad]. torque: (n,) of the hip [N.m].
+        touch_downs: (m,) [s]. mid_speeds: (m,) theta_1' when the stance leg is normal to the slope [rad/s].
+    """
+
+    t: Array
+    leg: Array
+    leg_rate: Array
+    swing: Array
+    torque: Array
+    touch_downs: Array
+    mid_speeds: Array
+
+
+def walk(
+    state: Array | None, steps: int, controlled: bool, physics_dt: float = 1e-3, contact: str = "one_step"
+) -> Walk:
+    """Walk ``steps`` steps from a state of the paper, or from rest in the robot's own posture for None.
+
+    The controller acts every ``CONTROL_DT``, the physics are looked at as often.
+
+    Raises:
+        ArithmeticError: The walker falls before.
+    """
+    robot = load_robot("compass")
+    sim = Simulator(robot, get_ground("downhill"), contact=contact, physics_dt=physics_dt, control_dt=CONTROL_DT)
+    observation = sim.reset() if state is None else sim.reset(*WALKER.robot_state(state))
+    controller = make_controller("pfl", robot, dt=CONTROL_DT) if controlled else None
+    if controller is not None:
+        controller.reset(observation)
+    rows: list[tuple[float, ...]] = []
+    touch_downs: list[float] = []
+    speeds: list[float] = []
+    stance = 0
+    torque = np.zeros(1)
+    while len(touch_downs) < steps:
+        if controller is not None:
+            torque = controller.update(observation).tau_joint
+        observation = sim.step(torque)
+        load = sim.contact.wrench[:, 2]
+        if load[1 - stance] > load[stance]:
+            stance = 1 - stance
+            touch_downs.append(sim.t)
+        angle, rate = sim.q[2] + SLOPE, sim.v[2]
+        relative, relative_rate = sim.q[3], sim.v[3]
+        if stance == 1:
+            angle, rate, relative = angle + relative, rate + relative_rate, -relative
+        if abs(angle) > 1.0:
+            raise ArithmeticError(f"the walker has fallen at t = {sim.t:.3f} s, after {len(touch_downs)} steps")
+        if rows and rows[-1][1] > 0.0 >= angle:
+            share = rows[-1][1] / (rows[-1][1] - angle)
+            speeds.append(float((1.0 - share) * rows[-1][2] + share * rate))
+        rows.append((sim.t, float(angle), float(rate), float(relative), float(torque[0])))
+    t, leg, leg_rate, swing, torques = np.array(rows).T
+    return Walk(t, leg, leg_rate, swing, torques, np.array(touch_downs), np.array(speeds))
+
+
+class Runs(NamedTuple):
+    """All runs of the case."""
+
+    passive: Walk
+    finer: Walk
+    disturbed: Walk
+    from_rest: Walk
+    ideal: list[Stride]
+    ideal_from_rest: list[Stride]
+
+
+def measure() -> Runs:
+    """Walk without a motor, with two step sizes; under PFL from the disturbed start and from rest; and by events."""
+    return Runs(
+        walk(PASSIVE, PASSIVE_STEPS, False),
+        walk(PASSIVE, PASSIVE_STEPS, False, physics_dt=2.5e-4),
+        walk(START + DISTURBANCE, STEPS, True),
+        walk(None, STEPS, True),
+        strides(START + DISTURBANCE, STEPS, True),
+        strides(REST, STEPS + 1, True),
+    )
+
+
+def period(run: Walk, last: int = 10) -> float:
+    """Return the mean time of the last steps [s]."""
+    return float((run.touch_downs[-1] - run.touch_downs[-1 - last]) / last)
+
+
+def checks(runs: Runs) -> tuple[Check, ...]:
+    """Return what must hold of the walks."""
+    ideal = np.array([step.mid_speed for step in runs.ideal])
+    speeds = runs.disturbed.mid_speeds
+    gait, ideal_gait = float(speeds[-8:].mean()), float(ideal[-1])
+    rest = np.array([step.mid_speed for step in runs.ideal_from_rest[1:]])
+    difference = float(np.abs(runs.from_rest.mid_speeds[: STEPS - 1] - rest[: STEPS - 1]).max())
+    torque = max(float(np.abs(run.torque).max()) for run in (runs.disturbed, runs.from_rest))
+    target = float(np.abs(np.abs(runs.disturbed.swing[_ends(runs.disturbed)]) - TARGET).max())
+    return (
+        equal("steps without a motor", len(runs.passive.touch_downs), PASSIVE_STEPS),
+        near("period without a motor, h = 1 ms", period(runs.passive), PASSIVE_PERIOD, 1.5e-3, "s"),
+        near("the same, h = 0.25 ms", period(runs.finer), PASSIVE_PERIOD, 6e-4, "s"),
+        equal("steps under PFL from the disturbed start", len(runs.disturbed.touch_downs), STEPS),
+        equal("steps under PFL from rest", len(runs.from_rest.touch_downs), STEPS),
+        near("speed at mid-stance of the gait, h = 1 ms, against that by events", gait, ideal_gait, 5e-3, "rad/s"),
+        near("from rest: the same gait", float(runs.from_rest.mid_speeds[-8:].mean()), gait, 2e-3, "rad/s"),
+        at_most("change of that speed from the second step on", float(np.abs(speeds[1:] - gait).max()), 2e-3, "rad/s"),
+        at_most("from rest: speeds at mid-stance against those by events", difference, 5e-3, "rad/s"),
+        near("period of the gait, by events", runs.ideal[-1].duration, period(runs.disturbed), 0.025, "s"),
+        at_most("|theta_2 - 0.28564| at touch-downs", target, 5e-3, "rad"),
+        shown("largest torque of the hip", torque, "N.m"),
+    )  # fmt: skip
+
+
+def _ends(run: Walk) -> NDArray[np.intp]:
+    """Return the last rows before touch-downs, but the first one, which ends a disturbed step."""
+    return np.searchsorted(run.t, run.touch_downs[1:]) - 1
+
+
+def return_table(runs: Runs) -> str:
+    """Return how the disturbed walk comes back, step by step, as text."""
+    lines = ["  step  engine: period [s]  mid-stance [rad/s]   by events: period [s]  mid-stance [rad/s]"]
+    periods = np.diff(np.concatenate([[0.0], runs.disturbed.touch_downs]))
+    for i in (0, 1, 2, 3, 4, 6, 8, 12, 16, STEPS - 1):
+        mine, other = (periods[i], runs.disturbed.mid_speeds[i]), runs.ideal[i]
+        lines.append(f"  {i + 1:4}  {mine[0]:18.3f}  {mine[1]:18.4f}   {other.duration:21.3f}  {other.mid_speed:18.4f}")
+    return "\n".join(lines)
+
+
+def draw(figure: Figure, runs: Runs) -> None:
+    """Draw the way back to the gait: in the plane of the stance leg, by step, and the swings."""
+    (phase, steps), (swing, passive) = figure.subplots(2, 2)
+    run = runs.disturbed
+    phase.plot(run.leg, run.leg_rate, color=FOOT_COLOURS[0], linewidth=0.6, label="engine, one_step, h = 1 ms")
+    path = runs.ideal[-1].path
+    phase.plot(path[:, 0], path[:, 1], color=LIMIT_COLOUR, linestyle="--", label="gait by events")
+    phase.plot(run.leg[0], run.leg_rate[0], "o", color=FOOT_COLOURS[0], markersize=4)
+    phase.set_xlabel("stance leg from the slope's normal [rad]")
+    phase.set_ylabel("its rate [rad/s]")
+    phase.legend()
+    for first, name, speeds, colour, mark in (
+        (1, "engine, disturbed", run.mid_speeds, FOOT_COLOURS[0], "o"),
+        (2, "engine, from rest", runs.from_rest.mid_speeds, FOOT_COLOURS[1], "s"),
+        (1, "by events", [step.mid_speed for step in runs.ideal], LIMIT_COLOUR, "x"),
+        (1, None, [step.mid_speed for step in runs.ideal_from_rest], LIMIT_COLOUR, "x"),
+    ):
+        steps.plot(np.arange(first, first + len(speeds)), speeds, mark, color=colour, markersize=3, label=name)
+    steps.set_xlabel("step")
+    steps.set_ylabel("rate of the stance leg at mid-stance [rad/s]")
+    steps.legend()
+    shown_until = run.t < run.touch_downs[3]
+    swing.plot(run.t[shown_until], run.swing[shown_until], color=FOOT_COLOURS[0], label="swinging leg from stance leg")
+    swing.axhline(TARGET, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8, label="target")
+    swing.plot(run.t[shown_until], run.torque[shown_until], color=FOOT_COLOURS[1], label="torque of the hip [N.m]")
+    swing.set_xlabel("time [s]")
+    swing.set_ylabel("angle [rad]")
+    swing.legend()
+    passive.plot(runs.finer.leg, runs.finer.leg_rate, color=TOTAL_COLOUR, linewidth=0.6, label="engine, h = 0.25 ms")
+    passive.plot(*PASSIVE[:2], "x", color=LIMIT_COLOUR, label="fixed point")
+    passive.set_title("without a motor")
+    passive.set_xlabel("stance leg from the slope's normal [rad]")
+    passive.set_ylabel("its rate [rad/s]")
+    passive.legend()
+
+
+def case(progress: bool) -> Outcome:
+    """Run all walks."""
+    runs = measure()
+    return Outcome(checks(runs), lambda figure: draw(figure, runs), (11.0, 8.0), return_table(runs))

@@ -1,0 +1,30 @@
+"""Hurmuzlu, Génot, Brogliato 2001: complementarity problems and impact laws, section 3; a walk, section 5.2."""
+
+from __future__ import annotations
+
+from bipedsim_studies.reproduce.common import Case, Paper
+from bipedsim_studies.reproduce.hurmuzlu2001 import (
+    chair,
+    coulomb,
+    energy,
+    foot_strike,
+    kane,
+    planar_gait,
+    pyramid,
+    three_balls,
+)
+
+PAPER = Paper(
+    "Y. Hurmuzlu, F. Génot, B. Brogliato: Modeling, stability and control of biped robots: a general framework. "
+    "INRIA research report 4290, 2001",
+    {
+        "chair": Case("eq. 13 to 16: a chair on four legs, forces and acceleration", chair.case),
+        "three_balls": Case("Fig. 10: every impact law on three balls in a row", three_balls.case),
+        "energy": Case("section 3.2.2: energy after impacts without friction, every law", energy.case),
+        "coulomb": Case("eq. 30 to 37: a sliding rod with one, no or several accelerations", coulomb.case),
+        "pyramid": Case("after eq. 38: pyramids of k sides against the friction cone", pyramid.case),
+        "kane": Case("section 3.3.2: a double pendulum that gains energy by friction", kane.case),
+        "foot_strike": Case("Fig. 5 and eq. 6: a planar biped's foot lands, three points at once", foot_strike.case),
+        "planar_gait": Case("Fig. 5 and section 5.2.1: a planar biped walks under computed torque", planar_gait.case),
+    },
+)

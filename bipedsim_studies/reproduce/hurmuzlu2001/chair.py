@@ -1,0 +1,238 @@
+"""Eq. 13 to 16 on a chair with four legs: forces are not unique, the acceleration is, and Gauss' principle has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bipedsim.view.picture import FOOT_COLOURS
+from bipedsim_studies.complementarity.enumeration import all_solutions
+from bipedsim_studies.complementarity.normal_forces import (
+    NormalForces,
+    gauss_principle,
+    normal_force_lcp,
+    normal_forces,
+)
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, Z, example, mechanics, of_soles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SITTER = 60.0
+"""Mass [kg] whose weight acts somewhere on the seat in the picture."""
+ACROSS = np.linspace(-0.3, 0.3, 61)
+"""Where it acts, along the diagonal line y = x / 3 [m]."""
+MAP = np.linspace(-0.3, 0.3, 61)
+LOADS = 200
+SPREAD = np.array([20.0, 20.0, 200.0, 30.0, 30.0, 10.0])
+"""Standard deviation of random loads: force [N] and moment [N.m] on the seat."""
+LIMIT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Chair:
+    """The chair at rest on the ground.
+
+    Attributes:
+        state: M, nle and the rows of the four feet.
+        J: (4, 6) gradients of the gaps.
+        weight: [N].
+    """
+
+    state: Mechanics
+    J: Array
+    weight: float
+
+    def under(self, load: Array) -> Loaded:
+        """Return what the ground does under a ``load`` (6,) on the frame of the seat [N, N.m], by every way."""
+        problem = self.state.M, load - self.state.nle, self.J, self.state.drift[:, Z]
+        A, b = normal_force_lcp(*problem)
+        solutions = all_solutions(A, b, probes=np.eye(len(b)))
+        mass = self.state.M
+        each = np.array([np.linalg.solve(mass, problem[1] + self.J.T @ force) for force in solutions.z])
+        return Loaded(normal_forces(*problem), gauss_principle(*problem), solutions.z, each, solutions.continuum)
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The chair under one load.
+
+    Attributes:
+        lcp, gauss: Of eq. 13, and of eq. 16.
+        forces: (n, 4) solutions of eq. 13 by enumeration [N]; of a continuum its ends for each leg.
+        accelerations: (n, 6) of each.
+        continuum: Whether the forces are not unique.
+    """
+
+    lcp: NormalForces
+    gauss: NormalForces
+    forces: Array
+    accelerations: Array
+    continuum: bool
+
+    @property
+    def size(self) -> float:
+        """Acceleration [m/s^2, rad/s^2] to which errors are relative."""
+        return 1.0 + float(np.abs(self.lcp.acceleration).max())
+
+    @property
+    def disagreement(self) -> float:
+        """Largest difference of an acceleration from that of eq. 13, relative."""
+        others = np.vstack([self.gauss.acceleration, self.accelerations])
+        return float(np.abs(others - self.lcp.acceleration).max()) / self.size
+
+    @property
+    def ranges(self) -> Array:
+        """(4, 2) least and greatest force of each leg [N]."""
+        return np.column_stack([self.forces.min(axis=0), self.forces.max(axis=0)])
+
+
+def chair() -> Chair:
+    """Return the chair as it stands."""
+    robot = example("chair")
+    state = mechanics(robot, robot.q_nominal, np.zeros(robot.model.nv), of_soles(robot))
+    return Chair(state, state.rows[:, Z], robot.weight)
+
+
+def closed_ranges(J: Array, force: Array) -> Array:
+    """Return least and greatest forces (4, 2) of all f + s n >= 0, with n what the feet may share out differently.
+
+    Args:
+        J: (4, nv) of rank 3, as a chair's.
+        force: (4,) one solution [N].
+    """
+    n = np.linalg.svd(J.T)[2][-1]
+    bounds = -force / n
+    low, high = bounds[n > 0.0].max(), bounds[n < 0.0].min()
+    ends = np.column_stack([force + low * n, force + high * n])
+    return np.sort(ends, axis=1)
+
+
+def sitting(x: float, y: float) -> Array:
+    """Return the load (6,) of the weight of ``SITTER`` at (x, y) [m] of the seat."""
+    force = np.array([0.0, 0.0, -9.81 * SITTER])
+    return np.concatenate([force, np.cross([x, y, 0.0], force)])
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the case measured.
+
+    Attributes:
+        alone: The chair under its own weight.
+        random: Under random loads.
+        across: Under a sitter who moves across.
+        tipping: (n, n) angular acceleration [rad/s^2] over (y, x) of the sitter.
+        width: (n, n) range of a leg's force [N] over the same, largest of the four; NaN where the chair tips.
+    """
+
+    alone: Loaded
+    random: list[Loaded]
+    across: list[Loaded]
+    tipping: Array
+    width: Array
+
+
+def measure() -> Found:
+    """Load the chair."""
+    seat = chair()
+    rng = np.random.default_rng(0)
+    random = [seat.under(SPREAD * rng.standard_normal(6)) for _ in range(LOADS)]
+    across = [seat.under(sitting(x, x / 3.0)) for x in ACROSS]
+    tipping, width = np.zeros((len(MAP), len(MAP))), np.full((len(MAP), len(MAP)), np.nan)
+    for j, y in enumerate(MAP):
+        for i, x in enumerate(MAP):
+            h = sitting(x, y) - seat.state.nle
+            found = normal_forces(seat.state.M, h, seat.J, seat.state.drift[:, Z])
+            tipping[j, i] = np.linalg.norm(found.acceleration[3:])
+            if np.abs(found.gap_acceleration).max() < LIMIT:
+                width[j, i] = np.ptp(closed_ranges(seat.J, found.force), axis=1).max()
+    return Found(seat.under(np.zeros(6)), random, across, tipping, width)
+
+
+def ranges_error(loaded: list[Loaded], J: Array) -> float:
+    """Return the largest difference [N] of enumerated ranges from the closed form where all feet rest."""
+    found = 0.0
+    for each in loaded:
+        if each.continuum:
+            found = max(found, float(np.abs(each.ranges - closed_ranges(J, each.lcp.force)).max()))
+    return found
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return the figures of eq. 13 to 16."""
+    seat = chair()
+    alone, random = found.alone, found.random
+    rows: list[Check] = [
+        equal("rank of the four gaps' gradients", float(np.linalg.matrix_rank(seat.J)), 3),
+        equal("at rest: forces found not to be unique", float(alone.continuum), 1),
+        at_most(
+            "at rest: difference of eq. 13, eq. 16 and every enumerated solution in acceleration",
+            alone.disagreement,
+            LIMIT,
+        ),
+        at_most("at rest: |acceleration|", float(np.abs(alone.lcp.acceleration).max()), LIMIT, "m/s^2"),
+        near("at rest: sum of the forces", float(alone.lcp.force.sum()), seat.weight, LIMIT * seat.weight, "N"),
+    ]
+    for name, (low, high) in zip(("front left", "rear left", "rear right", "front right"), alone.ranges, strict=True):
+        rows += [shown(f"at rest: least force of leg {name}", low, "N"), shown("... greatest", high, "N")]
+    free = [each for each in random if each.continuum]
+    stays = [bool(np.abs(each.lcp.gap_acceleration).max() <= LIMIT * each.size) for each in random]
+    wrong = [each.continuum != all_feet for each, all_feet in zip(random, stays, strict=True)]
+    unloaded = [each for each in random if not each.lcp.force.any()]
+    rest = [each.gauss.force.sum() - each.lcp.force.sum() for each in random]
+    rows += [
+        at_most("at rest: |range of a leg - closed form|", ranges_error([alone], seat.J) / seat.weight, LIMIT, "m g"),
+        at_most(
+            f"{LOADS} random loads: relative difference of accelerations", max(e.disagreement for e in random), LIMIT
+        ),
+        at_most("... |range of a leg - closed form|", ranges_error(random, seat.J) / seat.weight, LIMIT, "m g"),
+        at_most("... difference of the sum of the forces", float(np.abs(rest).max()) / seat.weight, LIMIT, "m g"),
+        equal("... all feet stay but forces unique, or the reverse", sum(wrong), 0),
+        shown("... forces not unique", len(free)),
+        shown("... the chair tips over one or two legs", LOADS - len(free) - len(unloaded)),
+        shown("... it leaves the ground", len(unloaded)),
+    ]
+    return tuple(rows)
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw the range of each leg's force over the place of the load, and where the chair tips."""
+    left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
+    columns = left.get_subplotspec().subgridspec(2, 2)
+    left.remove()
+    panels = [figure.add_subplot(columns[k]) for k in (1, 0, 2, 3)]
+    names = ("front left", "rear left", "rear right", "front right")
+    ranges = np.array([each.ranges for each in found.across])
+    for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
+        low, high = ranges[:, k].T
+        ax.fill_between(ACROSS, low, high, color=FOOT_COLOURS[0], alpha=0.25, linewidth=0, label="range, enumerated")
+        ax.plot(ACROSS, [e.lcp.force[k] for e in found.across], color=FOOT_COLOURS[1], linewidth=1.0, label="Lemke")
+        look: dict[str, Any] = {"color": FOOT_COLOURS[2], "linewidth": 1.0, "linestyle": "--"}
+        ax.plot(ACROSS, [e.gauss.force[k] for e in found.across], label="Gauss", **look)
+        ax.set_ylim(-20.0, 1.05 * ranges.max())
+        ax.set_title(name, pad=3)
+        ax.set_xlabel("x of the load, y = x / 3 [m]")
+        ax.set_ylabel("force [N]")
+    panels[1].legend(loc="upper right")
+    extent = (MAP[0], MAP[-1], MAP[0], MAP[-1])
+    width = right.imshow(found.width, origin="lower", extent=extent, cmap="Blues", vmin=0.0)
+    contours = right.contour(MAP, MAP, found.tipping, levels=[0.01, 20, 40], colors=FOOT_COLOURS[1], linewidths=0.9)
+    right.clabel(contours, fontsize=7, fmt="%g rad/s$^2$")
+    right.plot(ACROSS, ACROSS / 3.0, color="#777777", linewidth=0.8, linestyle=":")
+    feet = chair().state.position
+    right.plot(feet[:, 0], feet[:, 1], "s", color="#222222", markersize=5)
+    figure.colorbar(width, ax=right, shrink=0.7, label="range of a leg's force [N]")
+    right.grid(False)
+    right.set_title("blue: forces not unique; lines: the chair tips", pad=3)
+    right.set_xlabel("x of the load [m]")
+    right.set_ylabel("y of the load [m]")
+
+
+def case(progress: bool) -> Outcome:
+    """Run the chair."""
+    found = measure()
+    return Outcome(checks(found), lambda figure: draw(figure, found), (13.5, 5.6))

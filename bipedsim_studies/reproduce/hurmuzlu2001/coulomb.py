@@ -1,0 +1,246 @@
+"""Eq. 30 to 37 on a sliding rod: where Coulomb's LCP has one solution, none or several, against the closed form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bipedsim.view.picture import LIMIT_COLOUR
+from bipedsim_studies.complementarity.coulomb import Contacts, planar_coulomb_lcp, solve_coulomb
+from bipedsim_studies.complementarity.coulomb import Outcome as Solved
+from bipedsim_studies.complementarity.lcp import ComplementarityError
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_soles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPINS = (0.0, 4.0)
+"""Angular velocity of the rod [rad/s]: at 0 the end is always pressed down, at 4 it flies up from 38 degrees."""
+SLIP = -1.0
+"""Velocity of the lower end [m/s]; the rod leans to +x, so that friction drives it under the rod."""
+ANGLES = np.radians(np.linspace(1.0, 89.0, 67))
+FRICTIONS = np.linspace(0.05, 4.0, 60)
+STEEP = np.radians(np.linspace(15.0, 80.0, 27))
+"""Angles at which the boundary is searched by bisection."""
+BISECTIONS = 50
+LIMIT = 1e-9
+ROUNDING = 1e-9
+"""Relative distance from a boundary below which the verdict is rounding."""
+PRESSED, LIFTED, NONE, SEVERAL = range(4)
+REGIONS = ("one: slides under load", "one: lifts off", "no solution", "several")
+COLOURS = ("#DCEBF5", "#DFF1E8", "#F2B8B0", "#F6DDA8")
+
+
+def rod_state(angle: float, slip: float, spin: float) -> tuple[Array, Array]:
+    """Return q (7,) and v (6,) of a rod that leans by ``angle`` [rad] from the ground towards +x, its end sliding.
+
+    Args:
+        angle: Between rod and ground.
+        slip: Velocity of the lower end [m/s].
+        spin: Rate of ``angle`` [rad/s].
+    """
+    lean = pin.utils.rotate("y", 0.5 * np.pi - angle)
+    axis = lean[:, 2]
+    omega = np.array([0.0, -spin, 0.0])
+    # The frame of the rod is in its middle, 1 m from the end.
+    middle = np.array([slip, 0.0, 0.0]) + np.cross(omega, axis)
+    q = np.concatenate([axis, pin.Quaternion(lean).coeffs()])
+    return q, np.concatenate([lean.T @ middle, lean.T @ omega])
+
+
+@dataclass(frozen=True)
+class Rod:
+    """What the closed form needs: mass [kg], half-length [m], inertia about the middle [kg.m^2], g [m/s^2]."""
+
+    mass: float
+    half: float
+    inertia: float
+    g: float
+
+    @property
+    def kappa(self) -> float:
+        """m l^2 / I, 3 for a slender rod."""
+        return self.mass * self.half**2 / self.inertia
+
+    def stiffness(self, angle: Array | float, mu: Array | float) -> Array:
+        """Return m A: normal acceleration of the end by a normal force and the friction it brings, times the mass."""
+        cosine, sine = np.cos(angle), np.sin(angle)
+        return np.asarray(1.0 + self.kappa * cosine * (cosine + np.sign(SLIP) * mu * sine))
+
+    def free(self, angle: Array | float, spin: float) -> Array:
+        """Return b: normal acceleration of the end without force [m/s^2]."""
+        return np.asarray(self.half * spin**2 * np.sin(angle) - self.g)
+
+    def boundary(self, angle: Array | float) -> Array:
+        """Return the friction at which A = 0."""
+        return np.asarray((1.0 + self.kappa * np.cos(angle) ** 2) / (self.kappa * np.cos(angle) * np.sin(angle)))
+
+    def region(self, angle: float, mu: float, spin: float) -> int:
+        """Return the region of the closed form."""
+        if self.stiffness(angle, mu) < 0.0:
+            return NONE if self.free(angle, spin) < 0.0 else SEVERAL
+        return PRESSED if self.free(angle, spin) < 0.0 else LIFTED
+
+    @property
+    def least_friction(self) -> tuple[float, float]:
+        """Least friction with a paradox, and its angle [rad]."""
+        return 2.0 * np.sqrt(1.0 + self.kappa) / self.kappa, float(np.arctan(np.sqrt(1.0 + self.kappa)))
+
+
+class Sliding:
+    """The robot ``rod``, sliding at one angle and spin; every friction makes another LCP."""
+
+    def __init__(self, angle: float, spin: float, slip: float = SLIP) -> None:
+        robot = example("rod")
+        q, v = rod_state(angle, slip, spin)
+        self._state = mechanics(robot, q, v, of_soles(robot))
+        self._slip = float((self._state.rows[0] @ v)[X])
+
+    def solve(self, mu: float) -> Solved:
+        """Solve eq. 37 at friction ``mu``."""
+        state = self._state
+        contacts = Contacts(state.rows[:, Z], state.rows[:, [X]], np.array(mu))
+        slip = [[self._slip]]
+        drift = state.drift
+        return solve_coulomb(planar_coulomb_lcp(state.M, -state.nle, contacts, slip, drift[:, Z], drift[:, [X]]))
+
+
+def region_of(found: Solved) -> int:
+    """Return what a verdict says; -1 for any other verdict, or an answer where there is none."""
+    if found.verdict == "unique":
+        return PRESSED if found.answer.normal[0] > 0.0 else LIFTED
+    try:
+        _ = found.answer
+    except ComplementarityError:
+        return {"none": NONE, "several": SEVERAL}.get(found.verdict, -1)
+    return -1
+
+
+def rod() -> Rod:
+    """Return the numbers of the robot."""
+    robot = example("rod")
+    body = robot.model.inertias[1]
+    half = float(np.linalg.norm(robot.soles[0].vertices_joint[0] - body.lever))
+    return Rod(robot.mass, half, float(body.inertia[1, 1]), float(-robot.model.gravity.linear[2]))
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the case measured.
+
+    Attributes:
+        regions: Of each spin, (angles, frictions) what the LCP says.
+        force_error: Largest relative error of the normal force where it is unique.
+        edge: (STEEP,) friction at which the verdict changes, by bisection.
+    """
+
+    regions: dict[float, NDArray[np.int64]]
+    force_error: float
+    edge: Array
+
+
+def measure(progress: bool = False) -> Found:
+    """Ask the LCP on the grid, and bisect the boundary of its verdicts."""
+    thin = rod()
+    regions: dict[float, NDArray[np.int64]] = {}
+    worst = 0.0
+    for spin in SPINS:
+        regions[spin] = np.zeros((len(ANGLES), len(FRICTIONS)), dtype=np.int64)
+        rows = tqdm(ANGLES, desc=f"coulomb, {spin:g} rad/s", unit="angle", disable=not progress, leave=False)
+        for i, angle in enumerate(rows):
+            sliding = Sliding(float(angle), spin)
+            for j, mu in enumerate(FRICTIONS):
+                found = sliding.solve(float(mu))
+                regions[spin][i, j] = region_of(found)
+                if found.verdict == "unique":
+                    exact = max(0.0, float(-thin.mass * thin.free(angle, spin) / thin.stiffness(angle, mu)))
+                    worst = max(worst, abs(found.answer.normal[0] - exact) / (thin.mass * thin.g + exact))
+    edge = np.zeros(len(STEEP))
+    for i, angle in enumerate(STEEP):
+        sliding = Sliding(float(angle), 0.0)
+        low, high = 0.0, 20.0
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if sliding.solve(middle).verdict == "unique" else (low, middle)
+        edge[i] = 0.5 * (low + high)
+    return Found(regions, worst, edge)
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return the figures of eq. 37."""
+    thin = rod()
+    rows: list[Check] = []
+    for spin, regions in found.regions.items():
+        wrong = skipped = 0
+        for i, angle in enumerate(ANGLES):
+            for j, mu in enumerate(FRICTIONS):
+                margin = min(abs(float(thin.stiffness(angle, mu))), abs(float(thin.free(angle, spin))) / thin.g)
+                skipped += margin < ROUNDING
+                wrong += margin >= ROUNDING and regions[i, j] != thin.region(float(angle), float(mu), spin)
+        rows.append(equal(f"{spin:g} rad/s: verdicts off the closed form", wrong, 0))
+        rows.append(shown(f"... of states, those within rounding of a boundary ({regions.size} in all)", skipped))
+        counted = Counter(regions.ravel().tolist())
+        rows += [shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
+    least, angle = thin.least_friction
+    slid = Sliding(angle, 0.0)
+    rows += [
+        at_most("relative error of the normal force where it is unique", found.force_error, LIMIT),
+        at_most("|friction at which solutions end - closed form|, relative", edge_error(found), LIMIT),
+        near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT),
+        equal("its verdict just below: unique", float(slid.solve(least * (1.0 - ROUNDING)).verdict == "unique"), 1),
+        equal("its verdict just above: none", float(slid.solve(least * (1.0 + ROUNDING)).verdict == "none"), 1),
+    ]
+    return tuple(rows)
+
+
+def edge_error(found: Found) -> float:
+    """Return the largest relative error of the boundary."""
+    exact = rod().boundary(STEEP)
+    return float(np.abs(found.edge / exact - 1.0).max())
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw the verdicts over angle and friction, and the closed form's boundaries."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    thin = rod()
+    axes = figure.subplots(1, len(SPINS), sharey=True)
+    degrees, fine = np.degrees(ANGLES), np.radians(np.linspace(5.0, 88.0, 400))
+    for ax, (spin, regions) in zip(axes, found.regions.items(), strict=True):
+        colours = ListedColormap(list(COLOURS))
+        ax.pcolormesh(degrees, FRICTIONS, regions.T, cmap=colours, vmin=-0.5, vmax=3.5, shading="nearest")
+        ax.plot(np.degrees(fine), thin.boundary(fine), color=LIMIT_COLOUR, linewidth=1.4, label="closed form, A = 0")
+        if thin.half * spin**2 > thin.g:
+            free = np.degrees(np.arcsin(thin.g / (thin.half * spin**2)))
+            ax.axvline(free, color="#222222", linewidth=1.2, linestyle="--", label="closed form, b = 0")
+        if spin == 0.0:
+            ax.plot(np.degrees(STEEP), found.edge, "o", color="#222222", markersize=3, label="bisection of the LCP")
+        least, angle = thin.least_friction
+        ax.plot(np.degrees(angle), least, "*", color="#222222", markersize=9)
+        ax.annotate(f"mu = {least:.4f}", (np.degrees(angle), least), xytext=(6, -12), textcoords="offset points")
+        ax.set_ylim(FRICTIONS[0], FRICTIONS[-1])
+        ax.set_xlim(degrees[0], degrees[-1])
+        ax.set_title(f"rod turning at {spin:g} rad/s, end slides at {-SLIP:g} m/s under it", pad=3)
+        ax.set_xlabel("angle between rod and ground [deg]")
+        ax.grid(False)
+    axes[0].set_ylabel("friction mu")
+    handles, labels = axes[0].get_legend_handles_labels()
+    more, names = axes[-1].get_legend_handles_labels()
+    handles += [handle for handle, name in zip(more, names, strict=True) if name not in labels]
+    labels += [name for name in names if name not in labels]
+    patches = [Patch(facecolor=colour, edgecolor="#999999") for colour in COLOURS]
+    figure.legend(patches + handles, [*REGIONS, *labels], loc="outside lower center", ncols=4)
+
+
+def case(progress: bool) -> Outcome:
+    """Run the rod."""
+    found = measure(progress)
+    return Outcome(checks(found), lambda figure: draw(figure, found), (12.0, 5.8))

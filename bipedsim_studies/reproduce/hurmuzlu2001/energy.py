@@ -1,0 +1,165 @@
+"""Section 3.2.2: kinetic energy after impacts without friction, for every law, on a biped in random postures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from bipedsim.model.robot import load_robot
+from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.impacts.laws import IMPACT_LAWS, NoImpactOutcomeError
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, shown
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Z, mechanics, of_soles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROBOT = "biped14"
+PROBLEMS = 120
+MOST_CONTACTS = 4
+TILT = 0.3
+"""Standard deviation of the trunk's attitude about each axis [rad]."""
+FALL, SWAY = -1.0, 0.3
+"""Velocity of the trunk along the vertical [m/s], and standard deviation of all velocities about it [m/s, rad/s]."""
+RESTITUTION = np.linspace(0.0, 1.0, 11)
+LIMIT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A biped that strikes with some vertices of its soles at once.
+
+    Attributes:
+        M: (nv, nv). J: (m, nv) vertical rows of the vertices. v: (nv,) before.
+        each: (m,) a coefficient of restitution for each contact.
+    """
+
+    M: Array
+    J: Array
+    v: Array
+    each: Array
+
+    @property
+    def before(self) -> float:
+        """Kinetic energy [J]."""
+        return 0.5 * float(self.v @ self.M @ self.v)
+
+    def after(self, law: str, e: ArrayLike) -> list[float]:
+        """Return the energy after over that before, of every outcome; nothing where the law has none."""
+        try:
+            found = IMPACT_LAWS[law](self.M, self.J, self.v, e)
+        except NoImpactOutcomeError:
+            return []
+        return [0.5 * float(each.v_after @ self.M @ each.v_after) / self.before for each in found.outcomes]
+
+
+def problems(count: int = PROBLEMS) -> list[Problem]:
+    """Return the robot in random postures and motions, on 1 to ``MOST_CONTACTS`` vertices in a row."""
+    robot = load_robot(ROBOT)
+    vertices = of_soles(robot)
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(count):
+        q = robot.q_nominal.copy()
+        q[robot.idx_q] = rng.uniform(robot.position_lower, robot.position_upper)
+        attitude = pin.exp3(TILT * rng.standard_normal(3))
+        q[3:7] = pin.Quaternion(attitude).coeffs()
+        v = SWAY * rng.standard_normal(robot.model.nv)
+        v[:3] += FALL * attitude[2]
+        # Neighbours, so that whole soles, whose rows depend on each other, are among them.
+        chosen = (rng.integers(len(vertices)) + np.arange(rng.integers(1, MOST_CONTACTS + 1))) % len(vertices)
+        state = mechanics(robot, q, v, [vertices[i] for i in chosen])
+        found.append(Problem(state.M, state.rows[:, Z], v, rng.uniform(size=len(chosen))))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Energies after over those before.
+
+    Attributes:
+        over_e: Of each law, problem and e, one for every outcome; plastic laws have e = 0 alone.
+        unequal: Of each law with a coefficient for each contact, of each problem with independent rows, the energy of
+            the outcome that keeps most.
+        none: Of each law, impacts without outcome.
+    """
+
+    over_e: dict[str, list[list[list[float]]]] = field(default_factory=dict)
+    unequal: dict[str, list[float]] = field(default_factory=dict)
+    none: dict[str, int] = field(default_factory=dict)
+
+
+def measure(progress: bool = False) -> Found:
+    """Let every law have every impact."""
+    given = problems()
+    found = Found()
+    for law, entry in IMPACT_LAWS.items():
+        es = RESTITUTION if entry.restitution != "none" else RESTITUTION[:1]
+        rows = tqdm(given, desc=law, unit="impact", disable=not progress, leave=False)
+        found.over_e[law] = [[each.after(law, e) for e in es] for each in rows]
+        found.none[law] = sum(not outcomes for row in found.over_e[law] for outcomes in row)
+        if entry.restitution == "each":
+            # Newton's coefficients contradict each other where contacts depend on each other.
+            free = [each for each in given if np.linalg.matrix_rank(each.J) == len(each.J)]
+            found.unequal[law] = [max(each.after(law, each.each), default=np.nan) for each in free]
+    return found
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return the largest rise of every law, and the closed form of Moreau's."""
+    rows: list[Check] = []
+    for law, ratios in found.over_e.items():
+        rise = max(ratio - 1.0 for row in ratios for outcomes in row for ratio in outcomes)
+        rows.append(at_most(f"{law}: energy after / before - 1, at most", rise, LIMIT))
+    moreau = np.array(found.over_e["moreau"])[..., 0]
+    plastic = moreau[:, :1]
+    closed = plastic + np.square(RESTITUTION) * (1.0 - plastic)
+    rows.append(at_most("moreau: |energy - (plastic + e^2 of what that loses)|", np.abs(moreau - closed).max(), LIMIT))
+    lotstedt = np.array(found.over_e["lotstedt"])[:, 0]
+    rows.append(at_most("lotstedt: |energy - that of moreau at e = 0|", np.abs(lotstedt - plastic).max(), LIMIT))
+    rows.append(shown("han_gilmore: impacts without outcome", found.none["han_gilmore"]))
+    poisson = float(np.nanmax(found.unequal["pfeiffer_glocker"])) - 1.0
+    rows.append(at_most("pfeiffer_glocker, an e for each contact: energy after / before - 1, at most", poisson, LIMIT))
+    for law in ("haug", "han_gilmore"):
+        most = np.array(found.unequal[law])
+        gaining = float(np.sum(most > 1.0 + LIMIT))
+        rows.append(shown(f"{law}, an e for each contact: impacts that gain energy, of {len(most)}", gaining))
+        rows.append(shown("... energy after / before - 1, at most", float(np.nanmax(most)) - 1.0))
+    return tuple(rows)
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw the energy over e, a line for each impact and dots for further outcomes; plastic laws sorted."""
+    axes = figure.subplots(2, 3, sharey=True)
+    for k, (ax, (law, ratios)) in enumerate(zip(axes.ravel(), found.over_e.items(), strict=True)):
+        if len(ratios[0]) == 1:
+            ax.plot(np.sort([row[0][0] for row in ratios]), ".", color=FOOT_COLOURS[k], markersize=4)
+            ax.set_xlabel("impacts, sorted")
+            ax.set_title(f"{law} (plastic only)", pad=3)
+        else:
+            for row in ratios:
+                first = [outcomes[0] if outcomes else np.nan for outcomes in row]
+                ax.plot(RESTITUTION, first, color=FOOT_COLOURS[k], linewidth=0.6, alpha=0.5)
+            more = [
+                (e, ratio) for row in ratios for e, rest in zip(RESTITUTION, row, strict=True) for ratio in rest[1:]
+            ]
+            if more:
+                ax.plot(*np.array(more).T, ".", color="#222222", markersize=2, label="further outcomes")
+                ax.legend(loc="lower right")
+            ax.set_xlabel("restitution e, the same at all contacts")
+            ax.set_title(law, pad=3)
+        ax.axhline(1.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")
+        ax.set_ylim(top=1.02)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("energy after / before")
+
+
+def case(progress: bool) -> Outcome:
+    """Run the impacts without friction."""
+    found = measure(progress)
+    return Outcome(checks(found), lambda figure: draw(figure, found), (12.5, 7.0))

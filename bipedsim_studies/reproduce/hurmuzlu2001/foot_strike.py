@@ -1,0 +1,180 @@
+"""Fig. 5, eq. 6 and section 3.3.2: a planar biped sets its foot down flat, the toe of the other one on the ground.
+
+Three points strike or rest at once. What each law does with them, and what the contact models of the simulator do in
+one step that is too short for anything but the impact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import fsolve
+
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.sim.simulator import Simulator
+from bipedsim.view.picture import FOOT_COLOURS
+from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, ImpactResult
+from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, near, shown
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, X, Z, mechanics, of_soles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROBOT = "planar_biped"
+POINTS = ("rear toe", "front toe", "front heel")
+TOUCHING = (0, 2, 3)
+"""Of the points toe, heel of the left foot, which is behind, and toe, heel of the right one."""
+STEP, HEEL_PITCH, TRUNK_PITCH = 0.5, 0.35, 0.05
+"""Distance of the toes [m], pitch of the foot behind and of the trunk [rad]."""
+KNEES = (0.5, 0.2)
+"""Flexion of the knees, behind and in front [rad]."""
+DOWN, FORWARD, TRUNK = 0.3, 0.1, 0.8
+"""Velocity of the front foot downwards and forwards, and of the trunk [m/s]."""
+MODELS = ("one_step", "exact", "lcp", "ncp")
+DT = 1e-6
+"""Step of the simulator [s]: gravity changes velocities by 1e-5 m/s."""
+LIMIT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class FootStrike:
+    """A biped on one toe at the instant in which its other foot lands.
+
+    Attributes:
+        robot: The biped. q: (9,), v: (9,) its state. state: Mass matrix and rows of the four points.
+    """
+
+    robot: Robot
+    q: Array
+    v: Array
+    state: Mechanics
+
+    @property
+    def normal(self) -> Array:
+        """Rows (3, 9) of the vertical velocities of ``POINTS``."""
+        return self.state.rows[list(TOUCHING), Z]
+
+    @property
+    def tangential(self) -> Array:
+        """Rows (3, 9) of their horizontal velocities."""
+        return self.state.rows[list(TOUCHING), X]
+
+    def law(self, name: str, friction: bool) -> ImpactResult:
+        """Return the plastic impact by a law."""
+        mu = self.robot.soles[0].friction_static
+        cone = Friction(self.tangential, mu) if friction else None
+        return IMPACT_LAWS[name](self.state.M, self.normal, self.v, 0.0, cone)
+
+    def engine(self, model: str) -> Array:
+        """Return the velocity (9,) after one step of the simulator without torques."""
+        sim = Simulator(self.robot, contact=model, physics_dt=DT)
+        sim.reset(self.q, self.v)
+        sim.step(np.zeros(self.robot.nu))
+        return sim.v.copy()
+
+    def energy(self, v: Array) -> float:
+        """Return the kinetic energy [J]."""
+        return 0.5 * float(v @ self.state.M @ v)
+
+
+def foot_strike() -> FootStrike:
+    """Return the biped with its left toe and all of its right foot on the ground, which lands flat."""
+    robot = load_robot(ROBOT)
+    points = of_soles(robot)
+
+    def configuration(unknown: Array) -> Array:
+        height, behind, ahead = unknown
+        ankle_behind = HEEL_PITCH - TRUNK_PITCH - behind - KNEES[0]
+        ankle_ahead = -TRUNK_PITCH - ahead - KNEES[1]
+        legs = (behind, KNEES[0], ankle_behind, ahead, KNEES[1], ankle_ahead)
+        return np.array([0.0, height, TRUNK_PITCH, *legs])
+
+    def misses(unknown: Array) -> list[float]:
+        place = mechanics(robot, configuration(unknown), np.zeros(9), points).position
+        return [place[0, Z], place[2, Z], place[2, X] - place[0, X] - STEP]
+
+    q = configuration(fsolve(misses, [0.88, 0.05, -0.4], xtol=1e-13))
+    state = mechanics(robot, q, np.zeros(9), points)
+    # The toe behind rests, the front foot comes down level, the trunk moves on without turning.
+    rows = np.vstack([state.rows[0][[X, Z]], state.rows[2][[X, Z]], state.rows[3][[Z]], np.eye(9)[[0, 2]]])
+    v = np.linalg.lstsq(rows, np.array([0.0, 0.0, FORWARD, -DOWN, -DOWN, TRUNK, 0.0]), rcond=None)[0]
+    return FootStrike(robot, q, v, mechanics(robot, q, v, points))
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Outcomes.
+
+    Attributes:
+        strike: Before the impact.
+        laws: Of each law, with and without friction as its name says.
+        engine: (9,) velocity after it, of each contact model.
+    """
+
+    strike: FootStrike
+    laws: dict[str, ImpactResult]
+    engine: dict[str, Array]
+
+
+def measure() -> Found:
+    """Let the foot land under every law and contact model."""
+    strike = foot_strike()
+    laws = {name: strike.law(name, False) for name in ("haug", "moreau")}
+    laws |= {f"{name}, friction": strike.law(name, True) for name in ("pfeiffer_glocker", "lotstedt")}
+    return Found(strike, laws, {model: strike.engine(model) for model in MODELS})
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return impulses and velocities of the three points."""
+    strike = found.strike
+    rows: list[Check] = []
+    for name, result in found.laws.items():
+        for point, impulse, after in zip(POINTS, result.impulse, strike.normal @ result.v_after, strict=True):
+            rows.append(shown(f"{name}: impulse of the {point}", impulse, "N.s"))
+            rows.append(shown("... and its vertical velocity after it", after, "m/s"))
+    law = found.laws["pfeiffer_glocker, friction"]
+    judge = law.v_after
+    pull = found.laws["haug"].impulse[0]
+    rows.append(at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s"))
+    lifts = float(strike.normal[0] @ judge)
+    rows.append(at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s"))
+    for model, v in found.engine.items():
+        off = np.abs(np.vstack([strike.normal, strike.tangential]) @ (v - judge)).max()
+        rows.append(at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s"))
+        lost = strike.energy(v) - strike.energy(strike.v)
+        rows.append(near("... its change of energy", lost, law.energy_change, 1e-3, "J"))
+    return tuple(rows)
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw the posture, and impulses and vertical velocities of the three points under every law."""
+    strike = found.strike
+    posture, impulses, speeds = figure.subplots(1, 3)
+    place = strike.state.position
+    for toe, heel, colour in ((0, 1, FOOT_COLOURS[0]), (2, 3, FOOT_COLOURS[1])):
+        posture.plot(place[[toe, heel], X], place[[toe, heel], Z], "o-", color=colour)
+    posture.plot(strike.q[0], strike.q[1], "s", color="#222222")
+    posture.axhline(0.0, color="#888888", linewidth=0.8)
+    posture.set_aspect("equal")
+    posture.set_xlabel("x (m)")
+    posture.set_ylabel("z (m)")
+    posture.set_title("feet and hip", pad=3)
+    width = 0.8 / len(found.laws)
+    at = np.arange(len(POINTS))
+    for k, (name, result) in enumerate(found.laws.items()):
+        place_of = at + (k - 0.5 * (len(found.laws) - 1)) * width
+        impulses.bar(place_of, result.impulse, width, color=FOOT_COLOURS[k], label=name)
+        speeds.bar(place_of, strike.normal @ result.v_after, width, color=FOOT_COLOURS[k], label=name)
+    for ax, label in ((impulses, "normal impulse (N s)"), (speeds, "vertical velocity after (m/s)")):
+        ax.set_xticks(at, POINTS)
+        ax.set_ylabel(label)
+        ax.axhline(0.0, color="#222222", linewidth=0.8)
+    impulses.legend()
+
+
+def case(progress: bool) -> Outcome:
+    """Let the foot land."""
+    found = measure()
+    return Outcome(checks(found), lambda figure: draw(figure, found), (13.0, 4.0))

@@ -1,0 +1,223 @@
+"""Section 3.3.2: impacts with friction that gain energy, or whose friction does, on Kane's double pendulum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, ImpactResult
+from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_frames
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NEWTON, POISSON, GAUSS = "han_gilmore", "pfeiffer_glocker", "lotstedt"
+REVERSING = (20.0, 30.0, -0.1, -0.2)
+"""Angles of both rods from the vertical [deg] and their rates [rad/s]; slip reverses where the rod rebounds."""
+PLASTIC = (30.0, 40.0, 0.1, -0.2)
+"""A state in which slip reverses in a plastic impact too."""
+FRICTIONS = np.linspace(0.0, 1.0, 41)
+RESTITUTION = (0.0, 0.5, 0.7, 1.0)
+LIMIT = 1e-9
+
+
+class Pendulum:
+    """The double pendulum whose lower end strikes the ground: M, normal and tangent row, and velocity before."""
+
+    def __init__(self, state: tuple[float, float, float, float]) -> None:
+        robot = example("double_pendulum")
+        upper, lower = np.radians(state[:2])
+        self.v = np.array([state[2], state[3] - state[2]])
+        self.angles = float(upper), float(lower)
+        found = mechanics(robot, [upper, lower - upper], self.v, of_frames(robot, ["tip"]))
+        self.M, self.J, self.G = found.M, found.rows[:, Z], found.rows[:, X]
+        self.energy = 0.5 * float(self.v @ self.M @ self.v)
+        rows = np.vstack([self.J, self.G])
+        self.w, self.slip = (float(x) for x in rows @ self.v)
+        self.D: Array = rows @ np.linalg.solve(self.M, rows.T)
+
+    def strike(self, law: str, e: float, mu: float) -> Blow:
+        """Return what a law makes of the impact."""
+        result = IMPACT_LAWS[law](self.M, self.J, self.v, e, Friction(self.G, mu))
+        return Blow(self, result, mu)
+
+    def newton(self, e: float, mu: float) -> list[Array]:
+        """Return all impulses (normal, tangential) of Newton's law with Coulomb's at the slip after, by hand."""
+        found = []
+        stuck = np.linalg.solve(self.D, [-(1.0 + e) * self.w, -self.slip]).astype(np.float64)
+        if stuck[0] > 0.0 and abs(stuck[1]) <= mu * stuck[0]:
+            found.append(stuck)
+        for sign in (1.0, -1.0):
+            cone = np.array([1.0, -sign * mu])
+            normal = -(1.0 + e) * self.w / (self.D[0] @ cone)
+            if normal > 0.0 and sign * (self.slip + normal * (self.D[1] @ cone)) > 0.0:
+                found.append(normal * cone)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Blow:
+    """An impact of the pendulum and its energies, over the kinetic energy before."""
+
+    pendulum: Pendulum
+    result: ImpactResult
+    mu: float
+
+    @property
+    def rise(self) -> float:
+        """Kinetic energy after, less that before."""
+        return self.result.energy_change / self.pendulum.energy
+
+    @property
+    def impulse(self) -> Array:
+        """(normal, tangential) impulse [N.s]."""
+        return np.array([self.result.impulse[0], self.result.tangential_impulse[0]])
+
+    @property
+    def after(self) -> Array:
+        """(normal velocity, slip) after [m/s]."""
+        return np.array([(self.pendulum.J @ self.result.v_after)[0], (self.pendulum.G @ self.result.v_after)[0]])
+
+    @property
+    def work(self) -> Array:
+        """Work (of the normal impulse, of friction): impulse times the mean of the velocities before and after."""
+        before = np.array([self.pendulum.w, self.pendulum.slip])
+        found: Array = 0.5 * self.impulse * (before + self.after) / self.pendulum.energy
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Impacts over friction.
+
+    Attributes:
+        newton, poisson: Of each e, of the state ``REVERSING``.
+        gauss: Plastic, of the state ``PLASTIC``.
+    """
+
+    newton: dict[float, list[Blow]]
+    poisson: dict[float, list[Blow]]
+    gauss: list[Blow]
+
+
+def measure() -> Found:
+    """Let the pendulum strike."""
+    reversing, plastic = Pendulum(REVERSING), Pendulum(PLASTIC)
+
+    def over_friction(law: str) -> dict[float, list[Blow]]:
+        return {e: [reversing.strike(law, e, float(mu)) for mu in FRICTIONS] for e in RESTITUTION}
+
+    gauss = [plastic.strike(GAUSS, 0.0, float(mu)) for mu in FRICTIONS]
+    return Found(over_friction(NEWTON), over_friction(POISSON), gauss)
+
+
+def closed_form_error(found: Found) -> float:
+    """Return the largest difference of the velocities after (normal, slip) from Newton's law by hand [m/s]."""
+    worst = 0.0
+    for e, blows in found.newton.items():
+        for blow in blows:
+            pendulum = blow.pendulum
+            hand = [np.array([pendulum.w, pendulum.slip]) + pendulum.D @ x for x in pendulum.newton(e, blow.mu)]
+            worst = max(worst, min(float(np.abs(blow.after - each).max()) for each in hand))
+    return worst
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return the energies of section 3.3.2."""
+    newton = [blow for blows in found.newton.values() for blow in blows]
+    poisson = [blow for blows in found.poisson.values() for blow in blows]
+    every = newton + poisson + found.gauss
+    gaining = [blow for blow in newton if blow.rise > LIMIT]
+    driven = max(found.gauss, key=lambda blow: float(blow.work[1]))
+    sliding = [blow for blow in found.gauss if abs(blow.after[1]) > LIMIT]
+    eq_40 = [abs(float(blow.impulse @ blow.after)) / blow.pendulum.energy for blow in found.gauss]
+    moved = [blow.result.v_after - blow.pendulum.v for blow in found.gauss]
+    lost = [
+        abs(blow.rise + 0.5 * float(dv @ blow.pendulum.M @ dv) / blow.pendulum.energy)
+        for blow, dv in zip(found.gauss, moved, strict=True)
+    ]
+    rebound = [abs(blow.after[0] - blow.mu * abs(blow.after[1])) for blow in sliding]
+    return (
+        at_most("Newton with friction: |velocities after - closed form|", closed_form_error(found), LIMIT, "m/s"),
+        at_least("Newton: energy after / before - 1 at mu = 0.25, e = 0.7", at(found.newton[0.7], 0.25).rise, 0.05),
+        at_least("Newton: the same at mu = 1, e = 1", at(found.newton[1.0], 1.0).rise, 5.0),
+        equal("Newton: impacts that gain energy though friction takes some", sum(b.work[1] <= 0.0 for b in gaining), 0),
+        equal("Newton: impacts that gain energy though slip does not stop or reverse", sum(map(keeps_on, gaining)), 0),
+        at_most("Poisson: energy after / before - 1", max(blow.rise for blow in poisson), LIMIT),
+        at_most("Lötstedt: energy after / before - 1", max(blow.rise for blow in found.gauss), LIMIT),
+        at_most("Lötstedt: |impulse . velocity after| / energy, eq. 40", max(eq_40), LIMIT),
+        at_most("Lötstedt: |loss - |v+ - v-|_M^2 / 2| / energy", max(lost), LIMIT),
+        at_least("Lötstedt: work of friction over the energy before, at most", float(driven.work[1]), 0.1),
+        at_most("Lötstedt: |rebound - mu slip| where it slides", max(rebound), LIMIT, "m/s"),
+        at_most("every law: |rise - work of both impulses|", max(abs(b.rise - b.work.sum()) for b in every), LIMIT),
+    )
+
+
+def at(blows: list[Blow], mu: float) -> Blow:
+    """Return the impact at ``mu``."""
+    return blows[int(np.argmin(np.abs(FRICTIONS - mu)))]
+
+
+def keeps_on(blow: Blow) -> bool:
+    """Whether the end slides on in the direction that it had before."""
+    return bool(blow.after[1] * blow.pendulum.slip > LIMIT * blow.pendulum.slip**2)
+
+
+def draw_pendulum(ax: Axes, state: tuple[float, float, float, float]) -> None:
+    """Draw the rods where they strike."""
+    upper, lower = np.radians(state[:2])
+    knee = np.array([-np.sin(upper), -np.cos(upper)])
+    tip = knee + np.array([-np.sin(lower), -np.cos(lower)])
+    ax.plot(*np.array([(0.0, 0.0), knee, tip]).T, color="#222222", linewidth=2.5, marker="o", markersize=5)
+    ax.axhline(tip[1], color="#777777", linewidth=1.5)
+    pendulum = Pendulum(state)
+    arrow = 1.2 * np.array([pendulum.slip, pendulum.w])
+    look = {"arrowstyle": "->", "color": LIMIT_COLOUR, "linewidth": 1.5}
+    ax.annotate("", xy=tuple(tip), xytext=tuple(tip - arrow), arrowprops=look)
+    ax.set_aspect("equal")
+    ax.set_xlim(-1.45, 0.25)
+    ax.set_ylim(tip[1] - 0.15, 0.15)
+    ax.set_title(f"{state[0]:g}° and {state[1]:g}°,\n{state[2]:g} and {state[3]:g} rad/s", pad=3)
+    ax.set_xlabel("x [m]; arrow: velocity of the end")
+    ax.set_ylabel("z [m]")
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw energies over friction."""
+    axes = figure.subplots(1, 4, width_ratios=[0.75, 1.1, 1.1, 1.1])
+    draw_pendulum(axes[0], REVERSING)
+    for ax, blows, title in (
+        (axes[1], found.newton, "Newton (han_gilmore)"),
+        (axes[2], found.poisson, "Poisson (pfeiffer_glocker)"),
+    ):
+        for k, (e, of_e) in enumerate(blows.items()):
+            ax.plot(FRICTIONS, [1.0 + blow.rise for blow in of_e], color=FOOT_COLOURS[k], label=f"e = {e:g}")
+        ax.axhline(1.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")
+        ax.set_title(title, pad=3)
+        ax.set_xlabel("friction mu")
+        ax.set_ylabel("energy after / before")
+        ax.legend(loc="upper left" if blows is found.newton else "lower right")
+    axes[1].set_ylim(0.0, None)
+    axes[2].set_ylim(0.0, 1.05)
+    ax = axes[3]
+    ax.plot(FRICTIONS, [blow.rise for blow in found.gauss], color=FOOT_COLOURS[0], label="change of energy")
+    ax.plot(FRICTIONS, [blow.work[1] for blow in found.gauss], color=FOOT_COLOURS[1], label="work of friction")
+    ax.plot(
+        FRICTIONS, [blow.work[0] for blow in found.gauss], color=FOOT_COLOURS[2], label="work of the normal impulse"
+    )
+    ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")
+    ax.set_title(f"lotstedt, {PLASTIC[0]:g}° and {PLASTIC[1]:g}°", pad=3)
+    ax.set_xlabel("friction mu")
+    ax.set_ylabel("over the energy before")
+    ax.legend(loc="lower left")
+
+
+def case(progress: bool) -> Outcome:
+    """Run the double pendulum."""
+    found = measure()
+    return Outcome(checks(found), lambda figure: draw(figure, found), (14.0, 4.4))

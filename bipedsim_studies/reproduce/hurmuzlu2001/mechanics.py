@@ -1,0 +1,75 @@
+"""Mass matrix, bias forces, and Jacobian and drift of contact points from the model of a robot: the data of eq. 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.model.robot import Robot, load_robot
+
+Array = NDArray[np.float64]
+
+X, Z = 0, 2
+"""Rows of a point's Jacobian that are tangent and normal on flat ground for what moves in the plane y = 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanics:
+    """A robot at one state, in the form of eq. 1.
+
+    Attributes:
+        M: (nv, nv) mass matrix, both triangles.
+        nle: (nv,) N(q, v) [N, N.m]; without torques h = -nle.
+        position: (p, 3) of the points in the world [m].
+        rows: (p, 3, nv) world velocity of the points = rows @ v.
+        drift: (p, 3) acceleration of the points that a = 0 leaves, Jdot v [m/s^2].
+    """
+
+    M: Array
+    nle: Array
+    position: Array
+    rows: Array
+    drift: Array
+
+
+def example(name: str) -> Robot:
+    """Return a mechanism of section 3: a folder of ``robots`` that is not in the table, as it does not walk."""
+    return load_robot(Path(__file__).parents[2] / "bodies" / name)
+
+
+def of_frames(robot: Robot, names: Sequence[str]) -> list[tuple[int, Array]]:
+    """Return the origins of frames as points (joint, (3,) [m] in its frame)."""
+    frames = [robot.model.frames[robot.model.getFrameId(name)] for name in names]
+    return [(int(frame.parentJoint), frame.placement.translation.copy()) for frame in frames]
+
+
+def of_soles(robot: Robot) -> list[tuple[int, Array]]:
+    """Return the vertices of all soles as points (joint, (3,) [m] in its frame)."""
+    return [(sole.joint_id, vertex) for sole in robot.soles for vertex in sole.vertices_joint]
+
+
+def mechanics(robot: Robot, q: ArrayLike, v: ArrayLike, points: Sequence[tuple[int, Array]]) -> Mechanics:
+    """Evaluate a robot at q (nq,), v (nv,), with the Jacobians of ``points``."""
+    model, data = robot.model, robot.model.createData()
+    q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+    pin.computeAllTerms(model, data, q, v)
+    M = np.triu(data.M) + np.triu(data.M, 1).T
+    nle = data.nle.copy()
+    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
+    world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    position, rows, drift = [], [], []
+    for joint, point in points:
+        arm = data.oMi[joint].rotation @ point
+        J = pin.getJointJacobian(model, data, joint, world)
+        spin = pin.getVelocity(model, data, joint, world).angular
+        # Of the joint's origin, with the centripetal part that spatial accelerations leave out.
+        origin = pin.getClassicalAcceleration(model, data, joint, world)
+        position.append(data.oMi[joint].translation + arm)
+        rows.append(J[:3] - pin.skew(arm) @ J[3:])
+        drift.append(origin.linear + np.cross(origin.angular, arm) + np.cross(spin, np.cross(spin, arm)))
+    return Mechanics(M, nle, np.array(position), np.array(rows), np.array(drift))

@@ -1,0 +1,212 @@
+"""Fig. 5, section 5.2.1: a planar biped walks under computed torque, from standing to standing, and when pushed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.sim.simulator import Simulator
+from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.gait_modes.gait import GaitReport, report_recording
+from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROBOT = "planar_biped"
+N_STEPS = 20
+STRIDE = 1.2
+"""Two steps of the default gait [s]."""
+BEGIN = 1.1
+"""Standing and the first shift of the weight, which end as the first foot lifts [s]."""
+PUSH_AT, PUSH, PUSH_TIME = 1.9, 5.0, 0.05
+"""A push of the trunk ahead in single support [s, N.s, s]; the run with it ends a stride later."""
+SETTLED = 0.02
+"""Time [s] after an impact, and before a foot that carries next to nothing is taken for one that carries."""
+CARRIES = 0.1
+"""Share of the weight from which on a foot carries."""
+FIGURES = 13
+"""Stick figures of a stride."""
+
+
+@dataclass(eq=False)
+class Watch:
+    """Looks on at a run, and pushes.
+
+    Attributes:
+        impulse: Of the push [N.s], 0 for none.
+        q: Configurations (nq,), one per tick.
+    """
+
+    impulse: float = 0.0
+    q: list[Array] = field(default_factory=list)
+
+    def start(self, sim: Simulator) -> None:
+        """Take in the simulator."""
+        self._sim = sim
+
+    def tick(self, tau_joint: Array, seconds: float) -> None:
+        """Take in a step, and begin the push."""
+        sim = self._sim
+        self.q.append(sim.q.copy())
+        if self.impulse and len(self.q) == round(PUSH_AT / sim.control_dt):
+            sim.push(np.array([self.impulse / PUSH_TIME, 0.0, 0.0, 0.0, 0.0, 0.0]), "base_link", PUSH_TIME)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The walk.
+
+    Attributes:
+        robot: The biped.
+        recording, q: The walk without a push; (n, 9).
+        pushed: (m, 9) of the one with it.
+        impulse: Of that push [N.s].
+    """
+
+    robot: Robot
+    recording: Recording
+    q: Array
+    pushed: Array
+    impulse: float
+
+    @cached_property
+    def report(self) -> GaitReport:
+        """Which gait it is."""
+        return report_recording(self.recording)[1]
+
+    @property
+    def quiet(self) -> NDArray[np.bool_]:
+        """(n,) rows that are not within ``SETTLED`` after an impact."""
+        t = self.recording.t
+        hits = t[(np.abs(self.recording.impact[..., Z]) > 0.0).any(axis=1)]
+        after = t - hits[np.maximum(np.searchsorted(hits, t, "right") - 1, 0)]
+        quiet: NDArray[np.bool_] = (after < 0.0) | (after > SETTLED)
+        return quiet
+
+    @property
+    def margins(self) -> Array:
+        """(n, 2) distance of the CoP from the edge of each foot that carries [m], NaN elsewhere and after impacts."""
+        carries = self.recording.wrench[..., Z] > CARRIES * self.robot.weight
+        margins: Array = np.where(carries & self.quiet[:, None], self.recording.cop_margin, np.nan)
+        return margins
+
+    @property
+    def aside(self) -> Array:
+        """(m,) largest difference of trunk height, pitch or a joint by the push [m, rad]."""
+        n = len(self.pushed)
+        away: Array = np.abs(self.pushed[:, 1:] - self.q[:n, 1:]).max(axis=1)
+        return away
+
+
+def measure(progress: bool = False) -> Found:
+    """Let the biped walk twice."""
+    robot = load_robot(ROBOT)
+
+    def walked(duration: float, watch: Watch) -> tuple[Recording, Array]:
+        params = {"mode": "walk", "n_steps": N_STEPS}
+        settings = RunSettings(ROBOT, "computed_torque", duration=duration, controller_params=params)
+        return run_headless(settings, progress, watch)[0], np.array(watch.q)
+
+    recording, q = walked(BEGIN + 0.5 * N_STEPS * STRIDE + 0.7, Watch())
+    return Found(robot, recording, q, walked(PUSH_AT + STRIDE, Watch(PUSH))[1], PUSH)
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return the figures of the walk."""
+    recording, report, robot = found.recording, found.report, found.robot
+    t, middle = recording.t, slice(*np.searchsorted(recording.t, [BEGIN + 2.0 * STRIDE, BEGIN + 8.0 * STRIDE]))
+    walk = next((each for each in report.stretches if "walking" in each.gaits), None)
+    cycle = walk.cycle if walk is not None else None
+    stride = round(STRIDE / (t[1] - t[0]))
+    repeated = np.abs(found.q[middle, 1:] - found.q[middle.start + stride : middle.stop + stride, 1:]).max()
+    speed = np.ptp(found.q[[middle.start, middle.stop], X]) / np.ptp(t[[middle.start, middle.stop]])
+    torque = np.abs(recording.joint_effort) / robot.effort_limit
+    return (
+        equal("steps of a walk", walk.steps if walk is not None else 0, N_STEPS),
+        equal("states of its cycle, which is two steps", len(cycle.states) if cycle is not None else 0, 6),
+        near("period of the cycle", cycle.period if cycle is not None else np.nan, STRIDE, 5e-3, "s"),
+        at_least("speed", speed, 0.3, "m/s"),
+        at_most("largest torque over its limit", torque.max(), 0.9),
+        at_most("largest error of a joint", np.nanmax(recording.readouts["tracking_error"]), 0.01, "rad"),
+        at_most("|joint, height, pitch - that of a stride later|", repeated, 1e-3, "m, rad"),
+        at_least("least distance of the CoP from the edge of a foot that carries", np.nanmin(found.margins), 0.05, "m"),
+        at_most("largest pitch of the trunk", np.abs(found.q[:, 2]).max(), 0.01, "rad"),
+        shown("share of the friction used, without impacts", np.nanmax(_friction(found))),
+        shown("largest impulse of a landing", np.abs(recording.impact[..., Z]).max(), "N.s"),
+        shown(f"pushed by {found.impulse:g} N.s: largest deviation", found.aside.max(), "m, rad"),
+        at_most("... deviation a stride later", found.aside[-1], 1e-3, "m, rad"),
+    )
+
+
+def _friction(found: Found) -> Array:
+    """Return the share of friction (n, 2) that is used where the CoP's margin counts."""
+    used: Array = np.where(np.isfinite(found.margins), found.recording.friction_used, np.nan)
+    return used
+
+
+def sticks(robot: Robot, q: Array) -> list[Array]:
+    """Return lines (k, 3) of a posture: trunk, then hip, knee, ankle, toe and heel of each leg."""
+    model, data = robot.model, robot.model.createData()
+    pin.forwardKinematics(model, data, q)
+    trunk = data.oMi[model.getJointId("pitch")]
+    lines = [np.array([trunk.translation, trunk.act(np.array([0.0, 0.0, 0.5]))])]
+    for sole in robot.soles:
+        ankle = sole.joint_id
+        knee = model.parents[ankle]
+        joints = [data.oMi[i].translation for i in (model.parents[knee], knee, ankle)]
+        toe, heel = (data.oMi[ankle].act(vertex) for vertex in sole.vertices_joint)
+        lines.append(np.array([*joints, toe, heel, joints[-1]]))
+    return lines
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw a stride, the centre of pressure and loads over it, and the way back from the push."""
+    recording, robot = found.recording, found.robot
+    t = recording.t
+    posture, pressed, loads, back = figure.subplots(1, 4, width_ratios=[0.8, 1.0, 1.0, 1.0])
+    begin = BEGIN + 2.0 * STRIDE
+    rows = np.searchsorted(t, np.linspace(begin, begin + STRIDE, FIGURES))
+    for row in rows:
+        trunk, *legs = sticks(robot, found.q[row])
+        posture.plot(trunk[:, X], trunk[:, Z], color=TOTAL_COLOUR, linewidth=0.8)
+        for leg, colour in zip(legs, FOOT_COLOURS, strict=False):
+            posture.plot(leg[:, X], leg[:, Z], color=colour, linewidth=0.9)
+    posture.set_aspect("equal")
+    posture.set_xlabel("x (m)")
+    posture.set_ylabel("z (m)")
+    posture.set_title("one stride", pad=3)
+    span = slice(*np.searchsorted(t, [begin - STRIDE, begin + STRIDE]))
+    for k, name in enumerate(recording.feet):
+        at = recording.sole_poses[span, k]
+        flat = np.where(recording.wrench[span, k, Z] > 0.0, at[:, X], np.nan)
+        x = robot.soles[k].vertices[:, X]
+        look = {"color": FOOT_COLOURS[k], "linewidth": 0.0}
+        pressed.fill_between(t[span], flat + x.min(), flat + x.max(), alpha=0.2, label=f"sole, {name}", **look)
+        loads.plot(t[span], recording.wrench[span, k, Z], color=FOOT_COLOURS[k], label=name)
+    pressed.plot(t[span], recording.cop_world[span, X], color=TOTAL_COLOUR, label="CoP")
+    pressed.set_ylabel("x (m)")
+    pressed.legend()
+    loads.set_ylim(-20.0, 1.5 * robot.weight)
+    loads.set_ylabel("normal force (N)")
+    loads.legend()
+    back.semilogy(t[: len(found.pushed)], np.maximum(found.aside, 1e-9), color=TOTAL_COLOUR)
+    back.set_xlim(PUSH_AT - 0.2, t[len(found.pushed) - 1])
+    back.set_ylabel("deviation by the push (m, rad)")
+    for ax in (pressed, loads, back):
+        ax.set_xlabel("t (s)")
+
+
+def case(progress: bool) -> Outcome:
+    """Let the biped walk."""
+    found = measure(progress)
+    return Outcome(checks(found), lambda figure: draw(figure, found), (15.0, 5.0))

@@ -1,0 +1,191 @@
+"""Friction in space after eq. 38: what pyramids of k sides hold and brake, measured against the cone they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tqdm import tqdm
+
+from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.complementarity.coulomb import Contacts, coulomb_lcp, pyramid_radius, solve_coulomb
+from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Z, example, mechanics, of_soles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIDES = (4, 8, 16)
+MU = 0.5
+SPEED = 1.0
+"""Of a sliding point [m/s]."""
+STEP = 1e-3
+DIRECTIONS = np.linspace(0.0, 2.0 * np.pi, 97)
+"""Every pi/48: corners and middles of all pyramids of ``SIDES`` are among them."""
+BISECTIONS = 40
+MOVES = 1e-11
+"""Acceleration of the point over g above which it is said to move."""
+LIMIT = 1e-9
+
+
+class Point:
+    """The robot ``rod`` upright on its point foot, pulled at the foot or sliding on it."""
+
+    def __init__(self) -> None:
+        robot = example("rod")
+        still = np.zeros(robot.model.nv)
+        self._state = mechanics(robot, robot.q_nominal, still, of_soles(robot))
+        self.weight = robot.weight
+        self._g = robot.weight / robot.mass
+        self._contacts = Contacts(self._state.rows[:, Z], self._state.rows[:, :2], np.array(MU))
+
+    def held(self, angle: float, pull: float, sides: int) -> bool:
+        """Return whether a ``pull`` [N] on the foot along ``angle`` [rad] leaves it at rest, at acceleration level."""
+        tangent = self._contacts.tangent[0]
+        load = pull * (np.array([np.cos(angle), np.sin(angle)]) @ tangent)
+        h, zeros = load - self._state.nle, np.zeros((1, 2))
+        lcp = coulomb_lcp(self._state.M, h, self._contacts, zeros, [0.0], zeros, sides=sides)
+        # One solution is enough: the foot's acceleration is unique, and Lemke's method fast.
+        return float(np.abs(tangent @ solve_coulomb(lcp, largest=0).answer.acceleration).max()) <= MOVES * self._g
+
+    def most_held(self, angle: float, sides: int) -> float:
+        """Return the largest pull along ``angle`` that the foot takes, over mu times the weight, by bisection."""
+        low, high = 0.0, 2.0
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.held(angle, middle * MU * self.weight, sides) else (low, middle)
+        return 0.5 * (low + high)
+
+    def sliding(self, angle: float) -> Array:
+        """Return friction (2,) over mu f_n of a foot that slides along ``angle`` at acceleration level."""
+        slip = SPEED * np.array([[np.cos(angle), np.sin(angle)]])
+        lcp = coulomb_lcp(self._state.M, -self._state.nle, self._contacts, slip, [0.0], np.zeros((1, 2)))
+        answer = solve_coulomb(lcp).answer
+        found: Array = answer.tangential[0] / (MU * answer.normal[0])
+        return found
+
+    def stepped(self, angle: float, sides: int) -> Array:
+        """Return the same of a step of ``STEP``, at velocity level."""
+        v = np.zeros(len(self._state.M))
+        v[:2] = SPEED * np.array([np.cos(angle), np.sin(angle)])
+        step = assemble_step(self._state.M, -self._state.nle, v, self._contacts, [0.0], STEP, sides=sides)
+        result = solve_step(step)
+        found: Array = result.tangential[0] / (MU * result.normal[0])
+        return found
+
+
+def nearest_corner(angle: Array, sides: int) -> Array:
+    """Return the angle [rad] from ``angle`` to the nearest corner of the pyramid."""
+    side = 2.0 * np.pi / sides
+    return np.abs(np.mod(angle + 0.5 * side, side) - 0.5 * side)
+
+
+def along(angle: Array) -> Array:
+    """Return unit vectors (n, 2)."""
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Friction over mu f_n along ``DIRECTIONS``.
+
+    Attributes:
+        held: Of each number of sides, the largest pull that is held.
+        sliding: (n, 2) friction of a sliding foot at acceleration level.
+        stepped: Of each number of sides, (n, 2) friction at velocity level.
+    """
+
+    held: dict[int, Array]
+    sliding: Array
+    stepped: dict[int, Array]
+
+
+def measure(progress: bool = False) -> Found:
+    """Pull and slide the foot in all directions."""
+    foot = Point()
+    held = {}
+    for sides in SIDES:
+        angles = tqdm(DIRECTIONS, desc=f"pyramid of {sides} sides", disable=not progress, leave=False)
+        held[sides] = np.array([foot.most_held(float(angle), sides) for angle in angles])
+    stepped = {sides: np.array([foot.stepped(float(angle), sides) for angle in DIRECTIONS]) for sides in SIDES}
+    return Found(held, np.array([foot.sliding(float(angle)) for angle in DIRECTIONS]), stepped)
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return the anisotropy of every pyramid."""
+    way = along(DIRECTIONS)
+    rows: list[Check] = []
+    for sides in SIDES:
+        deficit = 1.0 - np.cos(np.pi / sides)
+        held, stepped = found.held[sides], found.stepped[sides]
+        brake = -np.einsum("ij,ij->i", stepped, way)
+        # Just between two corners both brake the same, and so does any mean of them.
+        clear = nearest_corner(DIRECTIONS, sides) < (1.0 - 1e-6) * np.pi / sides
+        full = np.linalg.norm(stepped[clear], axis=1)
+        rows += [
+            at_most(
+                f"k = {sides}: |pull held - polygon|", np.abs(held - pyramid_radius(DIRECTIONS, sides)).max(), LIMIT
+            ),
+            near("... largest deficit of the pull held, 1 - cos(pi/k)", 1.0 - held.min(), deficit, LIMIT),
+            near("... most that is held, at a corner", float(held.max()), 1.0, LIMIT),
+            at_most(
+                "... |brake along the slip - cos of the nearest corner|, velocity level",
+                np.abs(brake - np.cos(nearest_corner(DIRECTIONS, sides))).max(),
+                LIMIT,
+            ),
+            near("... largest deficit of the brake, 1 - cos(pi/k)", 1.0 - brake.min(), deficit, LIMIT),
+            at_most(
+                "... ||friction| - 1| but for ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
+            ),
+        ]
+    exact = np.abs(found.sliding + way).max()
+    rows.append(at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT))
+    return tuple(rows)
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw pull held and brake along the slip over the direction, and the deficits over k."""
+    axes: list[Any] = [figure.add_subplot(1, 3, k + 1, projection="polar" if k < 2 else None) for k in range(3)]
+    way = along(DIRECTIONS)
+    fine = np.linspace(0.0, 2.0 * np.pi, 721)
+    titles = ("largest pull that a foot at rest holds", "brake along the slip, velocity level")
+    for ax, title in zip(axes, titles, strict=False):
+        ax.plot(fine, np.ones_like(fine), color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="cone")
+        ax.set_title(title, loc="center", pad=8)
+        ax.set_rlabel_position(67.5)
+        ax.set_rticks([0.25, 0.5, 0.75, 1.0])
+    for k, sides in enumerate(SIDES):
+        look: dict[str, Any] = {"color": FOOT_COLOURS[k]}
+        dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5, **look}
+        axes[0].plot(fine, pyramid_radius(fine, sides), linewidth=0.9, **look)
+        axes[0].plot(DIRECTIONS, found.held[sides], label=f"k = {sides}", **dots)
+        brake = -np.einsum("ij,ij->i", found.stepped[sides], way)
+        axes[1].plot(fine, np.cos(nearest_corner(fine, sides)), linewidth=0.9, **look)
+        axes[1].plot(DIRECTIONS, brake, label=f"k = {sides}", **dots)
+    size = np.linalg.norm(found.sliding, axis=1)
+    axes[1].plot(DIRECTIONS, size, "x", color="#777777", markersize=3.5, label="acceleration level, any k")
+    ax = axes[2]
+    for k, sides in enumerate(SIDES):
+        inside = np.abs(DIRECTIONS - 0.25 * np.pi) <= 0.25 * np.pi + 1e-9
+        degrees = np.degrees(DIRECTIONS[inside])
+        quarter = np.linspace(0.0, 0.5 * np.pi, 400)
+        ax.plot(np.degrees(quarter), 1.0 - pyramid_radius(quarter, sides), color=FOOT_COLOURS[k], linewidth=0.9)
+        ax.plot(degrees, 1.0 - found.held[sides][inside], ".", color=FOOT_COLOURS[k], markersize=4)
+        worst = 1.0 - np.cos(np.pi / sides)
+        ax.annotate(
+            f"{100.0 * worst:.1f} %", (180.0 / sides, worst), xytext=(0, 4), textcoords="offset points", ha="center"
+        )
+    ax.set_ylim(-0.01, 0.33)
+    ax.set_title("deficit of the pull held", pad=3)
+    ax.set_xlabel("direction [deg]")
+    ax.set_ylabel("1 - pull / (mu f_n)")
+    handles, labels = axes[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+
+
+def case(progress: bool) -> Outcome:
+    """Run the pyramids."""
+    found = measure(progress)
+    return Outcome(checks(found), lambda figure: draw(figure, found), (13.5, 5.2))

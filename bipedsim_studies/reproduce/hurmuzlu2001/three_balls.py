@@ -1,0 +1,222 @@
+"""Fig. 9 and 10: what each impact law makes of three balls in a row, over restitution and over the middle mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.impacts.laws import IMPACT_LAWS, ImpactResult
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, shown
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, example, mechanics, of_frames
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+BEFORE = (1.0, 0.0, 0.0)
+THIRDS, REBOUND, TEXTBOOK = (1 / 3, 1 / 3, 1 / 3), (-1 / 3, 2 / 3, 2 / 3), (0.0, 0.0, 1.0)
+FIG_10: tuple[tuple[str, float, tuple[tuple[float, float, float], ...]], ...] = (
+    ("han_gilmore", 1.0, (REBOUND, TEXTBOOK)),
+    ("pfeiffer_glocker", 1.0, (REBOUND,)),
+    ("pfeiffer_glocker", 0.0, (THIRDS,)),
+    ("van_der_schaft_schumacher", 0.0, (THIRDS,)),
+    ("moreau", 0.0, (THIRDS,)),
+    ("moreau", 1.0, (REBOUND,)),
+    ("lotstedt", 0.0, (THIRDS,)),
+    ("haug", 1.0, (REBOUND,)),
+    ("haug", 0.0, (THIRDS,)),
+)
+"""Law, restitution and velocities after [m/s]; e = 0 of Pfeiffer and Glocker is eq. 29 and not in the figure."""
+RESTITUTION = np.linspace(0.0, 1.0, 41)
+RATIOS = np.geomspace(0.1, 10.0, 121)
+"""Mass of the middle ball over that of the others."""
+LIMIT = 1e-9
+SAME = 1e-12
+"""Outcomes that differ by less [m/s] are drawn as one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cradle:
+    """The balls as the impact laws see them.
+
+    Attributes:
+        M: (3, 3) from the model. J: (2, 3) of the gaps between neighbours.
+        masses: (3,) [kg].
+    """
+
+    M: Array
+    J: Array
+    masses: Array
+
+    def hit(self, law: str, e: ArrayLike = 0.0) -> ImpactResult:
+        """Let ball 1 strike the others."""
+        return IMPACT_LAWS[law](self.M, self.J, BEFORE, e)
+
+    def energy(self, v: ArrayLike) -> float:
+        """Return the kinetic energy at v (3,) over that before the impact."""
+        return float(self.masses @ np.square(v) / (self.masses @ np.square(BEFORE)))
+
+    def together(self, e: float) -> Array:
+        """Return v (3,) after a two-body impact of ball 1 on balls 2 and 3 as one body."""
+        first, rest = self.masses[0], self.masses[1:].sum()
+        return np.array([first - e * rest, first * (1.0 + e), first * (1.0 + e)]) / (first + rest)
+
+    def in_turn(self) -> Array:
+        """Return v (3,) after elastic impacts of two balls at a time, until none approach."""
+        v = np.array(BEFORE)
+        while (closing := np.flatnonzero(np.diff(v) < -SAME)).size:
+            pair = slice(closing[0], closing[0] + 2)
+            v[pair] = 2.0 * (self.masses[pair] @ v[pair]) / self.masses[pair].sum() - v[pair]
+        return v
+
+
+def cradle(ratio: float = 1.0) -> Cradle:
+    """Return the balls with the middle one ``ratio`` times as heavy as its neighbours, from the robot's model."""
+    robot = example("three_balls")
+    model = robot.model
+    middle = model.inertias[2]
+    model.inertias[2] = pin.Inertia(ratio * middle.mass, middle.lever, ratio * middle.inertia)
+    points = of_frames(robot, ("front_1", "rear_2", "front_2", "rear_3"))
+    state = mechanics(robot, robot.q_nominal, BEFORE, points)
+    J = np.array([state.rows[1, X] - state.rows[0, X], state.rows[3, X] - state.rows[2, X]])
+    return Cradle(state.M, J, np.array([body.mass for body in model.inertias[1:]]))
+
+
+def outcomes(balls: Cradle, law: str, e: float) -> Array:
+    """Return the velocities (n, 3) of all outcomes."""
+    return np.array([outcome.v_after for outcome in balls.hit(law, e).outcomes])
+
+
+def able(law: str) -> Array:
+    """Return the coefficients of restitution that a law knows."""
+    return RESTITUTION if IMPACT_LAWS[law].restitution != "none" else RESTITUTION[:1]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Everything that is drawn.
+
+    Attributes:
+        over_e: Of each law, (e, outcomes) for equal masses.
+        over_ratio: The same over the mass ratio, at the largest e of the law.
+    """
+
+    over_e: dict[str, list[tuple[float, Array]]]
+    over_ratio: dict[str, list[tuple[float, Array]]]
+
+
+def measure() -> Found:
+    """Let every law have its impacts."""
+    equal_masses, balls = cradle(), [cradle(ratio) for ratio in RATIOS]
+    over_e = {law: [(float(e), outcomes(equal_masses, law, e)) for e in able(law)] for law in IMPACT_LAWS}
+    over_ratio = {
+        law: [(float(r), outcomes(each, law, able(law)[-1])) for r, each in zip(RATIOS, balls, strict=True)]
+        for law in IMPACT_LAWS
+    }
+    return Found(over_e, over_ratio)
+
+
+def apart(found: Array, expected: Array) -> float:
+    """Return the largest distance [m/s] of an expected outcome (3,) from the nearest that was found."""
+    return float(max(np.abs(found - each).max(axis=1).min() for each in np.atleast_2d(expected)))
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return the figures of Fig. 10 and of the sweeps."""
+    balls = cradle()
+    rows: list[Check] = []
+    for law, e, expected in FIG_10:
+        seen = outcomes(balls, law, e)
+        rows.append(equal(f"{law}, e = {e:g}: outcomes", len(seen), len(expected)))
+        rows.append(at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(seen, np.array(expected)), LIMIT, "m/s"))
+    glued = max(apart(v, balls.together(e)) for each in found.over_e.values() for e, v in each)
+    rising = max(balls.energy(v) - 1.0 for each in found.over_e.values() for _, all_v in each for v in all_v)
+    rows.append(at_most("0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", glued, LIMIT, "m/s"))
+    rows.append(at_most("0 <= e <= 1: energy after / before - 1, every law", rising, LIMIT))
+    swept = [(cradle(ratio), ratio) for ratio in RATIOS]
+    errors, moved, kept, turns = 0.0, 0.0, 0.0, 0.0
+    for law, each in found.over_ratio.items():
+        for (balls, _), (_, seen) in zip(swept, each, strict=True):
+            e = float(able(law)[-1])
+            errors = max(errors, apart(seen, balls.together(e)))
+            moved = max(moved, float(np.abs((seen - BEFORE) @ balls.masses).max()))
+            if e == 1.0:
+                kept = max(kept, *(abs(balls.energy(v) - 1.0) for v in seen))
+            if law == "han_gilmore":
+                turns = max(turns, apart(seen, balls.in_turn()))
+    rows += [
+        at_most("mass ratio 0.1 to 10: |v - two-body impact with 2 and 3 as one|, every law", errors, LIMIT, "m/s"),
+        at_most("mass ratio 0.1 to 10: |v - impacts of two balls in turn|, han_gilmore", turns, LIMIT, "m/s"),
+        at_most("mass ratio 0.1 to 10: |change of momentum|", moved, LIMIT, "N.s"),
+        at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", kept, LIMIT),
+        shown(
+            "most outcomes of han_gilmore over the mass ratio", max(len(v) for _, v in found.over_ratio["han_gilmore"])
+        ),
+    ]
+    return tuple(rows)
+
+
+def curves(ax: Axes, swept: list[tuple[float, Array]]) -> None:
+    """Draw the velocities of the three balls: the first outcome as lines, others as dots, a single e as symbols."""
+    for ball in range(3):
+        look: dict[str, Any] = {"color": FOOT_COLOURS[ball]}
+        x, first = [x for x, _ in swept], [v[0, ball] for _, v in swept]
+        label = f"ball {ball + 1}"
+        if len(swept) == 1:
+            ax.plot(x, first, ("o", "s", "^")[ball], fillstyle="none", markersize=5 + 3 * ball, label=label, **look)
+            continue
+        ax.plot(x, first, linewidth=(1.6, 3.2, 1.2)[ball], linestyle=("-", "-", "--")[ball], label=label, **look)
+        others = np.array([(x, row[ball]) for x, v in swept for row in v[1:]]).reshape(-1, 2)
+        if len(others):
+            ax.plot(*others.T, ("o", "s", "^")[ball], markersize=2.2, label=f"{label}, struck in turn", **look)
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw velocities over e for every law, energy over e, and velocities over the mass ratio for two laws."""
+    axes = figure.subplots(3, 3)
+    for ax, (law, swept) in zip(axes[:2].ravel(), found.over_e.items(), strict=True):
+        curves(ax, swept)
+        ax.set_title(f"{law}{' (plastic only)' if len(swept) == 1 else ''}", pad=3)
+        ax.set_xlim(-0.04, 1.04)
+        ax.set_ylim(-0.45, 1.35)
+        ax.set_xlabel("restitution e")
+        ax.set_ylabel("v after [m/s]")
+    axes[0, 0].legend(loc="upper left")
+    axes[1, 2].legend(loc="upper left", fontsize=7, ncols=2)
+    ax = axes[2, 0]
+    balls = cradle()
+    for k, (law, swept) in enumerate(found.over_e.items()):
+        e = [x for x, v in swept for _ in v]
+        ratio = [balls.energy(row) for _, v in swept for row in v]
+        look: dict[str, Any] = {"linewidth": 6.5 - 1.2 * k}
+        if len(swept) == 1:
+            look = {"linestyle": "none", "marker": ("x", "+")[k % 2], "markersize": 9}
+        elif len(ratio) > len(swept):
+            look = {"linestyle": "none", "marker": ".", "markersize": 4}
+        ax.plot(e, ratio, color=FOOT_COLOURS[k], label=law, **look)
+    ax.plot(
+        RESTITUTION, (1.0 + 2.0 * RESTITUTION**2) / 3.0, color=TOTAL_COLOUR, linewidth=0.7, label="(1 + 2 e$^2$) / 3"
+    )
+    ax.set_title("energy after / before", pad=3)
+    ax.set_xlabel("restitution e")
+    ax.set_ylabel("energy ratio")
+    ax.legend(loc="upper left", fontsize=7)
+    for ax, law in zip(axes[2, 1:], ("pfeiffer_glocker", "han_gilmore"), strict=True):
+        curves(ax, found.over_ratio[law])
+        ax.set_xscale("log")
+        ax.set_title(f"{law}, e = 1", pad=3)
+        ax.set_xlabel("mass of the middle ball over the others")
+        ax.set_ylabel("v after [m/s]")
+
+
+def case(progress: bool) -> Outcome:
+    """Run Fig. 10."""
+    found = measure()
+    return Outcome(checks(found), lambda figure: draw(figure, found), (12.5, 9.5))

@@ -1,0 +1,139 @@
+"""A point mass on the ground, as the engine moves it: the contact, the run, and impacts until the mass leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.sim.simulator import Simulator
+
+Array = NDArray[np.float64]
+
+MASS = Path(__file__).parents[2] / "bodies" / "mass" / "robot.yaml"
+RESOLUTION = 0.001
+"""Substep times the rate of the contact. Where n is no integer, errors go with its power 5/2, else with its power 4."""
+SUBSTEPS = 100_000
+NOTHING = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A mass and what it hits.
+
+    Attributes:
+        mass: m [kg].
+        stiffness: k [N/m^n].
+        alpha: Damping [s/m].
+        exponent: n.
+        alpha_ratio: alpha of the way out over that of the way in.
+    """
+
+    mass: float = 1.0
+    stiffness: float = 10e3
+    alpha: float = 0.5
+    exponent: float = 1.0
+    alpha_ratio: float = 1.0
+
+    @property
+    def rate(self) -> float:
+        """Angular frequency of the mass on the spring without damping, for n = 1 [rad/s]."""
+        return float(np.sqrt(self.stiffness / self.mass))
+
+    def law(self, depth: Array, speed: Array) -> Array:
+        """Return the force of eq. 6 and 7 [N], negative where it would hold the mass."""
+        alpha = np.where(speed >= 0.0, self.alpha, self.alpha * self.alpha_ratio)
+        return np.asarray(self.stiffness * np.maximum(depth, 0.0) ** self.exponent * (1.0 + 1.5 * alpha * speed))
+
+
+@lru_cache
+def _body(mass: float) -> Robot:
+    """Return the point mass of ``mass`` [kg] without gravity, which the paper leaves out."""
+    robot = load_robot(MASS)
+    model = pin.Model(robot.model)
+    model.inertias[1] = pin.Inertia(mass, np.zeros(3), robot.model.inertias[1].inertia)
+    model.gravity.linear = np.zeros(3)
+    return replace(robot, model=model)
+
+
+def simulator(contact: Contact, h: float, resolution: float = RESOLUTION) -> Simulator:
+    """Return the mass of ``contact``, at rest on the surface, in steps of ``h`` [s]."""
+    params = {
+        "stiffness": contact.stiffness,
+        "exponent": contact.exponent,
+        "alpha": contact.alpha,
+        "alpha_ratio": contact.alpha_ratio,
+        "resolution": resolution,
+        "max_substeps": SUBSTEPS,
+    }
+    return Simulator(_body(contact.mass), contact="nonlinear_damping", physics_dt=h, contact_params=params)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run of the mass; down is positive, as in the paper.
+
+    Attributes:
+        t: (n,) time [s].
+        depth, speed: (n,) of the mass below the surface [m], into the ground [m/s].
+        force: (n - 1,) mean force of the ground over each step [N].
+    """
+
+    t: Array
+    depth: Array
+    speed: Array
+    force: Array
+
+    @property
+    def leaves(self) -> float:
+        """Speed out of the ground at the end [m/s]."""
+        return -float(self.speed[-1])
+
+    @property
+    def midway(self) -> Array:
+        """(n - 1,) depth that belongs to ``force`` [m]."""
+        return np.asarray(0.5 * (self.depth[:-1] + self.depth[1:]))
+
+
+def run(
+    sim: Simulator,
+    depth: float,
+    speed: float,
+    until: Callable[[float, float, float], bool],
+    pull: Callable[[float, float, float], float] | None = None,
+) -> Run:
+    """Move the mass from ``depth`` [m] and ``speed`` [m/s] until ``until(t, depth, speed)``.
+
+    Args:
+        sim: From :func:`simulator`.
+        depth, speed: Where it starts.
+        until: Ends the run.
+        pull: Force into the ground at (t, depth, speed) [N], held for a step; none by default.
+    """
+    sim.reset(np.array([-depth]), np.array([-speed]))
+    rows = [(0.0, depth, speed)]
+    force: list[float] = []
+    while not until(*rows[-1]):
+        if pull is not None:
+            sim.push(np.array([0.0, 0.0, -pull(*rows[-1]), 0.0, 0.0, 0.0]))
+        sim.advance(NOTHING)
+        force.append(float(sim.contact.wrench[0, 2]))
+        rows.append((sim.t, -float(sim.q[0]), -float(sim.v[0])))
+    t, x, v = np.array(rows).T
+    return Run(t, x, v, np.array(force))
+
+
+def out(t: float, depth: float, speed: float) -> bool:
+    """Tell whether the mass has left the ground."""
+    return speed < 0.0 and depth <= 0.0
+
+
+def impact(contact: Contact, v_start: float, h: float = 1e-3, resolution: float = RESOLUTION) -> Run:
+    """Let the mass hit the ground at ``v_start`` [m/s] and return the run until it has left."""
+    return run(simulator(contact, h, resolution), 0.0, v_start, out)

@@ -1,0 +1,71 @@
+"""Fig. 3: the coefficient of restitution depends on alpha times the velocity of the impact, and on nothing else."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tqdm import tqdm
+
+from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near
+from bipedsim_studies.reproduce.marhefka1996 import closed_form
+from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EXPECTED = {0.01: 0.990099, 0.05: 0.952370, 0.1: 0.909016, 0.2: 0.832870, 0.5: 0.662962, 1.0: 0.487741, 2.0: 0.306897}
+"""alpha times velocity, and the coefficient of restitution, from eq. 19 at x = 0."""
+CONTACTS = tuple(
+    Contact(mass, stiffness, alpha, exponent)
+    for mass, stiffness, alpha, exponent in product((1.0, 100.0), (1e4, 1e6), (0.2, 0.5), (1.0, 1.5, 2.0))
+)
+"""Of which each must give all of them: m [kg], k [N/m^n], alpha [s/m], n."""
+FIG3_ALPHAS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+FIG3_SPEEDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+"""The paper's range is not legible; these go to alpha v = 2.5."""
+
+
+def measured(contact: Contact, alpha_v: float) -> float:
+    """Return the coefficient of restitution of an impact at ``alpha_v``."""
+    v = alpha_v / contact.alpha
+    return impact(contact, v).leaves / v
+
+
+def measure(progress: bool = False) -> dict[tuple[Contact, float], float]:
+    """Return the coefficient of every contact at every alpha v."""
+    every = tqdm([*product(CONTACTS, EXPECTED)], desc="impacts", disable=not progress, leave=False)
+    return {(contact, alpha_v): measured(contact, alpha_v) for contact, alpha_v in every}
+
+
+def checks(found: dict[tuple[Contact, float], float]) -> tuple[Check, ...]:
+    """Return the coefficient furthest from what it must be, for each alpha v, and how far they spread."""
+    figures: list[Check] = []
+    for alpha_v, expected in EXPECTED.items():
+        of_it = [e for (_, x), e in found.items() if x == alpha_v]
+        furthest = max(of_it, key=lambda e: abs(e - closed_form.restitution(alpha_v)))
+        figures.append(near(f"e at alpha v = {alpha_v:g}, furthest of {len(of_it)}", furthest, expected, 1e-6))
+    exact = [abs(e - closed_form.restitution(x)) for (_, x), e in found.items()]
+    return (*figures, at_most("|e - eq. 19| over all", max(exact), 1e-7))
+
+
+def draw(figure: Figure) -> None:
+    """Draw Fig. 3, the closed form and impacts of 1 kg."""
+    ax = figure.subplots()
+    v = np.linspace(1e-3, FIG3_SPEEDS[-1], 200)
+    for k, alpha in enumerate(FIG3_ALPHAS):
+        colour = FOOT_COLOURS[k % len(FOOT_COLOURS)]
+        ax.plot(v, [closed_form.restitution(alpha * x) for x in v], color=colour)
+        e = [measured(Contact(alpha=alpha), alpha * x) for x in FIG3_SPEEDS]
+        ax.plot(FIG3_SPEEDS, e, "o", color=TOTAL_COLOUR, markersize=2.5)
+        ax.annotate(f"{alpha:g}", (v[-1], e[-1]), xytext=(4, -3), textcoords="offset points", color=colour)
+    ax.set_xlabel("velocity of the impact [m/s]")
+    ax.set_ylabel("coefficient of restitution")
+    ax.set_title("alpha [s/m] at the lines: eq. 19; dots: simulated", pad=3)
+
+
+def case(progress: bool) -> Outcome:
+    """Run Fig. 3."""
+    return Outcome(checks(measure(progress)), draw, (8.0, 5.5))

@@ -1,0 +1,263 @@
+"""``bipedsim poincare``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bipedsim.cli.options import add_contact_options, key_values
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bipedsim_studies.stability.basin import Basin
+    from bipedsim_studies.stability.continuation import Branch
+    from bipedsim_studies.stability.fixed_point import Limit, Stability
+    from bipedsim_studies.stability.gait import Gait
+    from bipedsim_studies.stability.return_map import ReturnMap
+
+    Array = NDArray[np.float64]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("--robot", default="compass", help="name or path of a robot.yaml (default: %(default)s)")
+    parser.add_argument("--controller", help="controller, or package.module:Class of your own (default: no torques)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
+    )
+    parser.add_argument("--rate", type=float, metavar="HZ", help="control rate (default: one tick per physics step)")
+    parser.add_argument("--ground", help="name or path of a ground of one plane (default: a slope)")
+    parser.add_argument(
+        "--slope", type=float, metavar="RAD", help="falls towards +x (default: that of the robot's gait.yaml, or level)"
+    )
+    add_contact_options(parser)
+    parser.add_argument("--physics-dt", type=float, default=1e-3, metavar="S", help="(default: %(default)s)")
+    parser.add_argument(
+        "--refine",
+        type=int,
+        default=0,
+        metavar="N",
+        help="halve the physics step N times and extrapolate to none (default: %(default)s)",
+    )
+    parser.add_argument("--start", metavar="FILE", help="YAML with slope, q and v (default: the robot's gait.yaml)")
+    parser.add_argument("--settle", type=int, default=2, metavar="N", help="strides to walk first (default: 2)")
+    parser.add_argument("--foot", help="a stride ends when this foot lands (default: steps, mirrored left for right)")
+    parser.add_argument("--period", type=float, metavar="S", help="a stride ends after this time, for clocked gaits")
+    parser.add_argument("--slopes", nargs=3, metavar=("FROM", "TO", "N"), help="follow the gait over N slopes [rad]")
+    parser.add_argument("--basin", type=int, metavar="N", help="follow N random starts around the fixed point")
+    parser.add_argument(
+        "--width",
+        type=float,
+        nargs="+",
+        default=[0.1],
+        metavar="W",
+        help="half of their box, for each coordinate or for all [rad, rad/s] (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the starts (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, help="processes (default: one for each core)")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    parser.set_defaults(function=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Find the gait, judge it and print."""
+    from bipedsim.errors import ConfigError
+    from bipedsim_studies.stability.basin import probe
+    from bipedsim_studies.stability.families import Steps
+    from bipedsim_studies.stability.fixed_point import fixed_point, limit, stability
+    from bipedsim_studies.stability.maps import NoReturnError
+
+    gait, slopes = _gait(args), _slopes(args)
+    progress = not args.json and sys.stderr.isatty()
+    try:
+        map = gait.map()
+        widths = _widths(args, map)
+        point = fixed_point(map, map.centre)
+        found = stability(map, point)
+        small = None
+        if args.refine:
+            steps = [gait.physics_dt / 2**k for k in range(args.refine + 1)]
+            small = limit(Steps(gait, (map, point.xi)), steps, point.xi)
+        basin = None
+        if args.basin is not None:
+            jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
+            basin = probe(gait.map, point.xi, widths, args.basin, args.seed, jobs, progress=progress)
+        branches = _branches(gait, slopes, (map, point.xi), progress) if slopes else []
+    except NoReturnError as error:
+        raise ConfigError(f"no gait: {error}; start nearer (--start), walk more strides first (--settle)") from error
+    if args.json:
+        print(json.dumps(_as_json(map.names, found, small, basin, branches), indent=2))
+    else:
+        _print(map.names, found, small, basin, branches)
+        if gait.controller is not None:
+            print(f"the controller's memory changes the second step by {map.memory(point.xi):.2g}")
+    if args.plot:
+        from bipedsim_studies.stability.picture import plot
+
+        title = f"{Path(gait.robot).stem}, {gait.controller or 'no torques'}, {gait.contact}, h = {gait.physics_dt:g} s"
+        plot(args.plot, title, map.names, found, basin, branches)
+        if not args.json:
+            print(f"wrote {args.plot}")
+    return 0
+
+
+def _gait(args: argparse.Namespace) -> Gait:
+    from bipedsim.errors import ConfigError
+    from bipedsim_studies.stability.gait import Gait
+
+    if args.rate is not None and not args.rate > 0.0:
+        raise ConfigError(f"--rate {args.rate} must be positive")
+    for name in ("refine", "settle"):
+        if getattr(args, name) < 0:
+            raise ConfigError(f"--{name} {getattr(args, name)} must not be negative")
+    return Gait(
+        robot=args.robot,
+        ground=args.ground,
+        slope=args.slope,
+        controller=args.controller,
+        controller_params=key_values(args.set, "--set"),
+        contact=args.contact_model,
+        contact_params=key_values(args.contact_set, "--contact-set"),
+        physics_dt=args.physics_dt,
+        control_dt=None if args.rate is None else 1.0 / args.rate,
+        foot=args.foot,
+        period=args.period,
+        start=args.start,
+        settle=args.settle,
+    )
+
+
+def _widths(args: argparse.Namespace, map: ReturnMap) -> Array:
+    import numpy as np
+
+    from bipedsim.errors import ConfigError
+
+    if len(args.width) not in (1, len(map.names)):
+        names = ", ".join(map.names)
+        raise ConfigError(f"--width: {len(args.width)} numbers, but the coordinates are {names}; give one or all")
+    return np.broadcast_to(np.array(args.width, dtype=np.float64), map.centre.shape)
+
+
+def _slopes(args: argparse.Namespace) -> list[float]:
+    import numpy as np
+
+    from bipedsim.errors import ConfigError
+
+    if args.slopes is None:
+        return []
+    given = " ".join(args.slopes)
+    try:
+        first, last, count = float(args.slopes[0]), float(args.slopes[1]), int(args.slopes[2])
+    except ValueError as error:
+        raise ConfigError(f"--slopes {given}: give two slopes [rad] and a whole number") from error
+    if count < 2 or first == last:
+        raise ConfigError(f"--slopes {given}: at least two different slopes are needed")
+    return [float(slope) for slope in np.linspace(first, last, count)]
+
+
+def _branches(gait: Gait, slopes: list[float], near: tuple[ReturnMap, Array], progress: bool) -> list[Branch]:
+    """Follow the gait, and the orbits of twice and four times its period where there are any."""
+    from bipedsim_studies.stability.continuation import doubled, follow
+    from bipedsim_studies.stability.families import Slopes
+
+    family = Slopes(gait, near)
+    found = [follow(family, slopes, near[1], label="period 1" if progress else "")]
+    while len(found) < 3:
+        name = f"period {2 * found[-1].period}" if progress else ""
+        branch = doubled(family, found[-1], slopes, name)
+        if branch is None:
+            break
+        found.append(branch)
+    return found
+
+
+def _complex(values: Any) -> list[list[float]]:
+    return [[float(value.real), float(value.imag)] for value in values]
+
+
+def _as_json(
+    names: tuple[str, ...], found: Stability, small: Limit | None, basin: Basin | None, branches: list[Branch]
+) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "coordinates": list(names),
+        "fixed_point": found.point.xi.tolist(),
+        "duration_s": found.point.duration,
+        "residual": found.point.residual,
+        "multipliers": _complex(found.multipliers),
+        "difference_step": found.step,
+        "step_study": [list(row) for row in found.study],
+        "verdict": found.verdict,
+    }
+    if small is not None:
+        result["limit"] = {
+            "physics_dt_s": list(small.steps),
+            "fixed_point": small.xi.tolist(),
+            "duration_s": small.duration,
+            "multipliers": _complex(small.multipliers),
+            "expected_errors": list(small.errors),
+        }
+    if basin is not None:
+        result["basin"] = {
+            "starts": basin.starts.tolist(),
+            "outcome": basin.outcome.tolist(),
+            "strides": basin.strides.tolist(),
+            "share_home": basin.share,
+            "jobs": basin.jobs,
+            "ratio_to_one_process": basin.ratio,
+        }
+    result["branches"] = [
+        {
+            "period": branch.period,
+            "slopes_rad": [orbit.value for orbit in branch.orbits],
+            "states": [orbit.states.tolist() for orbit in branch.orbits],
+            "largest_modulus": [orbit.stability.radius for orbit in branch.orbits],
+            "doublings_rad": branch.doublings,
+            "ended": branch.ended,
+        }
+        for branch in branches
+    ]
+    return result
+
+
+def _text(value: complex) -> str:
+    return f"{value.real:.5f}" if abs(value.imag) < 1e-9 else f"{value.real:.5f}{value.imag:+.5f}i"
+
+
+def _print(
+    names: tuple[str, ...], found: Stability, small: Limit | None, basin: Basin | None, branches: list[Branch]
+) -> None:
+    point = found.point
+    print(f"before the touch-down, after {point.duration:.6f} s; |P(xi) - xi| = {point.residual:.1g}")
+    for name, value in zip(names, point.xi, strict=True):
+        print(f"  {name:16} {value:12.8f}")
+    print(f"multipliers, differences of {found.step:g}: {', '.join(_text(value) for value in found.multipliers)}")
+    for step, change in found.study:
+        print(f"  {step:7g}: changed by {change:.2g}")
+    print(f"{found.verdict}: the largest modulus is {found.radius:.5f}")
+    if small is not None:
+        print("over the physics step h:")
+        for h, one in zip(small.steps, small.found, strict=True):
+            values = ", ".join(_text(value) for value in one.multipliers)
+            print(f"  h = {h:9g} s: {one.point.duration:.7f} s, multipliers {values}")
+        values = ", ".join(_text(value) for value in small.multipliers)
+        print(f"  h -> 0:         {small.duration:.7f} s, multipliers {values}")
+        print("  expected errors: fixed point {:.1g}, duration {:.1g} s, multipliers {:.1g}".format(*small.errors))
+    if basin is not None:
+        print(
+            f"basin: {basin.share:.0%} of {len(basin.starts)} starts come home; {basin.seconds:.1f} s on {basin.jobs} "
+            f"processes, {basin.ratio:.2f} times as fast as one"
+        )
+    for branch in branches:
+        slopes = [orbit.value for orbit in branch.orbits]
+        print(f"period {branch.period}: {len(slopes)} slopes, {slopes[0]:.5g} to {slopes[-1]:.5g} rad")
+        for where in branch.doublings:
+            print(f"  doubles at {where:.6f} rad")
+        if branch.ended:
+            print(f"  ends {branch.ended}")

@@ -1,0 +1,63 @@
+"""The maps of one gait over the slope, and over the step of the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError
+from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.return_map import ReturnMap
+
+Array = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Slopes:
+    """The maps of a gait on slopes, each made from a state of the one before; for :mod:`.continuation`.
+
+    Args:
+        gait: The gait, on a slope.
+        last: Its map there, and a state near its fixed point.
+    """
+
+    gait: Gait
+    last: tuple[ReturnMap, Array]
+
+    def __call__(self, slope: float, near: Array | None) -> ReturnMap:
+        """Return the map for a slope [rad], from coordinates ``near`` (n,) its orbit."""
+        start = self.last if near is None else (self.last[0], near)
+        map = replace(self.gait, ground=None, slope=slope).map(start)
+        same_coordinates(self.last[0], map)
+        self.last = (map, start[1])
+        return map
+
+
+@dataclass(eq=False)
+class Steps:
+    """The maps of a gait for steps of the simulator; for :func:`.fixed_point.limit`. The controller keeps its period.
+
+    Args:
+        gait: The gait.
+        last: One of its maps, and a state near the fixed point.
+    """
+
+    gait: Gait
+    last: tuple[ReturnMap, Array]
+
+    def __call__(self, physics_dt: float) -> ReturnMap:
+        """Return the map for a step [s]."""
+        if physics_dt == self.gait.physics_dt:
+            return self.last[0]
+        map = replace(self.gait, physics_dt=physics_dt).map()
+        same_coordinates(self.last[0], map)
+        return map
+
+
+def same_coordinates(a: ReturnMap, b: ReturnMap) -> None:
+    """Raise a ConfigError if two maps have other coordinates: then nothing can be compared."""
+    if a.names != b.names:
+        now, before = ", ".join(b.names), ", ".join(a.names)
+        raise ConfigError(f"the feet carry in another way than before: coordinates {now} instead of {before}")

@@ -1,0 +1,136 @@
+"""What a return map is made of, as data: other processes, other slopes and other steps make it from the same words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.config.fields import from_mapping, param, read_yaml
+from bipedsim.control import make_controller
+from bipedsim.control.base import Controller
+from bipedsim.errors import ConfigError
+from bipedsim.ground import Ground, get_ground
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim_studies.stability.loop import ClosedLoop
+from bipedsim_studies.stability.return_map import ReturnMap
+from bipedsim_studies.stability.section import Clock, Section, TouchDown
+
+Array = NDArray[np.float64]
+
+FILE = "gait.yaml"
+"""Beside a robot.yaml: where to start a walk without a controller."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A state in which a walk begins, as a file says it."""
+
+    slope: float = param(0.0, "of the ground it walks on, falling towards +x", unit="rad", low=-1.0, high=1.0)
+    q: tuple[float, ...] = param((), "configuration (nq,)")
+    v: tuple[float, ...] = param((), "velocity (nv,)")
+    source: str = param("", "where it is from")
+
+
+@dataclass(frozen=True)
+class Gait:
+    """A robot, its ground, its controller, and what a stride is.
+
+    Attributes:
+        robot: Name or path of a robot.yaml.
+        ground: Name or path of a ground; None for a slope.
+        slope: Of the ground where ``ground`` is None, falling towards +x [rad]; None for what the start says.
+        controller: Name in ``CONTROLLERS``, or ``package.module:Class``; None for no torques. controller_params: What
+            differs from its defaults.
+        contact: Name of the contact model. contact_params: What differs from its defaults.
+        physics_dt: Step [s]. control_dt: Of the controller [s]; a physics step if None.
+        foot: Strides end when this foot lands; None for steps, which end when either does.
+        period: Strides end after this time [s]; None for a touch-down.
+        mirrored: Take steps left for right; only without ``foot`` and ``period``.
+        start: YAML file with the state to start from; None for the robot's own ``gait.yaml``, or else its posture.
+        settle: Strides to walk before the map is made.
+    """
+
+    robot: str
+    ground: str | None = None
+    slope: float | None = None
+    controller: str | None = None
+    controller_params: Mapping[str, Any] = field(default_factory=dict)
+    contact: str = "one_step"
+    contact_params: Mapping[str, Any] = field(default_factory=dict)
+    physics_dt: float = 1e-3
+    control_dt: float | None = None
+    foot: str | None = None
+    period: float | None = None
+    mirrored: bool = True
+    start: str | None = None
+    settle: int = 2
+
+    def map(self, near: tuple[ReturnMap, Array] | None = None) -> ReturnMap:
+        """Return the map.
+
+        Args:
+            near: A map of the same robot and coordinates in it, to start from there instead.
+
+        Raises:
+            ConfigError: Something in the settings is wrong.
+            NoReturnError: The robot does not walk from its start.
+        """
+        robot = load_robot(self.robot)
+        state = self._state(robot)
+        loop = ClosedLoop(
+            robot,
+            self._ground(state),
+            None if self.controller is None else self._controller,
+            self.physics_dt,
+            self.control_dt,
+            self.contact,
+            self.contact_params,
+        )
+        section = self._section(loop)
+        q = v = None
+        if near is not None:
+            q, v = near[0].state_on(loop, section, near[1])
+        elif state.q:
+            q, v = np.array(state.q), np.array(state.v)
+        mirrored = self.mirrored and self.foot is None and self.period is None
+        return ReturnMap(loop, section, q, v, 1 if near is not None else self.settle, mirrored)
+
+    def _state(self, robot: Robot) -> Start:
+        path = Path(self.start) if self.start is not None else robot.source.with_name(FILE)
+        if self.start is None and (self.controller is not None or not path.is_file()):
+            return Start()
+        start = from_mapping(Start, read_yaml(path), str(path))
+        for name, size in (("q", robot.model.nq), ("v", robot.model.nv)):
+            if len(getattr(start, name)) != size:
+                raise ConfigError(f"{path}: {name} = {list(getattr(start, name))} must be {size} numbers")
+        return start
+
+    def _ground(self, start: Start) -> Ground:
+        if self.ground is not None:
+            if self.slope is not None:
+                raise ConfigError(f"ground = {self.ground} and slope = {self.slope} rad: give one of them")
+            return get_ground(self.ground)
+        slope = start.slope if self.slope is None else self.slope
+        if not abs(slope) < 0.5 * math.pi:
+            raise ConfigError(f"slope = {slope} rad must be between -pi/2 and pi/2")
+        return Ground.slope(-slope)
+
+    def _controller(self, robot: Robot, dt: float) -> Controller:
+        assert self.controller is not None
+        return make_controller(self.controller, robot, self.controller_params, dt)
+
+    def _section(self, loop: ClosedLoop) -> Section:
+        if self.period is None:
+            return TouchDown(loop.robot, loop.feet, self.foot)
+        if self.foot is not None:
+            raise ConfigError(f"foot = {self.foot} and period = {self.period} s: a stride ends by one of them")
+        ratio = self.period / loop.sim.control_dt
+        if not (self.period > 0.0 and abs(ratio - round(ratio)) < 1e-6 * ratio):
+            raise ConfigError(f"period = {self.period} s must be whole control ticks of {loop.sim.control_dt} s")
+        return Clock(self.period)

@@ -1,0 +1,93 @@
+"""Left for right: a step with the left foot is the mirror image of a step with the right one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-8
+"""A body this far from the mirror image of its partner is not its image [m, rad]."""
+ITERATIONS = 30
+_SIDE = re.compile(r"(?:^|(?<=_))(left|right|l|r)(?=_|$)")
+_PARTNER = {"left": "right", "right": "left", "l": "r", "r": "l"}
+_LOCAL = pin.ReferenceFrame.LOCAL
+# Reflection in the plane of world x and z: of vectors, and of a twist (linear, angular).
+_E = np.diag([1.0, -1.0, 1.0])
+_TWIST = np.diag([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+
+
+def partner(name: str) -> str:
+    """Return the name with left and right (or l and r) exchanged."""
+    return _SIDE.sub(lambda side: _PARTNER[side[1]], name)
+
+
+class Mirror:
+    """The state in which every body is the mirror image of its partner, by the plane of world x and z.
+
+    Bodies are partners by their names, such as ``left_leg`` and ``right_leg``; all others are their own. In the plane a
+    reflection changes nothing but the names, so that a planar robot exchanges its legs.
+
+    Args:
+        robot: The robot.
+
+    Raises:
+        ConfigError: A body has no partner.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+        self._data = robot.model.createData()
+        frames = [f for f in robot.model.frames if f.type == pin.FrameType.BODY and f.parentJoint > 0]
+        ids = {frame.name: robot.model.getFrameId(frame.name) for frame in frames}
+        missing = [partner(name) for name in ids if partner(name) not in ids]
+        if missing:
+            raise ConfigError(f"{robot.name} has no mirror image: it has no body called {', '.join(missing)}")
+        self._pairs = [(ids[name], ids[partner(name)]) for name in ids]
+
+    def __call__(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the mirror image of the state (nq,), (nv,).
+
+        Raises:
+            ConfigError: No state of the robot is one.
+        """
+        model, data = self._robot.model, self._data
+        pin.forwardKinematics(model, data, q, v)
+        pin.updateFramePlacements(model, data)
+        poses, twists = [], []
+        for _, other in self._pairs:
+            pose = data.oMf[other]
+            poses.append(pin.SE3(_E @ pose.rotation @ _E, _E @ pose.translation))
+            twists.append(_TWIST @ pin.getFrameVelocity(model, data, other, _LOCAL).vector)
+        image = q.copy()
+        for _ in range(ITERATIONS):
+            error, jacobian = self._errors(image, poses)
+            image = pin.integrate(model, image, np.linalg.lstsq(jacobian, error, rcond=None)[0])
+            if np.abs(error).max() < 1e-13:
+                break
+        error, jacobian = self._errors(image, poses)
+        rate = np.linalg.lstsq(jacobian, np.concatenate(twists), rcond=None)[0]
+        worst = max(np.abs(error).max(), np.abs(jacobian @ rate - np.concatenate(twists)).max())
+        if worst > TOLERANCE:
+            raise ConfigError(
+                f"{self._robot.name} has no mirror image: left and right differ by {worst:.2g} (m, rad, or per s); "
+                "take whole strides, from one touch-down of a named foot to its next"
+            )
+        return image, rate
+
+    def _errors(self, q: Array, poses: list[pin.SE3]) -> tuple[Array, Array]:
+        model, data = self._robot.model, self._data
+        pin.computeJointJacobians(model, data, q)
+        pin.updateFramePlacements(model, data)
+        errors, rows = [], []
+        for (frame, _), pose in zip(self._pairs, poses, strict=True):
+            errors.append(pin.log6(data.oMf[frame].inverse() * pose).vector)
+            rows.append(pin.getFrameJacobian(model, data, frame, _LOCAL))
+        return np.concatenate(errors), np.vstack(rows)

@@ -1,0 +1,36 @@
+"""Sole wrenches and CoP of a robot that has ankle sensors only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from contract_support import CONTRACT, LEFT, ROBOT, ankle_wrenches, good_robot
+from recording_support import write_bag
+
+from bipedsim.analysis.ankles import centre_of_pressure, sole_wrench
+from bipedsim.recording.recording import Recording
+
+
+def test_a_level_sole_feels_what_its_ankle_does_and_its_own_weight() -> None:
+    for k, (sole, ankle) in enumerate(zip(ROBOT.soles, ankle_wrenches(CONTRACT), strict=True)):
+        wrench = sole_wrench(ROBOT, k, [ankle, 0.0 * ankle])
+        np.testing.assert_allclose(wrench[0, :3], [0.0, 0.0, 0.5 * ROBOT.weight], atol=1e-9)
+        np.testing.assert_allclose(centre_of_pressure(wrench[0], 1.0), sole.centre, atol=1e-9)
+        np.testing.assert_allclose(centre_of_pressure(wrench, 0.1 * ROBOT.weight)[1], np.nan)
+
+
+def test_a_bag_of_a_robot_has_forces_under_its_soles(tmp_path: Path) -> None:
+    robot = good_robot()
+    seen = robot.evidence().topics
+    rows = [
+        (name, topic.types[0], topic.messages[i])
+        for i in range(len(seen[LEFT]))
+        for name, topic in seen.items()
+        if "commands" not in name
+    ]
+    write_bag(tmp_path / "bag", rows, {"robot": "biped14", "feet": "left,right"}).close()
+    recording = Recording.load(tmp_path / "bag")
+    np.testing.assert_allclose(recording.wrench[:, :, 2].sum(axis=1), ROBOT.weight)
+    np.testing.assert_allclose(recording.cop[:, 0], ROBOT.soles[0].centre + np.zeros((len(recording), 2)), atol=1e-9)
+    assert any("ankle sensors" in note for note in recording.notes)

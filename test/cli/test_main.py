@@ -1,0 +1,389 @@
+"""The command line: what it prints, writes, refuses, and returns."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from physics_support import SUMMARY_KEYS
+
+from bipedsim.cli.commands import make_parser
+from bipedsim.cli.main import main
+from bipedsim.cli.options import key_values
+from bipedsim.model.robot import robot_names
+from bipedsim.recording.recording import Recording
+from bipedsim.robots import WALKERS
+from bipedsim.view.plot import PANELS
+
+
+def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
+    assert main(["run", "--json", *args]) == 0
+    result: dict[str, object] = json.loads(capsys.readouterr().out)
+    return result
+
+
+@pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
+def test_standing_carries_the_weight_and_nothing_moves(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--robot", robot, "--duration", "10")
+    assert set(summary) >= SUMMARY_KEYS
+    assert summary["robot"] == robot
+    assert summary["duration_s"] == 10.0
+    assert summary["fz_max_error_N"] < 0.1
+    assert summary["state_changes"] == 0
+    assert summary["unresolved_steps"] == 0
+    assert summary["foot_drift_m"] < 1e-6
+    assert summary["cop_inside_fraction"] == 1.0
+
+
+@pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
+def test_squats_keep_the_feet_on_the_ground(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--robot", robot, "--scenario", "squat", "--set", "squat_period=1", "--duration", "5")
+    assert summary["state_changes"] <= 12
+    assert summary["penetration_m"] < 1e-4
+    assert summary["foot_drift_m"] < 1e-5
+
+
+@pytest.mark.parametrize("robot", ["biped14", "talos"])
+def test_drop_lands_without_penetration_and_stands(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--robot", robot, "--scenario", "drop", "--duration", "4")
+    assert summary["penetration_m"] < 1e-4
+    assert summary["fz_max_error_N"] < 1.0
+
+
+def test_push_is_felt_and_survived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "push.npz"
+    summary_of(capsys, "--scenario", "push", "--duration", "4", "--output", str(run))
+    recording = Recording.load(run)
+    assert recording.pushes == ((2.0, 2.1),)
+    sideways = recording.wrench[:, :, 1].sum(axis=1)
+    during = (recording.t > 2.0) & (recording.t < 2.1)
+    assert np.abs(sideways[during]).max() > 0.02 * recording.weight
+    assert np.abs(sideways[recording.t < 2.0]).max() < 1e-3
+    assert recording.base_pose[-1, 2] > 0.7
+
+
+def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "squat.npz"
+    assert main(["run", "--scenario", "squat", "--duration", "0.5", "--output", str(run)]) == 0
+    assert "real_time_factor" in capsys.readouterr().out
+    assert main(["export", str(run)]) == 0
+    assert main(["plot", str(run)]) == 0
+    rows = list(csv.reader((tmp_path / "squat.csv").open()))
+    recording = Recording.load(run)
+    assert len(rows) == 1 + len(recording) == 501
+    assert rows[0][0] == "t[s]"
+    assert float(rows[-1][0]) == pytest.approx(0.5)
+    assert (tmp_path / "squat.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_controller_of_the_users_own_runs_without_ros(capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summary_of(capsys, "--controller", "user_controllers:Feedback", "--duration", "0.2")
+    assert summary["duration_s"] == 0.2
+
+
+def test_same_run_same_bits(tmp_path: Path) -> None:
+    runs = []
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.npz"
+        command = [sys.executable, "-m", "bipedsim.cli.main", "run", "--scenario", "squat", "--duration", "0.4"]
+        subprocess.run([*command, "--output", str(path)], check=True, capture_output=True)
+        runs.append(Recording.load(path))
+    np.testing.assert_array_equal(runs[0].joint_position, runs[1].joint_position)
+    np.testing.assert_array_equal(runs[0].wrench, runs[1].wrench)
+
+
+def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["robots", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert tuple(row["name"] for row in rows) == (*robot_names(), *WALKERS)
+    biped = next(row for row in rows if row["name"] == "biped14")
+    assert (biped["joints"], biped["mass_kg"]) == (14, 70.0)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["run", "--robot", "biped41"], ["biped41", "did you mean 'biped14'"]),
+        (["run", "--robot", "no/such/robot.yaml"], ["no/such/robot.yaml"]),
+        (["run", "--controller", "postur"], ["postur", "posture"]),
+        (["run", "--scenario", "dance"], ["dance", "drop, ice, jump, push"]),
+        (["run", "--contact-model", "penalty"], ["penalty", "one_step"]),
+        (["run", "--duration", "-1"], ["duration = -1"]),
+        (["run", "--rate", "nan"], ["rate = nan"]),
+        (["run", "--physics-dt", "3e-4"], ["0.001", "0.0003"]),
+        (["run", "--set", "squat_depth"], ["NAME=VALUE"]),
+        (["run", "--set", "squat_dept=0.1"], ["squat_dept", "squat_depth"]),
+        (["run", "--contact-set", "gamma=5"], ["gamma = 5", "maximum 1.0"]),
+        (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot import", str(Path.cwd())]),
+        (["run", "--controller", "user_controllers:Mine"], ["'Mine'", "Feedback"]),
+        (["run", "--robot", "compass"], ["values for pfl, finite_time: take --controller pfl"]),
+        (["run", "--hardware", "real"], ["error: unknown hardware 'real'; did you mean 'realistic'?", "{preset: NAME"]),
+        (["run", "--controller", "user_controllers:WrongShape"], ["shape (3,)", "Command(tau_joint), shape (14,)"]),
+        (["run", "--controller", "user_controllers:NoCommand"], ["returned ndarray"]),
+        (["plot", "no/such/bag"], ["no/such/bag"]),
+        (["export", "run.npz", "-o", "other.npz"], ["overwrite a recording", ".csv"]),
+        (["export", "no/such/run.npz"], ["no/such/run.npz"]),
+    ],
+)
+def test_wrong_input_is_named_without_a_traceback(
+    args: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"bipedsim {args[0]}: error: ")
+    assert message.count("\n") == 1
+    for word in words:
+        assert word in message
+
+
+BALANCE = """
+from collections import UserDict
+
+from bipedsim.control.posture.posture import PostureController as Borrowed
+
+
+class Balance:
+    def reset(self, observation):
+        pass
+
+    def update(self, observation):
+        pass
+
+
+class Forgetful:
+    def update(self, observation):
+        pass
+
+
+class Idle:
+    def reset(self, observation):
+        pass
+
+    update = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("balance_here", "name the class in balance_here.py, too: balance_here:Balance or balance_here:Forgetful"),
+        ("balance_here.py", "without .py: balance_here:Class"),
+        ("balance_here.py:Balance", "without .py: balance_here:Balance"),
+        ("my/balance_here.py:Balance", "without .py: my.balance_here:Balance"),
+        ("balance_here:Balanse", "did you mean 'Balance'? Choices: Balance, Forgetful\n"),
+        ("balance_here:Forgetful", "Forgetful has no method reset(self, observation)"),
+        ("balance_here:Idle", "Idle has no method update(self, observation)"),
+        ("balance_here.parts:Balance", "No module named 'balance_here.parts'"),
+        ("broken_here:Balance", "cannot import 'broken_here' (No module named 'no_such_thing')\n"),
+        ("typo_here:Balance", "typo_here.py, line 1"),
+        ("elsewhere:Balance", "looked for it in {folder}, on PYTHONPATH"),
+    ],
+)
+def test_a_controller_that_is_named_wrongly_is_explained(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "balance_here.py").write_text(BALANCE)
+    (tmp_path / "broken_here.py").write_text("import no_such_thing\n")
+    (tmp_path / "typo_here.py").write_text("class Balance(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for module in ("balance_here", "broken_here", "typo_here"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert main(["run", "--controller", name]) == 2
+    assert said.format(folder=tmp_path) in capsys.readouterr().err
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    (action,) = (action for action in make_parser()._actions if isinstance(action.choices, dict))
+    return dict(action.choices)
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in commands())])
+def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    assert "usage: bipedsim" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_says_what_it_does(name: str) -> None:
+    assert len(commands()[name].description or "") > 60
+
+
+@pytest.mark.parametrize("name", ["plot", "export", "robots", "scenarios", "warmup"])
+def test_the_example_of_a_help_text_is_a_command(name: str) -> None:
+    text = (commands()[name].description or "").partition("Example: ")[2]
+    for example in text.split(", then "):
+        program, *words = example.split()
+        assert program == "bipedsim"
+        make_parser().parse_args(words)
+
+
+def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plot", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ", ".join(PANELS) in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chekc-robot"], "'chekc-robot'; did you mean 'check-robot'? (choose from"),
+        (["push"], "'push'; did you mean 'push-map'? (choose from"),
+        (["check-robot", "biped14", "--state", "stand"], "'stand'; did you mean 'standing'? (choose from"),
+        (["dance"], "invalid choice: 'dance' (choose from"),
+    ],
+)
+def test_a_mistyped_choice_is_understood(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_run_is_written_as_npz_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--duration", "0.01", "--output", str(tmp_path / "run.csv")]) == 2
+    assert "bipedsim export" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_readers_are_not_shown_what_a_run_without_ros_cannot_know(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--duration", "0.05"]) == 0
+    printed = capsys.readouterr().out
+    assert "real_time_factor" in printed
+    assert "None" not in printed
+    assert "missed_commands" not in printed
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3, 1.0])
+def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -> None:
+    """The interpreter's own start is beyond us, so that the clock starts with the first line of Python."""
+    code = "import sys; print('up', flush=True); from bipedsim.cli.main import main; sys.exit(main())"
+    arguments = ["run", "--duration", "1000"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        # The import of cli itself is a file without imports.
+        time.sleep(0.02 + delay)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == "bipedsim: interrupted\n"
+
+
+def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
+    output, picture = tmp_path / "run.npz", tmp_path / "run.png"
+    # The bar shows that it is on its way.
+    code = (
+        "import sys; from bipedsim import cli, runner; "
+        "runner.tqdm = lambda ticks, **_: (tick for tick in ticks if tick != 250 or not print('up', flush=True)); "
+        "sys.exit(cli.main())"
+    )
+    words = ["run", "--duration", "1000", "--output", str(output), "--plot", str(picture)]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        printed, complaint = process.communicate(timeout=60)
+        assert process.returncode == 130
+    recording = Recording.load(output)
+    assert 250 <= len(recording) < 1_000_000
+    np.testing.assert_allclose(recording.t, 1e-3 * np.arange(1, len(recording) + 1), atol=1e-9)
+    assert np.isfinite(recording.wrench).all()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"ticks                      {len(recording)}" in printed
+    end = f"bipedsim run: interrupted at t = {recording.t[-1]:.3f} s; what was simulated until then is written\n"
+    assert complaint == end + "bipedsim: interrupted\n"
+
+
+def test_ctrl_c_that_a_callback_swallows_is_answered_all_the_same() -> None:
+    """Exceptions in callbacks of C code are printed and forgotten, as while kernels are loaded."""
+    code = """
+import ctypes, sys, time
+import bipedsim.cli.commands
+from bipedsim import cli
+
+def busy(args):
+    callback = ctypes.CFUNCTYPE(None)(lambda: (print("up", flush=True), time.sleep(30)))
+    callback()
+    while True:
+        time.sleep(0.01)
+
+class Parser:
+    def parse_args(self, argv):
+        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
+
+bipedsim.cli.commands.make_parser = Parser
+sys.exit(cli.main())
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read().endswith("bipedsim: interrupted\n")
+
+
+def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
+    """Not even where an error is handled in between, as imports and pictures do."""
+    code = """
+import os, signal, sys, time
+import bipedsim.cli.commands
+from bipedsim import cli
+
+def busy(args):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+    except KeyboardInterrupt:
+        try:
+            {}["nothing"]
+        except KeyError:
+            time.sleep(3 * cli.REPEAT)
+        print("answered", flush=True)
+        raise
+
+class Parser:
+    def parse_args(self, argv):
+        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
+
+bipedsim.cli.commands.make_parser = Parser
+sys.exit(cli.main())
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "answered\n", "bipedsim: interrupted\n")
+
+
+def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--robot", "talos", "--scenario", "toe_fall", "--duration", "4.5"]) == 0
+    assert "talos fell at t = 3." in capsys.readouterr().out
+    assert summary_of(capsys, "--robot", "talos", "--scenario", "squat", "--duration", "2")["fell_at_s"] is None
+
+
+def test_a_run_knows_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    assert main(["run", "--scenario", "drop", "--ground", "slope", "--duration", "0.01", "--output", str(path)]) == 0
+    about = {"scenario": "drop", "controller": "posture", "contact_model": "one_step", "ground": "slope"}
+    assert Recording.load(path).about == about
+
+
+def test_numbers_may_have_an_exponent_without_a_point() -> None:
+    assert key_values(["a=1e-3", "b=2E+4", "c=1.5e3", "d=e3"], "--set") == {"a": 1e-3, "b": 2e4, "c": 1500.0, "d": "e3"}

@@ -1,0 +1,160 @@
+"""Both solvers of point contacts on states thrown about, against the laws and against solvers of other authors."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from reference_contact import Step
+from reference_vertices import onto_cone, solve_vertices
+
+from bipedsim.contact import make_contact_model
+from bipedsim.contact.time_stepping.cone_admm import onto_cone as compiled_onto_cone
+from bipedsim.contact.time_stepping.ncp import Ncp
+from bipedsim.dynamics.step import Dynamics
+from bipedsim.ground import Ground
+from bipedsim.model.robot import load_robot
+
+H = 1e-3
+TOLERANCE = 1e-8
+
+
+def random_steps(name: str, count: int) -> list[Step]:
+    """Return steps from random states near the nominal one, feet near the ground, thrown about."""
+    robot = load_robot(name)
+    dynamics = Dynamics(robot, Ground.flat(), H)
+    rng = np.random.default_rng(4)
+    steps = []
+    for _ in range(count):
+        turn = np.concatenate([[0.0, 0.0, rng.uniform(-2e-4, 1e-4)], 1e-3 * rng.normal(size=robot.model.nv - 3)])
+        q = pin.integrate(robot.model, robot.q_nominal, turn)
+        v = rng.choice([0.05, 0.5]) * rng.normal(size=robot.model.nv)
+        v[2] -= rng.choice([0.0, 0.5])
+        projection = copy.deepcopy(dynamics.project(q, v, rng.normal(size=robot.nu)))
+        steps.append(Step.fresh(projection, robot.soles, H))
+    return steps
+
+
+def point_velocities(step: Step, impulse: np.ndarray, k: int) -> np.ndarray:
+    """Return the velocities (N, 3) of the vertices of foot ``k`` beyond the wanted ones, under ``impulse`` (K, 6)."""
+    w = (step.projection.w_free + step.projection.G @ impulse.ravel())[6 * k : 6 * k + 6]
+    return w[:3] + np.cross(w[3:], step.arms(k)) - step.wanted(k)
+
+
+@pytest.fixture(scope="module", params=["biped14", "talos"])
+def random_solved(request: pytest.FixtureRequest) -> tuple[list[Step], list[Any]]:
+    """Return random steps and what the model makes of each, from no memory of a last one; mu is mu_s = mu_d."""
+    steps = random_steps(request.param, 150)
+    solved = []
+    for step in steps:
+        step.projection.mu_dynamic[:] = step.projection.mu_static
+        model = make_contact_model("ncp", step.projection, H)
+        solved.append((copy.deepcopy(model.solve(step.projection)), model.residual))  # type: ignore[attr-defined]
+    return steps, solved
+
+
+def test_random_steps_obey_signorini_and_coulomb(random_solved: tuple[list[Step], list[Any]]) -> None:
+    """The laws themselves, vertex by vertex; among all friction of the cone theirs dissipates most."""
+    sliding = 0
+    for step, (result, residual) in zip(*random_solved, strict=True):
+        assert residual <= TOLERANCE
+        assert result.unresolved == 0
+        for k in range(2):
+            f = H * result.vertex_forces[k]
+            u = point_velocities(step, result.impulse, k)
+            mu = step.projection.mu_static[k]
+            largest = np.abs(f).max() + 1e-12
+            assert (f[:, 2] >= -1e-7 * largest).all()
+            assert (u[:, 2] >= -1e-7).all()
+            assert (np.abs(f[:, 2] * u[:, 2]) <= 1e-6 * largest).all()
+            friction = np.linalg.norm(f[:, :2], axis=1)
+            slip = np.linalg.norm(u[:, :2], axis=1)
+            assert (friction <= mu * f[:, 2] + 1e-7 * largest).all()
+            power = np.einsum("ij,ij->i", f[:, :2], u[:, :2])
+            np.testing.assert_allclose(power, -mu * f[:, 2] * slip, atol=1e-6 * largest)
+            sliding += int(((slip > 1e-3) & (f[:, 2] > 1e-3 * largest)).sum())
+    assert sliding > 50
+
+
+def test_random_steps_agree_with_admm_in_numpy(random_solved: tuple[list[Step], list[Any]]) -> None:
+    """The same velocities; with Coulomb friction a few steps have several solutions, and then the other is one, too.
+
+    The judge takes De Saxcé's correction undamped, and goes round in circles in a third of these steps or more.
+    """
+    steps, solved = random_solved
+    judged = solve_vertices(steps, np.array([step.projection.mu_static for step in steps]))
+    sharp = np.flatnonzero(judged.residual <= 1e-9)
+    assert len(sharp) >= 75
+    several = 0
+    for i in sharp:
+        p, wrench = steps[i].projection, judged.wrench[i]
+        if np.abs(p.G @ (solved[i][0].impulse - wrench).ravel()).max() < 1e-6:
+            continue
+        several += 1
+        model = make_contact_model("ncp", p, H)
+        assert isinstance(model, Ncp)
+        model.arrays.friction.warm[...] = judged.force[i].reshape(2, -1, 3)
+        again = model.solve(p).impulse
+        assert model.residual <= TOLERANCE
+        assert np.abs(p.G @ (again - wrench).ravel()).max() < 1e-6
+    assert several <= 0.1 * len(sharp)
+
+
+def test_pinocchio_calls_the_same_impulses_a_solution() -> None:
+    """Pinocchio's ADMM on the vertices of biped14, from nothing: the same velocities, from a solver of other authors.
+
+    It converges in most of these steps, and in a few of them to another solution.
+    """
+    solver_type = getattr(pin, "ADMMConstraintSolver", None)
+    if solver_type is None:
+        pytest.skip("this pinocchio has no ADMM solver in Python")
+    robot = load_robot("biped14")
+    free = pin.Model(robot.model)
+    differences = []
+    for step in random_steps("biped14", 60):
+        p = step.projection
+        p.mu_dynamic[:] = p.mu_static
+        impulse = make_contact_model("ncp", p, H).solve(p).impulse.copy()
+        J, g, mu = [], [], []
+        for k in range(2):
+            for arm, wanted in zip(step.arms(k), step.wanted(k), strict=True):
+                row = np.zeros((3, 12))
+                row[:, 6 * k : 6 * k + 3] = np.eye(3)
+                row[:, 6 * k + 3 : 6 * k + 6] = -pin.skew(arm)
+                J.append(row)
+                g.append(row @ p.w_free - wanted)
+                mu.append(p.mu_static[k])
+        rows = np.vstack(J)
+        models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
+        for m in mu:
+            contact = pin.PointContactConstraintModel(free, 1)
+            contact.setFriction(m)
+            models.append(pin.ConstraintModel(contact))
+            datas.append(models[-1].createData())
+        settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
+        settings.max_iterations = 5000
+        settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = 1e-10
+        settings.relative_feasibility_tol = settings.relative_complementarity_tol = 1e-10
+        delassus = pin.DelassusOperatorDense(rows @ p.G @ rows.T)
+        solver_type(len(rows)).solve(delassus, np.concatenate(g), models, datas, settings, result)
+        theirs = rows.T @ np.asarray(result.retrieveConstraintImpulses())
+        if result.converged:
+            differences.append(np.abs(p.G @ (theirs - impulse.ravel())).max())
+    assert len(differences) >= 50
+    assert np.quantile(differences, 0.9) < 1e-6
+
+
+def test_cones_of_the_two_solvers_are_the_same() -> None:
+    """The compiled projection on the cone against the one in NumPy."""
+    rng = np.random.default_rng(0)
+    for mu in (0.0, 0.3, 1.5):
+        points = rng.normal(size=(200, 3))
+        # Along the axis, where the cone of mu = 0 has its only line.
+        points[:10, :2] = 0.0
+        expected = onto_cone(points, np.full(200, mu))
+        for point, wanted in zip(points, expected, strict=True):
+            compiled_onto_cone(point, mu)
+            np.testing.assert_allclose(point, wanted, atol=1e-14)

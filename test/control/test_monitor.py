@@ -1,0 +1,102 @@
+"""The guard around a controller: what counts as a fall, and what the joints do then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from paths import BODIES
+from user_controllers import EchoParams, NotFinite, Rest, Steered
+
+from bipedsim.control.monitor import Guard
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.sim.io import Observation
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("talos")
+
+
+def standing(robot: Robot, turn: pin.SE3 | None = None) -> Observation:
+    """Return what the robot measures in its standing posture, turned as a whole by ``turn``."""
+    observation = Observation.zeros(robot.nu, len(robot.soles))
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, robot.q_nominal)
+    pose = (turn or pin.SE3.Identity()) * data.oMi[robot.imu_joint_id] * robot.placement_joint_imu
+    observation.imu_orientation[:] = pin.SE3ToXYZQUAT(pose)[3:]
+    observation.joint_velocity[:] = np.linspace(-40.0, 40.0, robot.nu)
+    return observation
+
+
+def turned(axis: list[float], angle: float, yaw: float = 0.7) -> pin.SE3:
+    rotation = pin.exp3(yaw * np.array([0.0, 0.0, 1.0])) @ pin.exp3(angle * np.array(axis))
+    return pin.SE3(rotation, np.zeros(3))
+
+
+@pytest.mark.parametrize("axis", [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.6, 0.8, 0.0]])
+def test_falls_by_tilt_from_the_standing_posture_to_any_side_and_never_by_turning(
+    robot: Robot, axis: list[float]
+) -> None:
+    guard = Guard(Rest(robot, EchoParams(), 1e-3), robot, fall_tilt=0.8)
+    guard.reset(standing(robot))
+    for turn in (turned(axis, 0.79), turned([0.0, 0.0, 1.0], 3.0)):
+        assert not guard.update(standing(robot, turn)).tau_joint.any()
+        assert not guard.fallen
+    late = standing(robot, turned(axis, 0.81))
+    late.t = 2.5
+    guard.update(late)
+    assert guard.fell_at == 2.5
+    assert "tilted by 46 degrees" in guard.reason
+
+
+def test_a_fallen_robot_is_damped_within_its_limits_until_the_reset(robot: Robot) -> None:
+    guard = Guard(NotFinite(robot, EchoParams(), 1e-3), robot)
+    observation = standing(robot)
+    guard.reset(observation)
+    limit = robot.effort_limit
+    for _ in range(2):
+        tau = guard.update(observation).tau_joint
+        expected = np.clip(-limit * observation.joint_velocity / robot.velocity_limit, -limit, limit)
+        np.testing.assert_allclose(tau, expected, rtol=1e-12)
+        assert (tau == limit).any()
+    assert guard.reason == "its torque is not finite"
+    guard.reset(observation)
+    assert not guard.fallen
+
+
+def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> None:
+    controller = Steered(robot, EchoParams(), 1e-3)
+    guard = Guard(controller, robot)
+    observation = standing(robot)
+    guard.reset(observation)
+    assert guard.set_velocity is not None
+    guard.set_velocity(0.0, 0.0, 10.0)
+    guard.update(observation)
+    assert guard.reason == "the controller has given up"
+    guard.reset(observation)
+    guard.set_velocity(0.0, 0.0, 1.0)
+    guard.update(observation)
+    assert not guard.fallen
+    assert guard.readouts["wz"] == 1.0
+    assert guard.estimate is controller.estimate
+
+
+def test_what_cannot_be_seen_is_no_fall(robot: Robot) -> None:
+    """An IMU without attitude, a robot fixed to the world, and a limit of zero."""
+    blind = standing(robot)
+    blind.imu_orientation[:] = np.nan
+    lying = standing(robot, turned([1.0, 0.0, 0.0], 1.6))
+    fixed = load_robot(BODIES / "double_pendulum")
+    hanging = Observation.zeros(fixed.nu, len(fixed.soles))
+    hanging.imu_orientation[:] = lying.imu_orientation
+    for body, observation, limit in ((robot, blind, 1.0), (robot, lying, 0.0), (fixed, hanging, 1.0)):
+        guard = Guard(Rest(body, EchoParams(), 1e-3), body, limit)
+        guard.reset(observation)
+        guard.update(observation)
+        assert not guard.fallen
+    bare = Guard(Rest(robot, EchoParams(), 1e-3), robot)
+    assert bare.set_velocity is None
+    assert bare.set_footsteps is None
+    assert bare.estimate is None
+    assert bare.readouts == {}

@@ -1,0 +1,197 @@
+"""Steps that catch a pushed robot: how much further they land, the way there, the plan after it, what it is worth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from walking_support import Walker
+
+from bipedsim.control.walking import catching
+from bipedsim.control.walking.catching import landing_shift, must_step
+from bipedsim.control.walking.dcm import evaluate
+from bipedsim.control.walking.gait import Gait, GaitParams, level_with
+from bipedsim.control.walking.swing import FORWARD, along_path, path_to
+from bipedsim.errors import ConfigError
+
+Array = NDArray[np.float64]
+
+OMEGA, WIDTH = 3.4, 0.2
+SOLE = np.array([[0.15, 0.05], [-0.05, 0.05], [-0.05, -0.05], [0.15, -0.05]])
+directions = st.floats(0.0, 2.0 * math.pi).map(lambda angle: np.array([math.cos(angle), math.sin(angle)]))
+pairs = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)).map(np.array)
+
+
+@given(directions, st.floats(1e-3, 0.3), st.floats(0.05, 0.7))
+def test_what_is_missing_is_what_the_pendulum_is_off_by_at_the_landing(way: Array, size: float, left: float) -> None:
+    """With the ZMP kept as far on the way to the edge as it is trusted, by the equation xi' = omega (xi - p)."""
+    reach = [edge / part for edge, part in zip((0.15, 0.05, 0.05, 0.05), (*way, *-way), strict=True) if part > 1e-12]
+    shift = catching._TRUST * min(reach) * way
+    flow = solve_ivp(lambda _t, xi: OMEGA * (xi - shift), (0.0, left), size * way, rtol=1e-10, atol=1e-12)
+    off = float(flow.y[:, -1] @ way)
+    found = landing_shift(size * way, np.zeros(2), SOLE, OMEGA, left)
+    np.testing.assert_allclose(found, max(0.0, off) * way, atol=1e-7)
+
+
+@given(pairs, pairs, pairs, pairs, st.floats(0.05, 1.0))
+def test_the_new_way_goes_on_as_the_old_one_and_ends_at_rest(
+    p: Array, v: Array, a: Array, end: Array, duration: float
+) -> None:
+    path = path_to(p, v, a, end, duration)
+    at = np.zeros((3, 3))
+    along_path(path, 0.0, duration, *at)
+    np.testing.assert_allclose(at[:, :2], [p, v, a], atol=1e-12)
+    for t in (duration, duration + 3.0):
+        along_path(path, t, duration, *at)
+        np.testing.assert_allclose(at[:, :2] * [[1.0], [duration], [duration**2]], [end, 0 * end, 0 * end], atol=1e-9)
+
+
+class Caught:
+    """A gait in the middle of a step whose landing is moved.
+
+    Attributes:
+        gait: The gait. before, after: DCM (n, 2) at ``t`` (n,) before and after that.
+        landing: (2,) where the foot was to land. moved: (2,) by how much it is.
+    """
+
+    def __init__(self, shift: Array, stopping: bool = False, most: float = 1.0, yaw: float = 0.0) -> None:
+        self.gait = gait = Gait(GaitParams(), WIDTH, OMEGA, 0, 0.2)
+        R = np.array([level_with(np.array([0.0, 0.0, 1.0]), yaw)] * 2)
+        p = np.array([R[0] @ [0.0, y, 0.0] for y in (0.5 * WIDTH, -0.5 * WIDTH)])
+        gait.reset(0.0, np.zeros(2), p, R, 1.0)
+        command = np.array([0.05 if stopping else 0.3, 0.0, 0.0])
+        gait.start(1.0, np.zeros(2), p, R, command)
+        begin = gait.end
+        gait.lift_off(begin, self._dcm(begin), p, R, 0.0 * command if stopping else command)
+        t = begin + 0.3
+        self.t = np.linspace(t, begin + 2.5, 60)
+        self.landing = gait.step.land_p[:2].copy()
+        self.before = np.array([self._dcm(now) for now in self.t])
+        stance = p[1 - gait.swing]
+        gait.catch(t, shift, most, stance, yaw, (self.landing, np.zeros(2), np.zeros(2)))
+        self.after = np.array([self._dcm(now) for now in self.t])
+        self.moved = gait.step.land_p[:2] - self.landing
+        way = R[0].T @ (gait.step.land_p - stance)
+        self.ahead, self.apart = float(way[0]), float(way[1]) * (1.0 if gait.swing == 0 else -1.0)
+
+    def _dcm(self, t: float) -> Array:
+        zmp, xi = np.zeros(2), np.zeros(2)
+        evaluate(self.gait.plan, OMEGA, t, zmp, xi)
+        return xi
+
+
+@given(st.tuples(st.floats(-0.05, 0.1), st.floats(-0.01, 0.05)).map(np.array), st.floats(-3.0, 3.0))
+def test_the_plan_moves_along_and_the_dcm_of_now_by_what_the_push_was(shift: Array, yaw: float) -> None:
+    """After the weight has passed over, everything is shifted; before, the shift grows with e^(omega t)."""
+    side = -1.0 if Caught(np.zeros(2), yaw=yaw).gait.swing else 1.0
+    c, s = math.cos(yaw), math.sin(yaw)
+    wanted = np.array([[c, -s], [s, c]]) @ (shift * [1.0, side])
+    caught = Caught(wanted, yaw=yaw)
+    if np.linalg.norm(wanted) < 1e-3:
+        assert not caught.moved.any()
+        return
+    np.testing.assert_allclose(caught.moved, wanted, atol=1e-12)
+    gait, t = caught.gait, caught.t
+    difference = caught.after - caught.before
+    over = t > gait.end + gait._params.double_support
+    np.testing.assert_allclose(difference[over], np.tile(wanted, (over.sum(), 1)), atol=1e-12)
+    single = t < gait.end
+    grown = np.exp(OMEGA * (t[single] - t[0]))[:, None] * difference[0]
+    np.testing.assert_allclose(difference[single], grown, atol=1e-12)
+    begin, duration = gait.step.path_time
+    assert begin + duration == pytest.approx(FORWARD[1] * gait._params.single_support)
+
+
+def test_a_robot_that_stops_comes_to_rest_between_its_feet() -> None:
+    caught = Caught(np.array([0.08, 0.0]), stopping=True)
+    np.testing.assert_allclose(caught.after[-1] - caught.before[-1], 0.5 * caught.moved, atol=1e-6)
+
+
+@given(pairs, st.floats(-3.0, 3.0))
+def test_no_step_is_longer_than_legs_reach_nor_crosses_the_other_one(shift: Array, yaw: float) -> None:
+    caught, params = Caught(shift, yaw=yaw), GaitParams()
+    longest = params.max_forward * (params.single_support + params.double_support)
+    assert abs(caught.ahead) < longest + 1e-9
+    assert 0.75 * WIDTH - 1e-9 < caught.apart < 2.0 * WIDTH + 1e-9
+
+
+@given(pairs, st.floats(0.0, 0.3))
+def test_no_landing_moves_further_than_is_allowed(shift: Array, most: float) -> None:
+    assert np.linalg.norm(Caught(shift, most=most).moved) < most + 1e-9
+
+
+# [N.s] ahead, and to the side of the foot in the air: beyond what the same walk takes with feet that land as planned.
+PUSHES = [("biped14", 0, 40.0), ("biped14", 1, 24.0), ("talos", 0, 45.0), ("talos", 1, 28.0), ("g1", 1, 5.0)]
+
+
+@pytest.mark.parametrize(("name", "axis", "impulse"), PUSHES)
+def test_a_push_that_tips_a_walk_is_caught_by_the_next_step(name: str, axis: int, impulse: float) -> None:
+    fell = []
+    for most in (0.5, 0.0):
+        walker = Walker(name, catch_most=most).go(1.2).go(3.0, (0.3, 0.0, 0.0))
+        gait = walker.controller._gait
+        for phase in ("single", "double"):
+            while gait.phase == phase:
+                walker.go(1e-3)
+        while walker.sim.t < 0.5 * (gait.begin + gait.end):
+            walker.go(1e-3)
+        wrench = np.zeros(6)
+        wrench[axis] = impulse / 0.1 * (1.0 if axis == 0 or gait.swing == gait._left else -1.0)
+        walker.sim.push(wrench, None, 0.1)
+        fell.append(walker.go(4.0).fell)
+    assert fell[0] is None
+    assert fell[1] is not None
+
+
+@pytest.mark.parametrize(("name", "impulse"), [("biped14", 40.0), ("biped14", -45.0), ("talos", 50.0)])
+def test_a_robot_that_stands_steps_after_a_push_and_stands_again(name: str, impulse: float) -> None:
+    wrench = np.zeros(6)
+    wrench[0] = impulse / 0.1
+    stays = Walker(name, catch_time=0.0).go(2.0)
+    stays.sim.push(wrench, None, 0.1)
+    assert stays.go(4.0).fell is not None
+    steps = Walker(name).go(2.0)
+    steps.sim.push(wrench, None, 0.1)
+    assert steps.go(6.0).fell is None
+    assert 1 <= steps.controller.steps <= 4
+    assert steps.controller._gait.phase == "stand"
+    rows = steps.rows
+    assert rows.speed[-500:].max() < 1e-3
+    apart = rows.foot[-1, 0] - rows.foot[-1, 1]
+    np.testing.assert_allclose(apart[:2], (rows.foot[0, 0] - rows.foot[0, 1])[:2], atol=5e-3)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_foot_on_the_side_to_which_the_robot_falls_carries_it(side: float) -> None:
+    walker = Walker("biped14").go(2.0)
+    wrench = np.zeros(6)
+    wrench[:2] = 400.0, side * 80.0
+    walker.sim.push(wrench, None, 0.1)
+    gait = walker.controller._gait
+    while gait.phase == "stand" and walker.sim.t < 2.3:
+        walker.go(1e-3)
+    assert gait.phase == "single"
+    assert gait.swing == (1 - gait._left if side > 0.0 else gait._left)
+    assert walker.go(4.0).fell is None
+
+
+@given(directions, st.floats(1e-3, 0.3), st.floats(-3.0, 3.0))
+def test_a_standing_robot_must_step_where_its_feet_are_too_few_and_a_step_helps(
+    way: Array, size: float, heading: float
+) -> None:
+    turned = np.array([[math.cos(heading), -math.sin(heading)], [math.sin(heading), math.cos(heading)]])
+    edges = zip((0.15, 0.05, 0.05, 0.05), (*way, *-way), strict=True)
+    reach = min(edge / part for edge, part in edges if part > 1e-12)
+    expected = size > 0.95 * reach and abs(way[0]) > abs(way[1])
+    if abs(size - 0.95 * reach) > 1e-9 and abs(abs(way[0]) - abs(way[1])) > 1e-9:
+        assert must_step(turned @ (size * way), np.zeros(2), SOLE @ turned.T, heading) == expected
+
+
+def test_a_step_that_no_leg_can_take_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"catch_time = 0.05 s is shorter than any step; 0 for none, 0.1 s at least"):
+        Walker("biped14", catch_time=0.05)

@@ -1,0 +1,352 @@
+"""What holds under every contact model of the table, each as exactly as its theory says.
+
+A new entry of ``CONTACT_MODELS`` is held to the strictest theory until ``THEORY`` says what it cannot do, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from motion_support import Bookkeeper, Motion
+from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope, special_robot
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.ground import Ground, Patch
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.runs.scenarios import SCENARIOS
+from bipedsim.sim.simulator import Simulator
+
+NOTHING = np.zeros(0)
+H = 1e-3
+MASS = 2.0
+MU = 0.45
+MODELS = list(CONTACT_MODELS)
+pytestmark = pytest.mark.parametrize("model", MODELS)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What a model promises.
+
+    Attributes:
+        depth: Depth [m] at which a vertex rests that carries a load [N].
+        rest: Time [s] until a body is at rest to ``force``, a relative error of its force, and 2 % of ``depth``.
+        grip: Share of mu up to which a box on a slope sticks.
+        creep: How far [m] it then moves in a second.
+        drift: How far [m] a foot of a biped wanders in squats of 3 s.
+        landing: How deep [m] a vertex gets at 1 m/s.
+        params: What the model needs for bodies of 2 kg, as (name, value).
+    """
+
+    depth: Callable[[float], float] = lambda load: 0.0
+    rest: float = 1.0
+    force: float = 1e-9
+    grip: float = 0.999
+    creep: float = 1e-9
+    drift: float = 1e-8
+    landing: float = 1e-6
+    params: tuple[tuple[str, float], ...] = ()
+
+
+THEORY = {
+    # Depth is a parameter, reached at the rate k_p / k_v. Friction is shared evenly, whatever a vertex carries, so that
+    # the vertices up the slope slip first. A landing at v goes v / k_v deep.
+    "feedback_linearised": Theory(
+        depth=lambda load: 5e-5, rest=4.0, force=1e-6, grip=0.7, creep=1e-6, drift=1e-6, landing=4.2e-3
+    ),
+    # Springs of 1e5 N/m at the vertices. Damping is in proportion to the load: little for a light body.
+    "nonlinear_damping": Theory(
+        depth=lambda load: load / 1e5,
+        rest=2.0,
+        force=1e-6,
+        grip=0.99,
+        drift=2e-6,
+        landing=4e-3,
+        params=(("alpha", 20.0),),
+    ),
+}
+
+
+def theory(model: str) -> Theory:
+    return THEORY.get(model, Theory())
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    folder = tmp_path_factory.mktemp("box")
+    return box_robot(folder, rectangle(0.3, 0.2), mass=MASS, mu_s=MU, mu_d=MU)
+
+
+def simulator(robot: Robot, model: str, ground: Ground | None = None, control_dt: float | None = None) -> Simulator:
+    """Return a light body under ``model``."""
+    params = dict(theory(model).params)
+    return Simulator(robot, ground, model, control_dt=control_dt, contact_params=params)
+
+
+def run(sim: Simulator, duration: float) -> None:
+    for _ in range(round(duration / sim.physics_dt)):
+        sim.advance(NOTHING)
+
+
+def lowest(sim: Simulator) -> float:
+    """Return the height [m] of the lowest vertex of a body that is one sole."""
+    pose = pin.XYZQUATToSE3(sim.q)
+    vertices = np.column_stack([sim.robot.soles[0].vertices, np.zeros(sim.robot.soles[0].n_vertices)])
+    return float((vertices @ pose.rotation.T + pose.translation)[:, 2].min())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 32])
+def test_a_body_rests_on_its_weight(model: str, n: int, tmp_path: Path) -> None:
+    vertices = {1: [[0.0, 0.0]], 2: [[0.1, 0.0], [-0.1, 0.0]]}.get(n) or regular_polygon(n, 0.1)
+    sim = simulator(box_robot(tmp_path, vertices, mass=MASS, height=0.0), model)
+    expected = theory(model)
+    run(sim, expected.rest)
+    contact = sim.contact
+    assert contact.wrench[0, 2] == pytest.approx(MASS * G, rel=expected.force)
+    np.testing.assert_allclose(contact.wrench[0, [0, 1, 3, 4, 5]], 0.0, atol=1e-7 * MASS * G)
+    np.testing.assert_allclose(contact.cop[0], 0.0, atol=1e-9)
+    depth = expected.depth(MASS * G / n)
+    assert -lowest(sim) == pytest.approx(depth, rel=0.02, abs=1e-9)
+    assert contact.clamped[0] == 2 ** min(n, 63) - 1
+    assert not contact.sliding[0]
+    assert contact.unresolved == 0
+    if contact.vertex_forces.size:
+        np.testing.assert_allclose(contact.vertex_forces[0].sum(axis=0), contact.wrench[0, :3], atol=1e-9 * MASS * G)
+        assert (contact.vertex_forces[0, :, 2] >= 0.0).all()
+
+
+def test_a_box_on_a_slope_sticks_below_friction(box: Robot, model: str) -> None:
+    expected = theory(model)
+    ground = slope(np.arctan(expected.grip * MU))
+    sim = simulator(box, model, ground)
+    sim.reset(pose_on(ground))
+    run(sim, expected.rest)
+    start = pin.XYZQUATToSE3(sim.q).translation
+    run(sim, 1.0)
+    along = ground.patches[0].rotation_world_patch[:, :2].T @ (sim.q[:3] - start)
+    assert not sim.contact.sliding[0]
+    assert np.linalg.norm(along) < expected.creep
+    assert sim.contact.friction_used[0] == pytest.approx(expected.grip, rel=max(expected.force, 1e-6))
+
+
+@pytest.mark.parametrize("heading", [0.0, 0.5, 2.0, -2.5])
+def test_a_box_on_a_slope_slides_above_it_straight_down(box: Robot, model: str, heading: float) -> None:
+    """The axes of the ground point downhill, those of the box anywhere."""
+    angle = np.arctan(1.2 * MU)
+    ground = slope(angle)
+    sim = simulator(box, model, ground)
+    turned = pin.XYZQUATToSE3(pose_on(ground)) * pin.SE3(pin.utils.rotate("z", heading), np.zeros(3))
+    sim.reset(pin.SE3ToXYZQUAT(turned))
+    run(sim, 0.5)
+    before = np.linalg.norm(sim.v[:3])
+    run(sim, 0.5)
+    gained = (np.linalg.norm(sim.v[:3]) - before) / 0.5
+    assert sim.contact.sliding[0]
+    assert gained == pytest.approx(G * (np.sin(angle) - MU * np.cos(angle)), rel=2e-3)
+    velocity = ground.patches[0].rotation_world_patch.T @ pin.XYZQUATToSE3(sim.q).rotation @ sim.v[:3]
+    assert abs(velocity[1]) < 1e-3 * velocity[0]
+    force = sim.contact.impulse[0, :3]
+    assert np.hypot(force[0], force[1]) == pytest.approx(MU * force[2], rel=1e-5)
+
+
+@pytest.mark.parametrize("speed", [0.0, 1.0])
+def test_what_sticks_meets_static_friction_and_what_slides_dynamic(model: str, tmp_path: Path, speed: float) -> None:
+    """A pull between both, put on slowly: springs would overshoot."""
+    mu_static, mu_dynamic, pull = 0.5, 0.3, 0.4
+    robot = box_robot(tmp_path, rectangle(0.3, 0.2), mass=MASS, mu_s=mu_static, mu_d=mu_dynamic)
+    sim = simulator(robot, model)
+    run(sim, theory(model).rest)
+    sim.reset(sim.q.copy(), np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    for step in range(600):
+        sim.push(np.array([pull * MASS * G * min(step / 200.0, 1.0), 0.0, 0.0, 0.0, 0.0, 0.0]))
+        sim.advance(NOTHING)
+        if step == 400:
+            before = sim.v[0]
+    gained = (sim.v[0] - before) / (199 * H)
+    assert gained == pytest.approx((pull - mu_dynamic) * G if speed else 0.0, rel=2e-3, abs=1e-5)
+    assert sim.contact.sliding[0] == (speed > 0.0)
+
+
+def test_a_sliding_box_stops_after_the_way_of_its_energy(box: Robot, model: str) -> None:
+    expected = theory(model)
+    sim = simulator(box, model)
+    run(sim, expected.rest)
+    speed = 3.0
+    sim.reset(sim.q.copy(), np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    start = sim.q[0]
+    run(sim, 1.0)
+    # Impulse models take the velocity after the step: v h / 2 short.
+    assert sim.q[0] - start == pytest.approx(speed**2 / (2.0 * MU * G), rel=2e-3)
+    assert abs(sim.v[0]) < max(expected.creep, 1e-9)
+
+
+@settings(max_examples=12)
+@given(
+    roll=st.floats(-0.6, 0.6),
+    pitch=st.floats(-0.6, 0.6),
+    spin=st.floats(-3.0, 3.0),
+    speed=st.floats(-2.0, 2.0),
+)
+def test_a_thrown_box_gains_no_energy_and_is_never_pulled(
+    box: Robot, model: str, roll: float, pitch: float, spin: float, speed: float
+) -> None:
+    """Energy is compared from flight to flight, where no spring of a contact holds any; forces in every step."""
+    sim = simulator(box, model)
+    pose = pin.SE3(pin.rpy.rpyToMatrix(roll, pitch, 0.0), np.array([0.0, 0.0, 0.25]))
+    sim.reset(pin.SE3ToXYZQUAT(pose), np.array([speed, 0.0, 0.0, 0.0, spin, 0.0]))
+    book = Bookkeeper(box)
+    data = box.model.createData()
+    before, landed = np.inf, False
+    for _ in range(800):
+        q, v = sim.q.copy(), sim.v.copy()
+        contact = sim.advance(NOTHING)
+        fx, fy, fz = contact.impulse[0, :3]
+        assert fz >= 0.0
+        assert np.hypot(fx, fy) <= MU * fz * (1.0 + 1e-9) + 1e-15
+        assert book.force_error(q, v, sim.v, contact) < 1e-7 * MASS * G
+        if fz > 0.0 or contact.mode[0] != 0:
+            landed = True
+            continue
+        energy = pin.computeMechanicalEnergy(box.model, data, sim.q, sim.v)
+        # Flight is of first order: a step may gain m (g h)^2 / 2 and as much by the spin.
+        assert not landed or energy < before + 1e-4 * MASS * G
+        before, landed = energy, False
+    assert np.isfinite(sim.q).all()
+
+
+@pytest.mark.parametrize("speed", [0.1, 1.0])
+def test_a_landing_goes_as_deep_as_the_model_says_and_ends_at_rest(box: Robot, model: str, speed: float) -> None:
+    sim = simulator(box, model)
+    sim.reset(np.array([0.0, 0.0, 1e-4, 0.0, 0.0, 0.0, 1.0]), np.array([0.0, 0.0, -speed, 0.0, 0.0, 0.0]))
+    deepest = 0.0
+    expected = theory(model)
+    for _ in range(round(max(expected.rest, 2.0) / H)):
+        sim.advance(NOTHING)
+        deepest = max(deepest, -lowest(sim))
+    arrival = np.hypot(speed, np.sqrt(2.0 * G * 1e-4))
+    assert deepest < max(expected.landing * arrival, 2.0 * expected.depth(MASS * G / 4)) + 1e-9
+    assert sim.contact.wrench[0, 2] == pytest.approx(MASS * G, rel=expected.force)
+
+
+def test_a_ball_rolls_down_a_slope_by_five_sevenths(model: str) -> None:
+    angle = 0.2
+    ground = slope(angle)
+    sim = simulator(special_robot("ball"), model, ground)
+    normal = ground.patches[0].rotation_world_patch[:, 2]
+    depth = theory(model).depth(0.3 * G * np.cos(angle))
+    sim.reset(np.array([(0.2 - depth) * normal[0], (0.2 - depth) * normal[2], 0.0]))
+    run(sim, 0.5)
+    speed = np.hypot(sim.v[0], sim.v[1])
+    assert speed == pytest.approx(5.0 / 7.0 * G * np.sin(angle) * sim.t, rel=1e-3)
+    assert sim.v[2] * 0.2 == pytest.approx(speed, rel=1e-3)
+
+
+def over_a_nose(box: Robot, model: str, overhang: float) -> Simulator:
+    """Return a box half a metre above the floor on a table that ends ``overhang`` [m] before its centre."""
+    region = np.array([[-2.0, -1.0], [0.0, -1.0], [0.0, 1.0], [-2.0, 1.0]])
+    ground = Ground((Patch(name="floor"), Patch(np.array([0.0, 0.0, 0.5]), region=region, name="table")))
+    sim = simulator(box, model, ground)
+    sim.reset(np.array([overhang, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0]))
+    return sim
+
+
+def test_a_box_over_a_nose_tips_when_its_centre_is_beyond_it(box: Robot, model: str) -> None:
+    """The supported part of the sole ends at the nose of the table, and so does the CoP."""
+    for overhang in (-0.02, 0.02):
+        sim = over_a_nose(box, model, overhang)
+        for _ in range(150):
+            contact = sim.advance(NOTHING)
+            if contact.wrench[0, 2] > 0.0:
+                assert contact.cop[0, 0] <= -overhang + 1e-4
+        tilt = 2.0 * sim.q[4]
+        assert tilt > 0.02 if overhang > 0.0 else abs(tilt) < 1e-3
+
+
+def test_a_box_over_a_nose_sticks_under_a_pull(box: Robot, model: str) -> None:
+    """A compliant sole gives way by micrometres, and what the nose supports of it becomes another polygon meanwhile."""
+    expected = theory(model)
+    sim = over_a_nose(box, model, -0.05)
+    run(sim, expected.rest)
+    pull = 0.3 * expected.grip * MU * MASS * G * np.array([0.8, 0.6])
+    for step in range(1000):
+        if step == 500:
+            start = sim.q.copy()
+        sim.push(np.array([*min(step / 200.0, 1.0) * pull, 0.0, 0.0, 0.0, 0.0]))
+        contact = sim.advance(NOTHING)
+        assert not contact.sliding[0]
+    assert np.linalg.norm(sim.q[:2] - start[:2]) < expected.creep
+    assert contact.impulse[0, :2] / H == pytest.approx(-pull, rel=1e-6)
+
+
+def test_the_same_run_gives_the_same_bits_and_so_does_a_restored_one(box: Robot, model: str) -> None:
+    def thrown() -> Simulator:
+        sim = simulator(box, model)
+        pose = pin.SE3(pin.rpy.rpyToMatrix(0.2, 0.3, 0.0), np.array([0.0, 0.0, 0.1]))
+        sim.reset(pin.SE3ToXYZQUAT(pose), np.array([1.0, 0.2, 0.0, 0.0, 0.0, 1.0]))
+        return sim
+
+    sim, twin = thrown(), thrown()
+    for step in range(600):
+        if step == 250:
+            kept = sim.snapshot()
+        sim.step(NOTHING)
+        twin.step(NOTHING)
+        assert (sim.q == twin.q).all()
+        np.testing.assert_array_equal(sim.contact.wrench, twin.contact.wrench)
+    sim.restore(kept)
+    for _ in range(350):
+        sim.step(NOTHING)
+    np.testing.assert_array_equal(sim.q, twin.q)
+    for name, array in sim.contact.arrays().items():
+        np.testing.assert_array_equal(array, twin.contact.arrays()[name], err_msg=name)
+
+
+def test_a_tick_of_several_steps_keeps_every_impulse(box: Robot, model: str) -> None:
+    fine = simulator(box, model)
+    coarse = simulator(box, model, control_dt=4e-3)
+    start = np.array([0.0, 0.0, 0.02, 0.0, 0.0, 0.0, 1.0])
+    fine.reset(start)
+    coarse.reset(start)
+    for _ in range(50):
+        impulse = np.zeros(6)
+        for _ in range(4):
+            impulse += fine.advance(NOTHING).impulse[0]
+        contact = coarse.advance(NOTHING)
+        np.testing.assert_allclose(contact.impulse[0], impulse, atol=1e-15)
+        if contact.vertex_forces.size:
+            total = contact.vertex_forces[0].sum(axis=0) * coarse.control_dt
+            np.testing.assert_allclose(total, impulse[:3], atol=1e-12)
+    np.testing.assert_array_equal(fine.q, coarse.q)
+
+
+@pytest.mark.parametrize("scenario", ["stand", "squat"])
+@pytest.mark.parametrize("name", ["biped14", "talos"])
+def test_bipeds_stand_and_squat_under_one_controller(model: str, name: str, scenario: str) -> None:
+    robot = load_robot(name)
+    motion = Motion(robot, SCENARIOS[scenario], model)
+    book = Bookkeeper(robot)
+    sim, expected = motion.sim, theory(model)
+    worst = 0.0
+    depth = expected.depth(0.25 * robot.weight)
+    for step in range(4_000):
+        q, v = sim.q.copy(), sim.v.copy()
+        contact = motion.step()
+        worst = max(worst, book.force_error(q, v, sim.v, contact))
+        if step == 999:
+            start = sim.ground_truth().pose_world_sole.copy()
+    poses = sim.ground_truth().pose_world_sole
+    assert not motion.fallen
+    assert contact.unresolved == 0
+    assert worst < 1e-6 * robot.weight
+    assert np.abs(poses[:, :2] - start[:, :2]).max() < expected.drift
+    assert (poses[:, 2] > -max(2.0 * depth, 1e-4)).all()
+    if scenario == "stand":
+        assert contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=1e-4)
+        assert (contact.cop_margin > 0.0).all()

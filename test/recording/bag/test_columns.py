@@ -1,0 +1,208 @@
+"""Recordings out of bags: topics put together by their stamps, resets, and the robot that a bag names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recording_support import T0, contact, header, joint_state, point, serialise, wrench, write_bag
+
+from bipedsim.errors import RecordingError
+from bipedsim.model.robot import load_robot
+from bipedsim.recording.bag.reader import Bag
+from bipedsim.recording.recording import Recording
+from bipedsim.sim.simulator import Simulator
+
+WRENCH, JOINTS = "geometry_msgs/msg/WrenchStamped", "sensor_msgs/msg/JointState"
+POINT, MULTI = "geometry_msgs/msg/PointStamped", "std_msgs/msg/Float64MultiArray"
+MS = 1_000_000
+
+
+def bag_messages(ticks: range, t0: int = 0, names: list[str] | None = None) -> list[tuple[str, str, bytes]]:
+    """Return a simulator's topics for ``ticks``, the joint states in the middle as sim_node has them."""
+    result = []
+    for i in ticks:
+        t = t0 + i * MS
+        result += [
+            ("/left_foot_ft/wrench", WRENCH, wrench(t, [0, 0, 10 * i, 0, 0, 0], "l_ankle")),
+            ("/joint_states", JOINTS, joint_state(t, names or ["l_knee", "r_knee"], [i, -i], [0, 1], [2, 3])),
+            ("/left_foot/wrench", WRENCH, wrench(t, [0, 0, i, 0, 0, 0])),
+            ("/left_foot/cop", POINT, point(t, [i, np.nan, 0])),
+            ("/left_foot/contact", MULTI, contact([t * 1e-9, 9, 15, 1, 0.06, 0.5, 4, 0, 0, 2.5, 0, 0, 0])),
+            ("/cop", POINT, point(t, [0, i, 0])),
+        ]
+    return result
+
+
+def test_topics_are_put_together_by_their_stamps(tmp_path: Path) -> None:
+    messages = bag_messages(range(100))
+    lost = messages.index(("/left_foot/wrench", WRENCH, wrench(40 * MS, [0, 0, 40, 0, 0, 0])))
+    also_lost = messages.index(("/cop", POINT, point(60 * MS, [0, 60, 0])))
+    write_bag(tmp_path / "bag", [m for i, m in enumerate(messages) if i not in (lost, also_lost)]).close()
+    r = Recording.load(tmp_path / "bag")
+    np.testing.assert_allclose(r.t, np.arange(100) * 1e-3)
+    np.testing.assert_array_equal(r.joint_position[:, 0], np.arange(100))
+    np.testing.assert_array_equal(r.ankle_wrench[:, 0, 2], 10.0 * np.arange(100))
+    present = np.delete(np.arange(100), 40)
+    np.testing.assert_array_equal(r.wrench[present, 0, 2], present)
+    assert np.isnan(r.wrench[40]).all()
+    present = np.delete(np.arange(100), 60)
+    np.testing.assert_array_equal(r.cop_world[present, 1], present)
+    assert np.isnan(r.cop_world[60]).all()
+    assert r.feet == ("left",)
+    assert (r.mode == 9).all()
+    assert (r.clamped == 15).all()
+    assert r.sliding.all()
+    np.testing.assert_array_equal(r.friction_used, 0.5)
+    assert (r.n_vertices == 4).all()
+    np.testing.assert_array_equal(r.impact[:, 0], np.tile([0.0, 0.0, 2.5, 0.0, 0.0, 0.0], (100, 1)))
+    np.testing.assert_array_equal(r.cop[:, 0, 0], np.arange(100))
+    assert np.isnan(r.cop[:, 0, 1]).all()
+
+
+def test_a_topic_out_of_step_does_not_shift_the_others(tmp_path: Path) -> None:
+    # The recorder matched the foot's topic 20 ticks after the joint states.
+    messages = [m for m in bag_messages(range(50)) if not m[0].startswith("/left_foot/")]
+    messages += [m for m in bag_messages(range(20, 50)) if m[0].startswith("/left_foot/")]
+    write_bag(tmp_path / "bag", messages)
+    r = Recording.load(tmp_path / "bag")
+    assert np.isnan(r.wrench[:20]).all()
+    assert (r.mode[:20] == -1).all()
+    np.testing.assert_array_equal(r.wrench[20:, 0, 2], np.arange(20, 50))
+    assert "recovered 240 whole messages" in r.notes[0]
+
+
+def test_a_reset_starts_another_stretch(tmp_path: Path) -> None:
+    late = [m for m in bag_messages(range(60)) if m[0] != "/cop"]
+    write_bag(tmp_path / "bag", [*late, *bag_messages(range(1, 31)), *bag_messages(range(11))]).close()
+    last = Recording.load(tmp_path / "bag")
+    assert len(last) == 11
+    assert "time jumps back 2 times" in last.notes[0]
+    first = Recording.load(tmp_path / "bag", segment=0)
+    assert len(first) == 60
+    np.testing.assert_array_equal(first.wrench[:, 0, 2], np.arange(60))
+    assert np.isnan(first.cop_world).all()
+    middle = Recording.load(tmp_path / "bag", segment=1)
+    np.testing.assert_array_equal(middle.wrench[:, 0, 2], np.arange(1, 31))
+    np.testing.assert_array_equal(middle.cop_world[:, 1], np.arange(1, 31))
+    np.testing.assert_array_equal(Recording.load(tmp_path / "bag", segment=-2).joint_position, middle.joint_position)
+    with pytest.raises(RecordingError, match="no stretch 3"):
+        Recording.load(tmp_path / "bag", segment=3)
+
+
+def test_what_a_controller_tells_goes_to_the_row_that_it_answered(tmp_path: Path) -> None:
+    """Readouts and falls have no stamp: they belong to the joint states that came last, of their own stretch."""
+    messages: list[tuple[str, str, bytes]] = []
+    for stretch, ticks in enumerate((range(30), range(20))):
+        messages.append(("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=False)))
+        for i in ticks:
+            state = joint_state(i * MS, ["l_knee"], [i], [0], [0])
+            # The state at t = 0 is repeated.
+            messages += [("/joint_states", JOINTS, state)] * (3 if i == 0 else 1)
+            if i % 10 == 5:
+                value = serialise("std_msgs/msg/Float64", data=100.0 * stretch + i)
+                messages.append(("/controller/zmp_margin", "std_msgs/msg/Float64", value))
+                pose = {"pose": {"position": {"x": float(i)}}}
+                kind, frame = "nav_msgs/msg/Odometry", "base_link"
+                estimate = serialise(kind, header=header(i * MS), child_frame_id=frame, pose=pose)
+                messages.append(("/odom", kind, estimate))
+            if (stretch, i) == (1, 12):
+                messages.append(("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True)))
+    write_bag(tmp_path / "bag", messages).close()
+    for stretch, told in ((0, {5: 5.0, 15: 15.0, 25: 25.0}), (1, {5: 105.0, 15: 115.0})):
+        r = Recording.load(tmp_path / "bag", segment=stretch)
+        margin = r.readouts["zmp_margin"]
+        assert {i: margin[i] for i in np.flatnonzero(np.isfinite(margin))} == told
+        assert np.flatnonzero(np.isfinite(r.odometry[:, 0])).tolist() == list(told)
+        assert [r.odometry[i, 0] for i in told] == [float(i) for i in told]
+    assert r.gave_up_at == pytest.approx(0.012)
+    assert np.isnan(Recording.load(tmp_path / "bag", segment=0).gave_up_at)
+
+
+def test_wall_clock_stamps_of_a_robot_start_at_zero(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", bag_messages(range(10), t0=T0 + 123)).close()
+    r = Recording.load(tmp_path / "bag")
+    np.testing.assert_allclose(r.t, np.arange(10) * 1e-3, atol=1e-12)
+    np.testing.assert_array_equal(r.wrench[:, 0, 2], np.arange(10))
+
+
+def test_the_robot_named_in_the_bag_brings_soles_limits_and_sole_poses(tmp_path: Path) -> None:
+    robot = load_robot("biped14")
+    sim = Simulator(robot)
+    q = robot.q_nominal
+    pose = {"position": dict(zip("xyz", q[:3], strict=True)), "orientation": dict(zip("xyzw", q[3:7], strict=True))}
+    kind = "nav_msgs/msg/Odometry"
+    odometry = serialise(kind, header=header(0), child_frame_id="base_link", pose={"pose": pose})
+    names = list(reversed(robot.joint_names))
+    zeros = np.zeros(robot.nu)
+    messages = [
+        ("/joint_states", JOINTS, joint_state(0, names, q[robot.idx_q][::-1], zeros, zeros)),
+        ("/ground_truth/odom", kind, odometry),
+        ("/right_foot/wrench", WRENCH, wrench(0, [0] * 6)),
+        ("/left_foot/wrench", WRENCH, wrench(0, [0] * 6)),
+    ]
+    write_bag(tmp_path / "bag", messages, {"robot": "biped14", "feet": "left,right"}).close()
+    r = Recording.load(tmp_path / "bag")
+    assert r.feet == ("left", "right")
+    assert r.weight == pytest.approx(robot.weight)
+    np.testing.assert_array_equal(r.effort_limit, robot.effort_limit[::-1])
+    np.testing.assert_array_equal(r.sole_vertices[1], robot.soles[1].vertices)
+    sim.reset()
+    np.testing.assert_allclose(r.sole_poses[0], sim.ground_truth().pose_world_sole, atol=1e-12)
+
+
+def test_where_the_soles_of_a_planar_robot_are_no_bag_knows(tmp_path: Path) -> None:
+    """The joints of its base have no drives and are on no topic."""
+    robot = load_robot("planar_biped")
+    zeros = np.zeros(robot.nu)
+    messages = [("/joint_states", JOINTS, joint_state(0, list(robot.joint_names), robot.posture, zeros, zeros))]
+    messages += [(f"/{foot}_foot/wrench", WRENCH, wrench(0, [0] * 6)) for foot in ("left", "right")]
+    write_bag(tmp_path / "bag", messages, {"robot": robot.name, "feet": "left,right"}).close()
+    r = Recording.load(tmp_path / "bag")
+    assert r.weight == pytest.approx(robot.weight)
+    assert np.isnan(r.sole_poses).all()
+
+
+def test_an_unknown_robot_is_a_note_and_no_error(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", bag_messages(range(3)), {"robot": "marvin"}).close()
+    r = Recording.load(tmp_path / "bag")
+    assert r.robot == "marvin"
+    assert "unknown robot 'marvin'" in r.notes[0]
+    assert r.sole_vertices[0].shape == (0, 2)
+
+
+def test_the_robot_description_names_the_robot(tmp_path: Path) -> None:
+    description = serialise("std_msgs/msg/String", data='<robot name="biped14"/>')
+    messages = [("/robot_description", "std_msgs/msg/String", description), *bag_messages(range(3))]
+    write_bag(tmp_path / "bag", messages).close()
+    assert Recording.load(tmp_path / "bag").robot == "biped14"
+
+
+def test_a_bag_is_found_in_the_folder_of_its_run_and_as_a_file(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", bag_messages(range(5))).close()
+    for path in (tmp_path, tmp_path / "bag", tmp_path / "bag" / "bag_0.mcap"):
+        assert len(Recording.load(path)) == 5
+        assert len(Bag(path).messages["/joint_states"]) == 5
+
+
+def test_of_a_folder_of_runs_those_that_can_be_read_are_named(tmp_path: Path) -> None:
+    for name in ("pushed", "first"):
+        write_bag(tmp_path / name / "bag", bag_messages(range(5))).close()
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "walk.npz").touch()
+    bags = f"name one of the runs in it: {tmp_path / 'first'}, {tmp_path / 'pushed'}"
+    with pytest.raises(RecordingError) as caught:
+        Recording.load(tmp_path)
+    assert str(caught.value).endswith(f"{bags}, {tmp_path / 'walk.npz'}")
+    with pytest.raises(RecordingError) as caught:
+        Bag(tmp_path)
+    assert str(caught.value).endswith(bags)
+    with pytest.raises(RecordingError, match=r"found nothing$"):
+        Recording.load(tmp_path / "pictures")
+
+
+def test_a_bag_without_joint_states_says_what_it_has(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", [("/cop", POINT, point(0, [0, 0, 0]))]).close()
+    with pytest.raises(RecordingError, match=r"no messages on /joint_states; found /cop \(1\)"):
+        Recording.load(tmp_path / "bag")

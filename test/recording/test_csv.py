@@ -1,0 +1,171 @@
+"""Recordings written as tables and drawn as pictures."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from picture_support import Drawn
+from recording_support import standing
+
+from bipedsim.errors import RecordingError, UnknownNameError
+from bipedsim.recording.csv import export_csv
+from bipedsim.recording.recording import Recording
+from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
+from bipedsim.view.plot import PANELS, plot
+from bipedsim.view.plot_contact import FACE_COLOUR
+
+
+def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) -> None:
+    r = standing(4500)
+    r.cop[7, 1] = np.nan
+    r.sliding[8, 0] = True
+    r.readouts = {"zmp_margin": np.where(np.arange(4500) % 10 == 0, 0.03, np.nan)}
+    export_csv(r, tmp_path / "sub" / "run.csv")
+    with (tmp_path / "sub" / "run.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    head, body = rows[0], rows[1:]
+    assert len(body) == 4500
+    assert len(set(head)) == len(head)
+    column = {name: [row[i] for row in body] for i, name in enumerate(head)}
+    np.testing.assert_allclose(np.array(column["t[s]"], float), r.t, rtol=1e-8)
+    np.testing.assert_allclose(np.array(column["l_knee_joint_effort[N.m]"], float), r.joint_effort[:, 0], rtol=1e-8)
+    np.testing.assert_allclose(np.array(column["left_foot_wrench_ty[N.m]"], float), r.wrench[:, 0, 4], rtol=1e-8)
+    np.testing.assert_allclose(np.array(column["right_foot_sole_poses_y[m]"], float), r.sole_poses[:, 1, 1], rtol=1e-8)
+    assert set(column["left_foot_mode"]) == {"9"}
+    assert column["left_foot_sliding"][7:10] == ["0", "1", "0"]
+    assert column["right_foot_cop_x[m]"][6:8] == ["0", ""]
+    assert column["readout_zmp_margin"][:2] == ["0.03", ""]
+    # Nothing of an IMU was recorded.
+    assert not [name for name in head if "imu" in name]
+
+
+def test_export_reports_progress_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export_csv(standing(4100), tmp_path / "run.csv", progress=True)
+    assert "4100 of 4100 rows (100 %)\n" in capsys.readouterr().err
+    export_csv(standing(100), tmp_path / "run.csv")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_table_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match=r"run\.csv: cannot be written"):
+        export_csv(standing(3), tmp_path / "file" / "run.csv")
+
+
+# --- pictures ---
+
+
+def shows(path: Path, colour: str) -> bool:
+    """Return whether a picture has pixels of ``colour``; lines are thinned by antialiasing, areas are not."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.image import imread
+
+    distance = np.abs(imread(path)[:, :, :3] - np.array(to_rgb(colour))).max(axis=2)
+    return int((distance < (0.01 if colour == FACE_COLOUR else 0.3)).sum()) >= 20
+
+
+@pytest.mark.parametrize(
+    ("panels", "colours"),
+    [
+        (["forces"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1], LIMIT_COLOUR}),
+        (["cop"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1]}),
+        (["modes"], {FACE_COLOUR}),
+        (["torques"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1], LIMIT_COLOUR}),
+        (["readouts"], {TOTAL_COLOUR}),
+        (PANELS, {TOTAL_COLOUR, FOOT_COLOURS[0], FACE_COLOUR, LIMIT_COLOUR}),
+    ],
+)
+def test_every_panel_draws_what_it_is_for(tmp_path: Path, panels: list[str], colours: set[str]) -> None:
+    r = standing(2000)
+    absent = {LIMIT_COLOUR, FACE_COLOUR} - colours
+    r.wrench[:, 0, :2] = 20 * np.sin(r.t)[:, None]
+    r.wrench[:, 1, :3] += 20 * np.cos(3 * r.t)[:, None]
+    r.wrench[:, :, 3:] += np.array([2.0, 3.0, 0.0]) * np.sin(5 * r.t)[:, None, None]
+    r.readouts = {"zmp_margin": np.where(np.arange(2000) % 10 == 0, np.sin(r.t), np.nan)}
+    plot(r, tmp_path / "run.png", panels)
+    assert {c for c in (*colours, *absent) if shows(tmp_path / "run.png", c)} == colours
+
+
+@pytest.mark.parametrize("panel", ["modes", "readouts"])
+def test_a_fall_is_marked_over_time(tmp_path: Path, panel: str) -> None:
+    r = standing(2000)
+    r.readouts = {"zmp_margin": r.t}
+    r.gave_up_at = 1.0
+    plot(r, tmp_path / "run.png", [panel])
+    assert shows(tmp_path / "run.png", LIMIT_COLOUR)
+
+
+def test_the_centre_of_pressure_of_a_walk_has_the_width_of_the_page(tmp_path: Path) -> None:
+    """Standing, it is beside the forces; over 3 m, below them, and as wide."""
+    stands, walks = standing(2000), standing(2000)
+    walks.sole_poses[:, :, 0] += np.linspace(0.0, 3.0, 2000)[:, None]
+    axes = {}
+    for name, r in (("stands", stands), ("walks", walks)):
+        drawn = Drawn(lambda path, r=r: plot(r, path, ["forces", "cop"]), tmp_path)
+        axes[name] = drawn.place("centre of pressure (world, from above)") - drawn.place("sideways  f_y [N]")
+    assert axes["stands"][0] > 300.0
+    assert abs(axes["walks"][0]) < 30.0
+    assert axes["walks"][1] > 0.0
+
+
+def test_contact_modes_are_drawn_by_kind_and_named_where_there_is_room(tmp_path: Path) -> None:
+    r = standing(1000)
+    r.mode[:, 0] = 8  # edge 3-0
+    r.mode[100:102, 0] = 3  # vertex 2, for 2 ms
+    r.sliding[100:102, 0] = True
+    r.mode[:50, 1] = 0
+    drawn = Drawn(lambda path: plot(r, path, ["modes", "cop"]), tmp_path)
+    kinds = {"in the air", "vertex", "vertex, sliding", "edge", "edge, sliding", "face", "face, sliding"}
+    assert kinds & set(drawn.texts) == {"in the air", "vertex, sliding", "edge", "face"}
+    assert drawn.texts.count("3-0") == 2  # before and after the 2 ms
+    # Corners of both soles are numbered as the modes count them, whose vertex 0 is ahead on the right.
+    assert all(drawn.texts.count(str(corner)) >= 2 for corner in range(4))
+    # On another polygon than the sole, such as above a step, the numbers would be wrong.
+    r.n_vertices[:] = 5
+    assert not {"3", "3-4"} & set(Drawn(lambda path: plot(r, path, ["modes", "cop"]), tmp_path).texts)
+
+
+def test_pushes_units_and_torques_that_are_noise(tmp_path: Path) -> None:
+    r = standing(1000)
+    r.readouts = {"zmp_margin": r.t, "capture_error": r.t, "lean_rad": r.t}
+    r.joint_effort[:] = 1.0
+    drawn = Drawn(lambda path: plot(r, path), tmp_path)
+    assert "push" not in drawn.texts
+    assert {"zmp_margin [m]", "capture_error", "lean_rad [rad]"} <= set(drawn.texts)
+    assert "joint torques [N.m]" in drawn.texts
+    r.joint_effort[:, 2] = 1e-9
+    r.pushes = ((0.3, 0.4),)
+    drawn = Drawn(lambda path: plot(r, path), tmp_path)
+    assert drawn.texts.count("push") == 1
+    assert "joint torques [N.m]; below 1e-06 N.m all the time: torso" in drawn.texts
+    assert "torso" not in drawn.texts
+    assert PUSH_COLOUR.lower() in drawn.source.lower()
+
+
+def test_a_recording_of_nothing_but_joints_still_draws(tmp_path: Path) -> None:
+    r = Recording.empty(100, ["a", "b"], ["left"])
+    r.t[:] = np.arange(100) * 1e-3
+    r.joint_effort[:] = 1.0
+    plot(r, tmp_path / "run.png")
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_pictures_of_nothing_and_unknown_panels_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown panel 'force'; did you mean 'forces'"):
+        plot(standing(10), tmp_path / "x.png", ["force"])
+    with pytest.raises(RecordingError, match="no rows"):
+        plot(standing(0), tmp_path / "x.png")
+    with pytest.raises(RecordingError, match="no readouts"):
+        plot(standing(10), tmp_path / "x.png", ["readouts"])
+    with pytest.raises(RecordingError, match=r"x\.doc: the picture cannot be written"):
+        plot(standing(10), tmp_path / "x.doc")
+
+
+def test_matplotlib_is_imported_only_to_draw() -> None:
+    code = "import sys, bipedsim.view.plot, bipedsim.recording.recording; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,132 @@
+"""Recordings collected from runs, saved and loaded again, and files that are none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recording_support import standing
+
+from bipedsim.errors import RecordingError
+from bipedsim.model.robot import load_robot
+from bipedsim.recording.recording import COLUMNS, Recording
+from bipedsim.sim.simulator import Simulator
+
+
+def same(a: Recording, b: Recording) -> None:
+    """Assert that two recordings are equal, NaN included."""
+    for f in fields(Recording):
+        left, right = getattr(a, f.name), getattr(b, f.name)
+        if isinstance(left, (np.ndarray, float)):
+            np.testing.assert_array_equal(left, right, err_msg=f.name)
+        elif f.name == "readouts":
+            assert list(left) == list(right)
+            for name, values in left.items():
+                np.testing.assert_array_equal(values, right[name])
+        elif f.name == "sole_vertices":
+            assert len(left) == len(right)
+            for one, other in zip(left, right, strict=True):
+                np.testing.assert_array_equal(one, other)
+        else:
+            assert left == right, f.name
+
+
+def test_a_headless_run_is_collected_row_by_row() -> None:
+    robot = load_robot("biped14")
+    sim = Simulator(robot)
+    observation = sim.reset()
+    builder = Recording.Builder(robot, capacity=3)
+    rows = []
+    for i in range(20):
+        builder.note({"tick": i}, None)
+        observation = sim.step(np.full(robot.nu, 0.1 * i))
+        truth = sim.ground_truth()
+        builder.append(sim.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+        kept = observation.copy()
+        rows.append((sim.t, kept, sim.contact.wrench.copy(), sim.contact.mode.copy(), sim.q.copy(), truth))
+    r = builder.build()
+    assert len(r) == len(builder) == 20
+    np.testing.assert_array_equal(r.readouts["tick"], [*range(1, 20), np.nan])
+    for i, (t, observed, forces, mode, q, truth) in enumerate(rows):
+        assert r.t[i] == t
+        np.testing.assert_array_equal(r.joint_velocity[i], observed.joint_velocity)
+        np.testing.assert_array_equal(r.joint_position[i], observed.joint_position)
+        np.testing.assert_array_equal(r.joint_effort[i], observed.joint_effort)
+        np.testing.assert_array_equal(r.imu_linear_acceleration[i], observed.imu_linear_acceleration)
+        np.testing.assert_array_equal(r.ankle_wrench[i], observed.foot_wrench)
+        np.testing.assert_array_equal(r.wrench[i], forces)
+        np.testing.assert_array_equal(r.mode[i], mode)
+        np.testing.assert_array_equal(r.base_pose[i], q[:7])
+        np.testing.assert_array_equal(r.sole_poses[i], truth.pose_world_sole)
+        np.testing.assert_array_equal(r.cop_world[i], truth.cop_world)
+    assert r.weight == pytest.approx(robot.weight)
+    assert r.feet == tuple(sole.name for sole in robot.soles)
+    assert r.robot == "biped14"
+
+
+def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
+    r = standing(7)
+    r.notes = ("half of it is missing",)
+    r.about = {"scenario": "stand", "ground": "flat"}
+    r.cop[3] = np.nan
+    r.readouts = {"zmp_margin": np.arange(7.0), "odometry": np.full(7, np.nan)}
+    r.gave_up_at = 0.004
+    r.pushes = ((0.001, 0.003), (0.005, 0.006))
+    r.save(tmp_path / "new" / "run.npz")
+    same(Recording.load(tmp_path / "new" / "run.npz"), r)
+
+
+def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None:
+    r = standing(7)
+    r.save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as data:
+        arrays = dict(data)
+    header = json.loads(str(arrays.pop("header")))
+    for later in ("about", "readouts", "gave_up_at", "pushes"):
+        del header[later]
+    np.savez(tmp_path / "old.npz", header=np.array(json.dumps(header)), **arrays)
+    same(Recording.load(tmp_path / "old.npz"), r)
+
+
+def test_every_column_is_an_attribute_with_its_shape() -> None:
+    r = Recording.empty(4, ["a", "b", "c"], ["l", "r"])
+    sizes = {"": (), "joint": (3,), "foot": (2,)}
+    for name, column in COLUMNS.items():
+        inner = (len(column.components),) if len(column.components) > 1 else ()
+        assert getattr(r, name).shape == (4, *sizes[column.per], *inner)
+    assert {f.name for f in fields(Recording)} > set(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("run.npz", b"", "damaged|not a run"),
+        ("run.npz", b"PK\x03\x04broken", "damaged|not a run"),
+        ("run.npz", b"hello", "damaged|not a run"),
+        ("run.txt", b"hello", "not an MCAP file"),
+        ("absent.npz", None, "no such file"),
+    ],
+)
+def test_unreadable_files_are_named(tmp_path: Path, name: str, content: bytes | None, complaint: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(RecordingError, match=complaint) as caught:
+        Recording.load(tmp_path / name)
+    assert name in str(caught.value)
+
+
+def test_a_foreign_npz_says_what_it_holds(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", apples=np.zeros(3))
+    with pytest.raises(RecordingError, match="it holds apples"):
+        Recording.load(tmp_path / "x.npz")
+
+
+def test_a_truncated_npz_is_no_recording(tmp_path: Path) -> None:
+    standing(500).save(tmp_path / "run.npz")
+    raw = (tmp_path / "run.npz").read_bytes()
+    (tmp_path / "run.npz").write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(RecordingError, match=r"run\.npz"):
+        Recording.load(tmp_path / "run.npz")

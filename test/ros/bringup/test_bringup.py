@@ -1,0 +1,360 @@
+"""The plan of a bring-up, and `bipedsim up` with real nodes: it works, it fails, it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from physics_support import SUMMARY_KEYS
+
+from bipedsim.cli.commands import make_parser
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.robot import load_robot
+from bipedsim.recording.bag.reader import BagWriter, Topic
+from bipedsim.recording.recording import Recording
+from bipedsim_ros.bringup.bringup import DEMO, Arguments, BringUp, argument_help, argument_names, from_text, plan
+from bipedsim_ros.bringup.robot_bringup import only_of_nodes
+from bipedsim_ros.bringup.runner import Outcome, conclude, discard_empty
+
+PATIENCE_S = 120.0
+
+
+def names(bringup: Any) -> list[str]:
+    return [node.executable for node in bringup.nodes]
+
+
+def test_simulator_and_controller_by_default() -> None:
+    bringup = plan({})
+    assert names(bringup) == ["sim_node", "controller_node"]
+    assert all(node.parameters == {} for node in bringup.nodes), "what is not given is left to the nodes"
+    assert bringup.run_folder is None
+
+
+def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
+    bringup = plan({"record": str(tmp_path / "run"), "robot": "talos_legs"})
+    assert names(bringup) == ["recorder_node", "sim_node", "controller_node"]
+    recorder, sim, controller = bringup.nodes
+    assert recorder.ready
+    assert not sim.ready
+    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs", "priority": 25}
+    assert sim.parameters == {"robot": "talos_legs", "wait_for_recorder": True}
+    assert controller.parameters == {"robot": "talos_legs", "wait_for_listeners": 2}
+
+
+def test_the_recorder_is_polite_and_the_loop_urgent(tmp_path: Path) -> None:
+    recorder, sim, controller = plan({"record": str(tmp_path / "run"), "priority": 20}).nodes
+    assert recorder.prefix[0] == "nice"
+    assert sim.prefix == controller.prefix == ()
+    assert sim.parameters["priority"] == controller.parameters["priority"] == 20
+    assert recorder.parameters["priority"] == 10, "after the loop, before everything else"
+    given = {"clock": "as_fast_as_possible", "record": str(tmp_path / "fast"), "priority": 20}
+    recorder, _, controller = plan(given).nodes
+    assert controller.parameters["priority"] == 0, "where no wall clock is kept, nobody is pushed aside"
+    assert "priority" not in recorder.parameters
+
+
+def test_every_argument_reaches_a_node() -> None:
+    given = {"ground": "stairs", "clock": "lock_step", "rate": 500.0, "physics_dt": 0.002, "duration": 2.0}
+    given |= {"timeout_mode": "zero", "contact_model": "ncp", "rate_check": "warn"}
+    given |= {"hardware": "realistic", "seed": 3}
+    sim, controller = plan(given).nodes
+    assert sim.parameters == given
+    assert controller.parameters == {"rate": 500.0, "priority": 0}
+
+
+def test_your_own_controller_is_started_by_you() -> None:
+    assert names(plan({"controller": "none"})) == ["sim_node"]
+    with pytest.raises(ConfigError, match="controller = none"):
+        plan({"controller": "none"}, {"kp": 1.0})
+
+
+def test_parameters_of_controller_and_contact_go_under_their_names(tmp_path: Path) -> None:
+    sim, controller = plan(
+        {"controller": "my.package:Walk"}, {"height": 0.8}, {"gamma": 0.1}, stats_file=tmp_path / "s.json"
+    ).nodes
+    assert sim.parameters == {"one_step.gamma": 0.1, "stats_file": str(tmp_path / "s.json")}
+    assert controller.parameters == {"controller": "my.package:Walk", "Walk.height": 0.8}
+
+
+def test_scenario_tells_the_controller_and_pushes() -> None:
+    sim, controller = plan({"scenario": "push"}, {"squat_depth": 0.02}).nodes
+    assert controller.parameters == {"posture.mode": "stand", "posture.squat_depth": 0.02}
+    (push,) = sim.parameters["pushes"]
+    assert float(push.split()[3]) == pytest.approx(0.1 * load_robot("biped14").weight, rel=1e-5)
+    assert plan({"scenario": "drop"}).nodes[0].parameters == {"drop_height": 0.05}
+    with pytest.raises(UnknownNameError, match="scenario"):
+        plan({"scenario": "fly"})
+
+
+def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
+    """Ground, controller and hardware; and a commander walks, waited for where runs are to repeat."""
+    sim, controller, commander = plan({"scenario": "tiles", "record": str(tmp_path / "run")}).nodes[1:]
+    assert (sim.parameters["ground"], controller.parameters["controller"]) == ("tiles", "zmp")
+    assert "cmd_vel_period" not in controller.parameters
+    assert commander.executable == "commander_node"
+    assert commander.parameters == {"schedule": ["1.0 0.2 0.0 0.0", "18.0 0.0 0.0 0.0"], "wait_for_listeners": 2}
+    sim, controller, _ = plan({"scenario": "tiles", "ground": "flat", "clock": "lock_step"}).nodes
+    assert sim.parameters["ground"] == "flat"
+    assert controller.parameters["cmd_vel_period"] == pytest.approx(0.1)
+    assert names(plan({"scenario": "walk", "controller": "none"})) == ["sim_node", "commander_node"]
+    with pytest.raises(ConfigError, match="'posture' has no set_velocity; take zmp"):
+        plan({"scenario": "walk", "controller": "posture"})
+    path = tmp_path / "mine.yaml"
+    path.write_text("hardware: {preset: realistic, command_delay: 0.003}\ncontroller_params: {n_steps: 3, unknown: 1}")
+    sim, controller = plan({"scenario": str(path)}).nodes
+    assert sim.parameters == {"hardware": "{preset: realistic, command_delay: 0.003}"}
+    assert controller.parameters == {"posture.n_steps": 3}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"clock": "slow"}, "unknown clock 'slow'"),
+        ({"contact_model": "lpc"}, "did you mean 'lcp'"),
+        ({"rte": 1.0}, "did you mean 'rate'"),
+        ({"rate": -1.0}, "below its minimum"),
+        ({"duration": -1.0}, "below its minimum"),
+        ({"params_file": "/nowhere.yaml"}, "there is no such file"),
+    ],
+)
+def test_bad_arguments_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        plan(given)
+
+
+def test_a_folder_with_a_bag_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "bag").mkdir()
+    with pytest.raises(ConfigError, match="already holds a bag; choose another folder, or add --overwrite"):
+        plan({"record": str(tmp_path)})
+
+
+def test_launch_arguments_are_text() -> None:
+    assert from_text({"rate": "500", "robot": "g1", "clock": ""}) == {"rate": 500.0, "robot": "g1"}
+    with pytest.raises(ConfigError, match="rate = 'fast' must be a number"):
+        from_text({"rate": "fast"})
+    with pytest.raises(UnknownNameError):
+        from_text({"rte": "500"})
+
+
+@pytest.mark.parametrize("name", argument_names())
+def test_every_argument_is_explained_and_an_option(name: str) -> None:
+    assert len(argument_help(name)) > 5
+    option = f"--{name.replace('_', '-')}"
+    args = make_parser().parse_args(["up", option, "1"])
+    assert isinstance(args, argparse.Namespace)
+    assert getattr(args, name) == "1"
+
+
+def test_the_help_lists_every_contact_model() -> None:
+    for name in CONTACT_MODELS:
+        assert name in argument_help("contact_model")
+
+
+@pytest.mark.parametrize("name", CONTACT_MODELS)
+def test_contact_parameters_go_to_the_model_that_was_chosen(name: str) -> None:
+    assert plan({"contact_model": name}, None, {"x": 1.0}).nodes[0].parameters[f"{name}.x"] == 1.0
+
+
+def test_the_demo_is_a_plan() -> None:
+    arguments = plan(DEMO.arguments | {"record": ""}, DEMO.controller_params).arguments
+    assert arguments == Arguments(controller="posture", duration=12.0)
+
+
+def recorded(folder: Path, **counts: int) -> Path:
+    """Leave a bag with so many messages on each topic in the folder of a run, and return the folder."""
+    with contextlib.closing(BagWriter(folder / "bag")) as bag:
+        for topic, count in counts.items():
+            number = bag.add_topic(Topic(f"/{topic}", "std_msgs/msg/Empty", "", ""))
+            for k in range(count):
+                bag.add_message(number, k + 1, k + 1, b"\x00\x01\x00\x00", k)
+    return folder
+
+
+def concluded(folder: Path | None, failed: str = "", **statistics: Any) -> None:
+    conclude(BringUp(Arguments(), (), folder), Outcome(1 if failed else 0, statistics, failed))
+
+
+@pytest.mark.parametrize(
+    ("counts", "statistics", "kept"),
+    [
+        ({"diagnostics": 3}, {}, False),
+        ({}, {}, False),
+        # A simulator that was killed tells nothing, but its bag may.
+        ({"joint_states": 5}, {}, True),
+        # Held at t = 0, it repeats one state.
+        ({"joint_states": 5}, {"ticks": 0, "state": "waiting"}, False),
+    ],
+)
+def test_a_run_that_never_began_leaves_no_bag(
+    tmp_path: Path, counts: dict[str, int], statistics: dict[str, Any], kept: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path / "run", **counts)
+    concluded(folder, **statistics)
+    assert (folder / "bag").exists() == kept
+    assert ("it was removed" in capsys.readouterr().err) != kept
+    if not kept:
+        assert plan({"record": str(folder)}).run_folder == folder
+
+
+def test_a_bag_of_a_robot_that_sent_anything_is_kept(tmp_path: Path) -> None:
+    imu = recorded(tmp_path / "imu", imu=1, diagnostics=4, joint_states=0)
+    assert not discard_empty(imu, only_of_nodes)
+    assert (imu / "bag").is_dir()
+    assert discard_empty(recorded(tmp_path / "silent", diagnostics=4, fallen=1, joint_states=0), only_of_nodes)
+    assert not discard_empty(tmp_path / "nothing", only_of_nodes)
+
+
+COUNTED = {"robot": "biped14", "ticks": 1000, "duration_s": 1.0, "rate_hz": 1000.0, "missed_commands": 553}
+
+
+def test_a_controller_that_ended_is_not_called_slow(capsys: pytest.CaptureFixture[str]) -> None:
+    counted = COUNTED | {"round_trip_us": {"p50": 812.4, "p99": 2500.0, "p999": None, "max": 9e3}}
+    concluded(None, **counted)
+    advice = capsys.readouterr().err
+    assert "55.3% of the ticks got no new command in time: a tick has 1000 us" in advice
+    assert "from state to command it took 812 us (p50) and 2500 us (p99)" in advice
+    concluded(None, failed="controller_node ended (exit code 1)", **counted)
+    printed = capsys.readouterr()
+    assert "in time" not in printed.err
+    assert "44.7% in time (553 missed" in printed.out
+
+
+class Up:
+    """`bipedsim up` as a user starts it."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        from ros_support import new_environment
+
+        command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]
+        self._log = folder / "up.txt"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=new_environment(), stdout=log, stderr=subprocess.STDOUT
+            )
+
+    @property
+    def output(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def wait(self) -> int:
+        return self.process.wait(PATIENCE_S)
+
+    def children(self) -> list[int]:
+        """Return the processes that were started and still run."""
+        task = Path(f"/proc/{self.process.pid}/task")
+        listed = [(entry / "children").read_text().split() for entry in task.iterdir()]
+        return [int(pid) for pids in listed for pid in pids]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.ros
+def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    arguments = ("--clock", "lock_step", "--duration", "2.0", "--record", "runs/one")
+    up = Up(tmp_path, *arguments)
+    assert up.wait() == 0, up.output
+    folder = tmp_path / "runs" / "one"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary.keys() >= SUMMARY_KEYS
+    assert summary["robot"] == "biped14"
+    assert summary["duration_s"] == 2.0
+    assert summary["state_changes"] == 0
+    assert summary["fz_mean_over_mg"] == pytest.approx(1.0, abs=1e-3)
+    assert summary["cop_inside_fraction"] == 1.0
+    assert summary["missed_commands"] == 0
+    assert summary["round_trip_us"]["p50"] > 0.0
+    assert (folder / "forces.png").stat().st_size > 10_000
+    assert (folder / "bag" / "metadata.yaml").is_file()
+    recording = Recording.load(folder)
+    assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
+    for name in ("recorder_node", "sim_node", "controller_node"):
+        assert f"[{name}]" in up.output
+    assert "drawing" in up.output
+    assert "100.0% in time (0 missed)" in up.output
+    # In lock_step nothing is late, and nothing was estimated: such rows are left out.
+    assert "None" not in up.output
+    assert "lateness_us" not in up.output
+    again = Up(tmp_path, *arguments)
+    assert again.wait() == 2
+    assert "already holds a bag" in again.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--controller", "user_controllers:Crash"), 1, "controller_node ended (exit code 1)"),
+        (("--robot", "biped15"), 1, "ended (exit code 2)"),
+        (("--clock", "slow"), 2, "unknown clock 'slow'"),
+        (("--set", "squat_deep=1"), 1, "unknown parameter 'posture.squat_deep'"),
+        (("--params-file", "nowhere.yaml"), 2, "there is no such file"),
+    ],
+)
+def test_failures_end_the_bringup_and_are_named(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    up = Up(tmp_path, "--duration", "30", *arguments)
+    assert up.wait() == code, up.output
+    assert said in up.output.splitlines()[-1] if "ended" in said else said in up.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(("duration", "code"), [("0", 0), ("100", 130)])
+def test_an_interrupt_ends_all_nodes(tmp_path: Path, duration: str, code: int) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    up = Up(tmp_path, "--duration", duration, "--record", "run")
+    end = time.monotonic() + PATIENCE_S
+    while "1000 Hz real_time" not in up.output and time.monotonic() < end and up.process.poll() is None:
+        time.sleep(0.05)
+    children = up.children()
+    assert len(children) == 3
+    up.process.send_signal(signal.SIGINT)
+    assert up.wait() == code, up.output
+    assert not any(alive(pid) for pid in children)
+    assert "Traceback" not in up.output
+    # Whether it came before the first tick or after it, nothing half done stays.
+    simulated = "no tick was simulated" not in up.output
+    assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file() == simulated
+
+
+@pytest.mark.ros
+def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    up = Up(tmp_path, "--controller", "none", "--record", "run")
+    end = time.monotonic() + PATIENCE_S
+    while "t = 0 is held until" not in up.output and time.monotonic() < end and up.process.poll() is None:
+        time.sleep(0.05)
+    assert "this runs until Ctrl-C" in up.output
+    assert "until the first command on /effort_controller/commands, where nobody publishes yet" in up.output
+    up.process.send_signal(signal.SIGINT)
+    assert up.wait() == 0, up.output
+    assert "t = 0 was held for the first command on /effort_controller/commands, and none came" in up.output
+    assert not list((tmp_path / "run").iterdir())
+
+
+@pytest.mark.ros
+def test_what_is_given_wins_over_the_file(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    text = "sim_node:\n  ros__parameters:\n    rate: 200.0\n    start: immediately\n    clock: as_fast_as_possible\n"
+    (tmp_path / "my.yaml").write_text(text)
+    up = Up(tmp_path, "--duration", "0.5", "--params-file", "my.yaml", "--rate", "500", "--controller", "none")
+    assert up.wait() == 0, up.output
+    assert "500 Hz as_fast_as_possible" in up.output

@@ -1,0 +1,35 @@
+"""The controller alone, for a robot that is up: what is planned is what a bring-up with simulator plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim_ros.bringup.bringup import plan
+from bipedsim_ros.bringup.robot_bringup import plan_robot
+
+
+def test_controller_and_recorder_are_those_of_a_bring_up_with_simulator(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"robot": "talos", "rate": 500.0, "record": str(tmp_path / "run"), "priority": 20}
+    words = {"mode": "squat"}
+    nodes = {node.executable: node for node in plan(given, words).nodes}
+    assert list(plan_robot(given, words).nodes) == [nodes["recorder_node"], nodes["controller_node"]]
+
+
+def test_what_only_a_simulator_knows_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="contact_model"):
+        plan_robot({"contact_model": "lcp"})
+    with pytest.raises(ConfigError, match="nothing to start"):
+        plan_robot({"controller": "none"})
+    with pytest.raises(ConfigError, match="'push' has pushes, which only a simulator"):
+        plan_robot({"scenario": "push"})
+
+
+def test_a_scenario_that_is_only_words_works_on_a_robot() -> None:
+    controller, commander = plan_robot({"scenario": "walk", "clock": "lock_step"}).nodes
+    assert controller.parameters["controller"] == "zmp"
+    assert controller.parameters["cmd_vel_period"] == 0.1
+    assert commander.executable == "commander_node"

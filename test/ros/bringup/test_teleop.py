@@ -1,0 +1,106 @@
+"""Steering by keys: what they mean, what is published, and a terminal that is left as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bipedsim_ros.bringup.teleop import Steering, TeleopParams
+
+COMMAND = [sys.executable, "-m", "bipedsim.cli.main", "teleop", "--linear-step", "0.25"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "velocity"),
+    [
+        ("", (0.0, 0.0, 0.0)),
+        ("wwws", (0.5, 0.0, 0.0)),
+        ("qEaD", (0.0, 0.0, 0.0)),
+        ("Qaa", (0.0, 0.25, 0.2)),
+        ("\x1b[A\x1b[A\x1b[B\x1b[D", (0.25, 0.0, 0.1)),
+        ("wqa w", (0.25, 0.0, 0.0)),
+        ("wwwwwwwwws" + "a" * 12, (0.75, 0.0, 1.0)),
+        ("zé1\x1b", (0.0, 0.0, 0.0)),
+    ],
+)
+def test_keys_change_the_velocity_by_steps_within_limits(keys: str, velocity: tuple[float, ...]) -> None:
+    steering = Steering(TeleopParams(linear_step=0.25))
+    steering.press(keys)
+    assert steering.velocity == pytest.approx(velocity)
+    assert not steering.ended
+    steering.press("x")
+    assert steering.ended
+
+
+class Teleop:
+    """``bipedsim teleop`` on a terminal of the test's own."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self.keyboard, self._terminal = pty.openpty()
+        self.before = self.settings()
+        threading.Thread(target=self._read, daemon=True).start()
+        # A session of its own with this terminal, so that Ctrl-C reaches it as from a keyboard.
+        self.process = subprocess.Popen(
+            COMMAND, env=env, stdin=self._terminal, stdout=self._terminal, stderr=self._terminal, start_new_session=True
+        )
+
+    def _read(self) -> None:
+        """Read what is shown, so that there is always room for more."""
+        with contextlib.suppress(OSError):
+            while os.read(self.keyboard, 4096):
+                pass
+
+    def settings(self) -> list[Any]:
+        return termios.tcgetattr(self._terminal)
+
+    def type(self, keys: str) -> None:
+        os.write(self.keyboard, keys.encode())
+
+    def ready(self) -> bool:
+        return self.settings()[3] != self.before[3]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("end", ["key", "SIGHUP"])
+def test_velocities_are_published_and_the_terminal_is_as_it_was(ros: Any, end: str) -> None:
+    from geometry_msgs.msg import Twist
+
+    heard = ros.collect(Twist, "/cmd_vel")
+    teleop = Teleop(ros.env)
+
+    def until(condition: Callable[[], Any], what: str) -> None:
+        ros.until(lambda: condition() or teleop.process.poll() is not None, what)
+
+    try:
+        until(teleop.ready, "a terminal without echo")
+        until(lambda: heard, "a first message")
+        teleop.type("wwa")
+        until(lambda: heard[-1].linear.x == 0.5 and heard[-1].angular.z == 0.1, "what the keys ask for")
+        if end == "key":
+            teleop.type("x")
+        else:
+            os.kill(teleop.process.pid, getattr(signal, end))
+        assert teleop.process.wait(20) == 0
+    finally:
+        teleop.process.kill()
+        teleop.process.wait(20)
+    assert teleop.settings() == teleop.before
+    ros.until(lambda: heard[-1].linear.x == 0.0 and heard[-1].angular.z == 0.0, "the robot is left standing")
+
+
+def test_without_a_terminal_it_says_so() -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    done = subprocess.run(COMMAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "standard input must be a terminal" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,122 @@
+"""`bipedsim check-robot` on live graphs over DDS: the simulator passes, a robot with faults of the graph does not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from ros_support import RosWorld
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
+
+from bipedsim.model.robot import load_robot
+from bipedsim_ros.contract.robot_contract import robot_contract
+from bipedsim_ros.wire.recorder_topics import qos_words
+
+pytestmark = pytest.mark.ros
+
+ROBOT = load_robot("biped14")
+CONTRACT = robot_contract(ROBOT)
+
+
+def bipedsim(world: RosWorld, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bipedsim.cli.main", *arguments]
+    return subprocess.Popen(command, env=world.env, stdout=subprocess.PIPE, text=True)
+
+
+class Checker:
+    """``bipedsim check-robot`` as a process."""
+
+    def __init__(self, world: RosWorld, *arguments: str) -> None:
+        self.world = world
+        self._process = bipedsim(world, "check-robot", *arguments, "--json")
+
+    def answer(self, meanwhile: Any = lambda: None) -> tuple[int, dict[str, Any]]:
+        """Spin, calling ``meanwhile``, until the checker has ended; return its exit code and what it printed."""
+
+        def ended() -> bool:
+            meanwhile()
+            return self._process.poll() is not None
+
+        self.world.until(ended, "an answer of check-robot")
+        out, _ = self._process.communicate()
+        return self._process.returncode, json.loads(out)
+
+
+def test_the_simulator_under_a_controller_keeps_the_contract(ros: RosWorld) -> None:
+    ros.start("sim_node", clock="lock_step")
+    control = bipedsim(ros, "control", "--robot", "biped14")
+    try:
+        states = ros.collect(JointState, "/joint_states")
+        ros.until(lambda: states and states[-1].header.stamp.sec >= 1, "a robot that stands still")
+        code, answer = Checker(ros, "biped14", "--duration", "1").answer(states.clear)
+        # What the contract says of the controller is what controller_node does.
+        for topic in (*CONTRACT.sensors, CONTRACT.commands):
+            ends = ros.node.get_subscriptions_info_by_topic(topic.name)
+            if topic is CONTRACT.commands:
+                ends = ros.node.get_publishers_info_by_topic(topic.name)
+            (profile,) = [qos_words(end.qos_profile) for end in ends if end.node_name == "controller_node"]
+            expected = topic.controller
+            assert (profile.reliability, profile.durability) == (expected.reliability, expected.durability)
+    finally:
+        control.send_signal(signal.SIGINT)
+        assert control.wait(60.0) == 0
+    assert [f for f in answer["findings"] if f["verdict"] in ("differs", "missing")] == []
+    assert code == 0
+    checked = {(f["topic"], f["check"]) for f in answer["findings"] if f["verdict"] == "ok"}
+    assert {("/right_foot_ft/wrench", "sum of loads"), ("/imu/data", "attitude"), ("/imu/data", "age")} <= checked
+    commands = {check for topic, check in checked if topic == "/effort_controller/commands"}
+    assert {"listeners", "QoS", "round trip", "effort"} <= commands
+
+
+def test_faults_of_a_graph_are_found(ros: RosWorld) -> None:
+    best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+    latched = QoSProfile(
+        depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+    )
+    node = ros.node
+    states = node.create_publisher(JointState, "/joint_states", best_effort)
+    node.create_publisher(Imu, "/torso/imu", 10)
+    node.create_publisher(PoseStamped, "/left_foot_ft/wrench", 10)
+    node.create_publisher(WrenchStamped, "/right_foot_ft/wrench", 10)
+    node.create_subscription(Float64MultiArray, "/effort_controller/commands", lambda _message: None, latched)
+    message = JointState(name=list(ROBOT.joint_names))
+    message.position = ROBOT.posture.tolist()
+    message.velocity = [0.0] * ROBOT.nu
+    ticks = 0
+
+    def publish() -> None:
+        nonlocal ticks
+        ticks += 1
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(ticks * 10_000_000, 1_000_000_000)
+        states.publish(message)
+
+    code, answer = Checker(ros, "biped14", "--duration", "1", "--rate", "100").answer(publish)
+    assert code == 1
+    wrong = {(f["topic"], f["check"]): f for f in answer["findings"] if f["verdict"] in ("differs", "missing")}
+    assert set(wrong) == {
+        ("/joint_states", "QoS"),
+        ("/imu/data", "topic"),
+        ("/left_foot_ft/wrench", "type"),
+        ("/right_foot_ft/wrench", "messages"),
+        ("/effort_controller/commands", "QoS"),
+    }
+    assert "best_effort is offered" in wrong["/joint_states", "QoS"]["found"]
+    assert "--remap /imu/data:=/torso/imu" in wrong["/imu/data", "topic"]["todo"]
+    assert wrong["/left_foot_ft/wrench", "type"]["found"] == "geometry_msgs/msg/PoseStamped"
+
+
+def test_a_wrong_argument_is_explained(capfd: pytest.CaptureFixture[str]) -> None:
+    from bipedsim.cli.main import main
+
+    assert main(["check-robot", "biped14", "--remap", "/imu:=/torso/imu"]) == 2
+    assert "it has /joint_states, /imu/data" in capfd.readouterr().err

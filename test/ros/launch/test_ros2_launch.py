@@ -1,0 +1,82 @@
+"""`ros2 launch` as a user types it: arguments are listed, a run ends by itself, a wrong argument is explained."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("launch_ros", reason="launch_ros is not installed; it comes with a ROS 2 installation")
+
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from ros_support import new_environment
+
+from bipedsim.recording.recording import Recording
+from bipedsim_ros.bringup.bringup import argument_names
+from bipedsim_ros.bringup.robot_bringup import ROBOT_ARGUMENTS
+
+ROS2 = shutil.which("ros2")
+if ROS2 is None:
+    pytest.skip("the command ros2 is not installed; it comes with a ROS 2 installation", allow_module_level=True)
+try:
+    get_package_share_directory("bipedsim")
+except PackageNotFoundError:
+    pytest.skip("bipedsim is not installed as a ROS package: colcon build, or pip install .", allow_module_level=True)
+
+pytestmark = [pytest.mark.ros, pytest.mark.launch_test]
+
+
+def environment() -> dict[str, str]:
+    # The installed package is under test and not the checkout.
+    return {name: value for name, value in new_environment().items() if name != "PYTHONPATH"}
+
+
+def ros2_launch(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(ROS2), "launch", "bipedsim", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize(("file", "names"), [("sim", argument_names()), ("robot", ROBOT_ARGUMENTS)])
+def test_all_arguments_are_listed(tmp_path: Path, file: str, names: Sequence[str]) -> None:
+    shown = ros2_launch(tmp_path, f"{file}.launch.py", "--show-args")
+    assert shown.returncode == 0, shown.stderr
+    assert re.findall(r"^    '(\w+)':", shown.stdout, re.MULTILINE) == list(names)
+
+
+def test_the_controller_alone_serves_a_robot_that_is_up(tmp_path: Path) -> None:
+    env = environment()
+    robot = [sys.executable, "-m", "bipedsim_ros.nodes.sim_node", "--ros-args"]
+    for parameter in ("clock:=lock_step", "rate:=500.0", "physics_dt:=0.002", "duration:=2.0"):
+        robot += ["-p", parameter]
+    with subprocess.Popen(robot, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as up:
+        command = [str(ROS2), "launch", "bipedsim", "robot.launch.py", "rate:=500", "record:=runs/robot"]
+        with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as control:
+            _, said = up.communicate(timeout=120)
+            control.send_signal(signal.SIGINT)
+            shown, _ = control.communicate(timeout=60)
+    assert up.returncode == 0, said
+    assert control.returncode == 0, shown
+    recording = Recording.load(tmp_path / "runs" / "robot")
+    assert recording.t[-1] == 2.0
+    assert recording.joint_effort[-1].any()
+
+
+def test_a_run_with_a_duration_ends_by_itself(tmp_path: Path) -> None:
+    done = ros2_launch(tmp_path, "sim.launch.py", "clock:=lock_step", "duration:=2.0", "record:=runs/one")
+    assert done.returncode == 0, done.stdout + done.stderr
+    recording = Recording.load(tmp_path / "runs" / "one")
+    assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001))
+
+
+def test_a_wrong_argument_is_explained(tmp_path: Path) -> None:
+    refused = ros2_launch(tmp_path, "sim.launch.py", "clock:=slow")
+    assert refused.returncode != 0
+    assert "unknown clock 'slow'" in refused.stdout + refused.stderr

@@ -1,0 +1,56 @@
+"""A velocity schedule over ROS: the same run as without it, to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from geometry_msgs.msg import Twist
+from ros_support import RosWorld
+from sensor_msgs.msg import JointState
+
+from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim_ros.bringup.bringup import plan
+
+pytestmark = pytest.mark.ros
+
+SCENARIO = """
+controller: user_controllers:Steered
+duration: 0.42
+velocity:
+  - {at: 0.0, vx: 0.5}
+  - {at: 0.15, vx: -1.0, vy: 0.2}
+  - {at: 0.3, wz: 0.3}
+pushes:
+  - {at: 0.2, duration: 0.05, impulse_over_mass: [0.0, 0.1, 0.0], frame: heading}
+"""
+
+
+def test_lock_step_with_a_schedule_repeats_the_headless_run_to_the_bit(ros: RosWorld, tmp_path: Path) -> None:
+    scenario = tmp_path / "steered.yaml"
+    scenario.write_text(SCENARIO)
+    expected, summary = run_headless(RunSettings(scenario=str(scenario)))
+    assert summary["readouts"]["vx"] == {"min": -1.0, "max": 0.5}
+    # What begins between two commands, a tenth of a second apart, is in the second.
+    assert np.flatnonzero(np.diff(expected.readouts["vx"][:-1])).tolist() == [198, 298]
+
+    states: list[Any] = ros.collect(JointState, "/joint_states")
+    heard: list[Any] = ros.collect(Twist, "/cmd_vel")
+    bringup = plan({"scenario": str(scenario), "clock": "lock_step", "duration": 0.42})
+    assert [node.executable for node in bringup.nodes] == ["sim_node", "controller_node", "commander_node"]
+    sim, controller, commander = (node.parameters for node in bringup.nodes)
+    started = ros.start("sim_node", **sim)
+    ros.until(lambda: states, "the state at t = 0, so that this test is connected before time begins")
+    ros.start("controller_node", **controller)
+    ros.start("commander_node", **{**commander, "wait_for_listeners": 2})
+    assert ros.ended(started) == 0
+    ros.until(lambda: states[-1].header.stamp.nanosec == 420_000_000, "the last state")
+    stepped = [state for state in states if state.header.stamp.nanosec > 0]
+    np.testing.assert_array_equal([s.effort for s in stepped], expected.joint_effort)
+    np.testing.assert_array_equal([s.position for s in stepped], expected.joint_position)
+    assert [m.linear.x for m in heard] == [0.5, 0.5, -1.0, 0.0, 0.0]

@@ -1,0 +1,303 @@
+"""controller_node against a robot that the test plays: measurements in, commands out, and no simulator anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Pose, PoseStamped, Quaternion, Twist, Vector3, WrenchStamped
+from nav_msgs.msg import Odometry
+from nav_msgs.msg import Path as NavPath
+from ros_support import RosWorld
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Bool, Float64, Float64MultiArray, Header
+
+from bipedsim.control import make_controller
+from bipedsim.model.robot import load_robot
+from bipedsim.sim.io import Observation
+from bipedsim_ros.wire.qos import LATCHED_QOS
+
+pytestmark = pytest.mark.ros
+
+ROBOT = load_robot("biped14")
+ECHO = "user_controllers:Echo"
+
+
+class PlayedRobot:
+    """What a real robot publishes, one state at a time, and the commands that come back."""
+
+    def __init__(self, world: RosWorld) -> None:
+        self.world = world
+        node = world.node
+        self.states = node.create_publisher(JointState, "/joint_states", 10)
+        self.imu = node.create_publisher(Imu, "/imu/data", 10)
+        self.feet = [node.create_publisher(WrenchStamped, f"/{sole.name}_foot_ft/wrench", 10) for sole in ROBOT.soles]
+        self.commands = world.collect(Float64MultiArray, "/effort_controller/commands")
+        self.observation = Observation.zeros(ROBOT.nu, len(ROBOT.soles))
+        rng = np.random.default_rng(1)
+        self.observation.joint_position[:] = ROBOT.posture + 0.01 * rng.normal(size=ROBOT.nu)
+        self.observation.joint_velocity[:] = 0.1 * rng.normal(size=ROBOT.nu)
+        self.observation.imu_linear_acceleration[:] = (0.1, -0.2, 9.81)
+        self.observation.foot_wrench[:, 2] = 0.5 * ROBOT.weight
+
+    def publish(self, t_ms: int, names: Any = ROBOT.joint_names, sensors: bool = True, **fields: Any) -> None:
+        """Publish one state with the joints in the order of ``names``; ``fields`` replace joint arrays."""
+        o = self.observation
+        for publisher in (self.states, self.imu, *self.feet):
+            self.world.connected(publisher)
+        stamp = {"sec": t_ms // 1000, "nanosec": t_ms % 1000 * 1_000_000}
+        if sensors:
+            message = Imu()
+            message.orientation.w = 1.0
+            a = message.linear_acceleration
+            a.x, a.y, a.z = o.imu_linear_acceleration.tolist()
+            self.imu.publish(message)
+            for publisher, wrench in zip(self.feet, o.foot_wrench, strict=True):
+                foot = WrenchStamped()
+                foot.wrench.force.z = float(wrench[2])
+                publisher.publish(foot)
+        order = [ROBOT.joint_names.index(name) for name in names]
+        values = {
+            "position": o.joint_position[order].tolist(),
+            "velocity": o.joint_velocity[order].tolist(),
+            "effort": o.joint_effort[order].tolist(),
+            **fields,
+        }
+        state = JointState(name=list(names), **values)
+        state.header.stamp.sec, state.header.stamp.nanosec = stamp["sec"], stamp["nanosec"]
+        self.states.publish(state)
+
+    def answer(self, t_ms: int, **options: Any) -> np.ndarray:
+        """Publish a state and return the command that answers it.
+
+        A state that went out before all subscriptions were connected is published again; the same stamp is no new
+        state.
+        """
+        count = len(self.commands)
+        while len(self.commands) == count:
+            self.publish(t_ms, **options)
+            self.world.spin(lambda: len(self.commands) > count, 2.0)
+        self.world.spin(lambda: False, 0.1)
+        return np.array(self.commands[-1].data)
+
+
+@pytest.fixture
+def robot(ros: RosWorld) -> PlayedRobot:
+    return PlayedRobot(ros)
+
+
+def test_commands_are_those_of_the_controller(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node")
+    controller = make_controller("posture", ROBOT, None, 1e-3)
+    controller.reset(robot.observation)
+    for t_ms in (0, 1, 2):
+        robot.observation.t = 1e-3 * t_ms
+        expected = controller.update(robot.observation).tau_joint.copy()
+        np.testing.assert_array_equal(robot.answer(t_ms), expected)
+
+
+def test_joints_are_matched_by_name(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", controller=ECHO)
+    straight = robot.answer(0)
+    np.testing.assert_array_equal(straight[3:], robot.observation.joint_position[3:])
+    np.testing.assert_array_equal(robot.answer(1, names=ROBOT.joint_names[::-1]), straight)
+
+
+def test_commands_follow_the_order_that_the_robot_asks_for(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", controller=ECHO, joints=list(ROBOT.joint_names[::-1]))
+    np.testing.assert_array_equal(robot.answer(0)[:-3], robot.observation.joint_position[:2:-1])
+
+
+def test_sensors_reach_the_controller_and_the_sign_turns_the_feet(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", controller=ECHO, ft_sign=-1.0, Echo__gain=2.0)
+    resets, imu, foot = robot.answer(0)[:3]
+    assert resets == 2.0
+    assert imu == pytest.approx(2.0 * 9.81)
+    assert foot == pytest.approx(-ROBOT.weight)
+
+
+def test_time_that_runs_back_resets_the_controller(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", controller=ECHO)
+    assert robot.answer(5)[0] == 1.0
+    assert robot.answer(6)[0] == 1.0
+    assert robot.answer(0)[0] == 2.0
+
+
+def test_a_repeated_state_gets_the_same_command_and_no_update(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", controller=ECHO)
+    first = robot.answer(0)
+    robot.observation.joint_position += 1.0
+    np.testing.assert_array_equal(robot.answer(0), first)
+    np.testing.assert_allclose(robot.answer(1)[3:], first[3:] + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"names": ROBOT.joint_names[1:]}, "/joint_states lacks l_hip_yaw"),
+        ({"velocity": []}, "not finite"),
+        ({"position": [float("nan")] * 14}, "not finite"),
+    ],
+)
+def test_incomplete_states_get_no_command(
+    ros: RosWorld, robot: PlayedRobot, options: dict[str, Any], said: str
+) -> None:
+    node = ros.start("controller_node", controller=ECHO)
+    robot.answer(0)
+    count = len(robot.commands)
+    robot.publish(1, **options)
+    ros.until(lambda: said in node.output, "a warning that says what is missing")
+    robot.answer(2)
+    assert len(robot.commands) == count + 1
+
+
+def test_effort_may_be_missing(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", controller=ECHO)
+    assert np.isfinite(robot.answer(0, effort=[])).all()
+
+
+def test_sensors_may_be_absent_if_so_asked(ros: RosWorld, robot: PlayedRobot) -> None:
+    """What is NaN for want of a sensor makes a torque of it NaN, which is where the guard takes over."""
+    node = ros.start("controller_node", controller=ECHO, wait_for_sensors=False)
+    damped = robot.answer(0, sensors=False)
+    assert "its torque is not finite" in node.output
+    np.testing.assert_allclose(damped, damping(robot.observation), rtol=1e-12)
+
+
+def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: PlayedRobot) -> None:
+    node = ros.start("controller_node", controller=ECHO)
+
+    def told() -> bool:
+        robot.publish(0, sensors=False)
+        return "waiting for a first message on /imu/data, /left_foot_ft/wrench" in node.output
+
+    ros.until(told, "a warning that names the topics")
+    assert not robot.commands
+
+
+def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
+    node = ros.start("controller_node", controller=ECHO)
+    ros.until(lambda: "waiting for /joint_states, which nobody publishes" in node.output, "a warning with the topic")
+    assert node.stop() == 0
+    assert "no updates; no joint states came" in node.output
+    assert "nan" not in node.output
+
+
+def damping(observation: Observation) -> np.ndarray:
+    """Return what the joints of a fallen robot do."""
+    return np.asarray(-ROBOT.effort_limit * observation.joint_velocity / ROBOT.velocity_limit)
+
+
+def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: PlayedRobot) -> None:
+    diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
+    fallen = ros.collect(Bool, "/fallen", LATCHED_QOS)
+    ros.start("controller_node", controller="user_controllers:NotFinite")
+    np.testing.assert_allclose(robot.answer(0), damping(robot.observation), rtol=1e-12)
+    said = "fallen: its torque is not finite"
+    ros.until(lambda: any(s.message == said for a in diagnostics for s in a.status), "a fall in the diagnostics")
+    ros.until(lambda: [m.data for m in fallen[-1:]] == [True], "the fall on its topic")
+
+
+def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRobot) -> None:
+    """Velocity and footsteps in, readouts, estimate and fall out; a controller without them has no such topics."""
+    velocity = ros.node.create_publisher(Twist, "/cmd_vel", 10)
+    path = ros.node.create_publisher(NavPath, "/footsteps", 10)
+    shown = {name: ros.collect(Float64, f"/controller/{name}") for name in ("vx", "vy", "wz", "steps", "yaw")}
+    odometry = ros.collect(Odometry, "/odom")
+    fallen = ros.collect(Bool, "/fallen", LATCHED_QOS)
+    node = ros.start("controller_node", controller="user_controllers:Steered")
+    for publisher in (velocity, path):
+        ros.connected(publisher)
+
+    def steer(t_ms: int, vx: float, wz: float) -> np.ndarray:
+        velocity.publish(Twist(linear=Vector3(x=vx, y=0.1), angular=Vector3(z=wz)))
+        velocity.wait_for_all_acked()
+        return robot.answer(t_ms)
+
+    ahead = steer(0, 0.3, -0.2)
+    np.testing.assert_allclose(ahead, 0.3 * robot.observation.joint_position)
+    ros.until(lambda: shown["vx"] and odometry and fallen, "a message on every topic")
+    assert [shown[name][-1].data for name in ("vx", "vy", "wz")] == [0.3, 0.1, -0.2]
+    assert fallen[-1].data is False
+    np.testing.assert_array_equal(steer(500, float("nan"), 0.0), ahead)
+    assert "message on /cmd_vel dropped: it is not finite" in node.output
+    np.testing.assert_array_equal(robot.answer(509), ahead)
+    assert not robot.answer(510).any(), "half a second after the last command; they are looked for at 100 Hz"
+    steps = [PoseStamped(pose=Pose(orientation=Quaternion(z=np.sin(0.1 * k), w=np.cos(0.1 * k)))) for k in range(4)]
+    for frame in ("map", "feet"):
+        path.publish(NavPath(header=Header(frame_id=frame), poses=steps))
+        path.wait_for_all_acked()
+        robot.answer(520 if frame == "map" else 530)
+    assert "message on /footsteps dropped: its frame is 'map', it must be 'feet'" in node.output
+    ros.until(lambda: shown["steps"] and shown["steps"][-1].data == 4.0, "the footsteps")
+    assert shown["yaw"][-1].data == pytest.approx(0.6)
+    assert [m.data for m in shown["steps"]] == [0.0, 0.0, 0.0, 0.0, 4.0], "one message for each 10 ms"
+    at = {round(1000 * m.pose.pose.position.x): m for m in odometry}
+    assert sorted(at) == [0, 500, 510, 520, 530]
+    assert (at[500].header.stamp.nanosec, at[500].child_frame_id) == (500_000_000, "base_link")
+    assert at[0].twist.twist.linear.x == 0.3
+    np.testing.assert_allclose(steer(540, 0.3, 10.0), damping(robot.observation), rtol=1e-12)
+    ros.until(lambda: fallen[-1].data is True, "the fall")
+    robot.answer(0)
+    ros.until(lambda: fallen[-1].data is False, "that the reset ends it")
+
+
+def test_footsteps_that_cannot_be_taken_do_not_end_the_controller(ros: RosWorld, robot: PlayedRobot) -> None:
+    path = ros.node.create_publisher(NavPath, "/footsteps", 10)
+    node = ros.start("controller_node", controller="user_controllers:Steered")
+    ros.connected(path)
+    robot.answer(0)
+    far = PoseStamped(pose=Pose(orientation=Quaternion(w=1.0)))
+    far.pose.position.x = 5.0
+    path.publish(NavPath(poses=[far]))
+    path.wait_for_all_acked()
+    assert np.isfinite(robot.answer(10)).all()
+    assert "message on /footsteps dropped: 5 m are too far" in node.output
+
+
+def test_a_wrong_rate_is_noticed(ros: RosWorld, robot: PlayedRobot) -> None:
+    node = ros.start("controller_node", controller=ECHO)
+    robot.answer(0)
+    robot.answer(5)
+    ros.until(lambda: "came 0.005000 s apart, but rate = 1000 Hz" in node.output, "a warning about the rate")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"controller": "postur"}, "unknown controller 'postur'; did you mean 'posture'?"),
+        ({"controller": "no.such.module:Thing"}, "cannot import 'no.such.module'"),
+        ({"controller": "user_controllers:Ecko"}, "did you mean 'Echo'?"),
+        ({"robot": "biped15"}, "unknown robot 'biped15'"),
+        ({"joints": ["l_knee"]}, "must hold every joint of biped14 once"),
+        ({"posture.squat_depth": -1.0}, "squat_depth = -1.0 m is below its minimum"),
+        ({"posture.squat_deep": 0.1}, "unknown parameter 'posture.squat_deep'"),
+        ({"posture.kp.l_elbow": 10.0}, "l_elbow"),
+        ({"ft_sign": 0.0}, "ft_sign = 0.0 must be 1 or -1"),
+    ],
+)
+def test_bad_parameters_end_the_node_with_a_message(ros: RosWorld, parameters: dict[str, Any], said: str) -> None:
+    node = ros.start("controller_node", **parameters)
+    assert node.wait() == 2
+    assert said in node.output
+    assert "Traceback" not in node.output
+
+
+def test_gains_per_joint_are_parameters(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", **{"posture.kp": {"l_knee": 1234.0}})
+    controller = make_controller("posture", ROBOT, {"kp": {"l_knee": 1234.0}}, 1e-3)
+    controller.reset(robot.observation)
+    robot.observation.t = 0.0
+    np.testing.assert_array_equal(robot.answer(0), controller.update(robot.observation).tau_joint)
+
+
+def test_interrupt_ends_the_node_cleanly(ros: RosWorld, robot: PlayedRobot) -> None:
+    node = ros.start("controller_node", controller=ECHO)
+    robot.answer(0)
+    assert node.stop() == 0
+    assert "Traceback" not in node.output

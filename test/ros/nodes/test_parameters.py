@@ -1,0 +1,202 @@
+"""ROS parameters from dataclass fields, on a real node in this process that talks to nobody."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+from paths import ROOT
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+import rclpy
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from ros_support import new_environment
+
+from bipedsim.config.fields import param
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim_ros.loop.sim_params import SimParams
+from bipedsim_ros.nodes.controller_node import ControllerNodeParams
+from bipedsim_ros.nodes.parameters import Parameters
+
+pytestmark = pytest.mark.ros
+
+
+
+@dataclass(frozen=True)
+class Example:
+    """One field of each kind."""
+
+    speed: float = param(1.0, "how fast", unit="m/s", low=0.0, high=10.0)
+    count: int = param(3, "how many", low=1)
+    name: str = param("left", "which one", choices=("left", "right"))
+    on: bool = param(True, "whether")
+    gains: dict[str, float] = param({}, "per joint", unit="N.m/rad")
+    order: tuple[str, ...] = param((), "in which order")
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return a function that makes a node with these parameters given from outside."""
+    for name, value in new_environment().items():
+        monkeypatch.setenv(name, value)
+    context = rclpy.Context()
+    context.init()
+    nodes: list[Node] = []
+
+    def make_node(**given: Any) -> tuple[Node, Parameters]:
+        overrides = [Parameter(name.replace("__", "."), value=value) for name, value in given.items()]
+        node = Node(
+            "example",
+            context=context,
+            parameter_overrides=overrides,
+            automatically_declare_parameters_from_overrides=True,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        nodes.append(node)
+        return node, Parameters(node, "parameters of example")
+
+    yield make_node
+    for node in nodes:
+        node.destroy_node()
+    context.try_shutdown()
+
+
+def test_defaults_and_given_values(make: Any) -> None:
+    node, parameters = make(speed=2.0, name="right")
+    assert parameters.declare(Example) == Example(speed=2.0, name="right")
+    parameters.refuse_unknown()
+    assert node.get_parameter("speed").value == 2.0
+    assert node.get_parameter("count").value == 3
+    assert node.get_parameter("on").value is True
+
+
+def test_defaults_of_a_robot_come_between(make: Any) -> None:
+    _, parameters = make(speed=2.0, gains__knee=5.0)
+    example = parameters.declare(Example, defaults={"speed": 3.0, "count": 7, "gains": {"hip": 1.0, "knee": 2.0}})
+    assert (example.speed, example.count) == (2.0, 7)
+    assert example.gains == {"hip": 1.0, "knee": 5.0}
+
+
+def test_prefix_and_mapping(make: Any) -> None:
+    node, parameters = make(walk__gains__hip=4.0, walk__order=["a", "b"])
+    example = parameters.declare(Example, prefix="walk.")
+    parameters.refuse_unknown()
+    assert example.gains == {"hip": 4.0}
+    assert list(example.order) == ["a", "b"]
+    assert node.get_parameter("walk.gains.hip").value == 4.0
+
+
+def test_descriptor_says_unit_range_and_choices(make: Any) -> None:
+    node, parameters = make()
+    parameters.declare(Example, live=("speed",))
+    speed, count, name = (node.describe_parameter(n) for n in ("speed", "count", "name"))
+    assert speed.description == "how fast [m/s]"
+    assert (speed.floating_point_range[0].from_value, speed.floating_point_range[0].to_value) == (0.0, 10.0)
+    assert count.integer_range[0].from_value == 1
+    assert name.additional_constraints == "one of: left, right"
+    assert not speed.read_only
+    assert count.read_only
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"speed": 11.0}, "speed = 11.0 m/s is above its maximum 10.0 m/s"),
+        ({"speed": float("nan")}, "must be finite"),
+        ({"speed": "fast"}, "speed = 'fast' must be of type float, not str"),
+        ({"count": 0}, "count = 0 is below its minimum 1"),
+        ({"count": 2.5}, "count = 2.5 must be of type int"),
+        ({"on": 1}, "on = 1 must be of type bool"),
+        ({"order": "hip"}, "order = 'hip' must be a list of str"),
+        ({"order": [1.0, 2.0]}, "order = [1.0, 2.0] must be a list of str"),
+        ({"name": "rihgt"}, "unknown name 'rihgt'; did you mean 'right'?"),
+    ],
+)
+def test_bad_values_are_refused(make: Any, given: dict[str, Any], said: str) -> None:
+    _, parameters = make(**given)
+    with pytest.raises(ConfigError) as caught:
+        parameters.declare(Example)
+    assert said in str(caught.value)
+    assert "parameters of example" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["sped", "walk__speed", "gains", "speed__x"])
+def test_what_nobody_declared_is_refused(make: Any, name: str) -> None:
+    _, parameters = make(**{name: 1.0})
+    parameters.declare(Example)
+    with pytest.raises(UnknownNameError, match="unknown parameter"):
+        parameters.refuse_unknown()
+
+
+def test_ros_own_parameters_are_left_alone(make: Any) -> None:
+    node, parameters = make(use_sim_time=True)
+    parameters.declare(Example)
+    parameters.refuse_unknown()
+    assert node.get_parameter("use_sim_time").value is True
+
+
+def test_live_changes_are_checked_and_told(make: Any) -> None:
+    node, parameters = make()
+    told: list[Example] = []
+    parameters.declare(Example, live=("speed", "name"), listener=told.append)
+
+    def put(name: str, value: Any) -> Any:
+        return node.set_parameters([Parameter(name, value=value)])[0]
+
+    assert put("speed", 4.0).successful
+    assert told[-1].speed == 4.0
+    assert put("name", "right").successful
+    assert told[-1] == Example(speed=4.0, name="right")
+    refused = put("name", "up")
+    assert not refused.successful
+    assert "unknown name 'up'" in refused.reason
+    assert not put("speed", 99.0).successful
+    assert not put("count", 4).successful
+    assert len(told) == 2
+    assert node.get_parameter("speed").value == 4.0
+
+
+@pytest.mark.parametrize(("name", "cls"), [("sim_node", SimParams), ("controller_node", ControllerNodeParams)])
+def test_the_configuration_file_holds_the_defaults(name: str, cls: type) -> None:
+    text = (ROOT / "config" / "sim.yaml").read_text(encoding="utf-8")
+    written = yaml.safe_load(text)[name]["ros__parameters"]
+    if cls is SimParams:
+        for model, kind in CONTACT_MODELS.items():
+            assert written.pop(model) == vars(kind.Params()), model
+    for field, default in vars(cls()).items():
+        if default == ():
+            assert f"# {field}: []" in text
+        else:
+            assert written.pop(field) == default
+    assert written == {}
+
+
+def test_unknown_names_list_the_choices(make: Any) -> None:
+    _, parameters = make(sped=1.0)
+    parameters.declare(Example)
+    with pytest.raises(UnknownNameError, match="did you mean 'speed'") as caught:
+        parameters.refuse_unknown()
+    assert "count" in caught.value.choices
+
+
+@pytest.mark.parametrize("name", CONTACT_MODELS)
+def test_wrong_parameters_of_a_contact_model_list_the_right_ones(make: Any, name: str) -> None:
+    kind = CONTACT_MODELS[name].Params
+    fields = {field.name: field.default for field in dataclasses.fields(kind)}
+    known = next(key for key, default in fields.items() if isinstance(default, float))
+    _, parameters = make(**{f"{name}__{known}x": 1.0})
+    parameters.declare(kind, prefix=f"{name}.")
+    with pytest.raises(UnknownNameError, match=f"did you mean '{name}.{known}'") as caught:
+        parameters.refuse_unknown()
+    assert set(caught.value.choices) == {f"{name}.{key}" for key in fields}
+    _, parameters = make(**{f"{name}__{known}": -1.0})
+    with pytest.raises(ConfigError, match=f"{known} = -1.0.* is below its minimum"):
+        parameters.declare(kind, prefix=f"{name}.")

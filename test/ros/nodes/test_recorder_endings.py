@@ -1,0 +1,109 @@
+"""recorder_node when it ends: stopped, killed, out of disk, or refusing to begin."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from geometry_msgs.msg import PointStamped
+from recorder_support import TOPICS, RecorderProcess, counts_of, publish, publishers_of, ticks_in, wait_for
+from ros_support import RosWorld
+
+from bipedsim.recording.bag.reader import Bag
+
+pytestmark = pytest.mark.ros
+
+
+def test_sigkill_costs_at_most_the_last_second(ros: RosWorld, tmp_path: Path) -> None:
+    with RecorderProcess(ros.env, tmp_path / "bag") as recorder:
+        publishers = publishers_of(ros.node, TOPICS)
+        sent: list[float] = []
+        start = time.monotonic()
+        while time.monotonic() - start < 2.5:
+            publish(publishers, range(len(sent), len(sent) + 1))
+            sent.append(time.monotonic())
+            time.sleep(1e-3)
+        recorder.finish(signal.SIGKILL)
+    bag = Bag(tmp_path / "bag")
+    assert "recovered" in bag.recovered
+    for name in TOPICS:
+        ticks = ticks_in(bag, name)
+        assert ticks == list(range(len(ticks))), name
+        assert sent[-1] - sent[len(ticks) - 1] < 1.0, name
+
+    from rosbags.rosbag2 import Reader
+
+    with Reader(tmp_path / "bag") as reader:
+        assert {c.topic for c in reader.connections} >= set(TOPICS)
+        assert (
+            sum(1 for _ in reader.messages(reader.connections)) >= len(TOPICS) * len(ticks_in(bag, "/joint_states")) - 6
+        )
+
+
+def test_what_arrived_just_before_the_end_is_kept(ros: RosWorld, tmp_path: Path) -> None:
+    slow = ("poll_period:=0.1", "flush_period:=10.0")
+    with RecorderProcess(ros.env, tmp_path / "bag", "topics:=['/left_foot/cop']", *slow) as recorder:
+        publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped})
+        publish(publishers, range(100), period=0.0)
+        assert publishers["/left_foot/cop"].wait_for_all_acked()
+        assert recorder.finish(signal.SIGTERM)[0] == 0
+    assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(100))
+
+
+def test_max_duration_ends_the_recording(ros: RosWorld, tmp_path: Path) -> None:
+    wanted = "topics:=['/left_foot/cop']"
+    with RecorderProcess(ros.env, tmp_path / "bag", wanted, "max_duration:=0.3") as recorder:
+        publish(publishers_of(ros.node, {"/left_foot/cop": PointStamped}), range(10))
+        code, out, _err = recorder.finish()
+    assert code == 0
+    assert counts_of(out)["written"] == 10
+
+
+def test_an_existing_output_is_refused(ros: RosWorld, tmp_path: Path) -> None:
+    (tmp_path / "bag").mkdir()
+    with RecorderProcess(ros.env, tmp_path / "bag", ready=False) as recorder:
+        code, _out, err = recorder.finish()
+    assert code == 2
+    assert "never overwritten: remove it, or name another directory" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("parameter", "complaint"),
+    [
+        ("topics:=['chatter']", "'chatter' must be '/topic'"),
+        ("topics:=['/x no_such/msg/Thing']", "no definition of no_such/msg/Thing"),
+        ("storage:=sqlite3", "unknown storage 'sqlite3'"),
+        ("flush_periods:=0.1", "did you mean 'flush_period'"),
+        ("robot:=marvin", "unknown robot 'marvin'"),
+    ],
+)
+def test_wrong_parameters_are_explained(ros: RosWorld, tmp_path: Path, parameter: str, complaint: str) -> None:
+    with RecorderProcess(ros.env, tmp_path / "bag", parameter, ready=False) as recorder:
+        code, _out, err = recorder.finish()
+    assert code == 2
+    assert complaint in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "bag").exists()
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit (util-linux) to make the disk full")
+def test_a_full_disk_ends_the_recording_and_leaves_it_readable(ros: RosWorld, tmp_path: Path) -> None:
+    with RecorderProcess(ros.env, tmp_path / "bag", "topics:=['/left_foot/cop']") as recorder:
+        publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped})
+        publish(publishers, range(10))
+        wait_for(lambda: len(Bag(tmp_path / "bag").messages.get("/left_foot/cop", [])) == 10, "messages in the bag")
+        subprocess.run(["prlimit", f"--pid={recorder.process.pid}", "--fsize=0"], check=True)
+        publish(publishers, range(10, 20))
+        code, _out, err = recorder.finish()
+    assert code == 1
+    assert "the bag cannot be written further (File too large); what is there is readable" in err
+    assert "Traceback" not in err
+    assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(10))

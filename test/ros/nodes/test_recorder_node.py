@@ -1,0 +1,186 @@
+"""recorder_node over real DDS: nothing is lost, every kind of publisher is found, and it tells how it does."""
+
+from __future__ import annotations
+
+import select
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PointStamped
+from rcl_interfaces.srv import GetParameters
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from recorder_support import (
+    DEPTH,
+    TOPICS,
+    RecorderProcess,
+    counts_of,
+    message_of,
+    publish,
+    publishers_of,
+    ticks_in,
+    wait_for,
+)
+from ros_support import RosWorld
+from sensor_msgs.msg import Imu
+from std_msgs.msg import String
+
+from bipedsim.recording.bag.reader import Bag
+
+pytestmark = pytest.mark.ros
+
+
+def test_nothing_is_lost_at_a_kilohertz_and_others_can_read_it(ros: RosWorld, tmp_path: Path) -> None:
+    n = 2000
+    with RecorderProcess(ros.env, tmp_path / "bag") as recorder:
+        assert recorder.first_line == f"recording 23 topics into {tmp_path / 'bag'}\n"
+        publishers = publishers_of(ros.node, TOPICS)
+        publish(publishers, range(n))
+        assert all(p.wait_for_all_acked() for p in publishers.values())
+        code, out, err = recorder.finish(signal.SIGINT, signal.SIGINT)
+    assert (code, err) == (0, "")
+    counts = counts_of(out)
+    assert counts["received"] == counts["written"] >= n * len(TOPICS)
+    assert counts["lost"] == counts["dropped"] == counts["missed"] == 0
+    bag = Bag(tmp_path / "bag")
+    assert bag.recovered == ""
+    for name in TOPICS:
+        assert ticks_in(bag, name) == list(range(n)), name
+    assert bag.custom_data["lost"] == "0"
+
+    from mcap_ros2.reader import read_ros2_messages
+    from rosbags.rosbag2 import Reader
+
+    with Reader(tmp_path / "bag") as reader:
+        connections = {c.topic: c for c in reader.connections}
+        times = [t for _, t, _ in reader.messages(reader.connections)]
+        assert times == sorted(times)
+        for info in ros.node.get_publishers_info_by_topic("/joint_states"):
+            assert connections["/joint_states"].digest == str(info.topic_type_hash)
+        (profile,) = connections["/joint_states"].ext.offered_qos_profiles
+        assert (profile.reliability.name, profile.durability.name) == ("RELIABLE", "VOLATILE")
+    decoded = read_ros2_messages(str(tmp_path / "bag" / "bag_0.mcap"), topics=["/joint_states"])
+    assert [m.ros_msg.position[25] for m in decoded] == [float(i) for i in range(n)]
+
+
+def test_log_times_are_those_of_arrival(ros: RosWorld, tmp_path: Path) -> None:
+    topics = {"/left_foot/cop": PointStamped}
+    with RecorderProcess(ros.env, tmp_path / "bag", "topics:=['/left_foot/cop']") as recorder:
+        publishers = publishers_of(ros.node, topics)
+        before = time.time_ns()
+        publish(publishers, range(5))
+        after = time.time_ns()
+        assert publishers["/left_foot/cop"].wait_for_all_acked()
+        assert recorder.finish(signal.SIGTERM)[0] == 0
+    messages = Bag(tmp_path / "bag").messages["/left_foot/cop"]
+    assert [before <= m.publish_time <= after for m in messages] == [True] * 5
+    # It came after it went; wall clock stamps have no order finer than their resolution.
+    assert all(m.log_time >= m.publish_time for m in messages)
+
+
+def test_latched_and_best_effort_topics_and_types_from_the_graph(ros: RosWorld, tmp_path: Path) -> None:
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    loose = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+    description = ros.node.create_publisher(String, "/robot_description", latched)
+    description.publish(String(data="<robot/>"))
+    chatter = ros.node.create_publisher(String, "/chatter", loose)
+    wanted = "topics:=['/robot_description', '/chatter', '/imu/data']"
+    with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
+        imu = ros.node.create_publisher(Imu, "/imu/data", loose)  # expected reliable, found best effort
+        wait_for(lambda: bool(chatter.get_subscription_count() and imu.get_subscription_count()), "subscriptions")
+        for _ in range(20):
+            chatter.publish(String(data="hello"))
+            imu.publish(Imu())
+            time.sleep(0.01)
+        path = tmp_path / "bag"
+        wait_for(
+            lambda: {"/robot_description", "/chatter", "/imu/data"} <= set(Bag(path).messages), "messages in the bag"
+        )
+        code, _out, err = recorder.finish(signal.SIGINT)
+    assert (code, err) == (0, "")
+    bag = Bag(tmp_path / "bag")
+    assert len(bag.messages["/robot_description"]) == 1
+    assert bag.types["/chatter"] == "std_msgs/msg/String"
+    topics = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    offered = {
+        t["topic_metadata"]["name"]: t["topic_metadata"]["offered_qos_profiles"][0]
+        for t in topics["topics_with_message_count"]
+    }
+    assert offered["/robot_description"]["durability"] == "transient_local"
+    assert offered["/chatter"]["reliability"] == "best_effort"
+
+
+def test_what_was_published_too_early_is_counted(ros: RosWorld, tmp_path: Path) -> None:
+    publisher = ros.node.create_publisher(PointStamped, "/left_foot/cop", DEPTH)
+    for tick in range(7):
+        publisher.publish(message_of(PointStamped, tick))
+    with RecorderProcess(ros.env, tmp_path / "bag", "topics:=['/left_foot/cop']") as recorder:
+        wait_for(lambda: bool(publisher.get_subscription_count()), "the subscription")
+        for tick in range(7, 10):
+            publisher.publish(message_of(PointStamped, tick))
+        assert publisher.wait_for_all_acked()
+        _code, out, _err = recorder.finish(signal.SIGINT)
+    counts = counts_of(out)
+    assert (counts["missed"], counts["received"], counts["lost"]) == (7, 3, 0)
+
+
+def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_path: Path) -> None:
+    wanted, n = "topics:=['/left_foot/cop']", 3000
+    with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
+        publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped}, qos=10)
+        publish(publishers, range(10))
+        wait_for(lambda: len(ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")) == 10, "messages in the bag")
+        recorder.process.send_signal(signal.SIGSTOP)
+        publish(publishers, range(10, n), period=0.0)
+        recorder.process.send_signal(signal.SIGCONT)
+        assert publishers["/left_foot/cop"].wait_for_all_acked()
+        code, out, err = recorder.finish(signal.SIGINT)
+    counts = counts_of(out)
+    assert code == 0
+    assert counts["lost"] > 0
+    assert counts["received"] + counts["lost"] == n
+    assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")[-10:] == list(range(n - 10, n))
+    assert f"{counts['lost']} messages are missing from the bag" in err
+
+
+def test_it_says_when_it_has_found_every_publisher(ros: RosWorld, tmp_path: Path) -> None:
+    wanted = "topics:=['/left_foot/cop', '/imu/data', '/push']"
+    with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
+        publishers_of(ros.node, {"/left_foot/cop": PointStamped})
+        time.sleep(0.1)  # time enough to say it too early
+        pipe = recorder.process.stdout
+        assert pipe is not None
+        assert select.select([pipe], [], [], 0.0)[0] == []
+        publishers_of(ros.node, {"/imu/data": Imu})
+        assert pipe.readline() == "matched all publishers\n"
+
+
+def test_diagnostics_tell_the_counts(ros: RosWorld, tmp_path: Path) -> None:
+    got = ros.collect(DiagnosticArray, "/diagnostics")
+
+    def counted() -> dict[str, str]:
+        return {v.key: v.value for v in got[-1].status[0].values} if got else {}
+
+    with RecorderProcess(ros.env, tmp_path / "bag", "topics:=['/left_foot/cop']"):
+        publish(publishers_of(ros.node, {"/left_foot/cop": PointStamped}), range(10))
+        ros.until(lambda: counted().get("written") == "10", "diagnostics")
+    values = counted()
+    assert values["received"] == "10"
+    assert values["matched_topics"] == "1"
+    assert values["lost"] == "0"
+    assert got[-1].status[0].message == "recording"
+
+
+def test_parameters_can_be_read_while_it_records(ros: RosWorld, tmp_path: Path) -> None:
+    """The services of the node answer although the node takes its messages by itself."""
+    recorder = ros.start("recorder_node", output=str(tmp_path / "bag"))
+    ros.until(lambda: "recording" in recorder.output, "the recorder")
+    answer = ros.call(GetParameters, "/recorder_node/get_parameters", names=["output", "flush_period"])
+    assert answer.values[0].string_value == str(tmp_path / "bag")
+    assert answer.values[1].double_value > 0.0

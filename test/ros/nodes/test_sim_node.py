@@ -1,0 +1,157 @@
+"""sim_node in a process of its own, seen from outside over DDS: topics, commands, and when it starts and ends."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from ros_support import ALL, RosWorld
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from sim_node_support import COMMANDS, Commander, moving, statistics, time_of
+from std_msgs.msg import Float64MultiArray, String
+
+from bipedsim.model.robot import load_robot
+
+pytestmark = pytest.mark.ros
+
+RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+VOLATILE, LATCHED = DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL
+TOPICS: dict[str, tuple[Any, str, ReliabilityPolicy, DurabilityPolicy]] = {
+    "/clock": (Clock, "", BEST_EFFORT, VOLATILE),
+    "/joint_states": (JointState, "base_link", RELIABLE, VOLATILE),
+    "/imu/data": (Imu, "imu_link", RELIABLE, VOLATILE),
+    "/left_foot_ft/wrench": (WrenchStamped, "l_ankle", RELIABLE, VOLATILE),
+    "/right_foot_ft/wrench": (WrenchStamped, "r_ankle", RELIABLE, VOLATILE),
+    "/left_foot/wrench": (WrenchStamped, "l_sole", RELIABLE, VOLATILE),
+    "/right_foot/wrench": (WrenchStamped, "r_sole", RELIABLE, VOLATILE),
+    "/left_foot/cop": (PointStamped, "l_sole", RELIABLE, VOLATILE),
+    "/right_foot/cop": (PointStamped, "r_sole", RELIABLE, VOLATILE),
+    "/left_foot/contact": (Float64MultiArray, "", RELIABLE, VOLATILE),
+    "/right_foot/contact": (Float64MultiArray, "", RELIABLE, VOLATILE),
+    "/left_foot/contact_mode": (String, "", RELIABLE, LATCHED),
+    "/right_foot/contact_mode": (String, "", RELIABLE, LATCHED),
+    "/cop": (PointStamped, "odom", RELIABLE, VOLATILE),
+    "/ground_truth/odom": (Odometry, "odom", RELIABLE, VOLATILE),
+    "/robot_description": (String, "", RELIABLE, LATCHED),
+    "/diagnostics": (DiagnosticArray, "", RELIABLE, VOLATILE),
+}
+
+
+def test_every_topic_has_its_type_qos_and_frame(ros: RosWorld) -> None:
+    latched = QoSProfile(depth=1, durability=LATCHED)
+    best_effort = QoSProfile(depth=10, reliability=BEST_EFFORT)
+    heard = {}
+    for topic, (kind, _, reliability, durability) in TOPICS.items():
+        qos = latched if durability == LATCHED else best_effort if reliability == BEST_EFFORT else ALL
+        heard[topic] = ros.collect(kind, topic, qos)
+    ros.start("sim_node", start="immediately", rate=100.0, physics_dt=0.01)
+    ros.until(lambda: all(heard.values()), "a message on every topic")
+    for topic, (kind, frame, reliability, durability) in TOPICS.items():
+        (info,) = ros.node.get_publishers_info_by_topic(topic)
+        assert info.topic_type == f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}", topic
+        assert info.qos_profile.reliability == reliability, topic
+        assert info.qos_profile.durability == durability, topic
+        if frame:
+            assert heard[topic][0].header.frame_id == frame, topic
+    assert heard["/ground_truth/odom"][0].child_frame_id == "base_link"
+    assert heard["/robot_description"][0].data == load_robot("biped14").urdf_xml
+    assert heard["/joint_states"][0].name == list(load_robot("biped14").joint_names)
+    names = {status.name for status in heard["/diagnostics"][0].status}
+    assert names == {"bipedsim: loop", "bipedsim: commands", "bipedsim: contact"}
+    for topic in (COMMANDS, "/push"):
+        (info,) = ros.node.get_subscriptions_info_by_topic(topic)
+        assert info.node_name == "sim_node"
+
+
+@pytest.mark.parametrize("reliability", [RELIABLE, BEST_EFFORT])
+def test_commands_are_taken_from_reliable_and_best_effort_publishers(
+    ros: RosWorld,
+    reliability: ReliabilityPolicy,
+) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    commander = Commander(ros, QoSProfile(depth=1, reliability=reliability))
+    ros.start("sim_node", rate=100.0, physics_dt=0.01)
+    commander.send([0.0] * 14, moving(states))
+
+
+def test_bad_commands_are_dropped_counted_and_named(ros: RosWorld) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
+    commander = Commander(ros, 10)
+    sim = ros.start("sim_node", rate=100.0, physics_dt=0.01)
+
+    def dropped() -> int:
+        statuses = [s for array in diagnostics for s in array.status if s.name == "bipedsim: commands"]
+        return max((int(v.value) for s in statuses for v in s.values if v.key == "commands_dropped"), default=0)
+
+    for i, bad in enumerate([[1.0], [float("nan")] * 14, [1.0] * 13 + [float("inf")]]):
+        commander.send(bad, lambda n=i: dropped() == n + 1)
+    assert all(time_of(state) == 0.0 for state in states), "a bad command started the physics"
+    commander.send([0.0] * 14, moving(states))
+    warnings = [line for line in sim.output.splitlines() if "dropped" in line]
+    assert len(warnings) <= 2, "the warning is throttled"
+    assert "it has 1 values, expected 14 (l_hip_yaw, " in warnings[0]
+
+
+def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -> None:
+    stats = ros.folder / "stats.json"
+    sim = ros.start("sim_node", clock="as_fast_as_possible", start="immediately", duration=0.2, stats_file=str(stats))
+    assert ros.ended(sim) == 0
+    counted = statistics(stats)
+    assert counted["duration_s"] == 0.2
+    assert counted["ticks"] == 200
+    assert counted["missed_commands"] == 0, "nobody had promised any"
+
+
+def test_physics_waits_for_a_recorder_if_so_asked(ros: RosWorld) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    commander = Commander(ros)
+    sim = ros.start("sim_node", wait_for_recorder=True)
+    commander.send([0.0] * 14, lambda: "starting without" in sim.output)
+    assert "nobody listens to /imu/data, /left_foot_ft/wrench" in sim.output
+    ros.until(moving(states), "the start after the wait")
+
+
+def test_two_interrupts_end_the_node_cleanly(ros: RosWorld) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    stats = ros.folder / "stats.json"
+    sim = ros.start("sim_node", start="immediately", stats_file=str(stats))
+    ros.until(moving(states), "time moving")
+    sim.process.send_signal(signal.SIGINT)
+    sim.process.send_signal(signal.SIGINT)
+    assert sim.wait() == 0
+    assert statistics(stats)["ticks"] > 0
+    assert "Traceback" not in sim.output
+
+
+def test_an_interrupt_while_starting_ends_the_node_too(ros: RosWorld) -> None:
+    sim = ros.start("sim_node")
+    ros.until(lambda: sim.output, "a first line of output, before or after which the node may be ready")
+    sim.process.send_signal(signal.SIGINT)
+    assert sim.wait() == 0
+    assert "Traceback" not in sim.output
+
+
+def test_a_second_robot_in_the_graph_is_named(ros: RosWorld) -> None:
+    other = ros.node.create_publisher(JointState, "/joint_states", 10)
+    node = ros.start("sim_node")
+    said = f"2 nodes publish /joint_states ({', '.join(sorted([ros.node.get_name(), 'sim_node']))})"
+    ros.until(lambda: said in node.output, "the other robot's name")
+    assert f"on ROS domain {ros.node.context.get_domain_id()}; give one of them a ROS_DOMAIN_ID" in node.output
+    ros.node.destroy_publisher(other)
+
+
+def test_a_robot_alone_is_not_warned_of(ros: RosWorld) -> None:
+    states = ros.collect(JointState, "/joint_states")
+    node = ros.start("sim_node", start="immediately")
+    ros.until(lambda: states and time_of(states[-1]) > 2.5, "two reports")
+    assert "nodes publish" not in node.output

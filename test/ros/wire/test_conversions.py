@@ -1,0 +1,266 @@
+"""Observations and serialised messages: both directions agree with rclpy's own conversion, by name and not by order."""
+
+from __future__ import annotations
+
+import array
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message, serialize_message
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
+
+from bipedsim.recording.recording import CONTACT_FIELDS
+from bipedsim.sim.io import Observation
+from bipedsim_ros.wire import conversions
+from bipedsim_ros.wire.wire import NS_PER_S, WireReader, items
+
+NAMES = ("hip", "knee", "ankle")
+T_NS = 3_000_000_007
+
+
+def observation(seed: int = 0) -> Observation:
+    rng = np.random.default_rng(seed)
+    result = Observation.zeros(len(NAMES), 2)
+    for name in Observation.__dataclass_fields__:
+        if name != "t":
+            values = getattr(result, name)
+            values[:] = rng.normal(size=values.shape)
+    return result
+
+
+def joint_state(names: Any, **fields: list[float]) -> bytes:
+    return bytes(serialize_message(JointState(name=list(names), **fields)))
+
+
+@given(st.integers(min_value=0, max_value=2**31 * NS_PER_S - 1))
+def test_stamp_survives(t_ns: int) -> None:
+    message = deserialize_message(conversions.ClockWriter().write(t_ns), Clock)
+    assert message.clock.sec * NS_PER_S + message.clock.nanosec == t_ns
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 14, 29])
+def test_joint_states_are_what_rclpy_reads(n: int) -> None:
+    names = [f"joint_{'x' * i}" for i in range(n)]
+    seen = Observation.zeros(n, 0)
+    seen.joint_position[:], seen.joint_velocity[:], seen.joint_effort[:] = np.random.default_rng(n).normal(size=(3, n))
+    message = deserialize_message(conversions.JointStateWriter(names, "base_link").write(seen, T_NS), JointState)
+    assert message.name == names
+    assert message.header.frame_id == "base_link"
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (3, 7)
+    np.testing.assert_array_equal(message.position, seen.joint_position)
+    np.testing.assert_array_equal(message.velocity, seen.joint_velocity)
+    np.testing.assert_array_equal(message.effort, seen.joint_effort)
+
+
+def test_joint_states_survive_in_any_order() -> None:
+    before, after = observation(), Observation.zeros(len(NAMES), 2)
+    reader = conversions.JointStateReader(NAMES[::-1])
+    writer = conversions.JointStateWriter(NAMES, "base_link")
+    for seed in range(3):
+        before = observation(seed)
+        reader.read(writer.write(before, T_NS + seed), after)
+        assert reader.missing == ()
+        assert reader.t_ns == T_NS + seed
+        assert after.t == pytest.approx(3.0, abs=1e-7)
+        np.testing.assert_array_equal(after.joint_position, before.joint_position[::-1])
+        np.testing.assert_array_equal(after.joint_velocity, before.joint_velocity[::-1])
+        np.testing.assert_array_equal(after.joint_effort, before.joint_effort[::-1])
+
+
+def test_missing_joints_and_fields_are_nan() -> None:
+    result = observation()
+    reader = conversions.JointStateReader(NAMES)
+    reader.read(joint_state(["other", "knee"], position=[9.0, 0.5]), result)
+    assert reader.missing == ("hip", "ankle")
+    np.testing.assert_array_equal(result.joint_position, [np.nan, 0.5, np.nan])
+    assert np.isnan(result.joint_velocity).all()
+    assert np.isnan(result.joint_effort).all()
+
+
+def test_reader_follows_a_change_of_names() -> None:
+    """The names all have the same length, so that only their bytes tell the messages apart."""
+    names = ("hip_", "knee", "foot")
+    result = Observation.zeros(3, 0)
+    reader = conversions.JointStateReader(names)
+    for order in (names, names[::-1], ("foot", "hip_", "knee"), names):
+        reader.read(joint_state(order, position=[float(names.index(name)) for name in order]), result)
+        np.testing.assert_array_equal(result.joint_position, [0.0, 1.0, 2.0])
+
+
+def padded(data: bytes, names: Any, seed: int) -> bytes:
+    """Return ``data`` with other bytes after its strings, which CDR pads to multiples of four, and nobody clears."""
+    result, rng = bytearray(data), np.random.default_rng(seed)
+    for name in ("base_link", *names):
+        end = data.index(name.encode() + b"\0") + len(name) + 1
+        result[end : end + -end % 4] = rng.bytes(-end % 4)
+    return bytes(result)
+
+
+@pytest.mark.parametrize("n", [2, 14, 29])
+def test_what_pads_strings_is_neither_read_nor_learnt_again(n: int) -> None:
+    names = [f"joint_{'x' * (i % 5)}_{i}" for i in range(n)]
+    reader = WireReader(JointState, lambda message: [items(message.position)], lambda message: message.header.stamp)
+    seen, writer, learnt = Observation.zeros(n, 0), conversions.JointStateWriter(names, "base_link"), []
+    for seed in range(300):
+        seen.joint_position[:] = np.random.default_rng(seed).normal(size=n)
+        data = padded(writer.write(seen, T_NS + seed), names, seed)
+        np.testing.assert_array_equal(reader.read(data)[0], seen.joint_position)
+        assert reader.stamp_ns(data) == T_NS + seed
+        if not learnt or learnt[-1] is not reader.message:
+            learnt.append(reader.message)
+    assert len(learnt) < 10
+    renamed = [*names[:-1], names[-1][:-1] + "?"]
+    reader.read(conversions.JointStateWriter(renamed, "base_link").write(seen, T_NS))
+    assert reader.message.name == renamed
+
+
+def test_reader_tells_velocities_from_efforts() -> None:
+    """Both messages have the same length and the same names; only the counts between the numbers differ."""
+    result = Observation.zeros(3, 0)
+    reader = conversions.JointStateReader(NAMES)
+    for field, other in (("velocity", "effort"), ("effort", "velocity"), ("velocity", "effort")):
+        reader.read(joint_state(NAMES, position=[0.0] * 3, **{field: [1.0, 2.0, 3.0]}), result)
+        np.testing.assert_array_equal(getattr(result, f"joint_{field}"), [1.0, 2.0, 3.0])
+        assert np.isnan(getattr(result, f"joint_{other}")).all()
+
+
+def test_empty_joint_state_is_all_nan() -> None:
+    result = observation()
+    reader = conversions.JointStateReader(NAMES)
+    reader.read(joint_state([]), result)
+    assert np.isnan(result.joint_position).all()
+    assert reader.missing == NAMES
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_wrench_survives_and_the_sign_turns_it(sign: float) -> None:
+    wrench = np.arange(6.0)
+    data = conversions.WrenchWriter("l_ankle", sign).write(wrench, T_NS)
+    message = deserialize_message(data, WrenchStamped)
+    assert message.header.frame_id == "l_ankle"
+    assert (message.wrench.force.z, message.wrench.torque.y) == (sign * 2.0, sign * 4.0)
+    back = np.zeros(6)
+    conversions.WrenchReader(sign).read(data, back)
+    np.testing.assert_array_equal(back, wrench)
+
+
+def test_wrench_reader_follows_a_longer_frame_id() -> None:
+    reader, back = conversions.WrenchReader(), np.zeros(6)
+    for frame in ("a", "a_much_longer_frame", "", "b"):
+        reader.read(conversions.WrenchWriter(frame).write(np.arange(6.0), T_NS), back)
+        np.testing.assert_array_equal(back, np.arange(6.0))
+
+
+def test_imu_survives() -> None:
+    before, after = observation(), Observation.zeros(len(NAMES), 2)
+    data = conversions.ImuWriter("imu_link").write(before, T_NS)
+    message = deserialize_message(data, Imu)
+    assert message.header.frame_id == "imu_link"
+    assert message.orientation.w == before.imu_orientation[3]
+    assert message.angular_velocity.z == before.imu_angular_velocity[2]
+    assert message.linear_acceleration.x == before.imu_linear_acceleration[0]
+    conversions.ImuReader().read(data, after)
+    np.testing.assert_array_equal(after.imu_orientation, before.imu_orientation)
+    np.testing.assert_array_equal(after.imu_angular_velocity, before.imu_angular_velocity)
+    np.testing.assert_array_equal(after.imu_linear_acceleration, before.imu_linear_acceleration)
+
+
+def test_imu_without_orientation_is_nan() -> None:
+    message = Imu()
+    message.orientation_covariance[0] = -1.0
+    result = observation()
+    conversions.ImuReader().read(bytes(serialize_message(message)), result)
+    assert np.isnan(result.imu_orientation).all()
+    assert np.isfinite(result.imu_angular_velocity).all()
+
+
+def test_point_in_the_air_is_nan() -> None:
+    writer = conversions.PointWriter("l_sole")
+    message = deserialize_message(writer.write(np.full(2, np.nan), T_NS), PointStamped)
+    assert np.isnan([message.point.x, message.point.y]).all()
+    assert message.point.z == 0.0
+    message = deserialize_message(writer.write(np.array([1.0, 2.0, 3.0]), T_NS), PointStamped)
+    assert (message.point.x, message.point.z) == (1.0, 3.0)
+
+
+def test_odometry_holds_pose_and_twist() -> None:
+    writer = conversions.OdometryWriter("odom", "base_link")
+    message = deserialize_message(writer.write(np.arange(7.0), np.arange(6.0) + 10.0, T_NS), Odometry)
+    assert (message.header.frame_id, message.child_frame_id) == ("odom", "base_link")
+    assert (message.pose.pose.position.z, message.pose.pose.orientation.w) == (2.0, 6.0)
+    assert (message.twist.twist.linear.x, message.twist.twist.angular.z) == (10.0, 15.0)
+
+
+def test_contact_labels_match_the_data() -> None:
+    impact = np.arange(6.0) + 10.0
+    data = conversions.ContactWriter().write([1.0, 9.0, 0.0, 1.0, 0.02, 0.4, 4.0], impact)
+    message = deserialize_message(data, Float64MultiArray)
+    dim = message.layout.dim[0]
+    labels = dim.label.split(",")
+    assert labels == list(CONTACT_FIELDS)
+    assert dim.size == len(message.data) == len(labels)
+    assert message.data[labels.index("cop_margin")] == 0.02
+    assert message.data[labels.index("impact_fz")] == 12.0
+
+
+def test_sound_command_is_copied() -> None:
+    data = conversions.CommandWriter(3).write(np.array([1.0, -2.0, 3.0]))
+    np.testing.assert_array_equal(deserialize_message(data, Float64MultiArray).data, [1.0, -2.0, 3.0])
+    tau = np.zeros(3)
+    assert conversions.CommandReader(NAMES).read(data, tau) == ""
+    np.testing.assert_array_equal(tau, [1.0, -2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([1.0], "it has 1 values, expected 3 (hip, knee, ankle)"),
+        ([], "it has 0 values"),
+        ([1.0, 2.0, 3.0, 4.0], "it has 4 values"),
+        ([1.0, float("nan"), 3.0], "knee = nan"),
+        ([float("inf"), 2.0, float("-inf")], "hip = inf, ankle = -inf"),
+    ],
+)
+def test_bad_command_is_named_and_not_applied(data: list[float], said: str) -> None:
+    reader, tau = conversions.CommandReader(NAMES), np.full(3, 7.0)
+    good = conversions.CommandWriter(3).write(np.full(3, 7.0))
+    for _ in range(2):
+        message = Float64MultiArray(data=array.array("d", data))
+        assert said in reader.read(bytes(serialize_message(message)), tau)
+        np.testing.assert_array_equal(tau, 7.0)
+        assert reader.read(good, tau) == ""
+
+
+def test_messages_pass_the_field_checks_of_ros() -> None:
+    """Checked in another process: the message modules read the variable when they are imported."""
+    code = (
+        "import numpy as np\n"
+        "from bipedsim.sim.io import Observation\n"
+        "from bipedsim_ros import conversions as c\n"
+        "o = Observation.zeros(3, 2)\n"
+        "w = c.JointStateWriter(('a', 'b', 'c'), 'base_link')\n"
+        "c.JointStateReader(('c', 'a', 'b')).read(w.write(o, 5), o)\n"
+        "c.ImuReader().read(c.ImuWriter('imu').write(o, 5), o)\n"
+        "c.WrenchReader().read(c.WrenchWriter('l_sole').write(np.ones(6), 5), np.ones(6))\n"
+        "c.PointWriter('odom').write(np.ones(3), 5)\n"
+        "c.OdometryWriter('odom', 'base_link').write(np.ones(7), np.ones(6), 5)\n"
+        "c.ContactWriter().write([0.0] * 7, np.zeros(6))\n"
+        "assert c.CommandReader(('a', 'b')).read(c.CommandWriter(2).write(np.ones(2)), np.ones(2)) == ''\n"
+        "c.ClockWriter().write(5)\n"
+    )
+    environment = {**os.environ, "ROS_PYTHON_CHECK_FIELDS": "1"}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,195 @@
+"""Scenarios as files: what is read, what is refused, and what becomes of pushes, velocities and tiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bipedsim.control import make_controller
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.ground import get_ground
+from bipedsim.ground.tiles import tiles
+from bipedsim.model.hardware import read_hardware
+from bipedsim.model.robot import load_robot
+from bipedsim.runs.pushes import ScheduledPush, parse_pushes
+from bipedsim.runs.runner import RunSettings, prepare, run_headless
+from bipedsim.runs.scenario_host import told
+from bipedsim.runs.scenarios import SCENARIOS, get_scenario
+from bipedsim.runs.velocities import VelocitySchedule, VelocityStep, parse_velocities
+from bipedsim.sim.simulator import Simulator
+
+numbers = st.floats(-100.0, 100.0)
+times = st.integers(0, 100_000).map(lambda ms: 1e-3 * ms)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_fits_its_controller(name: str) -> None:
+    """What it tells the controller is known there, its ground exists, and it walks under one that takes a velocity."""
+    prepared = prepare(RunSettings(scenario=name))
+    scenario = prepared.scenario
+    assert scenario.description
+    assert told(scenario, scenario.controller) == dict(scenario.controller_params)
+    assert prepared.ticks == round(1000.0 * scenario.duration)
+    steps = [step.at for step in scenario.velocity]
+    assert steps == sorted(steps)
+    if steps:
+        end = scenario.velocity[-1]
+        assert (end.vx, end.vy, end.wz) == (0.0, 0.0, 0.0), "it ends at rest"
+        assert steps[-1] < scenario.duration - 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("descripton: x", "did you mean 'description'"),
+        ("drop_height: -1", "drop_height = -1.0 m is below its minimum"),
+        ("duration: long", "duration = 'long' must be of type float"),
+        ("pushes: {at: 1}", "pushes = {'at': 1} must be a list"),
+        ("pushes: [{force: [1, 2, 3]}]", "unknown parameter 'force'; did you mean 'force_over_weight'"),
+        ("pushes: [{at: 1}]", r"pushes\[0\]: give one of force_over_weight and impulse_over_mass"),
+        ("pushes: [{force_over_weight: [1, 2]}]", r"pushes\[0\]: force_over_weight = \[1, 2\] must be three numbers"),
+        ("pushes: [{impulse_over_mass: [1, 2, .nan]}]", r"pushes\[0\]: impulse_over_mass = nan must be a finite"),
+        ("pushes: [{impulse_over_mass: [1, 0, 0], frame: odom}]", r"unknown frame 'odom'. Choices: world, heading"),
+        ("velocity: [{at: 0, vx: 0.1}, {at: 1, vxx: 1}]", r"velocity\[1\]: unknown parameter 'vxx'; did you mean 'vx'"),
+        ("controller_params: [1]", r"controller_params = \[1\] must be a mapping"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said) as caught:
+        get_scenario(str(path))
+    assert str(path) in str(caught.value)
+
+
+def test_names_and_paths(tmp_path: Path) -> None:
+    assert get_scenario("jump") is SCENARIOS["jump"]
+    with pytest.raises(UnknownNameError, match="did you mean 'jump'"):
+        get_scenario("jmp")
+    (tmp_path / "hill.yaml").write_text("slope: {angle_deg: 2.0}")
+    (tmp_path / "mine.yaml").write_text("ground: ./hill.yaml\nhardware: {preset: realistic, gyro_bias: 0.5}")
+    prepared = prepare(RunSettings(scenario=str(tmp_path / "mine.yaml")))
+    assert prepared.ground.patches[0].normal_world[2] == pytest.approx(np.cos(np.deg2rad(2.0)))
+    assert read_hardware(prepared.settings.hardware or "", prepared.robot).gyro_bias == 0.5
+    asked = RunSettings(scenario=str(tmp_path / "mine.yaml"), ground="flat", hardware="ideal")
+    assert prepare(asked).settings == replace(asked, controller="posture", duration=10.0)
+
+
+def test_a_walk_is_refused_by_a_controller_that_takes_no_velocity() -> None:
+    with pytest.raises(ConfigError, match="scenario 'walk' commands a velocity, but controller 'posture' has no"):
+        prepare(RunSettings(scenario="walk", controller="posture"))
+
+
+def test_a_push_that_names_no_body_of_the_robot_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("pushes: [{at: 1, impulse_over_mass: [1, 0, 0], body: torsoo}]")
+    with pytest.raises(UnknownNameError, match="push at 1 s of biped14: unknown body 'torsoo'"):
+        run_headless(RunSettings(scenario=str(path)))
+
+
+@pytest.mark.parametrize(("key", "per"), [("impulse_over_mass", "mass"), ("force_over_weight", "weight")])
+def test_a_push_gives_the_momentum_that_it_says(tmp_path: Path, key: str, per: str) -> None:
+    """In free fall nothing else pushes sideways; the heading is that of the robot when the push begins."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"pushes: [{{at: 0.01, duration: 0.02, {key}: [0.3, -0.1, 0.0], frame: heading}}]")
+    robot = load_robot("biped14")
+    (push,) = get_scenario(str(path)).pushes
+    sim = Simulator(robot)
+    q = robot.q_nominal.copy()
+    q[2] += 5.0
+    q[3:7] = [0.0, 0.0, np.sin(0.4), np.cos(0.4)]
+    sim.reset(q)
+    scheduled = push.scheduled(robot)
+    sim.push(scheduled.world_wrench(robot, sim.q), duration=push.duration)
+    for _ in range(20):
+        sim.step(np.zeros(robot.nu))
+    momentum = _momentum(sim)[:2]
+    size = robot.mass if per == "mass" else robot.weight * push.duration
+    turn = np.array([[np.cos(0.8), -np.sin(0.8)], [np.sin(0.8), np.cos(0.8)]])
+    # The step is of first order in h while the body turns.
+    np.testing.assert_allclose(momentum, size * turn @ [0.3, -0.1], rtol=2e-3)
+
+
+def _momentum(sim: Simulator) -> np.ndarray:
+    import pinocchio as pin
+
+    data = sim.robot.model.createData()
+    return np.asarray(pin.computeCentroidalMomentum(sim.robot.model, data, sim.q, sim.v).linear)
+
+
+@given(start=times, duration=times, force=st.tuples(numbers, numbers, numbers), at=st.sampled_from(["", "torso"]))
+def test_pushes_pass_through_their_text_to_the_bit(
+    start: float, duration: float, force: tuple[float, float, float], at: str
+) -> None:
+    for frame in ("world", "heading"):
+        push = ScheduledPush(start, duration, np.array([*force, 0.0, 0.0, 0.0]), at, frame)
+        (same,) = parse_pushes([push.text()], ["torso"])
+        assert (same.start, same.duration, same.body, same.frame) == (start, duration, at, frame)
+        np.testing.assert_array_equal(same.wrench, push.wrench)
+
+
+def test_pushes_are_sorted() -> None:
+    pushes = parse_pushes(["2.0 0.1 0 30 0", "1 0.5 1 2 3 torso"], ["torso"])
+    assert [(p.start, p.duration, p.body) for p in pushes] == [(1.0, 0.5, "torso"), (2.0, 0.1, "")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1 2 3 4", "1 2 3 4 5 torso 7", "a 1 2 3 4", "nan 1 2 3 4", "-1 1 2 3 4", "1 -1 2 3 4"],
+)
+def test_malformed_pushes_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="start duration fx fy fz"):
+        parse_pushes([text], ["torso"])
+
+
+@given(st.lists(st.builds(VelocityStep, times, numbers, numbers, numbers), max_size=5), times)
+def test_velocities_hold_until_the_next_one(steps: list[VelocityStep], t: float) -> None:
+    same = parse_velocities([step.text() for step in steps])
+    assert list(same) == steps
+    before = [step for step in sorted(steps, key=lambda step: step.at) if step.at <= t]
+    expected = (before[-1].vx, before[-1].vy, before[-1].wz) if before else (0.0, 0.0, 0.0)
+    assert VelocitySchedule(steps).velocity(t) == expected
+
+
+def test_a_velocity_is_due_at_the_start_and_ten_times_a_second() -> None:
+    schedule = VelocitySchedule([VelocityStep(0.25, vx=1.0)])
+    for _ in range(2):
+        due = {ms: schedule.due(ms * 1_000_000) for ms in range(0, 500, 4)}
+        assert {ms: v[0] for ms, v in due.items() if v} == {0: 0.0, 100: 0.0, 200: 0.0, 300: 1.0, 400: 1.0}
+        schedule.restart()
+
+
+@pytest.mark.parametrize("text", ["", "1 2 3", "1 2 3 4 5", "x 0 0 0", "-1 0 0 0", "1 nan 0 0"])
+def test_malformed_velocities_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="'at vx vy wz'"):
+        parse_velocities([text])
+
+
+def test_tiles_are_the_same_for_a_seed_and_leave_no_hole() -> None:
+    ground, same, other = (tiles(0.02, 0.25, 8, 6, seed=seed) for seed in (3, 3, 4))
+    x, y = np.meshgrid(np.linspace(-1.0, 4.0, 301), np.linspace(-1.0, 1.0, 101))
+    heights = ground.height(x, y)
+    np.testing.assert_array_equal(heights, same.height(x, y))
+    assert (heights != other.height(x, y)).any()
+    assert np.isfinite(heights).all()
+    assert (heights[x < 0.5] == 0.0).all(), "the robot starts on the floor"
+    inside = (x > 0.5) & (x < 2.5) & (np.abs(y) < 0.75)
+    assert 0.0 < heights[inside].min() < 0.002 < 0.018 < heights[inside].max() < 0.02
+    assert len(np.unique(heights[inside])) == 48
+
+
+@pytest.mark.parametrize("name", ["slope_5", "low_stairs", "tiles", "ice"])
+def test_robots_stand_on_the_grounds_of_walking(name: str) -> None:
+    robot = load_robot("talos")
+    sim = Simulator(robot, get_ground(name))
+    controller = make_controller("posture", robot, {}, sim.control_dt)
+    observation = sim.reset()
+    controller.reset(observation)
+    for _ in range(300):
+        observation = sim.step(controller.update(observation).tau_joint)
+    assert abs(sim.contact.wrench[:, 2].sum() / robot.weight - 1.0) < 0.01

@@ -1,0 +1,218 @@
+"""Drives and their friction against closed forms, energy books, and the ideal drive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bipedsim.control import make_controller
+from bipedsim.errors import ConfigError
+from bipedsim.model.hardware import HardwareParams
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.sim.actuators import Actuators
+from bipedsim.sim.simulator import Simulator
+from bipedsim_studies.compare.meter import Meter
+
+H = 1e-3
+INERTIA, EFFORT, SPEED = 0.1, 20.0, 5.0
+
+WHEEL_URDF = """<robot name="wheel"><link name="stand"/><link name="disc"><inertial><mass value="1"/>
+<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="{inertia}"/></inertial></link>
+<joint name="axle" type="revolute"><parent link="stand"/><child link="disc"/><origin xyz="0 0 9"/><axis xyz="0 0 1"/>
+<limit lower="-1000" upper="1000" effort="{effort}" velocity="{speed}"/></joint></robot>"""
+
+WHEEL_YAML = """name: wheel
+description: a disc about a vertical axle, which gravity leaves alone
+urdf: wheel.urdf
+root: fixed
+feet: {point: {frame: disc, vertices: [[0.0, 0.0]]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    folder: Path = tmp_path_factory.mktemp("wheel")
+    (folder / "wheel.urdf").write_text(WHEEL_URDF.format(inertia=INERTIA, effort=EFFORT, speed=SPEED))
+    (folder / "robot.yaml").write_text(WHEEL_YAML)
+    return load_robot(folder / "robot.yaml")
+
+
+@pytest.fixture(scope="module")
+def biped() -> Robot:
+    return load_robot("biped14")
+
+
+def turned(sim: Simulator, speed: float) -> Simulator:
+    sim.reset(v=np.array([speed]))
+    return sim
+
+
+def test_friction_stops_a_coasting_joint_where_coulomb_says_and_holds_it(wheel: Robot) -> None:
+    friction, speed = 2.0, 3.0
+    sim = turned(Simulator(wheel, hardware={"coulomb_friction": friction, "presliding": 1e-4}), speed)
+    speeds = []
+    for _ in range(1000):
+        sim.step(np.zeros(1))
+        speeds.append(sim.v[0])
+    stop = round(INERTIA * speed / friction / H)
+    np.testing.assert_allclose(np.diff(speeds[10 : stop - 5]), -friction / INERTIA * H, rtol=1e-9)
+    assert np.abs(speeds[stop + 100 :]).max() < 1e-6
+    assert sim.q[0] == pytest.approx(0.5 * INERTIA * speed**2 / friction, abs=0.5 * speed * H + 2e-4)
+
+
+@pytest.mark.parametrize("load", [0.5, 0.95])
+def test_a_joint_at_rest_never_creeps_below_friction(wheel: Robot, load: float) -> None:
+    friction, presliding = 2.0, 5e-4
+    sim = Simulator(wheel, hardware={"coulomb_friction": friction, "presliding": presliding})
+    for tick in range(2000):
+        sim.step(np.array([min(1.0, tick / 1000) * load * friction]))
+    after_two_seconds = sim.q[0]
+    for _ in range(3000):
+        sim.step(np.array([load * friction]))
+    assert sim.q[0] == pytest.approx(load * presliding, rel=1e-6)
+    assert sim.q[0] == pytest.approx(after_two_seconds, abs=1e-12)
+
+
+def test_above_friction_a_joint_accelerates_with_the_rest(wheel: Robot) -> None:
+    sim = Simulator(wheel, hardware={"coulomb_friction": 2.0, "viscous_friction": 0.0})
+    for _ in range(1000):
+        sim.step(np.array([5.0]))
+    speed = sim.v[0]
+    for _ in range(1000):
+        sim.step(np.array([5.0]))
+    assert sim.v[0] - speed == pytest.approx((5.0 - 2.0) / INERTIA, rel=1e-6)
+
+
+def test_viscous_friction_alone_decays_as_implicit_euler_does(wheel: Robot) -> None:
+    sim = turned(Simulator(wheel, hardware={"viscous_friction": 400.0}), 1.0)
+    for _ in range(5):
+        sim.step(np.zeros(1))
+    assert sim.v[0] == pytest.approx((1.0 + H * 400.0 / INERTIA) ** -5, rel=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    torques=st.lists(st.floats(-15.0, 15.0), min_size=60, max_size=60),
+    friction=st.floats(0.01, 10.0),
+    presliding=st.sampled_from([1e-5, 1e-4, 5e-4, 1e-2]),
+    speed=st.floats(-20.0, 20.0),
+)
+def test_friction_never_gives_energy_to_a_joint(
+    wheel: Robot, torques: list[float], friction: float, presliding: float, speed: float
+) -> None:
+    """Kinetic and spring energy rise by the drive's work at most, at every step, whatever the drive does."""
+    sim = turned(Simulator(wheel, hardware={"coulomb_friction": friction, "presliding": presliding}), speed)
+    actuators = sim._actuators
+    assert actuators is not None
+    energy = 0.5 * INERTIA * speed**2
+    for tau in torques:
+        sim.step(np.array([tau]))
+        after = 0.5 * INERTIA * sim.v[0] ** 2 + float(actuators.stored_energy(sim.v)[0])
+        assert after - energy <= H * tau * sim.v[0] + 1e-12 * max(1.0, energy)
+        energy = after
+
+
+@pytest.mark.parametrize("contact", ["one_step", "nonlinear_damping"])
+def test_friction_never_gives_energy_to_a_robot_that_lands(biped: Robot, contact: str) -> None:
+    """Of every joint at every step: through a drop, a squat under noise, and a push; and Coulomb's limit holds."""
+    hardware = {"preset": "realistic", "coulomb_friction": 3.0}
+    sim = Simulator(biped, contact=contact, hardware=hardware, seed=2)
+    actuators = sim._actuators
+    assert actuators is not None
+    controller = make_controller("posture", biped, {"mode": "squat", "ramp": 0.2}, H)
+    q = biped.q_nominal.copy()
+    q[2] += 0.02
+    observation = sim.reset(q)
+    controller.reset(observation)
+    stored = np.zeros(biped.nu)
+    over = []
+    for tick in range(800):
+        if tick == 500:
+            sim.push(np.array([50.0, 30.0, 0.0, 0.0, 0.0, 0.0]), duration=0.05)
+        observation = sim.step(controller.update(observation).tau_joint)
+        friction, now = actuators.dry_friction(sim.v), actuators.stored_energy(sim.v)
+        assert (H * friction * sim.v[biped.idx_v] - (now - stored) > -1e-12).all()
+        stored = now
+        over.append(np.abs(friction) / 3.0)
+    # d (v+ - v) beyond the limit: a touch-down changes v within a step.
+    assert np.quantile(over, 0.99) < 1.1
+
+
+def test_a_motor_settles_on_its_torque_speed_line_without_chatter(wheel: Robot) -> None:
+    """The line falls 400 N.m.s/rad: read before the step it would be unstable from 2 I / h = 200 on."""
+    hardware = {"clip_effort": True, "corner_speed": 0.8, "no_load_speed": 0.81, "viscous_friction": 2.0}
+    sim = Simulator(wheel, hardware=hardware)
+    no_load, corner, slope = 0.81 * SPEED, 0.8 * SPEED, EFFORT / (0.01 * SPEED)
+    speeds, efforts = [], []
+    for _ in range(1000):
+        observation = sim.step(np.array([1e3]))
+        speeds.append(sim.v[0])
+        efforts.append(observation.joint_effort[0])
+    assert max(efforts) == EFFORT
+    assert max(speeds) <= no_load + 1e-9
+    # Where the line crosses that of viscous friction.
+    assert speeds[-1] == pytest.approx(slope * no_load / (slope + 2.0), rel=1e-6)
+    assert corner < speeds[-1] < no_load
+    assert np.ptp(speeds[-100:]) < 1e-9
+    assert sim.step(np.array([-1e3])).joint_effort[0] == -EFFORT
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_a_command_acts_exactly_n_physics_steps_later(biped: Robot, steps: int) -> None:
+    """Bit by bit the ideal drive under commands that come later, with two physics steps in a control tick."""
+    rng = np.random.Generator(np.random.Philox(steps))
+    commands = rng.uniform(-30.0, 30.0, (12, biped.nu))
+    late = Simulator(biped, physics_dt=H / 2, control_dt=H, hardware={"command_delay": steps * H / 2})
+    ideal = Simulator(biped, physics_dt=H / 2)
+    each = np.vstack([np.zeros((steps, biped.nu)), np.repeat(commands, 2, axis=0)])
+    for tick, tau in enumerate(commands):
+        effort = late.step(tau).joint_effort
+        for step in (2 * tick, 2 * tick + 1):
+            ideal.step(each[step])
+        np.testing.assert_array_equal(effort, each[2 * tick + 1])
+        assert late.q.tobytes() == ideal.q.tobytes()
+        assert late.v.tobytes() == ideal.v.tobytes()
+
+
+def test_a_command_that_is_not_finite_leaves_everything_untouched(biped: Robot) -> None:
+    sim = Simulator(biped, hardware="realistic")
+    sim.step(np.full(biped.nu, 0.5))
+    before = sim.snapshot()
+    bad = np.zeros(biped.nu)
+    bad[3] = np.nan
+    with pytest.raises(ConfigError, match=r"tau_joint\[3\] = nan is not finite"):
+        sim.step(bad)
+    states: list[dict[str, Any]] = []
+    for snapshot in (before, sim.snapshot()):
+        assert snapshot.actuators is not None
+        states.append({name: a for name, a in snapshot.actuators.items() if name != "command"})
+    assert all((states[0][name] == states[1][name]).all() for name in states[0])
+    assert sim.q.tobytes() == before.q.tobytes()
+
+
+def test_delays_are_whole_steps(wheel: Robot) -> None:
+    for wanted, got in ((0.0, 0.0), (0.0014, 0.001), (0.005, 0.005)):
+        assert Actuators(wheel, HardwareParams(command_delay=wanted), H).delay == pytest.approx(got)
+
+
+def test_friction_takes_coulombs_work_and_the_energy_balance_closes_to_first_order() -> None:
+    """In a squat of heavier links: what friction takes is its torque times the way of the joints."""
+    friction = 5.0
+    residuals, lost = [], []
+    for substeps in (1, 2):
+        meter = Meter()
+        hardware = {"coulomb_friction": friction, "presliding": 1e-4, "mass_scale": 1.1}
+        settings = RunSettings(scenario="squat", duration=1.2, hardware=hardware, physics_dt=H / substeps)
+        recording, _ = run_headless(settings, observer=meter)
+        residuals.append(np.abs(meter.residual).max())
+        lost.append(meter.energies[-1, 2])
+    assert 1.8 < residuals[0] / residuals[1] < 2.2
+    way = np.abs(np.diff(recording.joint_position, axis=0)).sum()
+    assert lost[1] == pytest.approx(friction * way, rel=0.01)
+    assert lost[0] == pytest.approx(lost[1], rel=2e-3)

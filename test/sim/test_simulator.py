@@ -1,0 +1,349 @@
+"""The simulator as its user meets it: budgets on humanoids, repeatability, and what it refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from physics_support import G, standing_torque
+
+from bipedsim.control import make_controller
+from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.sim.simulator import Simulator, whole_ratio
+
+FACE = 9
+ROBOTS = ["biped14", "talos", "g1"]
+
+
+@pytest.fixture(scope="module")
+def biped() -> Robot:
+    return load_robot("biped14")
+
+
+def controlled(sim: Simulator, ticks: int, **params: object) -> list[np.ndarray]:
+    """Run under `posture` and return the joint positions."""
+    controller = make_controller("posture", sim.robot, params, sim.control_dt)
+    observation = sim.reset()
+    controller.reset(observation)
+    positions = []
+    for _ in range(ticks):
+        observation = sim.step(controller.update(observation).tau_joint)
+        positions.append(observation.joint_position.copy())
+    return positions
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_forces_balance_momentum_at_every_step(name: str) -> None:
+    """Sum f = m (a_com - g) to 0.1 N, through a squat and the impact of a drop."""
+    robot = load_robot(name)
+    model, data = robot.model, robot.model.createData()
+    sim = Simulator(robot)
+    controller = make_controller("posture", robot, {"mode": "squat"}, sim.control_dt)
+    q = robot.q_nominal.copy()
+    q[2] += 0.02
+    observation = sim.reset(q)
+    controller.reset(observation)
+    for _ in range(1500):
+        q, v = sim.q.copy(), sim.v.copy()
+        observation = sim.step(controller.update(observation).tau_joint)
+        pin.centerOfMass(model, data, q, v, (sim.v - v) / sim.physics_dt)
+        ground = sim.contact.impulse[:, :3].sum(axis=0) / sim.physics_dt
+        np.testing.assert_allclose(ground, robot.mass * (data.acom[0] + [0.0, 0.0, G]), atol=1e-8)
+        used = np.nan_to_num(sim.contact.friction_used)
+        assert (used <= 1.0 + 1e-9).all()
+        pressing = sim.contact.impulse[:, 2] > 0.0
+        assert (sim.contact.cop_margin[pressing] >= -1e-9).all()
+    assert sim.contact.mode.tolist() == [FACE, FACE]
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_work_and_energy_agree_to_first_order(name: str) -> None:
+    """The energy residual of a squat halves with the step."""
+    robot = load_robot(name)
+    model, data = robot.model, robot.model.createData()
+    residuals = []
+    for h in (2e-3, 1e-3, 5e-4):
+        sim = Simulator(robot, physics_dt=h, control_dt=2e-3)
+        controller = make_controller("posture", robot, {"mode": "squat", "ramp": 0.5}, sim.control_dt)
+        observation = sim.reset()
+        controller.reset(observation)
+        inner = Simulator(robot, physics_dt=h)
+        work = 0.0
+        for _ in range(600):
+            tau = controller.update(observation).tau_joint.copy()
+            for _ in range(round(2e-3 / h)):
+                v = inner.v.copy()
+                inner.step(tau)
+                mean = 0.5 * (v + inner.v)
+                work += h * (tau @ mean[robot.idx_v] - robot.joint_damping @ inner.v**2)
+            observation = sim.step(tau)
+        np.testing.assert_array_equal(inner.q, sim.q)
+        M = pin.crba(model, data, inner.q)
+        M = np.triu(M) + np.triu(M, 1).T
+        kinetic = 0.5 * inner.v @ M @ inner.v
+        start = pin.computePotentialEnergy(model, data, robot.q_nominal)
+        residuals.append(abs(kinetic + pin.computePotentialEnergy(model, data, inner.q) - start - work))
+    assert residuals[0] < 0.02 * robot.mass
+    assert residuals[1] < 0.65 * residuals[0]
+    assert residuals[2] < 0.65 * residuals[1]
+
+
+@pytest.mark.parametrize("name", ["biped14", "talos"])
+def test_fall_over_the_toes_takes_both_front_edges_once(name: str) -> None:
+    """Leaning forwards, face gives way to the front edge on each foot, and to nothing else until far over."""
+    robot = load_robot(name)
+    sim = Simulator(robot)
+    controller = make_controller("posture", robot, {"balance": 0.0}, sim.control_dt)
+    observation = sim.reset()
+    controller.reset(observation)
+    sim.push(np.array([0.0, 0.0, 0.0, 0.0, 0.25 * robot.weight * robot.q_nominal[2], 0.0]))
+    edges = []
+    for vertices in (sole.vertices for sole in robot.soles):
+        front = vertices[:, 0] > vertices[:, 0].max() - 1e-9
+        edges.append(int((1 << np.flatnonzero(front)).sum()))
+    for _ in range(3000):
+        observation = sim.step(controller.update(observation).tau_joint)
+        margin = sim.contact.cop_margin[np.isfinite(sim.contact.cop_margin)]
+        assert (margin >= -1e-9).all()
+        if sim.q[4] > 0.15:
+            break
+    assert sim.q[4] > 0.15
+    assert sim.contact.clamped.tolist() == edges
+    assert sim.contact.state_changes == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "rolls"),
+    [
+        ("biped14", ("l_hip_roll", "r_hip_roll", "l_ankle_roll", "r_ankle_roll")),
+        ("talos", ("leg_left_2_joint", "leg_right_2_joint", "leg_left_6_joint", "leg_right_6_joint")),
+    ],
+)
+def test_hip_sway_keeps_the_feet_where_they_are(name: str, rolls: tuple[str, ...]) -> None:
+    """Open-loop sway of the hips under a stiff PD (4000, 100): the load goes from foot to foot, the feet stay."""
+    robot = load_robot(name)
+    sim = Simulator(robot)
+    static = standing_torque(robot)
+    observation = sim.reset()
+    start = sim.ground_truth().pose_world_sole.copy()
+    joints = [robot.joint_names.index(roll) for roll in rolls]
+    goal, speed = robot.posture.copy(), np.zeros(robot.nu)
+    w = 2.0 * np.pi * 0.5
+    loads = []
+    for _ in range(5000):
+        ramp, slope = min(sim.t, 1.0), float(sim.t < 1.0)
+        sway = 0.07 * ramp * np.sin(w * sim.t)
+        rate = 0.07 * (slope * np.sin(w * sim.t) + ramp * w * np.cos(w * sim.t))
+        goal[joints] = robot.posture[joints] + sway * np.array([1.0, 1.0, -1.0, -1.0])
+        speed[joints] = rate * np.array([1.0, 1.0, -1.0, -1.0])
+        tau = static + 4000.0 * (goal - observation.joint_position) + 100.0 * (speed - observation.joint_velocity)
+        observation = sim.step(tau)
+        loads.append(sim.contact.wrench[0, 2])
+    assert np.abs(sim.ground_truth().pose_world_sole - start)[:, :3].max() < 1e-5
+    assert np.ptp(loads) > 0.2 * robot.weight
+    assert sim.contact.state_changes <= 30
+
+
+def test_repeats_are_bit_identical(biped: Robot) -> None:
+    sim = Simulator(biped)
+    first = controlled(sim, 700, mode="squat")
+    second = controlled(sim, 700, mode="squat")
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, controlled(Simulator(biped), 700, mode="squat"))
+
+
+def test_other_processes_get_the_same_bits() -> None:
+    program = (
+        "import hashlib, numpy as np; from bipedsim.model.robot import load_robot; from bipedsim.sim.simulator import Simulator\n"
+        "s = Simulator(load_robot('biped14'))\n"
+        "for i in range(400): s.step(20 * np.sin(0.01 * i + np.arange(14)))\n"
+        "print(hashlib.sha256(s.q.tobytes() + s.v.tobytes() + s.contact.wrench.tobytes()).hexdigest())"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True) for _ in range(2)
+    ]
+    sim = Simulator(load_robot("biped14"))
+    for i in range(400):
+        sim.step(20 * np.sin(0.01 * i + np.arange(14)))
+    here = hashlib.sha256(sim.q.tobytes() + sim.v.tobytes() + sim.contact.wrench.tobytes()).hexdigest()
+    assert [run.stdout.strip() for run in runs] == [here, here]
+
+
+@pytest.mark.parametrize("at", [1, 95, 150, 420])
+def test_restore_repeats_the_future_bit_by_bit(biped: Robot, at: int) -> None:
+    """Snapshots in the air, around the impact, sliding, and during a push."""
+    rng = np.random.default_rng(at)
+    torques = 10.0 * rng.normal(size=(600, biped.nu))
+    sim = Simulator(biped)
+    q = biped.q_nominal.copy()
+    q[2] += 0.05
+    sim.reset(q, 0.1 * rng.normal(size=biped.model.nv))
+    for i in range(at):
+        if i == 100:
+            sim.push(np.array([50.0, 20.0, 0, 0, 0, 0]), duration=0.35)
+        sim.step(torques[i])
+    snapshot = sim.snapshot()
+    futures = []
+    for _ in range(2):
+        observation = sim.restore(snapshot)
+        trace = [observation.foot_wrench.copy()]
+        for i in range(at, 600):
+            observation = sim.step(torques[i])
+            trace += [observation.joint_position.copy(), observation.foot_wrench.copy(), sim.contact.wrench.copy()]
+        futures.append(np.concatenate([x.ravel() for x in trace]))
+        counters = sim.contact.state_changes, sim.contact.unresolved, sim.t
+    np.testing.assert_array_equal(*futures)
+    assert counters[2] == pytest.approx(0.6)
+
+
+def test_substeps_hold_the_torque(biped: Robot) -> None:
+    fine, coarse = Simulator(biped), Simulator(biped, physics_dt=1e-3, control_dt=4e-3)
+    tau = 5.0 * np.ones(biped.nu)
+    for _ in range(50):
+        for _ in range(4):
+            fine.step(tau)
+        coarse.step(tau)
+    np.testing.assert_array_equal(fine.q, coarse.q)
+    assert coarse.t == fine.t == pytest.approx(0.2)
+
+
+@given(ratio=st.integers(1, 1000), dt=st.floats(1e-6, 1e-2))
+def test_whole_ratios_are_found(ratio: int, dt: float) -> None:
+    assert whole_ratio(ratio * dt, dt) == ratio
+
+
+@pytest.mark.parametrize(
+    ("control", "physics"), [(1e-3, 3e-4), (1e-3, 2e-3), (1e-3, 0.0), (np.nan, 1e-3), (-1e-3, 1e-3)]
+)
+def test_other_ratios_are_refused_with_both_values(biped: Robot, control: float, physics: float) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Simulator(biped, physics_dt=physics, control_dt=control)
+    bad = [str(x) for x in (control, physics) if not x > 0] or [str(control), str(physics)]
+    assert all(text in str(caught.value) for text in bad)
+
+
+def test_unknown_names_list_the_choices(biped: Robot) -> None:
+    with pytest.raises(UnknownNameError, match=r"'one_stp'; did you mean 'one_step'\? Choices: one_step"):
+        Simulator(biped, contact="one_stp")
+    with pytest.raises(UnknownNameError, match=r"gama.*threshold, gamma, resolves"):
+        Simulator(biped, contact_params={"gama": 0.2})
+    with pytest.raises(ConfigError, match=r"gamma = 2.0 is above its maximum 1.0"):
+        Simulator(biped, contact_params={"gamma": 2})
+    with pytest.raises(UnknownNameError, match=r"'hand'.*l_sole"):
+        Simulator(biped).push(np.zeros(6), body="hand")
+
+
+@pytest.mark.parametrize("bad", [np.zeros(3), np.full(14, np.nan), np.full(14, np.inf), np.zeros((14, 1))])
+def test_bad_torques_never_touch_the_state(biped: Robot, bad: np.ndarray) -> None:
+    sim = Simulator(biped)
+    sim.step(np.zeros(14))
+    before = sim.q.copy(), sim.v.copy(), sim.t
+    with pytest.raises(ConfigError, match="tau_joint"):
+        sim.step(bad)
+    np.testing.assert_array_equal(sim.q, before[0])
+    np.testing.assert_array_equal(sim.v, before[1])
+    assert sim.t == before[2]
+
+
+def test_divergence_keeps_the_last_good_state(biped: Robot) -> None:
+    sim = Simulator(biped)
+    controller_gain = 1e5
+    observation = sim.reset()
+    before = sim.t, sim.q.copy(), sim.v.copy()
+
+    def spoiled_damping() -> None:
+        nonlocal observation, before
+        for _ in range(2000):
+            before = sim.t, sim.q.copy(), sim.v.copy()
+            observation = sim.step(-controller_gain * (observation.joint_velocity + 1e-3))
+
+    with pytest.raises(DivergenceError, match="diverged at t = ") as caught:
+        spoiled_damping()
+    assert caught.value.t == before[0]
+    np.testing.assert_array_equal(caught.value.q, before[1])
+    np.testing.assert_array_equal(sim.v, before[2])
+    assert np.isfinite(sim.q).all()
+    with pytest.raises(DivergenceError):
+        sim.step(np.zeros(14))
+    sim.reset()
+    sim.step(np.zeros(14))
+    assert np.isfinite(sim.contact.wrench).all()
+
+
+def test_push_acts_for_its_duration_and_moves_the_right_body(biped: Robot) -> None:
+    sim = Simulator(biped, physics_dt=1e-4, control_dt=1e-3)
+    q = biped.q_nominal.copy()
+    q[2] += 5.0
+    sim.reset(q)
+    impulse = 3.0
+    sim.push(np.array([0.0, impulse / 0.01, 0, 0, 0, 0]), body="l_sole", duration=0.01)
+    for _ in range(50):
+        sim.step(np.zeros(14))
+    data = biped.model.createData()
+    pin.computeCentroidalMomentum(biped.model, data, sim.q, sim.v)
+    momentum = data.hg.linear
+    np.testing.assert_allclose(momentum, [0.0, impulse, -biped.weight * 0.05], rtol=2e-4, atol=3e-3)
+    assert data.hg.angular[0] > 0.0
+
+
+def test_ground_truth_follows_a_step_without_sensors(biped: Robot) -> None:
+    """Two simulators make the same steps; the one that measures nothing still shows where its soles are."""
+    measured, blind = Simulator(biped), Simulator(biped)
+    for sim in (measured, blind):
+        sim.push(np.array([80.0, 30.0, 0, 0, 0, 0]))
+    tau = standing_torque(biped)
+    start = blind.ground_truth().pose_world_sole.copy()
+    for _ in range(400):
+        measured.step(tau)
+        blind.advance(tau)
+    truth = blind.ground_truth()
+    np.testing.assert_array_equal(truth.pose_world_sole, measured.ground_truth().pose_world_sole)
+    np.testing.assert_array_equal(truth.cop_world, measured.ground_truth().cop_world)
+    assert np.abs(truth.pose_world_sole - start).max() > 1e-4
+
+
+@pytest.mark.parametrize("duration", [0.0, -1.0, float("nan")])
+def test_a_push_of_no_duration_is_refused(biped: Robot, duration: float) -> None:
+    with pytest.raises(ConfigError, match="duration"):
+        Simulator(biped).push(np.ones(6), duration=duration)
+
+
+def test_a_push_shorter_than_a_step_acts_for_one(biped: Robot) -> None:
+    """In the air, all of it is momentum: m v = F h, after one step and after three."""
+    sim = Simulator(biped)
+    q = biped.q_nominal.copy()
+    q[2] += 5.0
+    sim.reset(q)
+    sim.push(np.array([0, 100.0, 0, 0, 0, 0]), duration=0.4 * sim.physics_dt)
+    data = biped.model.createData()
+    for _ in range(3):
+        sim.advance(np.zeros(biped.nu))
+        pin.computeCentroidalMomentum(biped.model, data, sim.q, sim.v)
+        assert data.hg.linear[1] == pytest.approx(100.0 * sim.physics_dt, rel=1e-3)
+
+
+def test_a_quaternion_of_no_length_is_refused(biped: Robot) -> None:
+    sim = Simulator(biped)
+    q = biped.q_nominal.copy()
+    q[3:7] = 0.0
+    with pytest.raises(ConfigError, match="no rotation"):
+        sim.reset(q)
+    np.testing.assert_array_equal(sim.q, biped.q_nominal)
+
+
+def test_a_refused_step_leaves_no_snapshot(biped: Robot) -> None:
+    sim = Simulator(biped)
+    before = sim.snapshot()
+    with pytest.raises(DivergenceError):
+        sim.step(np.full(biped.nu, 1e12))
+    with pytest.raises(DivergenceError):
+        sim.snapshot()
+    sim.restore(before)
+    assert np.isfinite(sim.step(standing_torque(biped)).foot_wrench).all()

@@ -1,0 +1,273 @@
+"""The benchmark measures the same robot in every engine; how long a step takes is no test's business."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from bipedsim.cli import main as cli
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim_studies.bench import own
+from bipedsim_studies.bench.engines import ENGINES, EngineSpec, engine_version, make_engine
+from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
+from bipedsim_studies.bench.hold import Hold
+from bipedsim_studies.bench.measure import Rest, measure_creep, measure_rest, polygon_soles, run
+from bipedsim_studies.bench.own import Replay
+from bipedsim_studies.bench.report import plot, table
+from bipedsim_studies.bench.run import Bench, BenchSettings, pieces
+from bipedsim_studies.bench.urdf_export import urdf
+
+H = 1e-3
+ROW_KEYS = {
+    "label",
+    "status",
+    "note",
+    "rest_force_error_N",
+    "penetration_um",
+    "creep_um_s",
+    "creep_um",
+    "friction_used",
+    "inside_cone",
+    "step_us",
+    "ratio_to_mujoco",
+}
+
+
+@pytest.fixture(scope="module")
+def biped() -> Robot:
+    return load_robot("biped14")
+
+
+def engine_or_skip(name: str, robot: Robot) -> Engine:
+    try:
+        return make_engine(name, robot, H)
+    except EngineUnavailableError as error:
+        pytest.skip(str(error))
+
+
+def robot_or_skip(name: str) -> Robot:
+    try:
+        return load_robot(name)
+    except ConfigError as error:
+        pytest.skip(str(error))
+
+
+def random_state(robot: Robot, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    tangent = rng.uniform(-1.0, 1.0, robot.model.nv)
+    return pin.integrate(robot.model, robot.q_nominal, tangent), rng.normal(size=robot.model.nv)
+
+
+@pytest.mark.parametrize("name", ["biped14", "talos_legs", "talos", "g1"])
+def test_mujoco_has_the_same_mass_matrix_and_bias_forces(name: str) -> None:
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    from bipedsim_studies.bench.engines.mujoco_engine import MujocoEngine
+
+    robot = robot_or_skip(name)
+    engine, data = MujocoEngine(robot, H), robot.model.createData()
+    for seed in range(5):
+        q, v = random_state(robot, seed)
+        engine.reset(q, v)
+        pin.crba(robot.model, data, q)
+        mass = np.triu(data.M) + np.triu(data.M, 1).T
+        np.testing.assert_allclose(engine.mass_matrix(), mass, rtol=0.0, atol=1e-9)
+        # The base acceleration that MuJoCo calls zero is that of the world: -w x v in the axes of the body.
+        a = np.zeros(robot.model.nv)
+        a[:3] = -np.cross(v[3:6], v[:3])
+        expected = pin.rnea(robot.model, data, q, v, a)
+        np.testing.assert_allclose(engine.bias_force(), expected, rtol=0.0, atol=1e-9)
+
+
+def test_mujoco_refuses_a_link_that_no_body_can_be() -> None:
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    with pytest.raises(EngineUnavailableError, match="positive definite") as caught:
+        make_engine("mujoco", robot_or_skip("icub"), H)
+    assert caught.value.status == "not supported"
+
+
+@pytest.mark.parametrize("name", ["biped14", "talos"])
+def test_the_urdf_is_the_same_robot(name: str) -> None:
+    robot = robot_or_skip(name)
+    model = pin.buildModelFromXML(urdf(robot, soles=True), pin.JointModelFreeFlyer())
+    assert list(model.names)[2:] == list(robot.model.names)[2:]
+    q, v = random_state(robot, 0)
+    theirs, ours = model.createData(), robot.model.createData()
+    plain = pin.Model(robot.model)
+    plain.armature = np.zeros(plain.nv)
+    np.testing.assert_allclose(
+        np.triu(pin.crba(model, theirs, q)), np.triu(pin.crba(plain, ours, q)), rtol=0.0, atol=1e-9
+    )
+    expected = pin.nonLinearEffects(robot.model, ours, q, v)
+    np.testing.assert_allclose(pin.nonLinearEffects(model, theirs, q, v), expected, rtol=0.0, atol=1e-9)
+
+
+def test_reflected_inertia_on_links_counts_fully_about_the_axis(biped: Robot) -> None:
+    model = pin.buildModelFromXML(urdf(biped, soles=False, reflected_inertia=True), pin.JointModelFreeFlyer())
+    for j in range(2, model.njoints):
+        added = model.inertias[j].inertia - biped.model.inertias[j].inertia
+        armature = biped.model.armature[biped.model.joints[j].idx_v]
+        np.testing.assert_allclose(np.linalg.eigvalsh(added), armature * np.array([0.5, 0.5, 1.0]), atol=1e-12)
+
+
+@pytest.fixture(scope="module", params=list(ENGINES))
+def standing(request: pytest.FixtureRequest, biped: Robot) -> Iterator[tuple[str, Engine, Hold, Rest]]:
+    """Name of an engine, biped14 standing in it, its controller, and what the rest was like."""
+    engine, hold = engine_or_skip(request.param, biped), Hold(biped, H)
+    yield request.param, engine, hold, measure_rest(engine, hold)
+    engine.close()
+
+
+def test_every_engine_carries_the_weight(standing: tuple[str, Engine, Hold, Rest], biped: Robot) -> None:
+    name, engine, hold, rest = standing
+    engine.reset(rest.q, rest.v)
+    run(engine, hold, 20)
+    wrenches = engine.wrenches()
+    assert rest.force_error < ENGINES[name].rest_tolerance
+    assert (wrenches[:, 2] > 0.3 * biped.weight).all()
+    # At rest the ground's moment about the centre of mass is zero: the torques have the right sign and point.
+    q = engine.state()[0]
+    com = pin.centerOfMass(biped.model, biped.model.createData(), q)
+    soles = Soles(biped).positions(q)
+    moment = wrenches[:, 3:].sum(axis=0) + np.cross(soles - com, wrenches[:, :3]).sum(axis=0)
+    assert np.abs(moment).max() < 0.2  # 0.3 mm of the weight
+
+
+def test_a_push_arrives_at_the_feet(standing: tuple[str, Engine, Hold, Rest]) -> None:
+    _, engine, hold, rest = standing
+    creep = measure_creep(engine, hold, rest, 50.0, 0.2)
+    assert 0.1 < creep.friction_used < 0.6
+    engine.push(np.array([0.0, 50.0, 0.0]))
+    engine.reset(rest.q, rest.v)
+    run(engine, hold, 50)
+    assert abs(engine.wrenches()[:, 1].sum()) < 1.0, "a reset takes the push away"
+
+
+def test_a_state_goes_in_and_comes_out(standing: tuple[str, Engine, Hold, Rest], biped: Robot) -> None:
+    _, engine, _, _ = standing
+    q, v = biped.q_nominal.copy(), 0.1 * random_state(biped, 1)[1]
+    q[2] += 0.5  # in the air, away from contacts that might act at once
+    engine.reset(q, v)
+    q_back, v_back = engine.state()
+    np.testing.assert_allclose(q_back, q, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(v_back, v, rtol=0.0, atol=1e-6)
+
+
+def test_our_feet_do_not_creep(biped: Robot) -> None:
+    for name in ("one_step", "exact"):
+        engine, hold = make_engine(name, biped, H), Hold(biped, H)
+        creep = measure_creep(engine, hold, measure_rest(engine, hold), 50.0, 1.0)
+        assert creep.displacement < 1e-9
+
+
+def test_a_missing_engine_is_a_readable_row(monkeypatch: pytest.MonkeyPatch, biped: Robot) -> None:
+    missing = EngineSpec("Absent", "absent_engine:Absent", "absent-engine")
+    monkeypatch.setitem(ENGINES, "absent", missing)
+    with pytest.raises(EngineUnavailableError, match="pip install absent-engine"):
+        make_engine("absent", biped, H)
+    settings = BenchSettings(robots=("biped14",), engines=("absent", "one_step"), blocks=1, steps=5, own=False)
+    report = Bench(settings).report()
+    row = report["robots"]["biped14"]["absent"]
+    assert row["status"] == "not installed"
+    assert "step_us" not in row
+    assert report["robots"]["biped14"]["one_step"]["status"] == "ok"
+    assert "not installed: pip install absent-engine" in table(report)
+
+
+def test_an_engine_that_fails_costs_only_its_own_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EngineSpec("Broken", "ours:BipedSimEngine", "", {"contact": "no such model"})
+    monkeypatch.setitem(ENGINES, "broken", broken)
+    settings = BenchSettings(robots=("biped14",), engines=("broken", "one_step"), blocks=1, steps=5, own=False)
+    rows = Bench(settings).report()["robots"]["biped14"]
+    assert rows["broken"]["status"] == "failed"
+    assert "no such model" in rows["broken"]["note"]
+    assert rows["one_step"]["status"] == "ok"
+
+
+def test_the_command_end_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(own, "MOTION_SECONDS", 0.5)
+    engines = list(CONTACT_MODELS)
+    if engine_version("mujoco"):
+        engines.append("mujoco")
+    options = ["--robots", "biped14", "--blocks", "2", "--steps", "20", "--creep-seconds", "0.1"]
+    assert cli.main(["bench", *options, "--engines", *engines, "--json", "--output", str(tmp_path / "out")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report == json.loads((tmp_path / "out" / "report.json").read_text())
+    rows = report["robots"]["biped14"]
+    assert list(rows) == engines
+    for name, row in rows.items():
+        assert set(row) == ROW_KEYS - (set() if "mujoco" in engines else {"ratio_to_mujoco"})
+        assert 0.0 < row["step_us"]["min"] <= row["step_us"]["median"]
+        assert row["inside_cone"]
+        assert row["rest_force_error_N"] < ENGINES[name].rest_tolerance
+    assert set(report["scaling"]["one_step"]) == {"4", "8", "16", "32"}
+    assert set(report["motion"]) == {"squat", "sway", "jump"}
+    assert report["motion"]["sway"]["one_step"]["ratio_to_one_step"] == 1.0
+    assert report["parameters"]["blocks"] == 2
+    assert {"python", "pin", "numba"} <= set(report["versions"])
+    assert (tmp_path / "out" / "table.md").read_text() == table(report)
+    assert (tmp_path / "out" / "plot.png").stat().st_size > 10_000
+
+
+def test_the_command_forces_one_thread(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    options = ["--robots", "biped14", "--engines", "one_step", "--blocks", "1", "--steps", "5", "--no-own"]
+    assert cli.main(["bench", *options, "--creep-seconds", "0.1", "--json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["machine"]["omp_num_threads"] == "1"
+    assert report["scaling"] == report["motion"] == {}
+
+
+def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UnknownNameError, match="mujoco"):
+        BenchSettings(engines=("mujocco",))
+    with pytest.raises(ConfigError, match="--blocks 0"):
+        BenchSettings(blocks=0)
+    with pytest.raises(ConfigError, match="--dt"):
+        BenchSettings(dt=float("nan"))
+
+
+def test_the_progress_bar_ends_where_the_work_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "VERTICES", (4, 8))
+    monkeypatch.setattr(own, "MOTIONS", ("squat", "jump"))
+    monkeypatch.setattr(own, "MOTION_SECONDS", 0.2)
+    done: list[str] = []
+    settings = BenchSettings(robots=("biped14",), engines=("one_step",), blocks=1, steps=5, creep_seconds=0.1)
+    Bench(settings, done.append).report()
+    assert len(done) == pieces(settings)
+
+
+def test_a_repeated_motion_ends_where_the_recorded_one_did(biped: Robot) -> None:
+    replay = Replay(biped, "one_step", "squat", H)
+    replay.time()
+    np.testing.assert_array_equal(replay.q, replay.q_end)
+
+
+def test_a_sole_becomes_a_box_under_the_foot(biped: Robot) -> None:
+    sole = biped.soles[0]
+    box = sole_box(sole)
+    corners = np.array([[x, y, -1.0] for x in (-1, 1) for y in (-1, 1)]) * 0.5 * box.size
+    bottom = corners @ box.placement_joint_box.rotation.T + box.placement_joint_box.translation
+    assert {tuple(p) for p in bottom.round(9)} == {tuple(p) for p in sole.vertices_joint.round(9)}
+    with pytest.raises(EngineUnavailableError, match="no rectangle"):
+        sole_box(polygon_soles(biped, 8).soles[0])
+
+
+def test_a_wrench_about_a_point() -> None:
+    wrench = wrench_about(np.array([1.0, 0.0, 0.0]), np.array([[2.0, 3.0, 0.0]]), np.array([[0.0, 0.0, 10.0]]))
+    np.testing.assert_allclose(wrench, [0.0, 0.0, 10.0, 30.0, -10.0, 0.0])
+
+
+def test_a_plot_without_any_result_is_drawn_too(tmp_path: Path) -> None:
+    parameters = {"dt": 1e-3, "push_force": 50.0}
+    plot({"robots": {"biped14": {}}, "parameters": parameters}, tmp_path / "empty.png")
+    assert (tmp_path / "empty.png").exists()

@@ -1,0 +1,244 @@
+"""Push maps: the search, the oracle, and robots that are pushed to their limit."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from picture_support import Drawn
+
+from bipedsim.cli.main import main
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import load_robot
+from bipedsim.runs.runner import RunSettings
+from bipedsim_studies.push_map.capture import Stance, support_polygon
+from bipedsim_studies.push_map.picture import plot
+from bipedsim_studies.push_map.push_map import Direction, PushMap
+from bipedsim_studies.push_map.search import Threshold, threshold
+from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situation, survives
+
+SQUARE = np.array([[0.2, 0.1], [-0.1, 0.1], [-0.1, -0.1], [0.2, -0.1]])
+
+
+def stance(feet: tuple[str, ...] = ("left", "right"), shift: float = 0.0) -> Stance:
+    return Stance(SQUARE + np.array([0.0, shift]), np.array([0.05, shift]), 0.9, 70.0, 9.81, feet)
+
+
+@given(edge=st.floats(1.0, 99.0), factor=st.floats(0.05, 20.0))
+def test_the_search_brackets_the_edge_as_near_as_asked(edge: float, factor: float) -> None:
+    asked: list[float] = []
+
+    def below(value: float) -> bool:
+        asked.append(value)
+        return value < edge
+
+    found = threshold(below, factor * edge, 0.02, 100.0)
+    assert found.survived < edge <= found.failed
+    assert found.failed - found.survived <= 0.02 * found.failed
+    assert found.trials == len(asked) < 25
+
+
+def test_the_search_ends_where_nothing_or_everything_is_survived() -> None:
+    assert threshold(lambda value: True, 1.0, 0.02, 10.0).survived == 10.0
+    assert math.isinf(threshold(lambda value: True, 1.0, 0.02, 10.0).failed)
+    nothing = threshold(lambda value: False, 1.0, 0.02, 10.0)
+    assert nothing.survived == 0.0
+    assert nothing.failed < 0.02
+
+
+@given(st.floats(0.0, 2.0 * math.pi))
+def test_the_reach_ends_on_the_edge_of_the_support(angle: float) -> None:
+    here = stance()
+    x, y = here.zmp + here.reach(angle) * np.array([math.cos(angle), math.sin(angle)])
+    inside = min(0.2 - x, x + 0.1, 0.1 - y, y + 0.1)
+    assert abs(inside) < 1e-12
+    assert here.bound(angle) == pytest.approx(70.0 * math.sqrt(9.81 / 0.9) * here.reach(angle))
+
+
+def test_the_support_of_two_feet_is_their_hull() -> None:
+    feet = np.vstack([SQUARE + np.array([0.0, 0.2]), SQUARE - np.array([0.1, 0.2])])
+    polygon = support_polygon(feet)
+    assert len(polygon) == 6
+    edges = np.roll(polygon, -1, axis=0) - polygon
+    turns = edges[:, 0] * np.roll(edges, -1, axis=0)[:, 1] - edges[:, 1] * np.roll(edges, -1, axis=0)[:, 0]
+    assert (turns > 0.0).all()
+
+
+def test_sides_are_named_by_the_foot_that_carries() -> None:
+    angles = [k * math.pi / 2.0 for k in range(4)]
+    assert [sideways(stance())(a) for a in angles] == ["forward", "left", "backward", "right"]
+    left, right = sideways(stance(("left",), 0.1)), sideways(stance(("right",), -0.1))
+    assert [left(a) for a in angles] == ["forward", "outward", "backward", "inward"]
+    assert [right(a) for a in angles] == ["forward", "inward", "backward", "outward"]
+    assert left(math.pi / 4.0) == "45 deg"
+
+
+def test_the_reference_of_a_standing_robot_is_where_it_stands() -> None:
+    robot = load_robot("talos")
+    where = situation(RunSettings(robot="talos", controller="posture"), 0.5)
+    assert where.stance.feet == ("left", "right")
+    assert where.stance.mass == pytest.approx(robot.mass)
+    # The soles are 0.17 m apart; the nominal posture has its CoM over the middle of them, 0.877 m up.
+    length, width = np.ptp(robot.soles[0].vertices, axis=0)
+    assert np.ptp(where.stance.polygon, axis=0) == pytest.approx([length, 0.17 + width], abs=1e-3)
+    assert where.stance.zmp == pytest.approx([0.0, 0.0], abs=1e-3)
+    assert where.stance.com_height == pytest.approx(0.877, abs=1e-3)
+
+
+def test_a_robot_that_falls_by_itself_is_no_situation() -> None:
+    with pytest.raises(ConfigError, match=r"scenario 'stand': biped14 falls by itself at t = 0\.\d"):
+        situation(RunSettings(controller="user_controllers:Rest"), 1.5)
+
+
+def test_one_foot_only_carries_a_walker_when_it_is_pushed() -> None:
+    where = situation(RunSettings(scenario="walk"), 2.0)
+    assert where.walking
+    assert where.at > 2.0
+    (foot,) = where.stance.feet
+    assert np.ptp(where.stance.polygon, axis=0) == pytest.approx([0.24, 0.13], abs=1e-3)
+    assert (where.stance.polygon[:, 1].mean() > 0.0) == (foot == "left")
+
+
+def test_standing_takes_most_of_what_the_support_allows_and_no_more() -> None:
+    """The oracle of the linear inverted pendulum on both sides: 85 % of it are recovered from, 115 % are not."""
+    where = situation(RunSettings(controller="zmp"), 1.2)
+    angle = 0.5 * math.pi
+    bound = where.stance.bound(angle)
+    kind = PushKind(settle=1.0)
+    assert survives(where, kind, angle, 0.85 * bound)
+    assert not survives(where, kind, angle, 1.15 * bound)
+
+
+def test_a_stiff_robot_takes_what_a_rigid_body_that_pivots_about_its_edge_does() -> None:
+    """`posture` goes beyond m omega d as the page says: it tips and comes back, by energy of a body of its inertia."""
+    robot = load_robot("biped14")
+    where = situation(RunSettings(controller="posture"), 1.2)
+    data, q = robot.model.createData(), robot.q_nominal.copy()
+    pin.ccrba(robot.model, data, q, np.zeros(robot.model.nv))
+    z, d, m = where.stance.com_height, where.stance.reach(0.0), where.stance.mass
+    # Where the push acts, at the root link, above the soles.
+    height = q[2] - (pin.centerOfMass(robot.model, data, q)[2] - z)
+    lift = math.hypot(z, d) - z
+    inertia = data.Ig.inertia[1, 1] + m * (z * z + d * d)
+    pivot = math.sqrt(2.0 * inertia * m * 9.81 * lift) / height
+    assert pivot > 1.2 * where.stance.bound(0.0)
+    assert pivot == pytest.approx(33.1, abs=0.05)
+    kind = PushKind()
+    assert survives(where, kind, 0.0, 0.98 * pivot)
+    assert not survives(where, kind, 0.0, 1.15 * pivot)
+
+
+def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
+    names = ("forward", "left", "backward", "right")
+    found = PushMap(
+        PushKind(),
+        (Situation(RunSettings(controller="zmp"), 2.0, False, stance()),),
+        {0: [Direction(n, k * math.pi / 2.0, Threshold(20.0 + k, math.inf, 3), 30.0) for k, n in enumerate(names)]},
+    )
+    plot(found, tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 10_000
+    (where,) = json.loads(json.dumps(found.as_json()))["situations"]
+    assert [entry["name"] for entry in where["directions"]] == list(names)
+    assert where["directions"][2]["impulse_Ns"] == 22.0
+    assert where["directions"][2]["falls_at_Ns"] is None
+    assert where["zmp_m"] == [0.05, 0.0]
+
+
+def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: Path) -> None:
+    """Two curves that nearly meet ahead: the larger number stands outside, the smaller one inside."""
+    rng = np.random.default_rng(3)
+    situations = (
+        Situation(RunSettings(controller="zmp"), 2.0, False, stance()),
+        Situation(RunSettings(controller="zmp", scenario="walk"), 4.0, True, stance(("left",), 0.1)),
+    )
+    values = 30.0 + rng.uniform(-2.0, 2.0, (2, 4)).round(1)
+    directions = {
+        i: [
+            Direction(sideways(where.stance)(a), a, Threshold(v, 60.0, 3), 30.0)
+            for a, v in zip(np.arange(4) * np.pi / 2.0, values[i], strict=True)
+        ]
+        for i, where in enumerate(situations)
+    }
+    drawn = Drawn(lambda path: plot(PushMap(PushKind(), situations, directions), path), tmp_path)
+    middle = 0.5 * (drawn.place("backward") + drawn.place("forward"))
+    for pair in values.T:
+        outer, inner = (np.linalg.norm(drawn.place(f"{value:.1f}") - middle) for value in (pair.max(), pair.min()))
+        assert outer > inner + 10.0
+    # Directions have names in place of angles, each once.
+    assert not [text for text in drawn.texts if "°" in text]
+    assert {"ahead ↑", "left", "outward", "right", "inward"} <= set(drawn.texts)
+
+
+def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["push-map", "--directions", "0"]) == 2
+    assert "--directions 0 must be positive" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--scenarios=stan", "unknown scenario 'stan'; did you mean 'stand'?"),
+        ("--robot=biped41", "unknown robot 'biped41'; did you mean 'biped14'?"),
+        ("--controller=zmpp", "unknown controller 'zmpp'; did you mean 'zmp'?"),
+        ("--ground=slop", "unknown ground 'slop'; did you mean 'slope'?"),
+    ],
+)
+def test_wrong_names_are_told_before_processes_start(
+    option: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", lambda process: pytest.fail("a process started"))
+    assert main(["push-map", option]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.3, 1.5])
+def test_ctrl_c_is_answered_by_the_command_alone(delay: float) -> None:
+    """As a terminal sends it: to the command and to all of its processes at once."""
+    code = "import sys; from bipedsim.cli.main import main; sys.exit(main())"
+    words = ["push-map", "--scenarios", "stand", "--jobs", "2"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        end = time.monotonic() + 60.0
+        # The command, the tracker of its resources, and two who work.
+        while len(group(process.pid)) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stderr is not None
+        assert process.wait(60) == 130
+        assert process.stderr.read() == b"bipedsim: interrupted\n"
+    assert not group(process.pid)
+
+
+def group(leader: int) -> list[int]:
+    """Return the processes of a group that are no zombies."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, of = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(of) == leader and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.slow
+def test_the_command_maps_in_processes(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "push-map --scenarios stand --directions 2 --tolerance 0.2 --settle 1 --at 1.2 --jobs 2 --json"
+    # The bound is that of feet that stay.
+    assert main([*words.split(), "--set", "catch_time=0"]) == 0
+    (where,) = json.loads(capsys.readouterr().out)["situations"]
+    for entry in where["directions"]:
+        assert 0.7 * entry["bound_Ns"] < entry["impulse_Ns"] < entry["falls_at_Ns"] < 1.3 * entry["bound_Ns"]

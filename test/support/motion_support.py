@@ -1,0 +1,101 @@
+"""Robots in motion, step by step, for tests that look into every step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import ContactResult
+from bipedsim.control import make_controller
+from bipedsim.ground import Ground
+from bipedsim.model.robot import Robot
+from bipedsim.runs.pushes import PushSchedule
+from bipedsim.runs.scenarios import Scenario
+from bipedsim.sim.simulator import Simulator
+
+Array = NDArray[np.float64]
+
+
+class Motion:
+    """A scenario under the posture controller; whoever runs it takes the steps.
+
+    Attributes:
+        sim: The simulator, at the start of the scenario.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        scenario: Scenario,
+        contact: str,
+        tilt: float = 0.0,
+        physics_dt: float = 1e-3,
+        contact_params: Mapping[str, float] | None = None,
+    ) -> None:
+        self.sim = Simulator(robot, contact=contact, physics_dt=physics_dt, contact_params=contact_params)
+        self.robot = robot
+        self._pushes = PushSchedule(push.scheduled(robot) for push in scenario.pushes)
+        self._controller = make_controller("posture", robot, scenario.controller_params, self.sim.control_dt)
+        q = robot.q_nominal.copy()
+        q[2] += scenario.drop_height
+        if tilt:
+            turn = np.zeros(robot.model.nv)
+            turn[3:5] = tilt, 0.7 * tilt
+            q = pin.integrate(robot.model, q, turn)
+        self._observation = self.sim.reset(q)
+        self._controller.reset(self._observation)
+
+    def torque(self) -> Array:
+        """Return the joint torques (nu,) of the coming step; pushes begin here."""
+        self._pushes.apply(self.sim)
+        limit = self.robot.effort_limit
+        return np.asarray(np.clip(self._controller.update(self._observation).tau_joint, -limit, limit))
+
+    def step(self, tau_joint: Array | None = None) -> ContactResult:
+        """Take one step, by default under :meth:`torque`."""
+        self._observation = self.sim.step(self.torque() if tau_joint is None else tau_joint)
+        return self.sim.contact
+
+    @property
+    def fallen(self) -> bool:
+        """Whether the base is far below where it stands: what follows is no motion on feet."""
+        return bool(self.sim.q[2] < 0.6 * self.robot.q_nominal[2])
+
+
+class Bookkeeper:
+    """Independent figures of a step, by pinocchio: momentum and kinetic energy.
+
+    Args:
+        robot: The robot. ground: A single plane.
+        h: Step [s].
+    """
+
+    def __init__(self, robot: Robot, ground: Ground | None = None, h: float = 1e-3) -> None:
+        self.robot, self.h = robot, h
+        self._data = robot.model.createData()
+        # Summed over all links at every call.
+        self._mass = robot.mass
+        self._gravity = robot.model.gravity.linear.copy()
+        self._axes = np.eye(3) if ground is None else ground.patches[0].rotation_world_patch
+
+    def force_error(
+        self, q: Array, v: Array, v_next: Array, contact: ContactResult, push: Array | None = None
+    ) -> float:
+        """Return |sum f - m (a_com - g)| [N] of the step that took ``v`` to ``v_next`` at ``q``."""
+        pin.centerOfMass(self.robot.model, self._data, q, v, (v_next - v) / self.h)
+        ground = self._axes @ contact.impulse[:, :3].sum(axis=0) / self.h
+        inertial = self._mass * (self._data.acom[0] - self._gravity)
+        return float(np.linalg.norm(ground + (0.0 if push is None else push) - inertial))
+
+    def kinetic(self, q: Array, v: Array, v_next: Array, tau_joint: Array) -> tuple[float, float]:
+        """Return the kinetic energy [J] after the step, and what it would be if no contact had acted."""
+        model, data, robot = self.robot.model, self._data, self.robot
+        M = pin.crba(model, data, q)
+        M = np.triu(M) + np.triu(M, 1).T
+        force = -pin.nonLinearEffects(model, data, q, v) - robot.joint_damping * v
+        force[robot.idx_v] += tau_joint
+        free = v + self.h * np.linalg.solve(M + self.h * np.diag(robot.joint_damping), force)
+        return 0.5 * float(v_next @ M @ v_next), 0.5 * float(free @ M @ free)

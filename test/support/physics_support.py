@@ -1,0 +1,117 @@
+"""Small robots, and what several tests know of the physics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from paths import BODIES
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.selection.model import SelectionModel
+from bipedsim.ground import Ground
+from bipedsim.model.robot import Robot, load_robot
+
+G = 9.81
+
+# Models that find exact wrenches of rigid contact; test_conformance.py asks of all others what their theory allows.
+SELECTION_MODELS = [name for name, kind in CONTACT_MODELS.items() if issubclass(kind, SelectionModel)]
+
+# What every summary holds, of a headless run as of a recorded one.
+SUMMARY_KEYS = {
+    "robot",
+    "duration_s",
+    "rate_hz",
+    "real_time_factor",
+    "overruns",
+    "missed_commands",
+    "commands_dropped",
+    "fz_mean_over_mg",
+    "fz_max_error_N",
+    "cop_inside_fraction",
+    "state_changes",
+    "round_trip_us",
+}
+
+BOX_URDF = """<robot name="box"><link name="body"><inertial><origin xyz="0 0 {height}"/><mass value="{mass}"/>
+<inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/></inertial></link></robot>"""
+
+BOX_YAML = """name: box
+description: a rigid box on one sole
+urdf: box.urdf
+joints: []
+feet:
+  sole:
+    frame: body
+    vertices: {vertices}
+    friction_static: {mu_s}
+    friction_dynamic: {mu_d}
+imu: {{frame: body}}
+"""
+
+
+def box_robot(
+    folder: Path,
+    vertices: Sequence[Sequence[float]],
+    mass: float = 2.0,
+    height: float = 0.1,
+    inertia: Sequence[float] = (0.02, 0.02, 0.02),
+    mu_s: float = 0.5,
+    mu_d: float = 0.4,
+) -> Robot:
+    """Return a rigid body whose frame lies in its sole, with the CoM ``height`` above it."""
+    ixx, iyy, izz = inertia
+    (folder / "box.urdf").write_text(BOX_URDF.format(mass=mass, height=height, ixx=ixx, iyy=iyy, izz=izz))
+    rows = [[float(x) for x in row] for row in vertices]
+    (folder / "robot.yaml").write_text(BOX_YAML.format(vertices=rows, mu_s=mu_s, mu_d=mu_d))
+    return load_robot(folder / "robot.yaml")
+
+
+def special_robot(name: str) -> Robot:
+    """Return a robot of ``bipedsim/robots`` that is not in the table: bodies for experiments, not for controllers."""
+    return load_robot(BODIES / name)
+
+
+def rectangle(length: float, width: float) -> list[list[float]]:
+    """Return the vertices of a rectangle about the origin, counter-clockwise."""
+    x, y = 0.5 * length, 0.5 * width
+    return [[x, y], [-x, y], [-x, -y], [x, -y]]
+
+
+def regular_polygon(n: int, radius: float) -> list[list[float]]:
+    """Return the vertices of a regular polygon about the origin, counter-clockwise."""
+    angles = 2.0 * np.pi * np.arange(n) / n
+    return [[radius * float(np.cos(a)), radius * float(np.sin(a))] for a in angles]
+
+
+def slope(angle: float) -> Ground:
+    """Return a plane through the origin that falls towards +x by ``angle`` [rad]."""
+    return Ground.slope(-angle)
+
+
+def pose_on(ground: Ground) -> np.ndarray:
+    """Return q (7,) of a free body lying on the first patch of the ground at its point, with its axes."""
+    patch = ground.patches[0]
+    return pin.SE3ToXYZQUAT(pin.SE3(patch.rotation_world_patch, patch.point_world))
+
+
+def standing_torque(robot: Robot) -> np.ndarray:
+    """Return the joint torques (nu,) that hold the nominal posture with the least contact forces."""
+    model = robot.model
+    gravity = pin.computeGeneralizedGravity(model, model.createData(), robot.q_nominal)
+    probe = pin.Model(model)
+    rows = []
+    for sole in robot.soles:
+        frame = probe.addFrame(
+            pin.Frame(f"probe_{sole.name}", sole.joint_id, 0, sole.placement_joint_sole, pin.FrameType.OP_FRAME), False
+        )
+        rows.append(
+            pin.computeFrameJacobian(
+                probe, probe.createData(), robot.q_nominal, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+            )
+        )
+    J = np.vstack(rows)
+    wrench = np.linalg.lstsq(J.T[:6], gravity[:6], rcond=None)[0]
+    return np.asarray((gravity - J.T @ wrench)[robot.idx_v])

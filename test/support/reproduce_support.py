@@ -1,0 +1,21 @@
+"""The cases of the papers, each run once for all tests that look at it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from bipedsim_studies.reproduce import get_paper
+from bipedsim_studies.reproduce.common import Outcome
+
+
+@lru_cache
+def outcome(paper: str, case: str) -> Outcome:
+    """Return what a case found."""
+    return get_paper(paper).cases[case].run(False)
+
+
+def measured(paper: str, case: str, start: str) -> float:
+    """Return the one figure of a case whose quantity begins with ``start``."""
+    found = [check.measured for check in outcome(paper, case).checks if check.quantity.startswith(start)]
+    assert len(found) == 1, start
+    return found[0]

@@ -1,0 +1,137 @@
+"""Controllers as a user would write them, for tests of controller_node and of the bring-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from bipedsim.config.fields import param
+from bipedsim.errors import ConfigError
+from bipedsim.model.robot import Robot
+from bipedsim.sim.io import Command, Observation
+
+
+@dataclass(frozen=True)
+class EchoParams:
+    """Parameters of :class:`Echo`."""
+
+    gain: float = param(1.0, "what the torques are multiplied by", low=-10.0, high=10.0)
+
+
+class Echo:
+    """Returns what it saw, as torques: joint positions, number of resets, vertical forces of IMU and left ankle."""
+
+    Params = EchoParams
+
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
+        self._gain = params.gain
+        self._resets = 0
+        self._command = Command(np.zeros(robot.nu))
+
+    def reset(self, observation: Observation) -> None:
+        """Count."""
+        self._resets += 1
+
+    def update(self, observation: Observation) -> Command:
+        """Echo."""
+        tau = self._command.tau_joint
+        tau[:] = observation.joint_position
+        tau[0] = self._resets
+        tau[1] = observation.imu_linear_acceleration[2]
+        tau[2] = observation.foot_wrench[0, 2]
+        tau *= self._gain
+        return self._command
+
+
+class Feedback(Echo):
+    """Torques that depend on every measurement: what is not bit-identical anywhere shows everywhere."""
+
+    def update(self, observation: Observation) -> Command:
+        """Mix all measurements."""
+        tau = self._command.tau_joint
+        tau[:] = -50.0 * observation.joint_position - 2.0 * observation.joint_velocity
+        tau += 0.01 * observation.joint_effort
+        tau += 0.1 * observation.imu_linear_acceleration.sum() + observation.imu_angular_velocity.sum()
+        tau += 1e-3 * observation.foot_wrench.sum() + observation.imu_orientation[0]
+        return self._command
+
+
+class Rest(Echo):
+    """Does nothing, with any number of joints."""
+
+    def update(self, observation: Observation) -> Command:
+        """Return no torque."""
+        return self._command
+
+
+class NotFinite(Echo):
+    """A controller with a bug."""
+
+    def update(self, observation: Observation) -> Command:
+        """Divide zero by zero."""
+        self._command.tau_joint.fill(np.nan)
+        return self._command
+
+
+class Crash(Echo):
+    """A controller with a worse bug, a few ticks into the run."""
+
+    def update(self, observation: Observation) -> Command:
+        """Raise."""
+        if observation.t > 0.05:
+            raise RuntimeError("this controller crashes")
+        self._command.tau_joint.fill(0.0)
+        return self._command
+
+
+class WrongShape(Feedback):
+    """Returns three torques, whatever the robot."""
+
+    def update(self, observation: Observation) -> Command:
+        """Return too few."""
+        return Command(np.zeros(3))
+
+
+class NoCommand(Feedback):
+    """Returns the torques without a Command around them."""
+
+    def update(self, observation: Observation) -> Any:
+        """Return an array."""
+        return super().update(observation).tau_joint
+
+
+class Steered(Rest):
+    """Has every optional member, and shows through them what it was told."""
+
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
+        super().__init__(robot, params, dt)
+        self.readouts = dict.fromkeys(("vx", "vy", "wz", "steps", "yaw"), 0.0)
+        self.fallen = False
+        self.estimate = SimpleNamespace(q=robot.q_nominal.copy(), v=np.zeros(robot.model.nv))
+
+    def reset(self, observation: Observation) -> None:
+        """Stand up, and stand."""
+        super().reset(observation)
+        self.fallen = False
+        self.set_velocity(0.0, 0.0, 0.0)
+
+    def set_velocity(self, vx: float, vy: float, wz: float) -> None:
+        """Take a velocity; a turn of more than 9 rad/s is where it gives up."""
+        self.readouts.update(vx=vx, vy=vy, wz=wz)
+
+    def set_footsteps(self, steps: Any) -> None:
+        """Take footsteps of up to 3 m and show how many there are and where the last one looks."""
+        if steps[0, 0] > 3.0:
+            raise ConfigError(f"{steps[0, 0]:g} m are too far")
+        self.readouts.update(steps=float(len(steps)), yaw=float(steps[-1, 2]))
+
+    def update(self, observation: Observation) -> Command:
+        """Walk along x in its imagination; push back on what moves."""
+        self.estimate.q[0] = observation.t
+        self.estimate.v[0] = self.readouts["vx"]
+        self.fallen = self.readouts["wz"] > 9.0
+        np.multiply(self.readouts["vx"], observation.joint_position, out=self._command.tau_joint)
+        return self._command

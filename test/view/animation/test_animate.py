@@ -1,0 +1,296 @@
+"""Moving pictures of a run: what is drawn is where the robot was, arrows are forces, films have their frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from numpy.typing import NDArray
+from paths import BODIES
+from PIL import Image
+
+from bipedsim.cli.main import main
+from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
+from bipedsim.ground import Ground, get_ground
+from bipedsim.model.robot import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim.view.animation.animate import animate
+from bipedsim.view.animation.camera import ARROW, AXES, LONGEST
+from bipedsim.view.animation.figure import Film
+from bipedsim.view.animation.motion import Motion, frame_times, read_motion
+from bipedsim.view.animation.scene import Stage
+from bipedsim.view.animation.skeleton import TRUNK, Skeleton
+
+Array = NDArray[np.float64]
+
+DT = 0.005
+"""Time between the rows of the recordings below [s]."""
+
+
+def configurations(robot: Robot, rows: int) -> Array:
+    """Return a smooth motion (rows, nq) about the nominal posture that goes forwards and turns."""
+    rng = np.random.default_rng(7)
+    direction = rng.uniform(-0.3, 0.3, robot.model.nv)
+    direction[0] = 1.0
+    shares = np.sin(np.linspace(0.0, 2.0, rows))
+    return np.array([pin.integrate(robot.model, robot.q_nominal, share * direction) for share in shares])
+
+
+def recorded(robot: Robot, q: Array) -> Recording:
+    """Return a recording of these configurations in which every foot carries its share of the weight."""
+    recording = Recording.empty(len(q), robot.joint_names, [sole.name for sole in robot.soles])
+    recording.describe_robot(robot)
+    recording.t[:] = DT * np.arange(1, len(q) + 1)
+    recording.joint_position[:] = q[:, robot.idx_q]
+    if robot.free_flyer:
+        recording.base_pose[:] = q[:, :7]
+    data = robot.model.createData()
+    for i, row in enumerate(q):
+        pin.forwardKinematics(robot.model, data, row)
+        for k, sole in enumerate(robot.soles):
+            recording.sole_poses[i, k] = pin.SE3ToXYZQUAT(data.oMi[sole.joint_id] * sole.placement_joint_sole)
+    recording.wrench[:] = 0.0
+    recording.wrench[:, :, 2] = robot.weight / len(robot.soles)
+    recording.cop[:] = [sole.centre for sole in robot.soles]
+    return recording
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("biped14")
+
+
+@pytest.fixture(scope="module")
+def recording(robot: Robot) -> Recording:
+    return recorded(robot, configurations(robot, 201))
+
+
+def stage_of(recording: Recording, robot: Robot, times: Array, ground: Ground | None = None) -> Stage:
+    skeleton = Skeleton.of(robot)
+    motion = read_motion(recording, robot, skeleton, times)
+    return Stage(motion, skeleton, ground or Ground.flat(), robot.weight)
+
+
+def contains(lines: Array, line: Array) -> bool:
+    """Whether ``line`` (2, d) is one of ``lines`` (L, 2, d), in either direction."""
+    gaps = [np.abs(lines - ends).reshape(len(lines), -1).max(axis=1) for ends in (line, line[::-1])]
+    return bool(np.min(gaps) < 1e-9)
+
+
+@pytest.mark.parametrize("name", ["biped14", "talos", "g1", "planar_biped", "compass"])
+def test_lines_go_from_joint_to_joint_where_pinocchio_has_them(name: str) -> None:
+    try:
+        robot = load_robot(name)
+    except ConfigError as error:
+        pytest.skip(str(error))
+    q = configurations(robot, 40)
+    run = recorded(robot, q)
+    rows = np.array([3, 21, 38])
+    skeleton = Skeleton.of(robot)
+    motion = read_motion(run, robot, skeleton, run.t[rows])
+    model, data = robot.model, robot.model.createData()
+    massive = next(j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0)
+    for i, row in enumerate(rows):
+        pin.forwardKinematics(model, data, q[row])
+        lines = motion.points[i][skeleton.lines]
+        for joint in range(massive + 1, model.njoints):
+            ends = np.array([data.oMi[model.parents[joint]].translation, data.oMi[joint].translation])
+            assert np.ptp(ends, axis=0).max() < 1e-3 or contains(lines, ends), model.names[joint]
+        for k, sole in enumerate(robot.soles):
+            vertices = [data.oMi[sole.joint_id].act(vertex) for vertex in sole.vertices_joint]
+            np.testing.assert_allclose(motion.points[i][skeleton.soles[k]], vertices, atol=1e-6)
+        np.testing.assert_allclose(motion.com[i], pin.centerOfMass(model, data, q[row]), atol=1e-6)
+
+
+def test_legs_have_the_colours_of_their_feet(robot: Robot) -> None:
+    skeleton = Skeleton.of(robot)
+    for (a, _), side in zip(skeleton.lines, skeleton.sides, strict=True):
+        name = robot.model.names[int(skeleton.joints[a])]
+        assert side == {"l_": 0, "r_": 1}.get(name[:2], TRUNK)
+
+
+def test_a_single_rod_is_drawn_from_its_joint_to_its_end() -> None:
+    """The leg of the kicker, 1 m from hip to toe, ends at its sole; without one the rod is known by its inertia."""
+    kicker = load_robot(BODIES / "kicker")
+    length = 1.0
+    rod = pin.Inertia(2.0, np.array([0.0, 0.0, -0.5 * length]), np.diag([1.0, 1.0, 0.0]) * 2.0 * length**2 / 12.0)
+    skeleton = Skeleton.of(replace(kicker.with_inertia(1, rod), soles=()))
+    np.testing.assert_allclose(skeleton.local[skeleton.lines[0]], [[0.0, 0.0, 0.0], [0.0, 0.0, -length]], atol=1e-12)
+
+
+@pytest.mark.parametrize("view", ["side", "front", "3d"])
+def test_pictures_are_projections_on_equal_axes_that_hold_the_robot(
+    view: str, robot: Robot, recording: Recording
+) -> None:
+    stage = stage_of(recording, robot, recording.t[::20])
+    film = Film(stage, view, "", recording.feet)
+    (scene,) = film.scenes
+    axes = AXES[view]
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    if view != "3d":
+        expected = {"side": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], "front": [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]}[view]
+        np.testing.assert_allclose(axes[:2], expected, atol=1e-12)
+    for i in range(len(stage.motion.t)):
+        film.show(i)
+        film.figure.canvas.draw()
+        drawn = np.array(scene.robot_lines)
+        for line in stage.motion.points[i][stage.skeleton.lines]:
+            assert contains(drawn, line @ axes[:2].T)
+        left, right, bottom, top = scene.camera.limits(i)
+        assert (drawn > [left, bottom]).all()
+        assert (drawn < [right, top]).all()
+        pixels = scene.ax.transData.transform([[left, bottom], [left + 1.0, bottom], [left, bottom + 1.0]])
+        across, up = pixels[1] - pixels[0], pixels[2] - pixels[0]
+        np.testing.assert_allclose(np.hypot(*across), np.hypot(*up), rtol=0.01)
+
+
+def test_arrows_are_as_long_as_their_forces_and_start_where_these_act(robot: Robot, recording: Recording) -> None:
+    rng = np.random.default_rng(3)
+    some = replace(recording, wrench=recording.wrench.copy(), cop=recording.cop.copy())
+    some.wrench[:, :, :3] = rng.uniform(-0.5, 0.5, some.wrench[:, :, :3].shape) * robot.weight
+    some.wrench[0, 0, :3] = [0.0, 0.0, 50.0 * robot.weight]
+    some.wrench[0, 1], some.cop[0, 1] = 0.0, np.nan
+    rows = np.arange(0, 200, 25)
+    stage = stage_of(some, robot, some.t[rows])
+    film = Film(stage, "side", "", some.feet)
+    unit = ARROW * stage.size / robot.weight
+    for i, row in enumerate(rows):
+        film.show(i)
+        for k in range(2):
+            force = pin.XYZQUATToSE3(some.sole_poses[row, k]).rotation @ some.wrench[row, k, :3]
+            at = pin.XYZQUATToSE3(some.sole_poses[row, k]).act(np.array([*some.cop[row, k], 0.0]))
+            shaft = film.scenes[0].force_lines[2 * k]
+            if (row, k) == (0, 0):
+                assert np.linalg.norm(stage.arrows[i, k]) == pytest.approx(LONGEST * ARROW * stage.size)
+            elif (row, k) == (0, 1):
+                assert not np.isfinite(shaft).any()
+            else:
+                np.testing.assert_allclose(stage.arrows[i, k], unit * force, atol=1e-9)
+                np.testing.assert_allclose(shaft, np.array([at, at + unit * force])[:, [0, 2]], atol=1e-9)
+
+
+def test_the_camera_follows_a_robot_that_leaves_and_rests_on_one_that_stays(robot: Robot) -> None:
+    frames = 100
+    com = np.zeros((frames, 3))
+    com[:, 0], com[:, 1] = np.linspace(0.0, 20.0, frames), 0.01 * np.sin(np.arange(frames))
+    points = com[:, None] + np.array([[0.0, 0.0, -0.8], [0.0, 0.0, 0.8]])
+    nothing = np.full((frames, 2, 3), np.nan)
+    motion = Motion(0.1 * np.arange(frames), points, com, nothing, nothing)
+    stage = Stage(motion, Skeleton.of(robot), Ground.flat(), robot.weight)
+    assert np.ptp(stage.target[:, 1]) == 0.0
+    np.testing.assert_allclose(stage.target[10:-10, 0], com[10:-10, 0], atol=0.3)
+
+
+def test_the_ground_is_cut_where_the_robot_is(robot: Robot, recording: Recording) -> None:
+    ground = get_ground("stairs")
+    film = Film(stage_of(recording, robot, recording.t[[0, 100, 200]], ground), "side", "", recording.feet)
+    for i in range(3):
+        film.show(i)
+        x, z = film.scenes[0].surface.T
+        assert np.ptp(x) > 0.5
+        np.testing.assert_allclose(z, ground.height(x, film.scenes[0].camera.target[i, 1]))
+
+
+@pytest.mark.parametrize(("fps", "speed"), [(25.0, 1.0), (30.0, 0.5), (12.0, 2.0)])
+def test_a_gif_has_the_frames_of_its_time(fps: float, speed: float, recording: Recording, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "film.gif"
+    frames = animate(recording, path, fps=fps, speed=speed, start=0.1, stop=0.7)
+    assert frames == round(0.6 * fps / speed)
+    with Image.open(path) as film:
+        assert film.n_frames == frames
+        assert film.info["loop"] == 0
+        shown = 0
+        for i in range(frames):
+            film.seek(i)
+            shown += film.info["duration"]
+        film.seek(0)
+        assert np.asarray(film.convert("RGB"))[-1, -1].tolist() == [255, 255, 255]
+    # A GIF counts in hundredths of a second.
+    assert shown == pytest.approx(1000.0 * frames / fps, abs=5.0)
+
+
+def test_frames_are_the_nearest_rows(robot: Robot, recording: Recording) -> None:
+    times = frame_times(recording, 30.0, 1.0)
+    assert len(times) == round(recording.duration * 30.0)
+    motion = read_motion(recording, robot, Skeleton.of(robot), times)
+    assert np.abs(motion.t - times).max() <= 0.5 * DT + 1e-12
+
+
+@pytest.mark.parametrize("view", ["side", "front", "both", "3d"])
+def test_a_strip_has_its_postures_side_by_side(view: str, recording: Recording, tmp_path: Path) -> None:
+    widths = []
+    for postures in (2, 6):
+        assert animate(recording, tmp_path / "strip.png", view=view, postures=postures) == postures
+        with Image.open(tmp_path / "strip.png") as strip:
+            widths.append(strip.width)
+            assert np.ptp(np.asarray(strip.convert("L"))) > 100
+    assert 2.0 < widths[1] / widths[0] < 4.0
+
+
+def test_without_the_truth_the_estimate_is_drawn(robot: Robot, recording: Recording) -> None:
+    known = read_motion(recording, robot, Skeleton.of(robot), recording.t[::50])
+    estimated = replace(recording, odometry=recording.base_pose, base_pose=np.full_like(recording.base_pose, np.nan))
+    motion = read_motion(estimated, robot, Skeleton.of(robot), recording.t[::50])
+    np.testing.assert_array_equal(motion.points, known.points)
+    assert "estimate" in motion.note
+    assert not known.note
+
+
+def test_what_cannot_be_drawn_is_named(
+    robot: Robot, recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gif = tmp_path / "film.gif"
+    lost = replace(recording, base_pose=np.full_like(recording.base_pose, np.nan))
+    with pytest.raises(RecordingError, match=r"lacks the pose of the base.*/ground_truth/odom"):
+        animate(lost, gif)
+    with pytest.raises(RecordingError, match="has the joints"):
+        animate(recording, gif, robot=load_robot("planar_biped"))
+    with pytest.raises(RecordingError, match=r"does not say which robot.*--robot"):
+        animate(replace(recording, robot=""), gif)
+    with pytest.raises(RecordingError, match=r"ground 'my_garden'.*--ground"):
+        animate(replace(recording, about={"ground": "my_garden"}), gif)
+    with pytest.raises(RecordingError, match="no rows"):
+        animate(recording.rows(slice(0, 0)), gif)
+    with pytest.raises(UnknownNameError, match="did you mean 'front'"):
+        animate(recording, gif, view="fromt")
+    with pytest.raises(ConfigError, match=r"one of \.gif, \.mp4, \.png"):
+        animate(recording, tmp_path / "film.avi")
+    with pytest.raises(ConfigError, match="more than the 50"):
+        animate(recording, gif, fps=60.0)
+    with pytest.raises(ConfigError, match="speed = 0"):
+        animate(recording, gif, speed=0.0)
+    with pytest.raises(ConfigError, match=r"from 0\.5 to 3 s is no stretch of the run, which lasts from 0\.005 to"):
+        animate(recording, gif, start=0.5, stop=3.0)
+    with pytest.raises(ConfigError, match="postures = 0"):
+        animate(recording, tmp_path / "strip.png", postures=0)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"needs ffmpeg.*\.gif needs nothing"):
+        animate(recording, tmp_path / "film.mp4")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_draws_a_recording(
+    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "walk.npz"
+    recording.save(run)
+    assert main(["animate", str(run), "--fps", "10", "--from", "0.2", "--to", "0.7", "--view", "both"]) == 0
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'walk.gif'}: 5 frames\n"
+    assert main(["animate", str(run), "-o", str(tmp_path / "walk.png"), "--postures", "3"]) == 0
+    assert "3 postures" in capsys.readouterr().out
+    assert main(["animate", str(run), "-o", str(run)]) == 2
+    assert "overwrite a recording" in capsys.readouterr().err
+
+
+def test_a_run_is_drawn_on_a_ground_of_the_users_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ground = tmp_path / "low.yaml"
+    ground.write_text("flat: {height: -0.5}\n", encoding="utf-8")
+    strip = tmp_path / "stand.png"
+    assert main(["run", "--duration", "0.05", "--ground", str(ground), "--animate", str(strip)]) == 0
+    assert f"wrote {strip}" in capsys.readouterr().out
+    assert strip.exists()
+    assert main(["run", "--duration", "0.05", "--animate", str(tmp_path / "stand.avi")]) == 2
+    assert ".gif, .mp4, .png" in capsys.readouterr().err
