@@ -21,12 +21,11 @@ from tqdm import tqdm
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import make_controller
-from bipedsim.control.walking.zmp import ZmpController
-from bipedsim.ground import Ground
-from bipedsim.ground.tiles import tiles
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.runs.worker_pool import WorkerPool
-from bipedsim.sim.simulator import Simulator
+from bipedsim.control.walking import ZmpController
+from bipedsim.ground import Ground, tiles
+from bipedsim.model import Robot, load_robot
+from bipedsim.runs import WorkerPool
+from bipedsim.sim import Simulator
 
 Array = NDArray[np.float64]
 Command = tuple[float, float, float, float]

@@ -5,8 +5,7 @@ What is started, and with which parameters, is decided in bipedsim_ros/bringup/r
 
 from __future__ import annotations
 
-from bipedsim_ros.bringup.launch_actions import describe
-from bipedsim_ros.bringup.robot_bringup import ROBOT_ARGUMENTS, plan_robot
+from bipedsim_ros.bringup import ROBOT_ARGUMENTS, describe, plan_robot
 from launch import LaunchDescription
 
 

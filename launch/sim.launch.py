@@ -5,8 +5,7 @@ What is started, and with which parameters, is decided in bipedsim_ros/bringup/b
 
 from __future__ import annotations
 
-from bipedsim_ros.bringup.bringup import argument_names, plan
-from bipedsim_ros.bringup.launch_actions import describe
+from bipedsim_ros.bringup import argument_names, describe, plan
 from launch import LaunchDescription
 
 

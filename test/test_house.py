@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from house_support import imports
 from paths import ROOT
 
 OF_ROS = ("rclpy", "launch", "launch_ros", "ament_index_python", "rosidl_runtime_py", "builtin_interfaces", "tf2_ros")
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield the names of all modules that a file imports, inside functions too."""
-    for statement in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(statement, ast.Import):
-            yield from (alias.name for alias in statement.names)
-        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            yield statement.module
 
 
 def of_ros(module: str) -> bool:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import RecordingError
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.recording.recording import Recording
+from bipedsim.recording import Recording
 
 
 def controller_figures(recording: Recording) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.analysis.force_plate import rotate
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
+from bipedsim.analysis.plates import rotate
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
 
 TILT = np.deg2rad(60.0)
 """Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.force_plate import CONTACT_THRESHOLD, force_plate, rotate
-from bipedsim.ground import Ground
-from bipedsim.ground.support import UNDERSIDE
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
+from bipedsim.analysis.plates import CONTACT_THRESHOLD, force_plate, rotate
+from bipedsim.ground import UNDERSIDE, Ground
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
 
 Array = NDArray[np.float64]
 

@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Read and draw."""
     from bipedsim.ground import get_ground
-    from bipedsim.model.robot import load_robot
-    from bipedsim.recording.recording import Recording
-    from bipedsim.view.animation.animate import animate, check_output
+    from bipedsim.model import load_robot
+    from bipedsim.recording import Recording
+    from bipedsim.view.animation import animate, check_output
 
     output = output_beside(args.recording, args.output, ".gif")
     check_output(output, args.fps)

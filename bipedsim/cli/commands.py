@@ -36,7 +36,7 @@ def _add_scenarios(commands: Any) -> None:
 
 
 def _scenarios(args: argparse.Namespace) -> int:
-    from bipedsim.runs.scenarios import SCENARIOS
+    from bipedsim.runs import SCENARIOS
 
     for name, scenario in SCENARIOS.items():
         print(f"{name:12} {scenario.controller:10} {scenario.description}")
@@ -97,7 +97,7 @@ def _add_check_robot(commands: Any) -> None:
 
 
 def _add_plot(commands: Any) -> None:
-    from bipedsim.view.plot import PANELS
+    from bipedsim.view import PANELS
 
     plot = commands.add_parser(
         "plot",
@@ -117,8 +117,8 @@ def _add_plot(commands: Any) -> None:
 
 def _plot(args: argparse.Namespace) -> int:
     from bipedsim.cli.options import output_beside
-    from bipedsim.recording.recording import Recording
-    from bipedsim.view.plot import plot
+    from bipedsim.recording import Recording
+    from bipedsim.view import plot
 
     output = output_beside(args.recording, args.output, ".png")
     plot(Recording.load(args.recording), output, **({"panels": args.panels} if args.panels else {}))
@@ -167,8 +167,7 @@ def _add_export(commands: Any) -> None:
 
 def _export(args: argparse.Namespace) -> int:
     from bipedsim.cli.options import output_beside
-    from bipedsim.recording.csv import export_csv
-    from bipedsim.recording.recording import Recording
+    from bipedsim.recording import Recording, export_csv
 
     output = output_beside(args.recording, args.output, ".csv")
     export_csv(Recording.load(args.recording), output)
@@ -188,7 +187,7 @@ def _add_robots(commands: Any) -> None:
 
 
 def _robots(args: argparse.Namespace) -> int:
-    from bipedsim.model.robot import ROBOTS, load_robot
+    from bipedsim.model import ROBOTS, load_robot
 
     rows: list[dict[str, Any]] = []
     for name in ROBOTS:
@@ -238,8 +237,7 @@ def _add_reproduce(commands: Any) -> None:
 
 
 def _reproduce(args: argparse.Namespace) -> int:
-    from bipedsim_studies.reproduce import get_paper
-    from bipedsim_studies.reproduce.common import reproduce
+    from bipedsim_studies.reproduce import get_paper, reproduce
 
     output = args.output or Path("runs", "reproduce", args.paper)
     progress = not args.json and sys.stderr.isatty()

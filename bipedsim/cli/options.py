@@ -13,11 +13,11 @@ import yaml
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import ground_names
-from bipedsim.model.hardware import PRESETS
-from bipedsim.runs.scenarios import scenario_names
+from bipedsim.model import PRESETS
+from bipedsim.runs import scenario_names
 
 if TYPE_CHECKING:
-    from bipedsim.runs.runner import RunSettings
+    from bipedsim.runs import RunSettings
 
 # YAML 1.1 takes 1e-3 and 1.5e3 for texts: it wants 1.0e-3 and 1.5e+3.
 _EXPONENT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
@@ -123,7 +123,7 @@ def plant_settings(args: argparse.Namespace) -> RunSettings:
         ConfigError: A ``--set`` is no NAME=VALUE.
     """
     # The simulator, which help needs not wait for.
-    from bipedsim.runs.runner import RunSettings
+    from bipedsim.runs import RunSettings
 
     return RunSettings(
         robot=args.robot,

@@ -13,8 +13,8 @@ from bipedsim.cli.options import add_contact_options, add_run_options, key_value
 from bipedsim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bipedsim.recording.recording import Recording
-    from bipedsim.runs.runner import RunSettings
+    from bipedsim.recording import Recording
+    from bipedsim.runs import RunSettings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +36,8 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the simulation diverged.
     """
-    from bipedsim.runs.runner import RunInterruptedError, run_headless
-    from bipedsim.view.animation.animate import check_output
+    from bipedsim.runs import RunInterruptedError, run_headless
+    from bipedsim.view.animation import check_output
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
@@ -64,18 +64,17 @@ def _write_run(
     args: argparse.Namespace, settings: RunSettings, recording: Recording, summary: dict[str, Any]
 ) -> None:
     """Write the files that a run was asked for, and print its summary."""
-    from bipedsim.analysis.feet import lifts
-    from bipedsim.analysis.summary import summary_lines
-    from bipedsim.runs.runner import SETTLE
+    from bipedsim.analysis import lifts, summary_lines
+    from bipedsim.runs import SETTLE
 
     if args.output:
         recording.save(args.output)
     if args.plot:
-        from bipedsim.view.plot import plot
+        from bipedsim.view import plot
 
         plot(recording, args.plot)
     if args.animate:
-        from bipedsim.view.animation.animate import animate_run
+        from bipedsim.view.animation import animate_run
 
         animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
     if args.json:

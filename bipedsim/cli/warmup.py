@@ -8,9 +8,9 @@ from concurrent.futures import as_completed
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import make_controller
-from bipedsim.model.robot import load_robot
-from bipedsim.runs.worker_pool import WorkerPool
-from bipedsim.sim.simulator import Simulator
+from bipedsim.model import load_robot
+from bipedsim.runs import WorkerPool
+from bipedsim.sim import Simulator
 
 
 def _compile_model(name: str) -> str:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bipedsim.contact.base import Projection
 from bipedsim.contact.vertices import VertexContacts
-from bipedsim.dynamics.support import NEW_PLANE
-from bipedsim.numerics.jit import kernel
+from bipedsim.dynamics import NEW_PLANE
+from bipedsim.numerics import kernel
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.model.sole import Sole, padded_vertices
+from bipedsim.model import Sole, padded_vertices
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.numerics.jit import kernel
+from bipedsim.numerics import kernel
 
 NONE = 0
 # Fastest that a penetration is taken back [m/s].

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.base import ContactResult, Projection
-from bipedsim.contact.selection.candidate import distance_outside
-from bipedsim.dynamics.support import UNCHANGED
-from bipedsim.ground.support import carry_vertices
-from bipedsim.numerics.jit import inlined_kernel, kernel
+from bipedsim.contact.selection import distance_outside
+from bipedsim.dynamics import UNCHANGED
+from bipedsim.ground import carry_vertices
+from bipedsim.numerics import inlined_kernel, kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Command, Observation
+from bipedsim.model import Robot
+from bipedsim.sim import Command, Observation
 
 
 class Controller(Protocol):

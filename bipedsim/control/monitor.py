@@ -13,8 +13,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.control.base import Controller, Estimate, checked_torque
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Command, Observation
+from bipedsim.model import Robot
+from bipedsim.sim import Command, Observation
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,5 @@
+"""From joint space to the feet and back: factorisation, projection, one step for every contact model."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

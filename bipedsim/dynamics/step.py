@@ -9,21 +9,24 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactModel, Projection, edge_lines
-from bipedsim.contact.compliant.feedback_linearised import FeedbackLinearised, feedback_linearised
-from bipedsim.contact.compliant.nonlinear_damping import NonlinearDamping, nonlinear_damping
-from bipedsim.contact.selection.exact import Exact, exact
-from bipedsim.contact.selection.one_step import OneStep, one_step
-from bipedsim.contact.time_stepping.lcp import Lcp, lcp
-from bipedsim.contact.time_stepping.ncp import Ncp, ncp
+from bipedsim.contact import ContactModel, Projection, edge_lines
+from bipedsim.contact.compliant import FeedbackLinearised, NonlinearDamping
+from bipedsim.contact.compliant.feedback_linearised import feedback_linearised
+from bipedsim.contact.compliant.nonlinear_damping import nonlinear_damping
+from bipedsim.contact.selection import Exact, OneStep
+from bipedsim.contact.selection.exact import exact
+from bipedsim.contact.selection.one_step import one_step
+from bipedsim.contact.time_stepping import Lcp, Ncp
+from bipedsim.contact.time_stepping.lcp import lcp
+from bipedsim.contact.time_stepping.ncp import ncp
 from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.support import Foothold
 from bipedsim.dynamics.tree import Tree
 from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.jit import box, entry
+from bipedsim.model import Robot
+from bipedsim.numerics import box, entry
 
 Array = NDArray[np.float64]
 

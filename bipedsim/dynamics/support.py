@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import Projection
-from bipedsim.ground import GroundArrays
-from bipedsim.ground.support import (
+from bipedsim.contact import Projection
+from bipedsim.ground import (
     FootingWork,
+    GroundArrays,
     choose_patch,
     make_work,
     patch_friction,
@@ -18,8 +18,8 @@ from bipedsim.ground.support import (
     same_polygon,
     support_polygon,
 )
-from bipedsim.model.sole import Sole, padded_vertices
-from bipedsim.numerics.jit import kernel
+from bipedsim.model import Sole, padded_vertices
+from bipedsim.numerics import kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

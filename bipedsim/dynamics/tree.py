@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import Projection
+from bipedsim.contact import Projection
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
-from bipedsim.numerics.jit import inlined_kernel, kernel
+from bipedsim.numerics import inlined_kernel, kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.sole import checked_polygon
+from bipedsim.model import checked_polygon
 
 Array = NDArray[np.float64]
 

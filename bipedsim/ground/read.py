@@ -10,12 +10,12 @@ from typing import Any
 
 import pinocchio as pin
 
-from bipedsim.config.fields import from_mapping, param, read_yaml
+from bipedsim.config import from_mapping, param, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch, axes_of_normal
-from bipedsim.ground.tiles import tiles
-from bipedsim.model.schema import number
+from bipedsim.ground.tiling import tiles
+from bipedsim.model import number
 
 FOLDER = Path(__file__).resolve().parent
 

@@ -17,20 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.modes import clamped_range
-from bipedsim.ground import GroundArrays
-from bipedsim.numerics.jit import kernel
-from bipedsim.numerics.polygons import (
-    MERGE,
-    convex_hull,
-    copy_points,
-    cut,
-    drop_straight,
-    gap,
-    simplify,
-    span,
-    start_as,
-)
+from bipedsim.contact import clamped_range
+from bipedsim.ground.ground import GroundArrays
+from bipedsim.numerics import MERGE, convex_hull, copy_points, cut, drop_straight, gap, kernel, simplify, span, start_as
 
 TIE = 1e-5
 """A foot stays on the plane that it is on while no other is met earlier by more than this [m]."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from bipedsim.config.fields import from_mapping, param, read_yaml
+from bipedsim.config import from_mapping, param, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.schema import number, numbers_per_joint
 

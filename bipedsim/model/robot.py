@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from bipedsim.config.plugins import Files
+from bipedsim.config import Files
 from bipedsim.errors import UnknownNameError
 from bipedsim.model.hardware import check_presets
 from bipedsim.model.load import RobotReader, has_free_flyer

@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import from_mapping, param, read_yaml
+from bipedsim.config import from_mapping, param, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 
 PACKAGE = "example-robot-data"

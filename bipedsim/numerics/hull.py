@@ -10,7 +10,7 @@ from bipedsim.numerics.jit import control_entry, control_kernel
 
 
 @control_entry
-def convex_hull(points, n, hull) -> int:  # type: ignore[no-untyped-def]
+def hull_corners(points, n, hull) -> int:  # type: ignore[no-untyped-def]
     """Fill ``hull`` with the corners of the convex hull, counter-clockwise from the least x, and return their number.
 
     Andrew's monotone chain: below from left to right, above and back. Signs decide, no tolerance does: feet abreast
@@ -102,7 +102,7 @@ def clamp(hull, n, inset, point) -> bool:  # type: ignore[no-untyped-def]
     Where the hull is nowhere two insets wide, the mean of its corners takes the place of what is inside.
 
     Args:
-        hull: (>= n, 2) corners, counter-clockwise and apart, as :func:`convex_hull` gives them.
+        hull: (>= n, 2) corners, counter-clockwise and apart, as :func:`hull_corners` gives them.
         n: Number of corners, at least 1.
         inset: At least 0 [m].
         point: In and out.

@@ -1,0 +1,5 @@
+"""What a run leaves: rows of numbers with one schema, as .npz, CSV or bag."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bipedsim.errors import RecordingError
-from bipedsim.sim.io import Observation
+from bipedsim.sim import Observation
 
 if TYPE_CHECKING:
-    from bipedsim.contact.base import ContactResult
-    from bipedsim.model.robot import Robot
+    from bipedsim.contact import ContactResult
+    from bipedsim.model import Robot
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -225,8 +225,7 @@ class Recording:
             raise RecordingError(f"{path}: no such file or directory")
         if path.is_file() and path.suffix == ".npz":
             return _load_npz(path)
-        from bipedsim.recording.bag.columns import recording_from_bag
-        from bipedsim.recording.bag.reader import find_bag, name_one
+        from bipedsim.recording.bag import find_bag, name_one, recording_from_bag
 
         if find_bag(path) is None and (which := name_one(path, (".npz",))):
             raise RecordingError(f"{path}: neither a bag nor a run{which}")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bipedsim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bipedsim.model.robot import Robot
-    from bipedsim.sim.simulator import Simulator
+    from bipedsim.model import Robot
+    from bipedsim.sim import Simulator
 
 Array = NDArray[np.float64]
 

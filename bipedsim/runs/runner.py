@@ -12,22 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bipedsim.analysis.controller import controller_figures
-from bipedsim.analysis.fall import fall_time
-from bipedsim.analysis.feet import sole_depth, sole_drift
-from bipedsim.analysis.force_plate import summary
-from bipedsim.control import make_controller
-from bipedsim.control.monitor import Guard
+from bipedsim.analysis import controller_figures, fall_time, sole_depth, sole_drift, summary
+from bipedsim.control import Guard, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
-from bipedsim.model.hardware import IDEAL
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.recording.recording import Recording
+from bipedsim.model import IDEAL, Robot, load_robot
+from bipedsim.recording import Recording
 from bipedsim.runs.pushes import PushSchedule
+from bipedsim.runs.scenario import Scenario
+from bipedsim.runs.scenario_file import get_scenario
 from bipedsim.runs.scenario_host import no_velocity, told
-from bipedsim.runs.scenarios import Scenario, get_scenario
 from bipedsim.runs.velocities import VelocitySchedule
-from bipedsim.sim.simulator import Simulator, whole_ratio
+from bipedsim.sim import Simulator, whole_ratio
 
 Array = NDArray[np.float64]
 

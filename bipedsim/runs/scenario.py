@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.errors import UnknownNameError
-from bipedsim.model.hardware import IDEAL
-from bipedsim.model.robot import Robot
+from bipedsim.model import IDEAL, Robot
 from bipedsim.runs.pushes import WORLD, ScheduledPush
 from bipedsim.runs.velocities import VelocityStep
 

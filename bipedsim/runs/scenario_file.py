@@ -11,10 +11,9 @@ from typing import Any
 
 import yaml
 
-from bipedsim.config.fields import from_mapping, param, read_yaml
+from bipedsim.config import from_mapping, param, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.hardware import IDEAL
-from bipedsim.model.schema import number
+from bipedsim.model import IDEAL, number
 from bipedsim.runs.pushes import FRAMES, WORLD
 from bipedsim.runs.scenario import Push, Scenario
 from bipedsim.runs.velocities import VelocityStep

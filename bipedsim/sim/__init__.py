@@ -1,0 +1,5 @@
+"""One robot on a ground: drives, dynamics, contact and sensors, tick by tick."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

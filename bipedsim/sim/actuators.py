@@ -17,10 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.model.hardware import ActuatorParams
-from bipedsim.model.robot import Robot, inverse_inertia
-from bipedsim.model.schema import numbers_per_joint
-from bipedsim.numerics.jit import box, entry, kernel
+from bipedsim.model import ActuatorParams, Robot, inverse_inertia, numbers_per_joint
+from bipedsim.numerics import box, entry, kernel
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.hardware import NoiseParams
-from bipedsim.numerics.jit import box, entry, kernel
+from bipedsim.model import NoiseParams
+from bipedsim.numerics import box, entry, kernel
 from bipedsim.sim.io import Observation
 
 Array = NDArray[np.float64]

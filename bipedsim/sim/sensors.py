@@ -8,11 +8,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactResult
-from bipedsim.dynamics.views import live_poses, live_rows
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.jit import box, entry, kernel
-from bipedsim.numerics.spatial import to_quaternion
+from bipedsim.contact import ContactResult
+from bipedsim.dynamics import live_poses, live_rows
+from bipedsim.model import Robot
+from bipedsim.numerics import box, entry, kernel, to_quaternion
 from bipedsim.sim.io import Observation
 
 Array = NDArray[np.float64]

@@ -10,14 +10,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact import make_contact_model
-from bipedsim.contact.base import ContactModel, ContactResult
-from bipedsim.dynamics.step import Dynamics
-from bipedsim.dynamics.tree import SPEED_LIMIT
+from bipedsim.contact import ContactModel, ContactResult, make_contact_model
+from bipedsim.dynamics import SPEED_LIMIT, Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
-from bipedsim.model.hardware import IDEAL, ActuatorParams, NoiseParams, differs, perturbed, read_hardware
-from bipedsim.model.robot import Robot
+from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise

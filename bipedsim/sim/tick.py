@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.base import ContactResult
+from bipedsim.contact import ContactResult
 
 
 class Tick:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.force_plate import ForcePlate, rotate
-from bipedsim.recording.recording import ABSENT_MODE, Recording
-from bipedsim.view.picture import PAGE, TOTAL_COLOUR, foot_colour, mark_events
+from bipedsim.analysis import ForcePlate, rotate
+from bipedsim.recording import ABSENT_MODE, Recording
+from bipedsim.view.sheet import PAGE, TOTAL_COLOUR, foot_colour, mark_events
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,7 +125,7 @@ def _mode_kind(mode: int, n_vertices: int) -> tuple[str, str]:
 
     Modes of an unknown polygon (``n_vertices`` = 0) are faces, since they cannot be told apart.
     """
-    from bipedsim.contact.modes import mode_name
+    from bipedsim.contact import mode_name
 
     if mode <= 0:
         return "in the air", ""

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from bipedsim.config.fields import from_mapping, param
+from bipedsim.config import from_mapping, param
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import ground_names
-from bipedsim.model.hardware import IDEAL, PRESETS
-from bipedsim.runs.scenarios import Scenario, get_scenario, scenario_names
-from bipedsim.runs.velocities import PERIOD_NS
-from bipedsim_ros.loop.sim_params import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
+from bipedsim.model import IDEAL, PRESETS
+from bipedsim.runs import PERIOD_NS, Scenario, get_scenario, scenario_names
+from bipedsim_ros.loop import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
 
 NO_CONTROLLER = "none"
 
@@ -192,7 +191,7 @@ def plan(
         controller = {name: given[name] for name in _CONTROLLER if name in given}
         words = controller_params or {}
         if scenario is not None:
-            from bipedsim.runs.scenario_host import told
+            from bipedsim.runs import told
 
             words = {**told(scenario, arguments.controller), **words}
         own = {f"{prefix}.{name}": value for name, value in words.items()}
@@ -231,7 +230,7 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
     if scenario.drop_height:
         parameters["drop_height"] = scenario.drop_height
     if scenario.pushes:
-        from bipedsim.model.robot import load_robot
+        from bipedsim.model import load_robot
 
         model = load_robot(robot)
         parameters["pushes"] = [push.scheduled(model).text() for push in scenario.pushes]
@@ -240,7 +239,7 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
 
 def _check_velocity(scenario: Scenario, controller: str) -> None:
     """Refuse a walk under a controller that takes no velocity."""
-    from bipedsim.runs.scenario_host import no_velocity
+    from bipedsim.runs import no_velocity
 
     if not hasattr(find_controller(controller)[1], "set_velocity"):
         raise ConfigError(no_velocity(scenario, controller))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.runs.scenarios import Scenario, get_scenario
+from bipedsim.runs import Scenario, get_scenario
 from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, add_overwrite, argument_help, from_text, plan
 from bipedsim_ros.bringup.processes import require_rclpy
 
@@ -78,7 +78,7 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong.
     """
-    from bipedsim.cli.options import key_values
+    from bipedsim.cli import key_values
     from bipedsim_ros.bringup.runner import discard_empty, remove_outputs, run_bringup
 
     require_rclpy()

@@ -18,10 +18,10 @@ import yaml
 from tqdm import tqdm
 
 from bipedsim.errors import BipedSimError, ConfigError, RecordingError
-from bipedsim.recording.bag.reader import message_counts
+from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
-from bipedsim_ros.wire.frames import COMMAND_TOPIC
+from bipedsim_ros.wire import COMMAND_TOPIC
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -190,11 +190,10 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
     keys = ("robot", "duration_s", "rate_hz", "real_time_factor", "overruns", "missed_commands", "commands_dropped")
     result: dict[str, Any] = {key: statistics.get(key) for key in keys}
     if bringup.run_folder is not None:
-        from bipedsim.analysis.controller import controller_figures
-        from bipedsim.analysis.force_plate import summary
-        from bipedsim.recording.recording import Recording
-        from bipedsim.runs.scenarios import get_scenario
-        from bipedsim.view.plot import plot
+        from bipedsim.analysis import controller_figures, summary
+        from bipedsim.recording import Recording
+        from bipedsim.runs import get_scenario
+        from bipedsim.view import plot
 
         recording = Recording.load(bringup.run_folder)
         figures = {**summary(recording), **controller_figures(recording)}
@@ -215,7 +214,7 @@ def run_arguments(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the recording cannot be read.
     """
-    from bipedsim.cli.options import key_values
+    from bipedsim.cli import key_values
 
     require_rclpy()
     given = from_text({name: getattr(args, name) or "" for name in argument_names()})
@@ -311,7 +310,7 @@ def remove_outputs(folder: Path) -> None:
 
 
 def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> None:
-    from bipedsim.analysis.summary import missed_share, summary_lines
+    from bipedsim.analysis import missed_share, summary_lines
 
     print("\n".join(summary_lines(result)))
     share = missed_share(result)
@@ -326,7 +325,7 @@ def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> 
         )
     if folder is None:
         return
-    from bipedsim_ros.loop.sim_statistics import write_json
+    from bipedsim_ros.loop import write_json
 
     write_json(folder / "summary.json", result)
     for name in OUTPUTS:

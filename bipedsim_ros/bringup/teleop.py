@@ -15,11 +15,11 @@ from dataclasses import dataclass, fields
 from types import FrameType
 from typing import Any
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.errors import ConfigError
-from bipedsim.runs.velocities import Velocity
+from bipedsim.runs import Velocity
 from bipedsim_ros.bringup.processes import require_rclpy
-from bipedsim_ros.wire.frames import VELOCITY_TOPIC
+from bipedsim_ros.wire import VELOCITY_TOPIC
 
 HELP = "w/s: faster, slower   a/d: turn left, right   q/e: step left, right   space: stop   x: end"
 _STEPS = {"w": (1, 0, 0), "s": (-1, 0, 0), "q": (0, 1, 0), "e": (0, -1, 0), "a": (0, 0, 1), "d": (0, 0, -1)}
@@ -142,7 +142,7 @@ def run_arguments(args: argparse.Namespace) -> int:
         ConfigError: rclpy is not installed.
     """
     require_rclpy()
-    from bipedsim_ros.nodes.teleop_node import main
+    from bipedsim_ros.nodes import main
 
     given = ["--ros-args", "-r", f"{VELOCITY_TOPIC}:={args.topic}"]
     for info in fields(TeleopParams):

@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the bag cannot be read.
     """
-    from bipedsim.model.robot import load_robot
+    from bipedsim.model import load_robot
 
     for name in ("rate", "duration"):
         if not getattr(args, name) > 0.0:

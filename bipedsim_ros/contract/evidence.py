@@ -12,8 +12,7 @@ import yaml
 from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
-from bipedsim.recording.bag.messages import Columns, columns
-from bipedsim.recording.bag.reader import Bag, Qos
+from bipedsim.recording.bag import Bag, Columns, Qos, columns
 from bipedsim_ros.contract.expected import Contract
 
 Stamps = NDArray[np.int64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bipedsim.model.robot import Robot
-from bipedsim.recording.bag.reader import Qos
+from bipedsim.model import Robot
+from bipedsim.recording.bag import Qos
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.analysis.ankles import centre_of_pressure, sole_wrench
-from bipedsim.model.robot import Robot
+from bipedsim.analysis import centre_of_pressure, sole_wrench
+from bipedsim.model import Robot
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import Findings

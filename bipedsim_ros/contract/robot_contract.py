@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
-from bipedsim.recording.bag.reader import Qos
+from bipedsim.model import Robot
+from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
-from bipedsim_ros.wire.frames import ankle_frame, ankle_wrench_topic
+from bipedsim_ros.wire import ankle_frame, ankle_wrench_topic
 
 # What controller_node asks for and offers (bipedsim_ros/wire/qos.py, which needs ROS); a test compares both.
 _NEWEST = Qos("reliable", "volatile", "keep_last", 1)

@@ -11,8 +11,8 @@ from rclpy.node import Node
 
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.loop.inbox import HandledByLoop
-from bipedsim_ros.wire.recorder_topics import message_class, offered_kind, qos_of, qos_words
+from bipedsim_ros.loop import HandledByLoop
+from bipedsim_ros.wire import message_class, offered_kind, qos_of, qos_words
 
 # Discovery takes milliseconds to a second; on a busy machine or network, more.
 _DISCOVERY_S = 5.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.recording.bag.reader import Qos
+from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.contract.finding import Findings

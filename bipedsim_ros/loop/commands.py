@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.control.monitor import joint_damping
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Observation
+from bipedsim.control import joint_damping
+from bipedsim.model import Robot
+from bipedsim.sim import Observation
 from bipedsim_ros.loop.sim_params import SimParams
-from bipedsim_ros.wire.conversions import CommandReader
+from bipedsim_ros.wire import CommandReader
 
 Array = NDArray[np.float64]
 

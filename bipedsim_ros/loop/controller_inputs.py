@@ -12,13 +12,10 @@ from nav_msgs.msg import Path
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 
-from bipedsim.control.monitor import Guard
+from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
 from bipedsim_ros.loop.inbox import Inbox
-from bipedsim_ros.wire.conversions import TwistReader
-from bipedsim_ros.wire.frames import FEET_FRAME, VELOCITY_TOPIC
-from bipedsim_ros.wire.qos import LATEST_QOS, STEERING_QOS
-from bipedsim_ros.wire.wire import NS_PER_S
+from bipedsim_ros.wire import FEET_FRAME, LATEST_QOS, NS_PER_S, STEERING_QOS, VELOCITY_TOPIC, TwistReader
 
 FOOTSTEPS_TOPIC = "/footsteps"
 # How long a lock-step controller waits for a velocity command that is due.

@@ -9,11 +9,17 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from std_msgs.msg import Bool, Float64
 
-from bipedsim.control.monitor import Guard
+from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
-from bipedsim_ros.wire.conversions import NumberWriter, OdometryWriter
-from bipedsim_ros.wire.frames import BASE_FRAME, WORLD_FRAME, readout_topic
-from bipedsim_ros.wire.qos import LATCHED_QOS, STATE_QOS
+from bipedsim_ros.wire import (
+    BASE_FRAME,
+    LATCHED_QOS,
+    STATE_QOS,
+    WORLD_FRAME,
+    NumberWriter,
+    OdometryWriter,
+    readout_topic,
+)
 
 FALLEN_TOPIC = "/fallen"
 ODOMETRY_TOPIC = "/odom"

@@ -12,16 +12,23 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from bipedsim.contact.base import ContactResult
-from bipedsim.contact.modes import mode_name
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Observation
-from bipedsim.sim.simulator import Simulator
-from bipedsim_ros.wire import conversions
-from bipedsim_ros.wire.frames import BASE_FRAME, WORLD_FRAME, ankle_frame, ankle_wrench_topic, foot_topic, sole_frame
-from bipedsim_ros.wire.qos import CLOCK_QOS, LATCHED_QOS, STATE_QOS
-from bipedsim_ros.wire.transforms import make_transforms
-from bipedsim_ros.wire.wire import NS_PER_S
+from bipedsim.contact import ContactResult, mode_name
+from bipedsim.model import Robot
+from bipedsim.sim import Observation, Simulator
+from bipedsim_ros.wire import (
+    BASE_FRAME,
+    CLOCK_QOS,
+    LATCHED_QOS,
+    NS_PER_S,
+    STATE_QOS,
+    WORLD_FRAME,
+    ankle_frame,
+    ankle_wrench_topic,
+    conversions,
+    foot_topic,
+    make_transforms,
+    sole_frame,
+)
 
 
 class SensorPublishers:

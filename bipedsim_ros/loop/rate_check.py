@@ -14,8 +14,8 @@ import numpy as np
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.model.posture import standing_torque
-from bipedsim.sim.simulator import Simulator, whole_ratio
+from bipedsim.model import standing_torque
+from bipedsim.sim import Simulator, whole_ratio
 
 USABLE = 0.7
 """Share of a tick that the step may take; topics and commands need the rest."""

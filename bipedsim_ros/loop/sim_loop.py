@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import BipedSimError, DivergenceError
-from bipedsim.runs.pushes import PushSchedule
-from bipedsim.sim.simulator import Simulator
+from bipedsim.runs import PushSchedule
+from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.publishers import Publishers

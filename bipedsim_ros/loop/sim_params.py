@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.model.hardware import IDEAL, PRESETS
+from bipedsim.model import IDEAL, PRESETS
 
 CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
 RATE_CHECKS = ("refuse", "warn", "off")

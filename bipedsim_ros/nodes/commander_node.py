@@ -19,16 +19,14 @@ from geometry_msgs.msg import Twist
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from bipedsim.config.fields import param
-from bipedsim.recording.recording import WALL_CLOCK_NS
-from bipedsim.runs.velocities import PERIOD_NS, VelocitySchedule, parse_velocities
-from bipedsim.sim.io import Observation
-from bipedsim_ros.loop.inbox import Background, Inbox
+from bipedsim.config import param
+from bipedsim.recording import WALL_CLOCK_NS
+from bipedsim.runs import PERIOD_NS, VelocitySchedule, parse_velocities
+from bipedsim.sim import Observation
+from bipedsim_ros.loop import Background, Inbox
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire.conversions import JointStateReader, TwistWriter
-from bipedsim_ros.wire.frames import VELOCITY_TOPIC
-from bipedsim_ros.wire.qos import LATEST_QOS, STEERING_QOS
+from bipedsim_ros.wire import LATEST_QOS, STEERING_QOS, VELOCITY_TOPIC, JointStateReader, TwistWriter
 
 _LONGEST_WAIT_NS = 100_000_000
 # Sleeps are half of what is left until the next command at the most, as the pace of the robot may change.

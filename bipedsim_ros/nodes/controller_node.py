@@ -22,22 +22,35 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.config.fields import param
-from bipedsim.control import find_controller
-from bipedsim.control.monitor import FALL_TILT, Guard
+from bipedsim.config import param
+from bipedsim.control import FALL_TILT, Guard, find_controller
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.sim.io import Observation
-from bipedsim_ros.loop.controller_inputs import ControllerInputs
-from bipedsim_ros.loop.controller_outputs import ControllerOutputs
-from bipedsim_ros.loop.inbox import Background, Inbox
-from bipedsim_ros.loop.realtime import NS_PER_S, Histogram, StayAwake, run_urgently
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim import Observation
+from bipedsim_ros.loop import (
+    NS_PER_S,
+    Background,
+    ControllerInputs,
+    ControllerOutputs,
+    Histogram,
+    Inbox,
+    StayAwake,
+    run_urgently,
+)
 from bipedsim_ros.nodes.duplicate_nodes import company
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire.conversions import CommandWriter, ImuReader, JointStateReader, WrenchReader
-from bipedsim_ros.wire.frames import COMMAND_TOPIC, ankle_wrench_topic
-from bipedsim_ros.wire.qos import LATEST_QOS, SENSOR_QOS, STATE_QOS
+from bipedsim_ros.wire import (
+    COMMAND_TOPIC,
+    LATEST_QOS,
+    SENSOR_QOS,
+    STATE_QOS,
+    CommandWriter,
+    ImuReader,
+    JointStateReader,
+    WrenchReader,
+    ankle_wrench_topic,
+)
 
 _WARN_EVERY_S = 5.0
 _LONGEST_WAIT_NS = 100_000_000

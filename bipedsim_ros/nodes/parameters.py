@@ -15,7 +15,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from bipedsim.config.fields import from_mapping
+from bipedsim.config import from_mapping
 from bipedsim.errors import ConfigError, UnknownNameError
 
 T = TypeVar("T")

@@ -28,16 +28,14 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.recording.bag.reader import BagWriter, Pending
-from bipedsim.recording.recording import READOUTS
-from bipedsim_ros.loop.inbox import Background, HandledByLoop
-from bipedsim_ros.loop.realtime import run_urgently
+from bipedsim.recording import READOUTS
+from bipedsim.recording.bag import BagWriter, Pending
+from bipedsim_ros.loop import Background, HandledByLoop, run_urgently
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire.message_definitions import definition_of
-from bipedsim_ros.wire.recorder_topics import OPTIONAL, default_topics, described, message_class, offered_kind, qos_of
+from bipedsim_ros.wire import OPTIONAL, default_topics, definition_of, described, message_class, offered_kind, qos_of
 
 GRAPH_PERIOD = 0.5
 DIAGNOSTICS_PERIOD = 1.0
@@ -73,7 +71,7 @@ class RecorderParams:
 def _feet_of(robot: str) -> list[str]:
     if not robot:
         return ["left", "right"]
-    from bipedsim.model.robot import load_robot
+    from bipedsim.model import load_robot
 
     return [sole.name for sole in load_robot(robot).soles]
 

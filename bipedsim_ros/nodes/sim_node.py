@@ -19,22 +19,26 @@ from std_srvs.srv import SetBool, Trigger
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError
 from bipedsim.ground import get_ground
-from bipedsim.model.robot import load_robot
-from bipedsim.runs.pushes import PushSchedule, parse_pushes
-from bipedsim.sim.simulator import Simulator
-from bipedsim_ros.loop.commands import Commands
-from bipedsim_ros.loop.inbox import Background, Inbox
-from bipedsim_ros.loop.publishers import Publishers
-from bipedsim_ros.loop.rate_check import judge, measure
-from bipedsim_ros.loop.realtime import run_urgently
-from bipedsim_ros.loop.sim_loop import SimLoop
-from bipedsim_ros.loop.sim_params import SimParams
-from bipedsim_ros.loop.sim_statistics import Statistics, write_json
+from bipedsim.model import load_robot
+from bipedsim.runs import PushSchedule, parse_pushes
+from bipedsim.sim import Simulator
+from bipedsim_ros.loop import (
+    Background,
+    Commands,
+    Inbox,
+    Publishers,
+    SimLoop,
+    SimParams,
+    Statistics,
+    judge,
+    measure,
+    run_urgently,
+    write_json,
+)
 from bipedsim_ros.nodes.duplicate_nodes import company
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire.frames import BASE_FRAME, COMMAND_TOPIC
-from bipedsim_ros.wire.qos import COMMAND_QOS, STATE_QOS
+from bipedsim_ros.wire import BASE_FRAME, COMMAND_QOS, COMMAND_TOPIC, STATE_QOS
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
 # How long a node that ends waits for subscribers that are behind.

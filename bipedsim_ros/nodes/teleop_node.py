@@ -11,13 +11,11 @@ from geometry_msgs.msg import Twist
 from rclpy.duration import Duration
 from rclpy.node import Node
 
-from bipedsim.runs.velocities import PERIOD_NS, Velocity
-from bipedsim_ros.bringup.teleop import HELP, KeyTerminal, Steering, TeleopParams
+from bipedsim.runs import PERIOD_NS, Velocity
+from bipedsim_ros.bringup import HELP, KeyTerminal, Steering, TeleopParams
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire.conversions import TwistWriter
-from bipedsim_ros.wire.frames import VELOCITY_TOPIC
-from bipedsim_ros.wire.qos import STEERING_QOS
+from bipedsim_ros.wire import STEERING_QOS, VELOCITY_TOPIC, TwistWriter
 
 _GOODBYE = Duration(seconds=1)
 

@@ -13,8 +13,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
 
-from bipedsim.recording.recording import CONTACT_FIELDS
-from bipedsim.sim.io import Observation
+from bipedsim.recording import CONTACT_FIELDS
+from bipedsim.sim import Observation
 from bipedsim_ros.wire.wire import NS_PER_S, Groups, WireReader, WireWriter, items, leaves
 
 Array = NDArray[np.float64]

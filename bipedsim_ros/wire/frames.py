@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bipedsim.recording.recording import READOUTS
+from bipedsim.recording import READOUTS
 
 WORLD_FRAME = "odom"
 BASE_FRAME = "base_link"

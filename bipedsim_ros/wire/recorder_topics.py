@@ -9,7 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from bipedsim.errors import ConfigError
-from bipedsim.recording.bag.reader import Qos, Topic
+from bipedsim.recording.bag import Qos, Topic
 from bipedsim_ros.wire.message_definitions import definition_of, type_hash_of
 
 # Deeper than anything that arrives while the recorder is kept from running for a second.

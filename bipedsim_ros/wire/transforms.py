@@ -6,8 +6,8 @@ import pinocchio as pin
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 
-from bipedsim.model.robot import Robot
-from bipedsim.sim.simulator import Simulator
+from bipedsim.model import Robot
+from bipedsim.sim import Simulator
 from bipedsim_ros.wire.frames import BASE_FRAME, WORLD_FRAME, ankle_frame, sole_frame
 from bipedsim_ros.wire.qos import LATCHED_QOS, STATE_QOS
 from bipedsim_ros.wire.wire import NS_PER_S

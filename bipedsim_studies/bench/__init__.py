@@ -1,1 +1,5 @@
 """Step time, stiction and accuracy of our contact models and of other engines, on the same robots in one run."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

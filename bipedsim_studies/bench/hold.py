@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.model.posture import standing_torque
-from bipedsim.model.robot import Robot, inverse_inertia
+from bipedsim.model import Robot, inverse_inertia, standing_torque
 
 Array = NDArray[np.float64]
 

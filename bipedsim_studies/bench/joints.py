@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim_studies.bench.engines.base import not_supported
+from bipedsim_studies.bench.engines import not_supported
 
 
 def single_axis(model: pin.Model, joint_id: int) -> tuple[str, NDArray[np.float64]]:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import BipedSimError
-from bipedsim.model.robot import Robot
-from bipedsim_studies.bench.engines.base import Engine, Soles
+from bipedsim.model import Robot
+from bipedsim_studies.bench.engines import Engine, Soles
 from bipedsim_studies.bench.hold import Hold
 
 Array = NDArray[np.float64]

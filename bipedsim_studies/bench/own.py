@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import make_controller
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.sim.simulator import Simulator
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim import Simulator
 from bipedsim_studies.bench.engines import make_engine
 from bipedsim_studies.bench.hold import Hold
 from bipedsim_studies.bench.measure import (

@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 
 from bipedsim import __version__
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim_studies.bench.engines import ENGINES, REFERENCE, engine_version, make_engine
-from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError
+from bipedsim.model import Robot, load_robot
+from bipedsim_studies.bench.engines import (
+    ENGINES,
+    REFERENCE,
+    Engine,
+    EngineUnavailableError,
+    engine_version,
+    make_engine,
+)
 from bipedsim_studies.bench.hold import DAMPING, STIFFNESS, Hold
 from bipedsim_studies.bench.measure import (
     UNTIMED_STEPS,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.model.robot import Robot
-from bipedsim_studies.bench.engines.base import not_supported, sole_box
+from bipedsim.model import Robot
+from bipedsim_studies.bench.engines import not_supported, sole_box
 from bipedsim_studies.bench.joints import single_axis
 
 ROOT_LINK = "root_link"

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bipedsim.cli.main import EXIT_FAILED
-from bipedsim.cli.options import add_run_options, key_values, run_settings
+from bipedsim.cli import EXIT_FAILED, add_run_options, key_values, run_settings
 from bipedsim.errors import ConfigError
 
 

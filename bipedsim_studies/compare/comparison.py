@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bipedsim.config.fields import from_mapping
+from bipedsim.config import from_mapping
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import DivergenceError, UnknownNameError
-from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import Prepared, RunSettings, prepare, run_headless
-from bipedsim_studies.bench.run import machine
+from bipedsim.recording import Recording
+from bipedsim.runs import Prepared, RunSettings, prepare, run_headless
+from bipedsim_studies.bench import machine
 from bipedsim_studies.compare.figures import FIGURES, Figures, deviations, own_figures
 from bipedsim_studies.compare.meter import Meter
 

@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.feet import creep_rate, settled_rows, sole_depth, sole_drift
-from bipedsim.analysis.force_plate import CONTACT_THRESHOLD, force_plate, low_pass, sample_rate, standing_rows
-from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import SETTLE, Prepared
+from bipedsim.analysis import (
+    CONTACT_THRESHOLD,
+    creep_rate,
+    force_plate,
+    low_pass,
+    sample_rate,
+    settled_rows,
+    sole_depth,
+    sole_drift,
+    standing_rows,
+)
+from bipedsim.recording import Recording
+from bipedsim.runs import SETTLE, Prepared
 from bipedsim_studies.compare.meter import Meter
 
 Array = NDArray[np.float64]

@@ -20,8 +20,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactResult
-from bipedsim.sim.simulator import Simulator, whole_ratio
+from bipedsim.contact import ContactResult
+from bipedsim.sim import Simulator, whole_ratio
 
 Array = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.feet import sole_depth
+from bipedsim.analysis import sole_depth
 from bipedsim.errors import RecordingError
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
 from bipedsim_studies.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
 from bipedsim_studies.compare.table import headline, number

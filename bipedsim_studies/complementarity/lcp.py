@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bipedsim.errors import BipedSimError, ConfigError
-from bipedsim.numerics.lcp.basis import LcpWork, residual_work, scale_work
-from bipedsim.numerics.lcp.lemke import solve_work
+from bipedsim.numerics.lcp import LcpWork, residual_work, scale_work, solve_work
 
 Array = NDArray[np.float64]
 Status = Literal["solved", "ray", "limit", "inaccurate"]

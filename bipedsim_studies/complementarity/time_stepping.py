@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from bipedsim.errors import ConfigError
 from bipedsim_studies.complementarity.coulomb import Contacts
 from bipedsim_studies.complementarity.lcp import Array, ComplementarityError, solve_lcp
-from bipedsim_studies.complementarity.normal_forces import factor
+from bipedsim_studies.complementarity.normal_force_lcp import factor
 
 
 @dataclass(frozen=True)

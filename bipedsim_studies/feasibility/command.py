@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Judge a recording and print."""
     from bipedsim.ground import get_ground
-    from bipedsim.model.robot import load_robot
-    from bipedsim.recording.recording import Recording
+    from bipedsim.model import load_robot
+    from bipedsim.recording import Recording
     from bipedsim_studies.feasibility.margins import run_margins
     from bipedsim_studies.feasibility.report import as_json, as_text, plot
     from bipedsim_studies.feasibility.states import recorded_states

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.modes import clamped_range, constraints
+from bipedsim.contact import clamped_range, constraints
 from bipedsim.errors import ConfigError
 from bipedsim_studies.feasibility.foot_rule import FORCES, FootRule, Units, mode_of
 from bipedsim_studies.feasibility.support import TOUCHES, Foot, Support

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
-from bipedsim.control import make_controller
-from bipedsim.control.base import Controller, checked_torque
-from bipedsim.control.output.supported import UNLOADED, LoadedFeet, SupportedDynamics
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Command, Observation
+from bipedsim.config import param
+from bipedsim.control import Controller, checked_torque, make_controller
+from bipedsim.control.output import UNLOADED, LoadedFeet, SupportedDynamics
+from bipedsim.model import Robot
+from bipedsim.sim import Command, Observation
 from bipedsim_studies.feasibility.conditions import Conditions, Reserve
 from bipedsim_studies.feasibility.sticking import sticking_conditions
 from bipedsim_studies.feasibility.support import BodyReader, Foot

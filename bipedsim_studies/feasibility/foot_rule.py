@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.modes import clamped_range, mode_masks
-from bipedsim.contact.selection.candidate import centre_of_pressure, centre_on_edge
-from bipedsim.contact.selection.friction import torsion_radius
+from bipedsim.contact import clamped_range, mode_masks
+from bipedsim.contact.selection import centre_of_pressure, centre_on_edge, torsion_radius
 from bipedsim.errors import ConfigError
-from bipedsim.numerics.jit import kernel
+from bipedsim.numerics import kernel
 from bipedsim_studies.feasibility.support import Foot
 
 Array = NDArray[np.float64]

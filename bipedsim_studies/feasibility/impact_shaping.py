@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import Projection, edge_lines
-from bipedsim.contact.modes import mode_name
-from bipedsim.contact.selection.exact import Exact, ExactParams
+from bipedsim.contact import Projection, edge_lines, mode_name
+from bipedsim.contact.selection import Exact, ExactParams
 from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, Slip, held_vertices
 from bipedsim_studies.feasibility.foot_rule import IMPULSES
 from bipedsim_studies.feasibility.support import TOUCHES, Support

@@ -10,8 +10,8 @@ from tqdm import tqdm
 
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
 from bipedsim_studies.feasibility.conditions import held_vertices
 from bipedsim_studies.feasibility.states import States, recorded_states
 from bipedsim_studies.feasibility.sticking import sticking_conditions

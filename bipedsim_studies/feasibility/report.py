@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.view.picture import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
+from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
 from bipedsim_studies.feasibility.margins import RunMargins
 from bipedsim_studies.feasibility.touchdowns import TouchDown
 

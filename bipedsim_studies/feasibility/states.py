@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.analysis.configurations import name_of, recorded_configurations
+from bipedsim.analysis import name_of, recorded_configurations
 from bipedsim.errors import RecordingError
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
 
 Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from bipedsim.dynamics.step import Dynamics
+from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 
 Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact.modes import mode_name
+from bipedsim.contact import mode_name
 from bipedsim.ground import Ground
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
 from bipedsim_studies.feasibility.impact_shaping import Outcome, gained_velocity, impact_conditions, impact_outcome
 from bipedsim_studies.feasibility.states import States, recorded_states
 from bipedsim_studies.feasibility.support import TOUCHES, Support, SupportReader

@@ -3,7 +3,6 @@
 What holds a foot's polygon (face, edge, vertex) is another thing: ``bipedsim.contact.modes``.
 """
 
-BOUNCE = 0.1
-"""A foot that is off the ground for less has bounced and not stepped [s]: thrown up, it rises 12 mm (g T^2 / 8)."""
-PAUSE = 2.0
-"""This long without a foot on its way to a landing ends a gait [s]."""
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

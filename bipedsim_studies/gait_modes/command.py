@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim_studies.gait_modes import BOUNCE, PAUSE
+from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
 
 if TYPE_CHECKING:
     from bipedsim_studies.gait_modes.gait import GaitReport, Stretch
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Read, classify, print and draw."""
     from bipedsim.errors import ConfigError
-    from bipedsim.recording.recording import Recording
+    from bipedsim.recording import Recording
     from bipedsim_studies.gait_modes.gait import report_recording
 
     for name in ("bounce", "pause"):

@@ -8,11 +8,11 @@ from itertools import groupby, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.recording.recording import Recording
-from bipedsim_studies.gait_modes import BOUNCE, PAUSE
+from bipedsim.recording import Recording
 from bipedsim_studies.gait_modes.cycle import Cycle, find_cycle
 from bipedsim_studies.gait_modes.sequence import Entry, ModeSequence, mode_sequence
 from bipedsim_studies.gait_modes.states import IMPACTS, FootState
+from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]

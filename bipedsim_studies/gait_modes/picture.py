@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.view.picture import LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim_studies.gait_modes.gait import GaitReport
 from bipedsim_studies.gait_modes.sequence import ModeSequence, transitions
 from bipedsim_studies.gait_modes.states import IMPACTS, FootState, State, is_impact, state_symbol

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.ankles import CONTACT_SHARE
+from bipedsim.analysis import CONTACT_SHARE
 from bipedsim.errors import RecordingError
-from bipedsim.recording.recording import ABSENT_MODE, Recording
+from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim_studies.gait_modes.states import FootState, State
 
 Array = NDArray[np.float64]

@@ -1,1 +1,5 @@
 """Impact laws of the literature, as functions."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

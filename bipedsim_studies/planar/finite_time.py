@@ -17,14 +17,12 @@ from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
-from bipedsim.config.fields import param
-from bipedsim.control.output.output_tracking import TILT, OutputTracking, linear_sums
-from bipedsim.control.output.stance import StanceFoot
-from bipedsim.control.output.supported import Task
-from bipedsim.control.posture.references import ReferenceParams
+from bipedsim.config import param
+from bipedsim.control.output import TILT, OutputTracking, StanceFoot, Task, linear_sums
+from bipedsim.control.posture import ReferenceParams
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Observation
+from bipedsim.model import Robot
+from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
 

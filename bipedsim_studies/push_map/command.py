@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from bipedsim.cli.options import add_contact_options, add_plant_options, key_values, plant_settings
-from bipedsim.runs.scenarios import scenario_names
+from bipedsim.cli import add_contact_options, add_plant_options, key_values, plant_settings
+from bipedsim.runs import scenario_names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.view.picture import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
+from bipedsim.view import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
 from bipedsim_studies.push_map.push_map import PushMap
 
 if TYPE_CHECKING:

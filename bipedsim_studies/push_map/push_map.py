@@ -10,8 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bipedsim.runs.runner import RunSettings, prepare
-from bipedsim.runs.worker_pool import WorkerPool
+from bipedsim.runs import RunSettings, WorkerPool, prepare
 from bipedsim_studies.push_map.search import Threshold, threshold
 from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situation, survives
 

@@ -10,14 +10,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.analysis.fall import fall_time
-from bipedsim.analysis.force_plate import rotate
+from bipedsim.analysis import fall_time, rotate
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
-from bipedsim.runs.pushes import HEADING, heading_of
-from bipedsim.runs.runner import Prepared, Run, RunSettings, append, prepare
-from bipedsim.runs.scenarios import Push
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
+from bipedsim.runs import HEADING, Prepared, Push, Run, RunSettings, append, heading_of, prepare
 from bipedsim_studies.push_map.capture import Stance, support_polygon
 
 Array = NDArray[np.float64]

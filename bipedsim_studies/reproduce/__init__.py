@@ -1,35 +1,5 @@
-"""What the papers' systems did, done again: one module per paper and a line in ``PAPERS``.
+"""What the papers' systems did, done again (docs/reproduce.md): one folder per paper and a line in ``PAPERS``."""
 
-``bipedsim reproduce PAPER [CASE ...]`` runs them; docs/reproduce.md says what each case shows.
-"""
+import lazy_loader
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-from bipedsim.errors import UnknownNameError
-
-if TYPE_CHECKING:
-    from bipedsim_studies.reproduce.common import Paper
-
-PAPERS: dict[str, str] = {
-    "moraud2008": "bipedsim_studies.reproduce.moraud2008",
-    "rengifo2009": "bipedsim_studies.reproduce.rengifo2009",
-    "hurmuzlu2001": "bipedsim_studies.reproduce.hurmuzlu2001",
-    "marhefka1996": "bipedsim_studies.reproduce.marhefka1996",
-    "adubredu": "bipedsim_studies.reproduce.adubredu",
-}
-"""Name of a paper and the module with its ``PAPER``, which is imported when it is asked for."""
-
-
-def get_paper(name: str) -> Paper:
-    """Return the paper ``name``.
-
-    Raises:
-        UnknownNameError: No such paper; the message lists them.
-    """
-    if name not in PAPERS:
-        raise UnknownNameError("paper", name, PAPERS)
-    paper: Paper = import_module(PAPERS[name]).PAPER
-    return paper
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,12 +13,12 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bipedsim.contact.modes import mode_name
-from bipedsim.control.base import Controller
+from bipedsim.contact import mode_name
+from bipedsim.control import Controller
 from bipedsim.errors import UnknownNameError
-from bipedsim.recording.recording import Recording
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import picture
+from bipedsim.recording import Recording
+from bipedsim.sim import Simulator
+from bipedsim.view import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,3 +5,7 @@ ground; :mod:`section` when a stride ends; :mod:`chart` coordinates of the state
 stride as a function; :mod:`fixed_point` Newton, multipliers, verdict, and the limit of small steps; :mod:`continuation`
 and :mod:`basin` over slopes and over starts; :mod:`straight_legs` walkers by events, as a reference.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError
-from bipedsim.runs.worker_pool import WorkerPool
+from bipedsim.runs import WorkerPool
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane, sliders
 

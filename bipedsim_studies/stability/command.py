@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli.options import add_contact_options, key_values
+from bipedsim.cli import add_contact_options, key_values
 
 if TYPE_CHECKING:
     import numpy as np

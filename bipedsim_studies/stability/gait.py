@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import from_mapping, param, read_yaml
-from bipedsim.control import make_controller
-from bipedsim.control.base import Controller
+from bipedsim.config import from_mapping, param, read_yaml
+from bipedsim.control import Controller, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim_studies.stability.loop import ClosedLoop
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.section import Clock, Section, TouchDown

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.control.base import Controller
+from bipedsim.control import Controller
 from bipedsim.errors import DivergenceError
 from bipedsim.ground import Ground
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Observation
-from bipedsim.sim.simulator import Simulator, Snapshot
+from bipedsim.model import Robot
+from bipedsim.sim import Observation, Simulator, Snapshot
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane
 from bipedsim_studies.stability.section import Crossing, Section, Watch

@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 
 Array = NDArray[np.float64]
 

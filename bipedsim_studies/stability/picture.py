@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim_studies.stability.basin import HOME, LOST, UNDECIDED, Basin
 from bipedsim_studies.stability.continuation import Branch
 from bipedsim_studies.stability.fixed_point import Stability

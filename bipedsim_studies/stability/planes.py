@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 
 Array = NDArray[np.float64]
 

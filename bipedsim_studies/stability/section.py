@@ -11,10 +11,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from bipedsim.contact.base import ContactResult
+from bipedsim.contact import ContactResult
 from bipedsim.errors import UnknownNameError
-from bipedsim.model.robot import Robot
-from bipedsim.sim.simulator import Simulator
+from bipedsim.model import Robot
+from bipedsim.sim import Simulator
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim_studies.stability.maps import NoReturnError, Return
 
 Array = NDArray[np.float64]

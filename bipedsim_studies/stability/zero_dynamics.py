@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from bipedsim.errors import ConfigError
-from bipedsim_studies.planar.finite_time import finite_time_feedback, settling_time
+from bipedsim_studies.planar import finite_time_feedback, settling_time
 from bipedsim_studies.stability.maps import NoReturnError, Return
 from bipedsim_studies.stability.straight_legs import StraightLegs
 

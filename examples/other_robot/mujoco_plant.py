@@ -16,11 +16,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.model.robot import Robot
-from bipedsim.model.schema import numbers_per_joint, read_robot_config
-from bipedsim.sim.io import Observation
+from bipedsim.model import Robot, numbers_per_joint, read_robot_config
+from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
 

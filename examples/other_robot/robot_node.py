@@ -23,14 +23,12 @@ from robot_report import Report, write_json
 from robot_topics import COMMAND_TOPIC, RobotCommands, RobotTopics
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.model.robot import load_robot
-from bipedsim.runs.pushes import parse_pushes
-from bipedsim_ros.loop.inbox import Background, Inbox
-from bipedsim_ros.loop.realtime import NS_PER_S, Histogram, RateKeeper, sleep_on_time
-from bipedsim_ros.nodes.node_main import run_node
-from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim.model import load_robot
+from bipedsim.runs import parse_pushes
+from bipedsim_ros.loop import NS_PER_S, Background, Histogram, Inbox, RateKeeper, sleep_on_time
+from bipedsim_ros.nodes import Parameters, run_node
 
 # Best effort, because only the last command counts; it takes those of reliable publishers, too.
 _COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

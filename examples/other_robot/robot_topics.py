@@ -17,10 +17,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Observation
-from bipedsim_ros.wire.frames import BASE_FRAME, ankle_frame, ankle_wrench_topic
-from bipedsim_ros.wire.qos import LATCHED_QOS
+from bipedsim.model import Robot
+from bipedsim.sim import Observation
+from bipedsim_ros.wire import BASE_FRAME, LATCHED_QOS, ankle_frame, ankle_wrench_topic
 
 Array = NDArray[np.float64]
 

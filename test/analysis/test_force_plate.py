@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recording_support import SOLE, standing
 
-from bipedsim.analysis.force_plate import (
+from bipedsim.analysis.plates import (
     centre_of_pressure,
     force_plate,
     low_pass,

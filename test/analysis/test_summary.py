@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bipedsim.analysis.summary import missed_share, summary_lines, unit_of
+from bipedsim.analysis.summary_text import missed_share, summary_lines, unit_of
 from bipedsim.cli.main import main
 
 SUMMARY = {

@@ -18,10 +18,9 @@ from physics_support import SUMMARY_KEYS
 from bipedsim.cli.commands import make_parser
 from bipedsim.cli.main import main
 from bipedsim.cli.options import key_values
-from bipedsim.model.robot import robot_names
+from bipedsim.model import ROBOTS
 from bipedsim.recording.recording import Recording
-from bipedsim.robots import WALKERS
-from bipedsim.view.plot import PANELS
+from bipedsim.view.plots import PANELS
 
 
 def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
@@ -103,7 +102,7 @@ def test_same_run_same_bits(tmp_path: Path) -> None:
 def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["robots", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert tuple(row["name"] for row in rows) == (*robot_names(), *WALKERS)
+    assert tuple(row["name"] for row in rows) == tuple(ROBOTS)
     biped = next(row for row in rows if row["name"] == "biped14")
     assert (biped["joints"], biped["mass_kg"]) == (14, 70.0)
 

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paths import ROOT
+from docs_support import rows, section
+from paths import ROOT, STANDING
 
 from bipedsim.cli.commands import make_parser
 from bipedsim.cli.options import key_values
-from bipedsim.contact import CONTACT_MODELS, make_contact_model
 from bipedsim.contact.base import Projection
-from bipedsim.control import CONTROLLERS, find_controller
-from bipedsim.model.robot import load_robot, robot_names
-from bipedsim.runs.scenario_file import ScenarioConfig
-from bipedsim.runs.scenarios import SCENARIOS
+from bipedsim.contact.models import CONTACT_MODELS, make_contact_model
+from bipedsim.control.controllers import CONTROLLERS, find_controller
+from bipedsim.model.robot import load_robot
+from bipedsim.runs.scenario_file import SCENARIOS, ScenarioConfig
 from bipedsim_studies.compare.figures import FIGURES
-from bipedsim_studies.reproduce import PAPERS, get_paper
+from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
 DOCS += sorted((ROOT / "examples").rglob("*.md"))
@@ -32,17 +32,8 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def section(text: str, title: str) -> str:
-    """Return the text under the heading ``## title``."""
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert found, f"no section {title!r}"
-    return found[1]
 
 
-def rows(text: str) -> list[list[str]]:
-    """Return the cells of the tables in ``text``, without the rules under the heads."""
-    lines = [line.strip()[1:-1] for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.split("|")] for line in lines if set(line) - set("| -")]
 
 
 PARAMETER_HEAD = ["name", "default", "unit", "meaning"]
@@ -110,7 +101,7 @@ def test_parameter_tables_of_controllers_are_those_of_the_code(page: Path) -> No
 def test_settings_of_robots_are_those_of_robot_yaml() -> None:
     page = (ROOT / "docs" / "controllers" / "zmp.md").read_text(encoding="utf-8")
     described = {row[0].strip("`"): row[1] for row in rows(page) if len(row) == 2}
-    settings = {name: load_robot(name).controllers.get("zmp", {}) for name in robot_names()}
+    settings = {name: load_robot(name).controllers.get("zmp", {}) for name in STANDING}
     for name, values in settings.items():
         written = ", ".join(f"`{key}: {value}`" for key, value in values.items())
         assert described.get(name, "") == written

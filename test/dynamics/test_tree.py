@@ -11,9 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bipedsim.dynamics.step import Dynamics
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.sole import Sole
-from bipedsim.numerics.linear import solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
+from bipedsim.numerics.linear import (
+    solve_cholesky,
+    solve_dense,
+    solve_least_norm,
+    solve_pseudo_inverse,
+    solve_singular,
+)
 
 H = 1e-3
 

@@ -17,7 +17,9 @@ from paths import BODIES, ROOT
 
 from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.ground import Ground, Patch, get_ground, ground_names
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.patch import Patch
+from bipedsim.ground.read import get_ground, ground_names
 from bipedsim.model.robot import load_robot
 from bipedsim.runs.runner import RunSettings, run_headless
 

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from physics_support import regular_polygon
 
-from bipedsim.ground import Ground, Patch
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.patch import Patch
 from bipedsim.ground.support import BORDER, patch_friction
 from bipedsim.numerics.polygons import MERGE
 

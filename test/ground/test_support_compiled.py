@@ -9,8 +9,9 @@ from footing_support import STAIRS, Foot, region
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
-from bipedsim.ground import Ground, Patch
 from bipedsim.ground import support as footing
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.patch import Patch
 from bipedsim.ground.support import carry_mode, carry_vertices, choose_patch, same_polygon, support_polygon
 from bipedsim.numerics import polygons
 

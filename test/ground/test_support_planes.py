@@ -7,7 +7,8 @@ import pinocchio as pin
 import pytest
 from footing_support import SOLE, STAIRS, Foot, region
 
-from bipedsim.ground import Ground, Patch
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.patch import Patch
 from bipedsim.ground.support import SUNK, TIE, UNDERSIDE
 
 

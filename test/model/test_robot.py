@@ -11,11 +11,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import yaml
+from paths import STANDING
 
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import schema as robot_config
 from bipedsim.model.load import has_free_flyer
-from bipedsim.model.robot import load_robot, robot_names
+from bipedsim.model.robot import load_robot
 from bipedsim.sim.simulator import Simulator
 
 INERTIAL = '<inertial><mass value="{m}"/><inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -249,7 +250,7 @@ def test_limits_may_come_from_the_config_alone(write: Write) -> None:
 def test_unknown_robot_lists_the_table() -> None:
     text = message("biped15", UnknownNameError)
     assert "did you mean 'biped14'?" in text
-    assert all(name in text for name in robot_names())
+    assert all(name in text for name in STANDING)
 
 
 def test_missing_files(write: Write, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear
 from scipy.spatial import ConvexHull
 
 from bipedsim.model.sole import Sole
-from bipedsim.numerics.hull import clamp, convex_hull, margin
+from bipedsim.numerics.hull import clamp, hull_corners, margin
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ SIZE = np.array([[-0.1, -0.06], [0.14, -0.06], [0.14, 0.06], [-0.1, 0.06]])
 def hull_of(points: Array) -> Array:
     """Return the corners that the kernel finds."""
     out = np.full_like(points, np.nan)
-    return out[: convex_hull(np.ascontiguousarray(points), len(points), out)]
+    return out[: hull_corners(np.ascontiguousarray(points), len(points), out)]
 
 
 def rectangle(x: float, y: float, yaw: float) -> Array:

@@ -13,10 +13,10 @@ from physics_support import standing_torque
 from reference_contact import Step, solve_candidates, torsional_radius
 from reference_rules import brute_force
 
-from bipedsim.contact import make_contact_model
 from bipedsim.contact.base import ContactModel
+from bipedsim.contact.models import make_contact_model
 from bipedsim.dynamics.step import Dynamics
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot, load_robot
 
 H = 1e-3

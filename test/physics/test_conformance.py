@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from motion_support import Bookkeeper, Motion
 from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope, special_robot
 
-from bipedsim.contact import CONTACT_MODELS
-from bipedsim.ground import Ground, Patch
+from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.patch import Patch
 from bipedsim.model.robot import Robot, load_robot
-from bipedsim.runs.scenarios import SCENARIOS
+from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 from physics_support import SELECTION_MODELS, G, box_robot, rectangle
 
-from bipedsim.control import make_controller
-from bipedsim.ground import Ground
+from bipedsim.control.controllers import make_controller
+from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.sim.simulator import Simulator

@@ -15,12 +15,12 @@ from physics_support import SELECTION_MODELS, G, box_robot, rectangle
 from reference_contact import Step
 from reference_vertices import VertexSolution, solve_vertices
 
-from bipedsim.contact import make_contact_model
 from bipedsim.contact.base import ContactResult
+from bipedsim.contact.models import make_contact_model
 from bipedsim.dynamics.step import Dynamics
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import load_robot
-from bipedsim.runs.scenarios import SCENARIOS
+from bipedsim.runs.scenario_file import SCENARIOS
 
 H = 1e-3
 ROBOTS = ("biped14", "talos", "g1")

@@ -9,7 +9,8 @@ import pinocchio as pin
 import pytest
 from physics_support import G, special_robot
 
-from bipedsim.ground import Ground, Patch
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.patch import Patch
 from bipedsim.model.posture import place_base
 from bipedsim.model.robot import Robot
 from bipedsim.model.sole import Sole

@@ -15,9 +15,9 @@ from recording_support import standing
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording.csv import export_csv
 from bipedsim.recording.recording import Recording
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
-from bipedsim.view.plot import PANELS, plot
 from bipedsim.view.plot_contact import FACE_COLOUR
+from bipedsim.view.plots import PANELS, plot
+from bipedsim.view.sheet import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
 
 
 def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) -> None:
@@ -167,5 +167,5 @@ def test_pictures_of_nothing_and_unknown_panels_are_refused(tmp_path: Path) -> N
 
 
 def test_matplotlib_is_imported_only_to_draw() -> None:
-    code = "import sys, bipedsim.view.plot, bipedsim.recording.recording; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, bipedsim.view.plots, bipedsim.recording.recording; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

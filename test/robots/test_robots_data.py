@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from paths import STANDING
 
-from bipedsim.control import CONTROLLERS, make_controller
-from bipedsim.model.robot import Robot, load_robot, robot_names, stability_ratio
+from bipedsim.control.controllers import CONTROLLERS, make_controller
+from bipedsim.model.robot import Robot, load_robot, stability_ratio
 from bipedsim.model.urdf import inertia_problem
 from bipedsim.robots.biped14 import anthropometry as winter
 
@@ -20,7 +21,7 @@ MASSES = {"biped14": 70.0, "talos": 90.27, "talos_legs": 90.27, "g1": 33.34, "ic
 """Published, or the sum over the links of the URDF [kg]."""
 
 
-@pytest.fixture(params=robot_names())
+@pytest.fixture(params=STANDING)
 def robot(request: pytest.FixtureRequest) -> Robot:
     return loaded(request.param)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bipedsim.contact import CONTACT_MODELS
-from bipedsim.control import make_controller
+from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.ground import get_ground
+from bipedsim.ground.read import get_ground
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER

@@ -17,10 +17,10 @@ import pytest
 pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install bipedsim[examples]")
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from house_support import imports
 from ros_support import ROOT, RosWorld
-from test_house import imports
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.model.robot import load_robot
 
 sys.path.insert(0, str(ROOT / "examples" / "other_robot"))

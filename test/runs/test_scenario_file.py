@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.ground import get_ground
-from bipedsim.ground.tiles import tiles
+from bipedsim.ground.read import get_ground
+from bipedsim.ground.tiling import tiles
 from bipedsim.model.hardware import read_hardware
 from bipedsim.model.robot import load_robot
 from bipedsim.runs.pushes import ScheduledPush, parse_pushes
 from bipedsim.runs.runner import RunSettings, prepare, run_headless
+from bipedsim.runs.scenario_file import SCENARIOS, get_scenario
 from bipedsim.runs.scenario_host import told
-from bipedsim.runs.scenarios import SCENARIOS, get_scenario
 from bipedsim.runs.velocities import VelocitySchedule, VelocityStep, parse_velocities
 from bipedsim.sim.simulator import Simulator
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model.hardware import HardwareParams
 from bipedsim.model.robot import Robot, load_robot

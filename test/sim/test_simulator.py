@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from physics_support import G, standing_torque
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.sim.simulator import Simulator, whole_ratio

@@ -10,8 +10,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.control import make_controller
-from bipedsim.control.estimation import Estimator, EstimatorParams
+from bipedsim.control.controllers import make_controller
+from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
 from bipedsim.model.hardware import REALISTIC, read_hardware
 from bipedsim.model.robot import Robot
 from bipedsim.sim.io import Observation

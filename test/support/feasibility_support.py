@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 from numpy.typing import NDArray
 
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim_studies.feasibility.support import Support, SupportReader
 

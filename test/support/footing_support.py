@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from physics_support import rectangle
 
-from bipedsim.ground import Ground
 from bipedsim.ground import support as footing
+from bipedsim.ground.ground import Ground
 
 SOLE = np.array(rectangle(0.2, 0.1))
 BLADE = np.array([[0.1, 0.0], [-0.1, 0.0]])

@@ -9,11 +9,11 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.contact.base import ContactResult
-from bipedsim.control import make_controller
-from bipedsim.ground import Ground
+from bipedsim.control.controllers import make_controller
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot
 from bipedsim.runs.pushes import PushSchedule
-from bipedsim.runs.scenarios import Scenario
+from bipedsim.runs.scenario import Scenario
 from bipedsim.sim.simulator import Simulator
 
 Array = NDArray[np.float64]

@@ -9,9 +9,9 @@ import numpy as np
 import pinocchio as pin
 from paths import BODIES
 
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.contact.selection.model import SelectionModel
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot, load_robot
 
 G = 9.81

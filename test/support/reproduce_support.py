@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from bipedsim_studies.reproduce import get_paper
 from bipedsim_studies.reproduce.common import Outcome
+from bipedsim_studies.reproduce.papers import get_paper
 
 
 @lru_cache

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.control.walking.zmp import ZmpController
 from bipedsim.model.robot import load_robot
 from bipedsim.sim.io import Observation

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from bipedsim.contact.base import Projection
 from bipedsim.contact.compliant.substeps import Course
 from bipedsim.contact.vertices import VertexContacts, friction
-from bipedsim.numerics.jit import inlined_kernel, kernel
-from bipedsim.numerics.linear import solve_least_norm
+from bipedsim.numerics import inlined_kernel, kernel, solve_least_norm
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.contact.base import Projection
 from bipedsim.contact.compliant.substeps import (
     Course,
@@ -30,8 +30,8 @@ from bipedsim.contact.compliant.substeps import (
     tangential_compliance,
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, publish
-from bipedsim.dynamics.support import UNCHANGED
-from bipedsim.numerics.jit import box, entry, inlined_kernel, kernel
+from bipedsim.dynamics import UNCHANGED
+from bipedsim.numerics import box, entry, inlined_kernel, kernel
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bipedsim.contact.base import Projection
 from bipedsim.contact.vertices import VertexContacts, add_at
-from bipedsim.numerics.jit import inlined_kernel, kernel
+from bipedsim.numerics import inlined_kernel, kernel
 
 Array = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.modes import clamped_range
-from bipedsim.dynamics.support import NEW_PLANE, UNCHANGED
-from bipedsim.ground.support import carry_mode, carry_vertices
-from bipedsim.numerics.jit import kernel
+from bipedsim.dynamics import NEW_PLANE, UNCHANGED
+from bipedsim.ground import carry_mode, carry_vertices
+from bipedsim.numerics import kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,8 +13,15 @@ from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range, constraints
 from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.friction import torsion_radius, update_slip
-from bipedsim.numerics.jit import inlined_kernel, kernel
-from bipedsim.numerics.linear import is_doubtful, solve_cholesky, solve_dense, solve_pseudo_inverse, solve_singular
+from bipedsim.numerics import (
+    inlined_kernel,
+    is_doubtful,
+    kernel,
+    solve_cholesky,
+    solve_dense,
+    solve_pseudo_inverse,
+    solve_singular,
+)
 
 SLIP_ITERATIONS = 60
 SLIP_TOLERANCE = 1e-10

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.arrays import Selection, begin
@@ -19,7 +19,7 @@ from bipedsim.contact.selection.fallback import take_least_evil
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose, judge
 from bipedsim.contact.selection.write_result import publish
-from bipedsim.numerics.jit import entry, kernel
+from bipedsim.numerics import entry, kernel
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.numerics.jit import kernel
+from bipedsim.numerics import kernel
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from bipedsim.contact.base import ContactResult, Projection
 from bipedsim.contact.selection.arrays import REVISED, Selection
-from bipedsim.numerics.jit import box
+from bipedsim.numerics import box
 
 _STATE = ("present", "slip", "anchors", "anchored", "landed")
 

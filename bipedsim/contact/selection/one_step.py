@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.contact.base import Projection
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, begin
 from bipedsim.contact.selection.candidate import solve
@@ -19,7 +19,7 @@ from bipedsim.contact.selection.fallback import take_least_evil
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose
 from bipedsim.contact.selection.write_result import publish
-from bipedsim.numerics.jit import entry, kernel
+from bipedsim.numerics import entry, kernel
 
 _RULES = {"revised": REVISED, "published": PUBLISHED, "thresholds": THRESHOLDS}
 

@@ -8,7 +8,7 @@ from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.candidate import distance_outside, multipliers, spread
-from bipedsim.numerics.jit import inlined_kernel, kernel
+from bipedsim.numerics import inlined_kernel, kernel
 
 
 @inlined_kernel

@@ -1,0 +1,5 @@
+"""Contact by complementarity over the step: friction pyramids (lcp) and exact cones (ncp)."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

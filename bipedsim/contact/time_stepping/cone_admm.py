@@ -16,8 +16,7 @@ from bipedsim.contact.time_stepping.cone_problem import (
     multiply_blocks,
 )
 from bipedsim.contact.vertices import velocity_at
-from bipedsim.numerics.jit import kernel
-from bipedsim.numerics.linear import solve_dense
+from bipedsim.numerics import kernel, solve_dense
 
 ADMM_BLOCK = 50
 """Iterations of ADMM between two tries of Newton."""

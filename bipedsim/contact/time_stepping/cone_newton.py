@@ -20,8 +20,7 @@ from bipedsim.contact.time_stepping.cone_problem import (
     multiply_blocks,
 )
 from bipedsim.contact.vertices import velocity_at
-from bipedsim.numerics.jit import kernel
-from bipedsim.numerics.linear import solve_dense
+from bipedsim.numerics import kernel, solve_dense
 
 EASE, LEAST_PROXIMAL = 0.2, 1e-11
 """A Newton step that does not help lowers the weight by this, to this: points whose heights do not quite fit together

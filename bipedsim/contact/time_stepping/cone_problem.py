@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.vertices import velocity_at
-from bipedsim.numerics.jit import kernel
+from bipedsim.numerics import kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.contact.time_stepping.cone_admm import admm, onto_cone, start_admm
 from bipedsim.contact.time_stepping.cone_newton import newton
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, fill_velocities, measure
-from bipedsim.numerics.jit import kernel
+from bipedsim.numerics import kernel
 
 PROXIMAL = 1e-7
 """Weight of the proximal term of a Newton step, beside the mobility of a point, at the beginning."""

@@ -25,10 +25,9 @@ from bipedsim.contact.time_stepping.lcp_problem import (
     take_impulses,
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
-from bipedsim.dynamics.support import UNCHANGED
-from bipedsim.numerics.jit import box, entry, kernel
-from bipedsim.numerics.lcp.basis import respond
-from bipedsim.numerics.lcp.lemke import SOLVED, solve
+from bipedsim.dynamics import UNCHANGED
+from bipedsim.numerics import box, entry, kernel
+from bipedsim.numerics.lcp import SOLVED, respond, solve
 
 # What is asked of a step that has no solution: all, no restitution, no friction either, nothing.
 _ALL, _NO_RESTITUTION, _NO_FRICTION, _NOTHING = 0, 1, 2, 3

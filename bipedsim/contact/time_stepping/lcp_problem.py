@@ -11,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors
 from bipedsim.contact.base import Projection
 from bipedsim.contact.vertices import VertexContacts, velocity_at
-from bipedsim.numerics.jit import kernel
-from bipedsim.numerics.lcp.basis import LcpWork
-from bipedsim.numerics.lcp.pyramid import pyramid
+from bipedsim.numerics import kernel
+from bipedsim.numerics.lcp import LcpWork, pyramid
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -1,7 +1,5 @@
 """Where the base is and how it moves, from what a robot measures (docs/estimation.md)."""
 
-from __future__ import annotations
+import lazy_loader
 
-from bipedsim.control.estimation.estimator import BaseEstimate, Estimator, EstimatorParams
-
-__all__ = ["BaseEstimate", "Estimator", "EstimatorParams"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

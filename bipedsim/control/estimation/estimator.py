@@ -17,15 +17,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.estimation.arrays import ANCHORS, Estimation, Held, Kinematics, Result, Shape, State, Work
 from bipedsim.control.estimation.filter import estimate, start, take
-from bipedsim.dynamics.views import live_motions, live_poses
+from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
-from bipedsim.model.sole import padded_vertices
-from bipedsim.numerics.jit import box
-from bipedsim.sim.io import Observation
+from bipedsim.model import Robot, padded_vertices
+from bipedsim.numerics import box
+from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
 Booleans = NDArray[np.bool_]

@@ -25,8 +25,7 @@ from bipedsim.control.estimation.kinematics import (
     turned,
     turned_back,
 )
-from bipedsim.numerics.jit import control_entry, control_kernel
-from bipedsim.numerics.spatial import to_quaternion
+from bipedsim.numerics import control_entry, control_kernel, to_quaternion
 
 STARTLED = 1.0
 """Standard deviation of the velocity [m/s] where nothing is known of it."""

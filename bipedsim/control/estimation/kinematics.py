@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from bipedsim.control.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, Estimation
-from bipedsim.numerics.jit import control_kernel
+from bipedsim.numerics import control_kernel
 
 POSITION, VELOCITY, ORIENTATION, GYRO, ACCELEROMETER, WRENCH = (1 << i for i in range(6))
 """Bits of measurements that are not good."""

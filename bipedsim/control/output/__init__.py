@@ -1,0 +1,5 @@
+"""Feedback linearisation of outputs: computed torque, sliding, partial feedback linearisation."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

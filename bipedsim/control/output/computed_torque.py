@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.output.output_tracking import OutputTracking
-from bipedsim.control.posture.references import ReferenceParams
-from bipedsim.model.robot import Robot
+from bipedsim.control.posture import ReferenceParams
+from bipedsim.model import Robot
 
 Array = NDArray[np.float64]
 

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.control.output.supported import LoadedFeet, SupportedDynamics, Task
-from bipedsim.control.posture.references import JointReference, ReferenceParams, Wave
-from bipedsim.control.posture.static_support import StaticSupport
+from bipedsim.control.posture import JointReference, ReferenceParams, StaticSupport, Wave
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Command, Observation
+from bipedsim.model import Robot
+from bipedsim.sim import Command, Observation
 
 Array = NDArray[np.float64]
 

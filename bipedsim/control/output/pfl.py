@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.output.output_tracking import OutputTracking, linear_sums
 from bipedsim.control.output.stance import StanceFoot
 from bipedsim.control.output.supported import Task
-from bipedsim.control.posture.references import ReferenceParams
+from bipedsim.control.posture import ReferenceParams
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot
-from bipedsim.sim.io import Observation
+from bipedsim.model import Robot
+from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly
 
 from bipedsim.control.output.planar_body import Feet, PlanarBody
-from bipedsim.control.walking.swing import height
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.quintic import quintic
+from bipedsim.control.walking import height
+from bipedsim.model import Robot
+from bipedsim.numerics import quintic
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

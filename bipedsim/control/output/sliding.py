@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.output.output_tracking import OutputTracking
-from bipedsim.control.posture.references import ReferenceParams
+from bipedsim.control.posture import ReferenceParams
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 
 Array = NDArray[np.float64]
 

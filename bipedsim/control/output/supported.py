@@ -17,9 +17,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.model.robot import Robot
-from bipedsim.model.sole import Sole
-from bipedsim.sim.io import Observation
+from bipedsim.model import Robot, Sole
+from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.posture import reach, sole_placements
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.jit import control_entry
-from bipedsim.numerics.quintic import quintic
+from bipedsim.model import Robot, reach, sole_placements
+from bipedsim.numerics import control_entry, quintic
 
 Array = NDArray[np.float64]
 

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PPoly
 
-from bipedsim.config.fields import param
-from bipedsim.control.output.planar_gait import LEAD, PlanarGait, PlanarWalk
+from bipedsim.config import param
+from bipedsim.control.output import LEAD, PlanarGait, PlanarWalk
 from bipedsim.control.posture.motions import SQUAT, Motion, Postures, motion, path, still
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
-from bipedsim.model.schema import numbers_per_joint
-from bipedsim.numerics.quintic import quintic
+from bipedsim.model import Robot, numbers_per_joint
+from bipedsim.numerics import quintic
 
 Array = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.jit import control_entry
-from bipedsim.sim.io import Observation
+from bipedsim.model import Robot
+from bipedsim.numerics import control_entry
+from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
 

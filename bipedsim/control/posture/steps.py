@@ -20,9 +20,8 @@ from scipy.linalg import solve_banded
 
 from bipedsim.control.posture.motions import STEPS, Motion
 from bipedsim.errors import ConfigError
-from bipedsim.model.posture import reach, sole_placements
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.quintic import quintic
+from bipedsim.model import Robot, reach, sole_placements
+from bipedsim.numerics import quintic
 
 Array = NDArray[np.float64]
 

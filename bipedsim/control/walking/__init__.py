@@ -1,1 +1,5 @@
 """What a walking controller is made of: footsteps, DCM plan, swing, whole-body accelerations, wrenches of the feet."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

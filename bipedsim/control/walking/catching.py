@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.numerics.jit import control_kernel
+from bipedsim.numerics import control_kernel
 
 Array = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.jit import box, control_entry, control_kernel
+from bipedsim.model import Robot
+from bipedsim.numerics import box, control_entry, control_kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
 from bipedsim.control.walking.reference import Step
 from bipedsim.control.walking.swing import FORWARD, path_to

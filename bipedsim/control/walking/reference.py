@@ -14,9 +14,8 @@ from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.supervision import measured_zmp
 from bipedsim.control.walking.swing import along_path, forward, height
 from bipedsim.control.walking.whole_body import STANCE, Targets
-from bipedsim.model.sole import Sole
-from bipedsim.numerics.hull import clamp, convex_hull, margin
-from bipedsim.numerics.jit import control_entry, control_kernel
+from bipedsim.model import Sole
+from bipedsim.numerics import clamp, control_entry, control_kernel, hull_corners, margin
 
 Array = NDArray[np.float64]
 
@@ -235,7 +234,7 @@ def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
                     along = feet.R[k, x, 0] * soles.vertices[k, i, 0] + feet.R[k, x, 1] * soles.vertices[k, i, 1]
                     ref.corners[n, x] = feet.p[k, x] + along
                 n += 1
-    ref.n[0] = convex_hull(ref.corners, n, ref.hull) if n else 0
+    ref.n[0] = hull_corners(ref.corners, n, ref.hull) if n else 0
 
 
 @control_entry

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.walking.body import Feet
-from bipedsim.numerics.jit import control_kernel
+from bipedsim.numerics import control_kernel
 
 _RECOVERY = 0.25
 """Share of the command that a step with enough margin gives back."""

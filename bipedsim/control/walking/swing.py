@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.numerics.jit import control_kernel
-from bipedsim.numerics.quintic import quintic
+from bipedsim.numerics import control_kernel, quintic
 
 Array = NDArray[np.float64]
 

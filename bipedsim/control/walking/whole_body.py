@@ -9,12 +9,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet, place_feet
-from bipedsim.dynamics.views import live_motions, live_poses
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.cholesky import solve_positive_definite
-from bipedsim.numerics.jit import box, control_entry, control_kernel
+from bipedsim.dynamics import live_motions, live_poses
+from bipedsim.model import Robot
+from bipedsim.numerics import box, control_entry, control_kernel, solve_positive_definite
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

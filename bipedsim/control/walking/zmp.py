@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config.fields import param
+from bipedsim.config import param
 from bipedsim.control.base import fitting
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
@@ -20,10 +20,9 @@ from bipedsim.control.walking.reference import Law, Reference, Soles, Walk, aim_
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
-from bipedsim.numerics.jit import box
-from bipedsim.numerics.quintic import quintic
-from bipedsim.sim.io import Command, Observation
+from bipedsim.model import Robot
+from bipedsim.numerics import box, quintic
+from bipedsim.sim import Command, Observation
 
 Array = NDArray[np.float64]
 

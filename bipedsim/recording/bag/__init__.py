@@ -1,0 +1,5 @@
+"""Bags: rosbag2 folders of MCAP files, written and read without ROS."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bipedsim.view.animation.camera import VIEWS, Camera
 from bipedsim.view.animation.scene import COM_MARKER, FORCE_COLOUR, Scene, Stage
-from bipedsim.view.picture import TOTAL_COLOUR, foot_colour
+from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,10 +9,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bipedsim.analysis.configurations import complete_rows, recorded_configurations
+from bipedsim.analysis import complete_rows, recorded_configurations
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.model.robot import Robot
-from bipedsim.recording.recording import Recording
+from bipedsim.model import Robot
+from bipedsim.recording import Recording
 from bipedsim.view.animation.skeleton import Skeleton
 
 Array = NDArray[np.float64]

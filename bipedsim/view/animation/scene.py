@@ -11,7 +11,7 @@ from bipedsim.ground import Ground, Patch
 from bipedsim.view.animation.camera import ARROW, Camera, arrows, drawn_skeleton, follow, make_camera, robot_size
 from bipedsim.view.animation.motion import Motion
 from bipedsim.view.animation.skeleton import TRUNK, Skeleton
-from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
+from bipedsim.view.sheet import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

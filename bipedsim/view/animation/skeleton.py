@@ -9,8 +9,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.model.robot import Robot
-from bipedsim.view.plot import side_of
+from bipedsim.model import Robot
+from bipedsim.view.plots import side_of
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,8 +12,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.errors import BipedSimError
-from bipedsim.model.robot import Robot
-from bipedsim.model.sole import Sole
+from bipedsim.model import Robot, Sole
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import pinocchio as pin
 import pybullet
 from pybullet_utils.bullet_client import BulletClient
 
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import urdf
 

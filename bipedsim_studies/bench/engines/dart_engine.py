@@ -8,7 +8,7 @@ import dartpy as dart
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 

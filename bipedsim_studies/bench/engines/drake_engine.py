@@ -19,7 +19,7 @@ from pydrake.multibody.plant import (
 from pydrake.systems.analysis import Simulator
 from pydrake.systems.framework import DiagramBuilder
 
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 

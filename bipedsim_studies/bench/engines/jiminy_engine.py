@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim_studies.bench.engines import jiminy_worker
 from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf

@@ -10,8 +10,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.model.robot import Robot
-from bipedsim.model.sole import Sole
+from bipedsim.model import Robot, Sole
 from bipedsim_studies.bench.engines.base import (
     SOLE_THICKNESS,
     Array,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.model.robot import Robot
-from bipedsim.sim.simulator import Simulator
+from bipedsim.model import Robot
+from bipedsim.sim import Simulator
 from bipedsim_studies.bench.engines.base import Array, Engine
 
 

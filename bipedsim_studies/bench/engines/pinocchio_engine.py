@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.linalg import cho_factor, cho_solve
 
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
 
 TOLERANCE = 1e-9

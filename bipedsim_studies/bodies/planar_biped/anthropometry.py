@@ -8,7 +8,7 @@ the points A and B of eq. 6. The paper gives no numbers: segments are those of b
 
 from __future__ import annotations
 
-from bipedsim.robots.biped14.anthropometry import (
+from bipedsim.robots.biped14 import (
     ANKLE_HEIGHT,
     FOOT_LENGTH,
     FOOT_WIDTH,

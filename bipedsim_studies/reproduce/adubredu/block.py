@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, Throw, body, lawful, throw
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, shown
 

@@ -14,10 +14,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.impacts.laws import IMPACT_LAWS
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.impacts import IMPACT_LAWS
 from bipedsim_studies.reproduce.adubredu.kick import ANGLE, LENGTH, MASS, TABLE
 from bipedsim_studies.reproduce.adubredu.planar import FOLDER, GRAVITY, RESTITUTION, STEP, body
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near, shown

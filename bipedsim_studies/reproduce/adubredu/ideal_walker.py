@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.control.output.pfl import swing_curve
-from bipedsim_studies.stability.straight_legs import StraightLegs, Stride, Torque
+from bipedsim.control.output import swing_curve
+from bipedsim_studies.stability import StraightLegs, Stride, Torque
 
 Array = NDArray[np.float64]
 

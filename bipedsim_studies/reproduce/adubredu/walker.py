@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from bipedsim.control import make_controller
 from bipedsim.ground import get_ground
-from bipedsim.model.robot import load_robot
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.model import load_robot
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
-from bipedsim_studies.stability.straight_legs import Stride
+from bipedsim_studies.stability import Stride
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,10 +11,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bipedsim.view.picture import LIMIT_COLOUR
-from bipedsim_studies.complementarity.coulomb import Contacts, planar_coulomb_lcp, solve_coulomb
-from bipedsim_studies.complementarity.coulomb import Outcome as Solved
-from bipedsim_studies.complementarity.lcp import ComplementarityError
+from bipedsim.view import LIMIT_COLOUR
+from bipedsim_studies.complementarity import ComplementarityError, Contacts, planar_coulomb_lcp, solve_coulomb
+from bipedsim_studies.complementarity import Outcome as Solved
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_soles
 

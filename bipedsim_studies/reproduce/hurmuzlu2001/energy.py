@@ -10,9 +10,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from bipedsim.model.robot import load_robot
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR
-from bipedsim_studies.impacts.laws import IMPACT_LAWS, NoImpactOutcomeError
+from bipedsim.model import load_robot
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.impacts import IMPACT_LAWS, NoImpactOutcomeError
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, shown
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Z, mechanics, of_soles
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import fsolve
 
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS
-from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, ImpactResult
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS
+from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, near, shown
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, X, Z, mechanics, of_soles
 

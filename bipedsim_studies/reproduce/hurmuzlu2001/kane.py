@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR
-from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, ImpactResult
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_frames
 

@@ -10,12 +10,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import RunSettings, run_headless
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.gait_modes.gait import GaitReport, report_recording
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording import Recording
+from bipedsim.runs import RunSettings, run_headless
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.gait_modes import GaitReport, report_recording
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z
 

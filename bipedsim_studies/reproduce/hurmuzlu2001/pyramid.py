@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.complementarity.coulomb import Contacts, coulomb_lcp, pyramid_radius, solve_coulomb
-from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step
+from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.complementarity import (
+    Contacts,
+    assemble_step,
+    coulomb_lcp,
+    pyramid_radius,
+    solve_coulomb,
+    solve_step,
+)
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Z, example, mechanics, of_soles
 

@@ -9,8 +9,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.impacts.laws import IMPACT_LAWS, ImpactResult
+from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim_studies.impacts import IMPACT_LAWS, ImpactResult
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, shown
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, example, mechanics, of_frames
 

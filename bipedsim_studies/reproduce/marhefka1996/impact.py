@@ -11,8 +11,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.sim.simulator import Simulator
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim import Simulator
 
 Array = NDArray[np.float64]
 

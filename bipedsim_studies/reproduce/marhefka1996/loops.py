@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.view.picture import FOOT_COLOURS
+from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, near
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, shown
 from bipedsim_studies.reproduce.marhefka1996.closed_form import deepest, lost, penetration
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact, out, run, simulator

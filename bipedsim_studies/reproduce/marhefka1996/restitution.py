@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.view.picture import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.control import make_controller
-from bipedsim.dynamics.step import Dynamics
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.runs.scenarios import get_scenario
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS
+from bipedsim.dynamics import Dynamics
+from bipedsim.model import Robot, load_robot
+from bipedsim.runs import get_scenario
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, shown
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.analysis.force_plate import world_wrench
-from bipedsim.contact.modes import clamped_range
+from bipedsim.analysis import world_wrench
+from bipedsim.contact import clamped_range
 from bipedsim.control import make_controller
-from bipedsim.model.robot import load_robot
-from bipedsim.runs.scenarios import get_scenario
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.model import load_robot
+from bipedsim.runs import get_scenario
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import (
     Check,
     Outcome,

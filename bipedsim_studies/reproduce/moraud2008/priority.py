@@ -8,11 +8,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactResult, Projection
-from bipedsim.contact.modes import mode_name
-from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection
-from bipedsim.contact.selection.rules import choose, nearest_feature, nearest_mode
-from bipedsim.model.sole import Sole
+from bipedsim.contact import ContactResult, Projection, mode_name
+from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, choose, nearest_feature, nearest_mode
+from bipedsim.model import Sole
 from bipedsim_studies.reproduce.common import Check, Outcome, equal
 
 Array = NDArray[np.float64]

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from bipedsim.analysis.force_plate import low_pass
-from bipedsim.control.posture.motions import Postures
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.sim.io import Command, Observation
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.analysis import low_pass
+from bipedsim.control.posture import Postures
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim import Command, Observation, Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Outcome, Trace, at_most, equal, shown, simulate
 
 if TYPE_CHECKING:

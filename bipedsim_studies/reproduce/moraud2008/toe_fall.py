@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.modes import clamped_range
+from bipedsim.contact import clamped_range
 from bipedsim.control import make_controller
-from bipedsim.model.robot import load_robot
-from bipedsim.runs.scenarios import get_scenario
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim.model import load_robot
+from bipedsim.runs import get_scenario
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import (
     Check,
     Outcome,

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.control import make_controller
-from bipedsim.control.posture.steps import Gait
-from bipedsim.model.robot import load_robot
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS
+from bipedsim.control.posture import Gait
+from bipedsim.model import load_robot
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.sim.simulator import Simulator
-from bipedsim.view.picture import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near, shown
 
 if TYPE_CHECKING:

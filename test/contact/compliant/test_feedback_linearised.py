@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from motion_support import Motion
 from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope
 
-from bipedsim.contact import make_contact_model
 from bipedsim.contact.base import Projection
+from bipedsim.contact.models import make_contact_model
 from bipedsim.model.robot import Robot, load_robot
-from bipedsim.runs.scenarios import SCENARIOS
+from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)

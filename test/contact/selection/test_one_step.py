@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from physics_support import G, box_robot, rectangle
 
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot
 from bipedsim.sim.simulator import Simulator
 

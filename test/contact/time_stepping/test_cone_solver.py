@@ -11,11 +11,11 @@ import pytest
 from reference_contact import Step
 from reference_vertices import onto_cone, solve_vertices
 
-from bipedsim.contact import make_contact_model
+from bipedsim.contact.models import make_contact_model
 from bipedsim.contact.time_stepping.cone_admm import onto_cone as compiled_onto_cone
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.dynamics.step import Dynamics
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import load_robot
 
 H = 1e-3

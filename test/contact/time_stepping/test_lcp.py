@@ -13,14 +13,14 @@ from motion_support import Motion
 from numpy.typing import NDArray
 from physics_support import G, box_robot, rectangle, slope, special_robot, standing_torque
 
-from bipedsim.contact import make_contact_model
 from bipedsim.contact.base import Projection
+from bipedsim.contact.models import make_contact_model
 from bipedsim.contact.time_stepping.lcp import Lcp
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.errors import ConfigError
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot, load_robot
-from bipedsim.runs.scenarios import SCENARIOS
+from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.complementarity.coulomb import Contacts, pyramid_radius
 from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step

@@ -13,9 +13,9 @@ from physics_support import BOX_URDF, G, box_robot, pose_on, rectangle, regular_
 
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.errors import ConfigError
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot, load_robot
-from bipedsim.runs.scenarios import SCENARIOS
+from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 H = 1e-3

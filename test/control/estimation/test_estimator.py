@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
+from docs_support import rows, section
 from estimation_support import DT, MEASURED, Log, look, perform, record, with_noise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
 from physics_support import special_robot, standing_torque
-from test_docs import rows, section
 
-from bipedsim.control.estimation import Estimator, EstimatorParams
+from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
 from bipedsim.errors import ConfigError
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator

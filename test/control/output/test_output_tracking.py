@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 from physics_support import special_robot
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.control.output.output_tracking import linear_sum
 from bipedsim.control.output.pfl import swing_curve
 from bipedsim.control.output.supported import SupportedDynamics

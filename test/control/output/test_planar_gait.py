@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from physics_support import G
 from reproduce_support import measured, outcome
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.control.output.planar_body import PlanarBody
 from bipedsim.control.output.planar_gait import DEPTH, PlanarGait, PlanarWalk
 from bipedsim.control.output.supported import LEAST_PRESSURE, SupportedDynamics, Task

@@ -12,20 +12,21 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from measured_support import measured
+from paths import STANDING
 
 from bipedsim.config.fields import from_mapping
-from bipedsim.control import CONTROLLERS, make_controller
+from bipedsim.control.controllers import CONTROLLERS, make_controller
 from bipedsim.control.posture.posture import PostureController, PostureParams
 from bipedsim.control.posture.static_support import StaticSupport
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot, inverse_inertia, load_robot, robot_names, stability_ratio
-from bipedsim.sim.io import Observation
+from bipedsim.model.robot import Robot, inverse_inertia, load_robot, stability_ratio
 from bipedsim.sim.simulator import Simulator
 
 loaded = lru_cache(load_robot)
 
 
-@pytest.fixture(params=robot_names())
+@pytest.fixture(params=STANDING)
 def robot(request: pytest.FixtureRequest) -> Robot:
     return loaded(request.param)
 
@@ -53,20 +54,6 @@ class Run:
         return self
 
 
-def measured(robot: Robot, q: np.ndarray, contact: float = 1.0) -> Observation:
-    """Return what the sensors see at rest at ``q``, with ``contact`` times the weight on the feet."""
-    observation = Observation.zeros(robot.nu, len(robot.soles))
-    observation.joint_position[:] = q[robot.idx_q]
-    data = robot.model.createData()
-    pin.forwardKinematics(robot.model, data, q)
-    imu = data.oMi[robot.imu_joint_id].rotation @ robot.placement_joint_imu.rotation
-    observation.imu_orientation[:] = pin.Quaternion(imu).coeffs()
-    for wrench, joint, ankle in zip(
-        observation.foot_wrench, robot.ankle_joint_ids, robot.placement_joint_ankle, strict=True
-    ):
-        up = (data.oMi[joint].rotation @ ankle.rotation).T @ [0.0, 0.0, 1.0]
-        wrench[:3] = contact * robot.weight / len(robot.soles) * up
-    return observation
 
 
 def test_stands_quietly_for_ten_seconds(robot: Robot) -> None:
@@ -108,7 +95,7 @@ def test_forces_of_both_feet_hold_the_whole_robot(robot: Robot) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from(robot_names()), st.integers(0, 2**32 - 1))
+@given(st.sampled_from(STANDING), st.integers(0, 2**32 - 1))
 def test_statics_know_no_base_pose(name: str, seed: int) -> None:
     """Moved and turned about the vertical, a robot measures and does the same; leaning, it still carries itself."""
     robot = loaded(name)

@@ -11,17 +11,17 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from measured_support import measured
 from motion_support import Bookkeeper, Motion
-from test_posture import measured
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.control.posture.motions import STEPS, path
 from bipedsim.control.posture.posture import PostureController, PostureParams
 from bipedsim.control.posture.static_support import StaticSupport
 from bipedsim.control.posture.steps import HEIGHT, LENGTH, Gait, pendulum, swing
 from bipedsim.errors import ConfigError
 from bipedsim.model.robot import load_robot
-from bipedsim.runs.scenarios import get_scenario
+from bipedsim.runs.scenario_file import get_scenario
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.common import Trace, simulate
 

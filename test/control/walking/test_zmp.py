@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paths import BODIES
 from walking_support import SPEED, Rows, Walker, loaded, loads
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.sim.io import Observation
 

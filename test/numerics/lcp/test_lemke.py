@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from bipedsim.numerics.lcp.basis import LcpWork
+from bipedsim.numerics.lcp.directions import pyramid
 from bipedsim.numerics.lcp.lemke import SOLVED, solve_work
-from bipedsim.numerics.lcp.pyramid import pyramid
 from bipedsim_studies.complementarity.enumeration import all_solutions
 from bipedsim_studies.complementarity.lcp import natural_residual, scaled_residual, solve_lcp
 

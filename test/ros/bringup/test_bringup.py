@@ -17,7 +17,7 @@ import pytest
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.cli.commands import make_parser
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.robot import load_robot
 from bipedsim.recording.bag.reader import BagWriter, Topic

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError
 from bipedsim.model.posture import standing_torque
 from bipedsim.model.robot import load_robot

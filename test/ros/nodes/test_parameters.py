@@ -19,7 +19,7 @@ from rclpy.parameter import Parameter
 from ros_support import new_environment
 
 from bipedsim.config.fields import param
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.nodes.controller_node import ControllerNodeParams

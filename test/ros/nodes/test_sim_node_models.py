@@ -16,7 +16,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_support import ROOT, RosWorld
 from std_msgs.msg import String
 
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.contact.modes import face_mode, mode_name
 from bipedsim.model.robot import load_robot
 from bipedsim.recording.recording import Recording

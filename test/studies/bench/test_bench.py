@@ -11,12 +11,12 @@ import pinocchio as pin
 import pytest
 
 from bipedsim.cli import main as cli
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim_studies.bench import own
-from bipedsim_studies.bench.engines import ENGINES, EngineSpec, engine_version, make_engine
 from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
+from bipedsim_studies.bench.engines.table import ENGINES, EngineSpec, engine_version, make_engine
 from bipedsim_studies.bench.hold import Hold
 from bipedsim_studies.bench.measure import Rest, measure_creep, measure_rest, polygon_soles, run
 from bipedsim_studies.bench.own import Replay

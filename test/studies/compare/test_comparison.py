@@ -13,7 +13,7 @@ from penalty_model import Penalty, PenaltyParams
 from physics_support import SELECTION_MODELS
 
 from bipedsim.cli.main import main
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.model.robot import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bipedsim.control import make_controller
 from bipedsim.control.base import Controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.control.monitor import Guard
-from bipedsim.ground import Ground
+from bipedsim.ground.ground import Ground
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.sim.io import Command, Observation
 from bipedsim.sim.simulator import Simulator

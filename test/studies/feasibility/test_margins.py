@@ -15,11 +15,12 @@ from picture_support import Drawn
 
 from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.ground import Ground, get_ground
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.read import get_ground
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
-from bipedsim.view.picture import FOOT_COLOURS
+from bipedsim.view.sheet import FOOT_COLOURS
 from bipedsim_studies.feasibility.margins import run_margins
 from bipedsim_studies.feasibility.report import plot
 from bipedsim_studies.feasibility.states import recorded_states

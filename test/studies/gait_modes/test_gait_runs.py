@@ -19,10 +19,10 @@ from bipedsim.model.robot import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
 from bipedsim.sim.simulator import Simulator
-from bipedsim_studies.gait_modes import BOUNCE
 from bipedsim_studies.gait_modes.gait import GaitReport, report_recording
 from bipedsim_studies.gait_modes.sequence import ModeSequence, mode_sequence
 from bipedsim_studies.gait_modes.states import IMPACTS, is_impact
+from bipedsim_studies.gait_modes.times import BOUNCE
 
 
 def ran(settings: RunSettings) -> tuple[Recording, ModeSequence, GaitReport]:

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from physics_support import G
 from reproduce_support import outcome
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.robots.biped14.anthropometry import HIP_HOUSING_MASS, HIP_HOUSING_RADIUS, sphere
 from bipedsim.sim.simulator import Simulator

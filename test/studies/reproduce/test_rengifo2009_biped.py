@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from bipedsim_studies.reproduce import get_paper
+from bipedsim_studies.reproduce.papers import get_paper
 from bipedsim_studies.reproduce.rengifo2009 import biped
 
 runs = lru_cache(lambda: {epsilon: biped.walk(epsilon) for epsilon in biped.EPSILONS})

@@ -10,9 +10,9 @@ from reproduce_support import outcome
 
 from bipedsim.cli.main import main
 from bipedsim.errors import UnknownNameError
-from bipedsim_studies.reproduce import PAPERS, get_paper
 from bipedsim_studies.reproduce.common import Check, at_least, at_most, equal, near, save_picture, shown, table
 from bipedsim_studies.reproduce.moraud2008 import friction
+from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 
 # They take minutes; the tests of their papers have shorter ones.
 LONG = {("moraud2008", "fig8"), ("rengifo2009", "biped")}

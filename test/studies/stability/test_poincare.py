@@ -14,9 +14,10 @@ from paths import BODIES
 from poincare_support import Bistable
 from scipy.special import ellipk
 
-from bipedsim.control import make_controller
+from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.ground import Ground, get_ground
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.read import get_ground
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim_studies.reproduce.adubredu.walker import PASSIVE

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.force_plate import ForcePlate, force_plate, sample_rate
-from bipedsim.analysis.summary import unit_of
+from bipedsim.analysis import ForcePlate, force_plate, sample_rate, unit_of
 from bipedsim.errors import RecordingError, UnknownNameError
-from bipedsim.recording.recording import Recording
-from bipedsim.view.picture import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, foot_dash, mark_events, picture
+from bipedsim.recording import Recording
 from bipedsim.view.plot_contact import draw_cop, draw_modes, outlines
+from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, foot_dash, mark_events, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

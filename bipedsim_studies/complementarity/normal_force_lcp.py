@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from bipedsim.errors import ConfigError
-from bipedsim.numerics.lcp.lemke import TOLERANCE
+from bipedsim.numerics.lcp import TOLERANCE
 from bipedsim_studies.complementarity.lcp import Array, ComplementarityError, LcpResult, solve_lcp
 
 

@@ -14,12 +14,13 @@ from PIL import Image
 
 from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
-from bipedsim.ground import Ground, get_ground
+from bipedsim.ground.ground import Ground
+from bipedsim.ground.read import get_ground
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.recording.recording import Recording
-from bipedsim.view.animation.animate import animate
 from bipedsim.view.animation.camera import ARROW, AXES, LONGEST
 from bipedsim.view.animation.figure import Film
+from bipedsim.view.animation.film import animate
 from bipedsim.view.animation.motion import Motion, frame_times, read_motion
 from bipedsim.view.animation.scene import Stage
 from bipedsim.view.animation.skeleton import TRUNK, Skeleton

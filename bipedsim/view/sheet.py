@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bipedsim.recording.recording import Recording
+    from bipedsim.recording import Recording
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

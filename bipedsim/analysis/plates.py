@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import ndimage, signal
 
 from bipedsim.errors import ConfigError
-from bipedsim.recording.recording import Recording
+from bipedsim.recording import Recording
 
 Array = NDArray[np.float64]
 

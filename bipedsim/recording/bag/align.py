@@ -10,9 +10,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.analysis.ankles import fill_from_ankles
+from bipedsim.analysis import fill_from_ankles
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.recording.bag.messages import Columns, columns, text
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.recording import CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Recording

@@ -12,15 +12,15 @@ from tqdm import tqdm
 
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
 from bipedsim.ground import Ground, get_ground, ground_names
-from bipedsim.model.robot import Robot, load_robot
-from bipedsim.recording.recording import Recording
-from bipedsim.runs.scenarios import get_scenario
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording import Recording
+from bipedsim.runs import get_scenario
 from bipedsim.view.animation.camera import VIEWS
 from bipedsim.view.animation.motion import frame_times, read_motion, stretch
 from bipedsim.view.animation.skeleton import Skeleton
 
 if TYPE_CHECKING:
-    from bipedsim.runs.runner import RunSettings
+    from bipedsim.runs import RunSettings
     from bipedsim.view.animation.figure import Film
 
 Array = NDArray[np.float64]

@@ -1,0 +1,46 @@
+from .ankles import CONTACT_SHARE, centre_of_pressure, fill_from_ankles, sole_wrench
+from .configurations import complete_rows, name_of, recorded_configurations
+from .controller import controller_figures
+from .fall import fall_time
+from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
+from .plates import (
+    CONTACT_THRESHOLD,
+    ForcePlate,
+    force_plate,
+    low_pass,
+    rotate,
+    sample_rate,
+    standing_rows,
+    summary,
+    world_wrench,
+)
+from .summary_text import missed_share, summary_lines, unit_of
+
+__all__ = [
+    "CONTACT_SHARE",
+    "CONTACT_THRESHOLD",
+    "ForcePlate",
+    "centre_of_pressure",
+    "complete_rows",
+    "controller_figures",
+    "creep_rate",
+    "fall_time",
+    "fill_from_ankles",
+    "force_plate",
+    "lifts",
+    "low_pass",
+    "missed_share",
+    "name_of",
+    "recorded_configurations",
+    "rotate",
+    "sample_rate",
+    "settled_rows",
+    "sole_depth",
+    "sole_drift",
+    "sole_wrench",
+    "standing_rows",
+    "summary",
+    "summary_lines",
+    "unit_of",
+    "world_wrench",
+]

@@ -1,0 +1,109 @@
+"""The table of controllers: a new one is one file and one line here."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bipedsim.config import Table, from_mapping
+from bipedsim.control.base import Controller
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model import Robot
+
+CONTROLLERS = Table(
+    "controller",
+    "bipedsim.controllers",
+    {
+        "posture": "bipedsim.control.posture.posture:PostureController",
+        "zmp": "bipedsim.control.walking.zmp:ZmpController",
+        "computed_torque": "bipedsim.control.output.computed_torque:ComputedTorqueController",
+        "sliding": "bipedsim.control.output.sliding:SlidingController",
+        "pfl": "bipedsim.control.output.pfl:PflController",
+    },
+)
+
+
+def find_controller(name: str) -> tuple[str, type[Any]]:
+    """Return the name of its parameters and the class of a controller in the table, or of ``package.module:Class``.
+
+    Raises:
+        UnknownNameError: No such controller or class; the message lists the choices.
+        ConfigError: The module cannot be imported, or the class is no controller.
+    """
+    if name in CONTROLLERS:
+        return name, CONTROLLERS[name]
+    module_name, _, class_name = name.partition(":")
+    if module_name.endswith(".py"):
+        meant = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
+        raise ConfigError(f"controller = {name!r}: a module is named as import does, without .py: {meant}")
+    if ":" not in name:
+        own = _classes(_imported(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
+        if own:
+            ways = " or ".join(f"{name}:{own_class}" for own_class in own)
+            raise ConfigError(f"controller = {name!r}: name the class in {name}.py, too: {ways}")
+        raise UnknownNameError("controller", name, CONTROLLERS, otherwise="package.module:Class of your own")
+    module = _imported(module_name, name)
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        raise UnknownNameError("class", class_name, _classes(module), name)
+    for method in ("reset", "update"):
+        if not callable(getattr(found, method, None)):
+            raise ConfigError(f"controller = {name!r}: {class_name} has no method {method}(self, observation)")
+    return class_name, found
+
+
+def _imported(module_name: str, name: str) -> ModuleType:
+    if "" not in sys.path:
+        # A console script does not look into the current folder, where users keep their first controller.
+        sys.path.append("")
+    try:
+        return importlib.import_module(module_name)
+    except (ImportError, SyntaxError) as error:
+        text = f"controller = {name!r}: cannot import {module_name!r} ({error})"
+        # A module that is there may miss another one.
+        if isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name):
+            text += f"; looked for it in {Path.cwd()}, on PYTHONPATH and among the installed packages"
+        raise ConfigError(text) from error
+
+
+def _classes(module: ModuleType) -> list[str]:
+    """Return the names of the controllers that are defined in a module itself."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == module.__name__ and callable(getattr(value, "update", None))
+    ]
+
+
+def make_controller(
+    name: str, robot: Robot, overrides: Mapping[str, Any] | None = None, dt: float = 1e-3
+) -> Controller:
+    """Return a controller with its defaults, then those of robot.yaml, then ``overrides``; mappings merge by key.
+
+    Args:
+        name: Key of ``CONTROLLERS``, or ``package.module:Class``.
+        robot: The robot that is controlled.
+        overrides: Parameters that differ.
+        dt: Control period [s].
+
+    Raises:
+        UnknownNameError: No such controller or parameter; the message lists the choices.
+        ConfigError: A parameter is wrong, or the controller has none.
+    """
+    prefix, cls = find_controller(name)
+    where = f"controller {name!r} of {robot.name!r}"
+    if not hasattr(cls, "Params"):
+        if overrides:
+            raise ConfigError(f"{where}: it has no Params, but {', '.join(overrides)} is given")
+        without: Controller = cls(robot, None, dt)
+        return without
+    values = dict(robot.controllers.get(prefix, {}))
+    for key, value in (overrides or {}).items():
+        old = values.get(key)
+        values[key] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    controller: Controller = cls(robot, from_mapping(cls.Params, values, where), dt)
+    return controller

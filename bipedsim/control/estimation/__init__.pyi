@@ -1,0 +1,3 @@
+from .estimator import Estimator, EstimatorParams
+
+__all__ = ["Estimator", "EstimatorParams"]

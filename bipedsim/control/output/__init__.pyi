@@ -1,0 +1,20 @@
+from .output_tracking import TILT, OutputTracking, linear_sums
+from .pfl import swing_curve
+from .planar_gait import LEAD, PlanarGait, PlanarWalk
+from .stance import StanceFoot
+from .supported import UNLOADED, LoadedFeet, SupportedDynamics, Task
+
+__all__ = [
+    "LEAD",
+    "TILT",
+    "UNLOADED",
+    "LoadedFeet",
+    "OutputTracking",
+    "PlanarGait",
+    "PlanarWalk",
+    "StanceFoot",
+    "SupportedDynamics",
+    "Task",
+    "linear_sums",
+    "swing_curve",
+]

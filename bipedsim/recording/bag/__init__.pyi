@@ -1,0 +1,17 @@
+from .align import recording_from_bag
+from .messages import Columns, columns
+from .reader import Bag, BagWriter, Pending, Qos, Topic, find_bag, message_counts, name_one
+
+__all__ = [
+    "Bag",
+    "BagWriter",
+    "Columns",
+    "Pending",
+    "Qos",
+    "Topic",
+    "columns",
+    "find_bag",
+    "message_counts",
+    "name_one",
+    "recording_from_bag",
+]

@@ -1,0 +1,3 @@
+from .film import animate, animate_run, check_output
+
+__all__ = ["animate", "animate_run", "check_output"]

@@ -1,0 +1,3 @@
+from .run import machine
+
+__all__ = ["machine"]

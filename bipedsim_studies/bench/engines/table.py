@@ -1,0 +1,137 @@
+"""Engines behind one interface: a new one is a new file and a line in ``ENGINES``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import UnknownNameError
+from bipedsim.model import Robot
+from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """One row of the benchmark.
+
+    Attributes:
+        label: Name in tables.
+        target: ``module:Class`` below ``bipedsim_studies.bench.engines``.
+        package: Distribution that has to be installed; empty for our own.
+        options: Arguments of the class besides robot and dt.
+        rest_tolerance: Error of the rest force [N] that the engine's own theory and defaults explain, for tests.
+        note: What differs from the robot as the others have it.
+    """
+
+    label: str
+    target: str
+    package: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rest_tolerance: float = 0.01
+    note: str = ""
+
+
+_MUJOCO = "mujoco_engine:MujocoEngine"
+_BULLET = "bullet_engine:BulletEngine"
+_ON_LINKS = "knows no reflected inertia: that of a joint is added to its link"
+_ELLIPTIC = {"cone": "elliptic", "impratio": "100"}
+
+ENGINES: dict[str, EngineSpec] = {
+    "mujoco": EngineSpec("MuJoCo, default", _MUJOCO, "mujoco", rest_tolerance=0.1),
+    "mujoco_elliptic": EngineSpec(
+        "MuJoCo, elliptic, impratio 100", _MUJOCO, "mujoco", {"options": _ELLIPTIC}, rest_tolerance=0.1
+    ),
+    "mujoco_noslip": EngineSpec(
+        "MuJoCo, elliptic, impratio 100, noslip 10",
+        _MUJOCO,
+        "mujoco",
+        {"options": {**_ELLIPTIC, "noslip_iterations": "10"}},
+        rest_tolerance=0.1,
+    ),
+    # The least creep over our robots of impratio 10 ... 1e6 with 0, 10 and 50 iterations.
+    "mujoco_stiction": EngineSpec(
+        "MuJoCo, elliptic, impratio 1e4, noslip 10",
+        _MUJOCO,
+        "mujoco",
+        {"options": {"cone": "elliptic", "impratio": "1e4", "noslip_iterations": "10"}},
+        rest_tolerance=0.1,
+    ),
+    **{name: EngineSpec(f"bipedsim, {name}", "ours:BipedSimEngine", "", {"contact": name}) for name in CONTACT_MODELS},
+    "one_step_sensors": EngineSpec(
+        "bipedsim, one_step, all sensors",
+        "ours:BipedSimEngine",
+        "",
+        {"contact": "one_step", "sensors": True},
+    ),
+    "pinocchio_pgs": EngineSpec(
+        "pinocchio PGS, 1e-9, numpy", "pinocchio_engine:PinocchioEngine", "", {"solver": "PGS"}
+    ),
+    "pinocchio_admm": EngineSpec(
+        "pinocchio ADMM, 1e-9, numpy", "pinocchio_engine:PinocchioEngine", "", {"solver": "ADMM"}
+    ),
+    "drake_tamsi": EngineSpec(
+        "Drake, TAMSI", "drake_engine:DrakeEngine", "drake", {"approximation": "kTamsi"}, rest_tolerance=0.1
+    ),
+    "drake_sap": EngineSpec(
+        "Drake, SAP", "drake_engine:DrakeEngine", "drake", {"approximation": "kSap"}, rest_tolerance=0.1
+    ),
+    "bullet": EngineSpec("Bullet, default", _BULLET, "pybullet", rest_tolerance=5.0, note=_ON_LINKS),
+    "bullet_200": EngineSpec(
+        "Bullet, 200 iterations, no early end",
+        _BULLET,
+        "pybullet",
+        {"solver": {"numSolverIterations": 200, "solverResidualThreshold": 0.0}},
+        rest_tolerance=5.0,
+        note=_ON_LINKS,
+    ),
+    "dart": EngineSpec("DART, default", "dart_engine:DartEngine", "dartpy", rest_tolerance=0.1, note=_ON_LINKS),
+    "jiminy": EngineSpec(
+        "jiminy, constraint, regularization 1e-3",
+        "jiminy_engine:JiminyEngine",
+        "jiminy-py",
+        {"regularization": 1e-3},
+        rest_tolerance=0.1,
+    ),
+    "jiminy_1e-6": EngineSpec(
+        "jiminy, constraint, regularization 1e-6",
+        "jiminy_engine:JiminyEngine",
+        "jiminy-py",
+        {"regularization": 1e-6},
+        rest_tolerance=0.1,
+    ),
+}
+
+REFERENCE = "mujoco"
+"""The engine that ratios refer to."""
+
+
+def engine_version(name: str) -> str:
+    """Return the installed version of the engine's package, ``""`` if it is missing or our own."""
+    package = ENGINES[name].package
+    try:
+        return importlib.metadata.version(package) if package else ""
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def make_engine(name: str, robot: Robot, dt: float) -> Engine:
+    """Return the engine ``name`` with the robot in it.
+
+    Raises:
+        UnknownNameError: No such engine; the message lists them.
+        EngineUnavailableError: Its package is missing, or it cannot take the robot.
+    """
+    if name not in ENGINES:
+        raise UnknownNameError("engine", name, ENGINES)
+    spec = ENGINES[name]
+    module, _, cls = spec.target.partition(":")
+    try:
+        loaded = importlib.import_module(f"bipedsim_studies.bench.engines.{module}")
+    except ImportError as error:
+        raise EngineUnavailableError("not installed", f"pip install {spec.package} ({error})") from error
+    engine: Engine = getattr(loaded, cls)(robot, dt, **spec.options)
+    return engine

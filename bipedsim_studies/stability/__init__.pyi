@@ -1,0 +1,3 @@
+from .straight_legs import StraightLegs, Stride, Torque
+
+__all__ = ["StraightLegs", "Stride", "Torque"]
