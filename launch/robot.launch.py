@@ -1,6 +1,6 @@
 """The controller alone, for a robot that is up: `ros2 launch bipedsim robot.launch.py robot:=talos controller:=zmp`.
 
-What is started, and with which parameters, is decided in bipedsim_ros/bringup/robot_bringup.py, as for `bipedsim control`.
+What is started, and with which parameters, is decided in bipedsim_ros/bringup, as for `bipedsim control`.
 """
 
 from __future__ import annotations

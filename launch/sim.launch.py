@@ -1,6 +1,6 @@
 """Simulator, controller and recorder: `ros2 launch bipedsim sim.launch.py robot:=talos record:=runs/first`.
 
-What is started, and with which parameters, is decided in bipedsim_ros/bringup/bringup.py, as for `bipedsim up`.
+What is started, and with which parameters, is decided in bipedsim_ros/bringup, as for `bipedsim up`.
 """
 
 from __future__ import annotations

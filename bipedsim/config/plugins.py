@@ -1,7 +1,7 @@
 """Tables that other packages add to: an entry point of theirs is a row, and nothing of bipedsim is touched.
 
-Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.topics`` (an object each), and
-``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios`` (a package each, whose folder is listed).
+Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.topics`` (an object
+each), and ``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios`` (a package each, whose folder is listed).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 _GROUPS = tuple(
-    f"bipedsim.{name}" for name in ("contact_models", "controllers", "commands", "topics", "robots", "grounds", "scenarios")
+    f"bipedsim.{name}"
+    for name in ("contact_models", "controllers", "commands", "topics", "robots", "grounds", "scenarios")
 )
 
 
@@ -50,8 +51,8 @@ class Table(Mapping[str, Any]):
         for entry in _entries().get(self._group, ()):
             if places.setdefault(entry.name, entry.value) != entry.value:
                 raise ConfigError(
-                    f"two packages call their {self.kind} {entry.name!r}: {places[entry.name]} and {entry.value} (entry point"
-                    f" {self._group}); uninstall one of them, or rename the entry point"
+                    f"two packages call their {self.kind} {entry.name!r}: {places[entry.name]} and {entry.value}; uninstall "
+                    f"one of them, or rename its entry point in the group {self._group}"
                 )
         return places
 
@@ -61,7 +62,7 @@ class Table(Mapping[str, Any]):
         try:
             return getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            raise ConfigError(f"{self.kind} {name!r} is declared as {place}, which cannot be imported ({error})") from error
+            raise ConfigError(f"{self.kind} {name!r} is {place}, which cannot be imported ({error})") from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places())
@@ -93,7 +94,7 @@ class Files(Mapping[str, Path]):
         for entry in _entries().get(self._group, ()):
             spec = importlib.util.find_spec(entry.value)
             if spec is None or not spec.submodule_search_locations:
-                raise ConfigError(f"entry point {entry.name!r} of {self._group} names {entry.value!r}, which is no package")
+                raise ConfigError(f"entry point {entry.name!r} of {self._group}: {entry.value!r} is no package")
             yield from map(Path, spec.submodule_search_locations)
 
     def _found(self) -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """What a robot's drives, sensors and masses are like beside the ideal ones: parameters, presets, and how they are read.
 
-:mod:`bipedsim.sim.actuators` and :mod:`bipedsim.sim.noise` do what these parameters say; docs/hardware.md explains them.
+:mod:`bipedsim.sim.actuators` and :mod:`bipedsim.sim.noise` do what these parameters say; see docs/hardware.md.
 """
 
 from __future__ import annotations

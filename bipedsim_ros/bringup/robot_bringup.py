@@ -1,6 +1,6 @@
 """``bipedsim control`` and ``launch/robot.launch.py``: controller and recorder for a robot that is already up.
 
-The nodes and their parameters are those of :func:`bipedsim_ros.bringup.bringup.plan`, without the simulator: a controller
+The nodes and their parameters are those of :func:`bipedsim_ros.bringup.plan`, without the simulator: a controller
 that ran on the simulator runs on the robot with the same arguments.
 """
 

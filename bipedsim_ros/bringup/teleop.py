@@ -1,6 +1,6 @@
 """Steering by the keyboard of a terminal: which keys there are, and how a terminal hands them over.
 
-Nothing here needs ROS, so that `bipedsim teleop --help` does not either; :mod:`bipedsim_ros.nodes.teleop_node` publishes.
+Nothing here needs ROS, so that `bipedsim teleop --help` needs none; :mod:`bipedsim_ros.nodes.teleop_node` publishes.
 """
 
 from __future__ import annotations

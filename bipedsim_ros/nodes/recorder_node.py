@@ -3,7 +3,7 @@
 Three decisions, each measured (docs/recording.md):
 
 * The bag is written by the ``mcap`` package, flushed by the clock: the writer of ``rosbags`` flushes by size only, and
-  slow topics would lose many seconds at a SIGKILL. :mod:`bipedsim.recording.bag.mcap` keeps the file whole after every flush.
+  slow topics would lose many seconds at a SIGKILL. ``recording/bag/mcap.py`` keeps the file whole after every flush.
 * Messages are polled every few ms, not waited for. A recorder may be late, since DDS stamps each message when it
   arrives; one pass over deep queues costs less than an executor's wake-up and callback per message.
 * What was lost is known, not guessed: DDS numbers the messages of a publisher, so a gap is a loss, and the first number

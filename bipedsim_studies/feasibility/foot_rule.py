@@ -1,6 +1,6 @@
 """What one foot needs to stay as it is: push, keep its CoP inside, and stay within friction, torsion included.
 
-These are the rules by which constraint selection judges a sticking foot (contact/selection/rules.py, contact/selection/friction.py), as
+These are the rules by which constraint selection judges a sticking foot (``bipedsim.contact.selection``), as
 functions of the wrench. Vertices share a wrench in many ways, and four of them on a flat sole would give 12 forces for
 6 equations; a wrench that pushes with its CoP inside and its friction in the cone is one that the vertices can carry.
 """

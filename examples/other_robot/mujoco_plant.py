@@ -1,6 +1,6 @@
 """A robot that MuJoCo simulates: kinematics and masses by its own URDF reader, contact and sensors by its own laws.
 
-Nothing here computes with bipedsim's physics. robot.yaml (:func:`bipedsim.model.robot.load_robot`) says what the URDF leaves
+Nothing here computes with bipedsim's physics. robot.yaml (:func:`bipedsim.load_robot`) says what the URDF leaves
 open: which joints are driven and in which order, reflected inertia, where soles, ankle sensors and IMU are, and a
 posture that stands.
 """

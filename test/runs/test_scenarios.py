@@ -27,7 +27,7 @@ def run(robot: str, scenario: str, duration: float) -> tuple[Recording, dict[str
     return run_headless(RunSettings(robot=robot, scenario=scenario, duration=duration))
 
 
-@pytest.mark.parametrize("name"())
+@pytest.mark.parametrize("name", STANDING)
 def test_sways_on_feet_that_stay(name: str) -> None:
     recording, summary = run(name, "sway", 12.0)
     assert summary["state_changes"] == 0

@@ -161,7 +161,7 @@ def test_repeats_are_bit_identical(biped: Robot) -> None:
 
 def test_other_processes_get_the_same_bits() -> None:
     program = (
-        "import hashlib, numpy as np; from bipedsim.model.robot import load_robot; from bipedsim.sim.simulator import Simulator\n"
+        "import hashlib, numpy as np; from bipedsim.model import load_robot; from bipedsim.sim import Simulator\n"
         "s = Simulator(load_robot('biped14'))\n"
         "for i in range(400): s.step(20 * np.sin(0.01 * i + np.arange(14)))\n"
         "print(hashlib.sha256(s.q.tobytes() + s.v.tobytes() + s.contact.wrench.tobytes()).hexdigest())"

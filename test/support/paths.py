@@ -8,6 +8,10 @@ ROOT = Path(__file__).resolve().parents[2]
 BODIES = ROOT / "bipedsim_studies" / "bodies"
 ROBOTS = ROOT / "bipedsim" / "robots"
 STANDING = tuple(
-    sorted(path.parent.name for path in ROBOTS.glob("*/robot.yaml") if "root: fixed" not in path.read_text(encoding="utf-8"))
+    sorted(
+        path.parent.name
+        for path in ROBOTS.glob("*/robot.yaml")
+        if "root: fixed" not in path.read_text(encoding="utf-8")
+    )
 )
 """Robots of the simulator that stand; the others hang on a fixed root."""

@@ -27,7 +27,7 @@ AGREED = 1e-12
 
 
 class Linearised(NamedTuple):
-    """Arrays of the model; the parameters as in :class:`bipedsim.contact.compliant.feedback_linearised.FeedbackLinearisedParams`.
+    """Arrays of the model; the parameters as in :class:`bipedsim.contact.compliant.FeedbackLinearisedParams`.
 
     Attributes:
         contacts, course: Vertices, and feet within the step.

@@ -1,7 +1,7 @@
 """Time stepping with a complementarity problem: impulses at all vertices, friction pyramids, restitution.
 
 Source: Stewart and Trinkle 1996; Anitescu and Potra 1997; with restitution as in Adu-Bredu, *Kicking biped*, eq. 4 to
-7. :mod:`bipedsim_studies.complementarity.time_stepping` is the same for any bodies and rows; this is it for feet, compiled.
+7. :mod:`bipedsim_studies.complementarity.time_stepping` is the same for any bodies; this is it for feet.
 """
 
 from __future__ import annotations

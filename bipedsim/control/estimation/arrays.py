@@ -21,7 +21,7 @@ class Shape(NamedTuple):
     """The robot.
 
     Attributes:
-        poses: (joints, 12) live placements of all joints against the base, see :func:`bipedsim.dynamics.views.live_poses`.
+        poses: (joints, 12) live placements of all joints against the base, :func:`bipedsim.dynamics.live_poses`.
         motions: (joints, 6) live velocities by the joints alone, each in the frame of its joint.
         imu_joint, imu_R, imu_p: The joint that carries the IMU, and the IMU in it.
         foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) joint of each foot, and the sole in it.

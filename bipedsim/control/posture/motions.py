@@ -1,7 +1,7 @@
 """Motions of the posture controller: postures along a path of the CoM, solved once, and the time laws along it.
 
 A motion is one scalar s(t), a length [m] or the phase of a gait, and the joint angles over s as cubics. Postures come
-from the kinematics of :mod:`bipedsim.model.posture`; at run time there is only the compiled evaluation of :func:`targets`.
+from the kinematics of :mod:`bipedsim.model.posture`; at run time there is only the compiled :func:`targets`.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goa
     """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2].
 
     ``offset`` (nu,), from where the robot was to where the motion starts, fades out over ``ramp`` [s]. ``plan`` (5,) is
-    filled where the motion has one, see :meth:`bipedsim.control.posture.static_support.StaticSupport.torque`, and ``tau``
+    filled where the motion has one, see :meth:`bipedsim.control.posture.StaticSupport.torque`, and ``tau``
     (nu,) with the torques that come with it.
     """
     blend, rate, _ = quintic(t, ramp)

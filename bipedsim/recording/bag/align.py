@@ -1,4 +1,4 @@
-"""A bag of the simulator's topics -> :class:`bipedsim.recording.recording.Recording`, aligned by the stamps in the messages."""
+"""A bag of the simulator's topics -> :class:`bipedsim.recording.Recording`, aligned by the stamps in the messages."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The ``mcap`` package writes and reads the files; rosbag2's side of it, the folder and its metadata, is here.
 ``metadata.yaml`` exists from the first moment and is replaced (atomically) about once a second, because without it
-``ros2 bag`` opens nothing; the MCAP file is whole after every flush (:mod:`bipedsim.recording.bag.mcap`). After a SIGKILL the
-counts and the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
+``ros2 bag`` opens nothing; the MCAP file is whole after every flush (:mod:`bipedsim.recording.bag.mcap`). After a SIGKILL
+the counts and the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
 
 Times as ``ros2 bag record`` has them by default: log time is when the recorder received a message, publish time when
 it was sent, both on the wall clock. Simulated time is not used for either: it stands still while the simulator is
