@@ -51,8 +51,8 @@ class Table(Mapping[str, Any]):
         for entry in _entries().get(self._group, ()):
             if places.setdefault(entry.name, entry.value) != entry.value:
                 raise ConfigError(
-                    f"two packages call their {self.kind} {entry.name!r}: {places[entry.name]} and {entry.value}; uninstall "
-                    f"one of them, or rename its entry point in the group {self._group}"
+                    f"two packages call their {self.kind} {entry.name!r}: {places[entry.name]} and "
+                    f"{entry.value}; uninstall one, or rename its entry point in {self._group}"
                 )
         return places
 

@@ -2,7 +2,7 @@
 
 The ``mcap`` package writes and reads the files; rosbag2's side of it, the folder and its metadata, is here.
 ``metadata.yaml`` exists from the first moment and is replaced (atomically) about once a second, because without it
-``ros2 bag`` opens nothing; the MCAP file is whole after every flush (:mod:`bipedsim.recording.bag.mcap`). After a SIGKILL
+``ros2 bag`` opens nothing; the MCAP file is whole after every flush (``mcap.py`` beside this). After a SIGKILL
 the counts and the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
 
 Times as ``ros2 bag record`` has them by default: log time is when the recorder received a message, publish time when
