@@ -1,4 +1,4 @@
-from .base import ContactModel, ContactResult, Projection, edge_lines
+from .base import ContactModel, ContactResult
 from .models import CONTACT_MODELS, make_contact_model
 from .modes import clamped_range, constraints, mode_masks, mode_name
 
@@ -6,10 +6,8 @@ __all__ = [
     "CONTACT_MODELS",
     "ContactModel",
     "ContactResult",
-    "Projection",
     "clamped_range",
     "constraints",
-    "edge_lines",
     "make_contact_model",
     "mode_masks",
     "mode_name",

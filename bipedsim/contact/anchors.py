@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.vertices import VertexContacts
-from bipedsim.dynamics import NEW_PLANE
+from bipedsim.dynamics import NEW_PLANE, Projection
 from bipedsim.numerics import kernel
 
 Array = NDArray[np.float64]

@@ -4,87 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.model import Sole, padded_vertices
+from bipedsim.dynamics import Projection
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-class Projection(NamedTuple):
-    """One step of the dynamics as the feet see it; arrays are reused from step to step.
-
-    K feet, N vertices at most; each foot has the axes (t1, t2, n) of the ground under it; (u, w) is the velocity of
-    the sole origin [m/s] and its angular velocity [rad/s].
-
-    Attributes:
-        G: (6K, 6K) Delassus matrix J M^-1 J^T.
-        w_free: (6K,) velocities (u, w) after the step if no contact acts.
-        w_before: (6K,) velocities before the step.
-        rotation: (K, 3, 3) sole axes as columns, in ground axes.
-        position: (K, 3) sole origins, ground axes [m].
-        offsets: (K, N, 3) vertices relative to the sole origin, ground axes [m].
-        vertices: (K, N, 2) polygon that can carry load, in the sole frame [m], counter-clockwise: the sole, or the part
-            of it that is above the ground.
-        n_vertices: (K,) how many of the N each foot has; none where it is over nothing.
-        edges: (K, N, 3) edge i as a line: outward unit normal and its offset, a x + b y - c = distance outside [m].
-        bias: (6K,) classical acceleration of the sole origin and angular acceleration at constant joint velocities,
-            J' v; filled only for models whose forces act within the step.
-        mu_static, mu_dynamic: (K,) friction of each foot on the ground under it.
-        changed: (K,) 0 if what is under the foot is what it was in the last step, 1 if the polygon is another, 2 if the
-            plane is.
-        radius: (K,) of a ball around the only vertex [m], 0 for all other feet. Its offset is that of the point where
-            it touches, a radius below the vertex; it rolls, so that no material point of it stays where it touched.
-        previous, n_previous: (K, N, 2), (K,) the polygon of the last step, where it is another.
-    """
-
-    G: Array
-    w_free: Array
-    w_before: Array
-    bias: Array
-    rotation: Array
-    position: Array
-    offsets: Array
-    vertices: Array
-    n_vertices: Integers
-    edges: Array
-    mu_static: Array
-    mu_dynamic: Array
-    changed: Integers
-    radius: Array
-    previous: Array
-    n_previous: Integers
-
-    @classmethod
-    def of_soles(cls, soles: tuple[Sole, ...], capacity: int = 1) -> Projection:
-        """Return a projection for polygons of at least ``capacity`` vertices, the soles filled in and the rest zero."""
-        vertices, counts = padded_vertices(soles, capacity)
-        feet, widest = vertices.shape[:2]
-        edges = np.zeros((feet, widest, 3))
-        for k, sole in enumerate(soles):
-            edges[k, : counts[k]] = edge_lines(sole.vertices)
-        return cls(
-            G=np.zeros((6 * feet, 6 * feet)),
-            w_free=np.zeros(6 * feet),
-            w_before=np.zeros(6 * feet),
-            bias=np.zeros(6 * feet),
-            rotation=np.tile(np.eye(3), (feet, 1, 1)),
-            position=np.zeros((feet, 3)),
-            offsets=np.zeros((feet, widest, 3)),
-            vertices=vertices,
-            n_vertices=counts,
-            edges=edges,
-            mu_static=np.array([sole.friction_static for sole in soles]),
-            mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
-            changed=np.zeros(feet, dtype=np.int64),
-            radius=np.array([sole.radius for sole in soles]),
-            previous=np.zeros((feet, widest, 2)),
-            n_previous=np.zeros(feet, dtype=np.int64),
-        )
 
 
 @dataclass(slots=True, eq=False)
@@ -208,11 +136,3 @@ class ContactModel(Protocol):
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what :meth:`state` returned."""
         ...
-
-
-def edge_lines(vertices: Array) -> Array:
-    """Return the edges (N, 3) of a counter-clockwise polygon (N, 2) as outward unit normal and offset [m]."""
-    along = np.roll(vertices, -1, axis=0) - vertices
-    length = np.maximum(np.hypot(along[:, 0], along[:, 1]), np.finfo(float).tiny)
-    normal = np.column_stack([along[:, 1], -along[:, 0]]) / length[:, None]
-    return np.column_stack([normal, np.einsum("ij,ij->i", normal, vertices)])

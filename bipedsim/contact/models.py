@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bipedsim.config import Table, from_mapping
-from bipedsim.contact.base import ContactModel, Projection
+from bipedsim.contact.base import ContactModel
+from bipedsim.dynamics import Projection
 from bipedsim.errors import UnknownNameError
 
 # The constructor of each takes the parameters of its own class, which no common type can say.

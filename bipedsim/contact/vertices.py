@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.selection import distance_outside
-from bipedsim.dynamics import UNCHANGED
+from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
 from bipedsim.numerics import inlined_kernel, kernel
 

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact import ContactModel, Projection, edge_lines
+from bipedsim.contact import ContactModel
 from bipedsim.contact.compliant import FeedbackLinearised, NonlinearDamping
 from bipedsim.contact.compliant.feedback_linearised import feedback_linearised
 from bipedsim.contact.compliant.nonlinear_damping import nonlinear_damping
@@ -20,6 +20,7 @@ from bipedsim.contact.time_stepping import Lcp, Ncp
 from bipedsim.contact.time_stepping.lcp import lcp
 from bipedsim.contact.time_stepping.ncp import ncp
 from bipedsim.dynamics import tree as kernels
+from bipedsim.dynamics.projection import Projection, edge_lines
 from bipedsim.dynamics.support import Foothold
 from bipedsim.dynamics.tree import Tree
 from bipedsim.dynamics.views import live_motions, live_poses

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact import Projection
+from bipedsim.dynamics.projection import Projection
 from bipedsim.ground import (
     FootingWork,
     GroundArrays,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact import Projection
+from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
 from bipedsim.numerics import inlined_kernel, kernel
 

@@ -2,9 +2,9 @@ from .ground import Ground, GroundArrays
 from .patch import Patch
 from .read import get_ground, ground_names
 from .support import (
+    CARRY,
     UNDERSIDE,
     FootingWork,
-    carry_mode,
     carry_vertices,
     choose_patch,
     make_work,
@@ -16,12 +16,12 @@ from .support import (
 from .tiling import tiles
 
 __all__ = [
+    "CARRY",
     "UNDERSIDE",
     "FootingWork",
     "Ground",
     "GroundArrays",
     "Patch",
-    "carry_mode",
     "carry_vertices",
     "choose_patch",
     "get_ground",

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact import Projection, edge_lines, mode_name
+from bipedsim.contact import mode_name
 from bipedsim.contact.selection import Exact, ExactParams
+from bipedsim.dynamics import Projection, edge_lines
 from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, Slip, held_vertices
 from bipedsim_studies.feasibility.foot_rule import IMPULSES
 from bipedsim_studies.feasibility.support import TOUCHES, Support

@@ -9,8 +9,9 @@ import pytest
 from physics_support import rectangle
 
 from bipedsim.contact.anchors import Anchors, carry_anchors, way_back
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.vertices import VertexContacts
+from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.support import NEW_PLANE, NEW_POLYGON
 from bipedsim.model.robot import load_robot
 

@@ -9,8 +9,9 @@ import pinocchio as pin
 import pytest
 from physics_support import rectangle
 
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.vertices import VertexContacts, friction, publish
+from bipedsim.dynamics.projection import Projection
 from bipedsim.model.robot import load_robot
 
 H = 1e-3

@@ -12,7 +12,7 @@ from numba.core.runtime import _nrt_python, rtsys
 from bipedsim.ground import support as footing
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
-from bipedsim.ground.support import carry_mode, carry_vertices, choose_patch, same_polygon, support_polygon
+from bipedsim.ground.support import carry_vertices, choose_patch, same_polygon, support_polygon
 from bipedsim.numerics import polygons
 
 
@@ -23,7 +23,7 @@ def _many_steps(steps, R, p, vertices, n, ground, work, out, origin):
         p[0] = 0.01 * k
         patch = choose_patch(R, p, vertices, n, 0.0, k % 5 - 1, ground, work)
         count = support_polygon(R, p, vertices, n, patch, ground, work, out)
-        total += carry_mode(k % 10, vertices, n, out, count) + same_polygon(vertices, n, out, count)
+        total += same_polygon(vertices, n, out, count)
         carry_vertices(vertices, n, out, count, origin)
     return total
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from bipedsim.config.fields import param
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
+from bipedsim.dynamics.projection import Projection
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import Projection
+from bipedsim.dynamics.projection import Projection
 from bipedsim.model.sole import Sole
 
 Array = NDArray[np.float64]

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bipedsim.config import param
-from bipedsim.contact.base import Projection
 from bipedsim.contact.compliant.linearisation import Linearised, lacking, let_go, patterns, resolve, spread
 from bipedsim.contact.compliant.substeps import Course, begin_substep, crossing, is_closed, next_stage, start, substep
 from bipedsim.contact.vertices import VertexModel, begin, friction, publish
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import box, entry, inlined_kernel, kernel, solve_least_norm
 
 RESOLUTION = 0.2

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.compliant.substeps import Course
 from bipedsim.contact.vertices import VertexContacts, friction
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import inlined_kernel, kernel, solve_least_norm
 
 Array = NDArray[np.float64]

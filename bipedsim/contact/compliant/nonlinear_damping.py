@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import param
-from bipedsim.contact.base import Projection
 from bipedsim.contact.compliant.substeps import (
     Course,
     begin_substep,
@@ -30,7 +29,7 @@ from bipedsim.contact.compliant.substeps import (
     tangential_compliance,
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, publish
-from bipedsim.dynamics import UNCHANGED
+from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import box, entry, inlined_kernel, kernel
 
 Array = NDArray[np.float64]

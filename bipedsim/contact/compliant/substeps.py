@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.vertices import VertexContacts, add_at
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import inlined_kernel, kernel
 
 Array = NDArray[np.float64]

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import clamped_range
-from bipedsim.dynamics import NEW_PLANE, UNCHANGED
-from bipedsim.ground import carry_mode, carry_vertices
+from bipedsim.contact.selection.carry import carry_mode
+from bipedsim.dynamics import NEW_PLANE, UNCHANGED, Projection
+from bipedsim.ground import carry_vertices
 from bipedsim.numerics import kernel
 
 Array = NDArray[np.float64]

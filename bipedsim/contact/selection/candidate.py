@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range, constraints
 from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.friction import torsion_radius, update_slip
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import (
     inlined_kernel,
     is_doubtful,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.config import param
-from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.arrays import Selection, begin
 from bipedsim.contact.selection.candidate import solve
@@ -19,6 +18,7 @@ from bipedsim.contact.selection.fallback import take_least_evil
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose, judge
 from bipedsim.contact.selection.write_result import publish
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import entry, kernel
 
 

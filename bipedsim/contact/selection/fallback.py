@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.candidate import solve
 from bipedsim.contact.selection.rules import choose, judge, nearest_feature, normal_speed, pulls
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
 
 # Falling this far through the ground in a step [m] is the least evil.

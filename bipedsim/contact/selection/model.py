@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.selection.arrays import REVISED, Selection
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import box
 
 _STATE = ("present", "slip", "anchors", "anchored", "landed")

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.config import param
-from bipedsim.contact.base import Projection
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, begin
 from bipedsim.contact.selection.candidate import solve
 from bipedsim.contact.selection.fallback import take_least_evil
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose
 from bipedsim.contact.selection.write_result import publish
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import entry, kernel
 
 _RULES = {"revised": REVISED, "published": PUBLISHED, "thresholds": THRESHOLDS}

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range, target_height_velocity
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import inlined_kernel, kernel
 
 # Thresholds of the published kinematic rule: a vertex separates with a_z > A_T [m/s^2] and v_z > -V_T [m/s].

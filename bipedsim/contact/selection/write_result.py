@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.candidate import distance_outside, multipliers, spread
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import inlined_kernel, kernel
 
 

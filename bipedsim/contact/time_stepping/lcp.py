@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from bipedsim.contact.anchors import carry_anchors, way_back
-from bipedsim.contact.base import Projection
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.time_stepping.lcp_problem import (
     LcpContacts,
@@ -25,7 +24,7 @@ from bipedsim.contact.time_stepping.lcp_problem import (
     take_impulses,
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
-from bipedsim.dynamics import UNCHANGED
+from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import box, entry, kernel
 from bipedsim.numerics.lcp import SOLVED, respond, solve
 

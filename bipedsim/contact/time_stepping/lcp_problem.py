@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors
-from bipedsim.contact.base import Projection
 from bipedsim.contact.vertices import VertexContacts, velocity_at
+from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
 from bipedsim.numerics.lcp import LcpWork, pyramid
 

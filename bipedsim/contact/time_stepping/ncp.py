@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors, carry_anchors, way_back
-from bipedsim.contact.base import Projection
 from bipedsim.contact.compliant import normal_compliance, tangential_compliance
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.contact.time_stepping.cone_solver import solve_cones
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
-from bipedsim.dynamics import UNCHANGED
+from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import box, entry, kernel
 
 Array = NDArray[np.float64]

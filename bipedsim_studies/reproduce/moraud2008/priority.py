@@ -8,8 +8,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.contact import ContactResult, Projection, mode_name
+from bipedsim.contact import ContactResult, mode_name
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, choose, nearest_feature, nearest_mode
+from bipedsim.dynamics import Projection
 from bipedsim.model import Sole
 from bipedsim_studies.reproduce.common import Check, Outcome, equal
 

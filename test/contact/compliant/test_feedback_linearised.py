@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from motion_support import Motion
 from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.models import make_contact_model
+from bipedsim.dynamics.projection import Projection
 from bipedsim.model.robot import Robot, load_robot
 from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator

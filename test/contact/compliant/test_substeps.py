@@ -9,9 +9,10 @@ import pinocchio as pin
 import pytest
 from physics_support import rectangle
 
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.compliant.substeps import Course, begin_substep, next_stage, place, start
 from bipedsim.contact.vertices import VertexContacts
+from bipedsim.dynamics.projection import Projection
 from bipedsim.model.robot import load_robot
 
 H = 1e-3

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from physics_support import rectangle, regular_polygon
 from scipy.optimize import linprog
 
-from bipedsim.contact.base import ContactResult, Projection
+from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import RECOVERY, clamped_range, face_mode, mode_masks, n_modes
 from bipedsim.contact.selection import rules
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection
 from bipedsim.contact.selection.friction import torsion_radius, update_slip
 from bipedsim.contact.selection.rules import nearest_feature, nearest_mode
+from bipedsim.dynamics.projection import Projection
 from bipedsim.model.sole import Sole
 
 H, BAND = 1e-3, 1e-3

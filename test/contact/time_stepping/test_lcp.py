@@ -13,9 +13,9 @@ from motion_support import Motion
 from numpy.typing import NDArray
 from physics_support import G, box_robot, rectangle, slope, special_robot, standing_torque
 
-from bipedsim.contact.base import Projection
 from bipedsim.contact.models import make_contact_model
 from bipedsim.contact.time_stepping.lcp import Lcp
+from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground

@@ -1,0 +1,59 @@
+"""Contact modes carried to another polygon: a foot that slides over a border goes on with what it is doing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bipedsim.contact.modes import clamped_range
+from bipedsim.ground import CARRY
+from bipedsim.numerics import kernel
+
+
+@kernel
+def carry_mode(mode, old, n_old, new, n_new):
+    """Return the mode of the polygon ``new`` that continues ``mode`` of ``old``, for a foot that slides over a border.
+
+    All vertices clamped stay all clamped, an edge or a vertex continues as the one within ``CARRY``; where there is
+    none the foot lets go, and the contact model finds its mode anew.
+
+    Args:
+        mode: Contact mode (contact/modes.py).
+        old, new: (>= n_old, 2), (>= n_new, 2) polygons in the sole frame [m].
+        n_old, n_new: Numbers of vertices; 0 is no support.
+    """
+    first, count = clamped_range(mode, n_old)
+    if count == 0 or n_new == 0:
+        return 0
+    if count == n_old:
+        return n_new if n_new == 1 else 3 if n_new == 2 else 2 * n_new + 1
+    best = 0
+    closest = CARRY
+    if count == 1:
+        for j in range(n_new):
+            d = np.hypot(new[j, 0] - old[first, 0], new[j, 1] - old[first, 1])
+            if d <= closest:
+                closest = d
+                best = 1 + j
+        return best
+    second = (first + 1) % n_old
+    for j in range(n_new if n_new > 2 else n_new - 1):
+        k = (j + 1) % n_new
+        # An edge that is cut, or grows back, lies on the other one with both of its ends.
+        cut = max(_to_segment(new, j, old, first, second), _to_segment(new, k, old, first, second))
+        grown = max(_to_segment(old, first, new, j, k), _to_segment(old, second, new, j, k))
+        d = min(cut, grown)
+        if d <= closest:
+            closest = d
+            best = n_new + 1 + j
+    return best
+
+
+@kernel
+def _to_segment(points, i, ends, a, b):
+    """Return the distance of points[i] from the segment between ends[a] and ends[b]."""
+    ex = ends[b, 0] - ends[a, 0]
+    ey = ends[b, 1] - ends[a, 1]
+    dx = points[i, 0] - ends[a, 0]
+    dy = points[i, 1] - ends[a, 1]
+    t = min(max((dx * ex + dy * ey) / max(ex * ex + ey * ey, 1e-300), 0.0), 1.0)
+    return np.hypot(dx - t * ex, dy - t * ey)
