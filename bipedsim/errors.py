@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+"""Exit codes of commands and nodes: done; what was asked for failed or missed its figures; wrong input; Ctrl-C."""
 
 
 class BipedSimError(Exception):
@@ -75,7 +79,7 @@ class DivergenceError(BipedSimError):
         self.t = t
         self.q = q.copy()
         self.v = v.copy()
-        fastest = int(np.argmax(np.abs(v)))
+        fastest = int(abs(v).argmax())
         super().__init__(
             f"simulation diverged at t = {t:.6f} s: {reason}; the state before this step is kept "
             f"(largest |v| = {abs(v[fastest]):.4g} at index {fastest}). Usual causes: an explicit PD with "

@@ -1,8 +1,6 @@
-from .main import EXIT_FAILED
 from .options import add_contact_options, add_plant_options, add_run_options, key_values, plant_settings, run_settings
 
 __all__ = [
-    "EXIT_FAILED",
     "add_contact_options",
     "add_plant_options",
     "add_run_options",

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bipedsim import __version__
-from bipedsim.cli.main import EXIT_FAILED
-from bipedsim.errors import ConfigError, closest
+from bipedsim.errors import EXIT_FAILED, ConfigError, closest
 
 
 def _add_run(commands: Any) -> None:

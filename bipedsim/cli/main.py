@@ -1,29 +1,24 @@
 """The entry of the command ``bipedsim``: errors and Ctrl-C become one line and an exit code.
 
-Nothing is imported before :func:`main` is on the way, so that Ctrl-C has an answer during the imports, too.
+Nothing heavy is imported before :func:`main` is on the way, so that Ctrl-C has an answer during the imports, too.
 """
 
 from __future__ import annotations
 
 import sys
 
+from bipedsim.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, BipedSimError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 REPEAT = 0.5
 """Time [s] after which an interrupt that nobody answered is raised again."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    0: done; 1: figures missed, or a contact model failed; 2: wrong input; 130: interrupted.
-    """
+    """Run the command line and return its exit code, one of those in :mod:`bipedsim.errors`."""
     interrupted = False
 
     def interrupt(_signal: int, _frame: object) -> None:
@@ -50,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 signal.signal(number, handler)
     except BrokenPipeError:
         sys.stderr.close()
-        return 0
+        return EXIT_OK
     except (KeyboardInterrupt, Exception) as error:
         # Extension modules make an ImportError of an interrupt while they load.
         if not (interrupted or isinstance(error, KeyboardInterrupt)):
@@ -61,7 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _answer(argv: Sequence[str] | None) -> int:
     from bipedsim.cli.commands import make_parser
-    from bipedsim.errors import BipedSimError
 
     args = make_parser().parse_args(argv)
     try:

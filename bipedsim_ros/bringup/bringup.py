@@ -116,7 +116,7 @@ class NodeProcess:
     @property
     def module(self) -> str:
         """The Python module of the node."""
-        return f"bipedsim_ros.{self.executable}"
+        return f"bipedsim_ros.nodes.{self.executable}"
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,12 @@ from typing import Any
 import yaml
 from tqdm import tqdm
 
-from bipedsim.errors import BipedSimError, ConfigError, RecordingError
+from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
 from bipedsim_ros.wire import COMMAND_TOPIC
 
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 READY_TIMEOUT_S = 60.0
 # Beyond this share of ticks without a new command the user should know.
 LATE_SHARE = 0.1

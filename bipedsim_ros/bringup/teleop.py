@@ -142,7 +142,7 @@ def run_arguments(args: argparse.Namespace) -> int:
         ConfigError: rclpy is not installed.
     """
     require_rclpy()
-    from bipedsim_ros.nodes import main
+    from bipedsim_ros.nodes.teleop_node import main
 
     given = ["--ros-args", "-r", f"{VELOCITY_TOPIC}:={args.topic}"]
     for info in fields(TeleopParams):

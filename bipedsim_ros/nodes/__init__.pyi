@@ -1,5 +1,4 @@
 from .node_main import run_node
 from .parameters import Parameters
-from .teleop_node import main
 
-__all__ = ["Parameters", "main", "run_node"]
+__all__ = ["Parameters", "run_node"]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
 
 
 class RunnableNode(Protocol):
@@ -53,7 +53,7 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         # rclpy reports malformed --ros-args and parameter files as subclasses of RuntimeError.
         print(f"{name}: {_first_line(error)}", file=sys.stderr)
         rclpy.try_shutdown()
-        return 2
+        return EXIT_USAGE
     node: RunnableNode | None = None
 
     interrupted = False
@@ -72,19 +72,19 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     try:
         node = make()
         # Library code that the signal came upon may have swallowed the exception.
-        return 0 if interrupted else node.run()
+        return EXIT_OK if interrupted else node.run()
     except ConfigError as error:
         print(f"{name}: {error}", file=sys.stderr)
-        return 2
+        return EXIT_USAGE
     except BipedSimError as error:
         print(f"{name}: {error}", file=sys.stderr)
-        return 1
+        return EXIT_FAILED
     except KeyboardInterrupt:
-        return 0
+        return EXIT_OK
     except Exception:
         # ... or have turned it into another one.
         if interrupted and node is None:
-            return 0
+            return EXIT_OK
         raise
     finally:
         # A group and a launch file may both send SIGINT: the second one must not cut the clean-up short.

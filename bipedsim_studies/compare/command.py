@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bipedsim.cli import EXIT_FAILED, add_run_options, key_values, run_settings
-from bipedsim.errors import ConfigError
+from bipedsim.cli import add_run_options, key_values, run_settings
+from bipedsim.errors import EXIT_FAILED, ConfigError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
