@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from bipedsim_studies.stability.basin import Basin
     from bipedsim_studies.stability.continuation import Branch
-    from bipedsim_studies.stability.fixed_point import Limit, Stability
     from bipedsim_studies.stability.gait import Gait
+    from bipedsim_studies.stability.newton import Limit, Stability
     from bipedsim_studies.stability.return_map import ReturnMap
 
     Array = NDArray[np.float64]
@@ -71,8 +71,8 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.errors import ConfigError
     from bipedsim_studies.stability.basin import probe
     from bipedsim_studies.stability.families import Steps
-    from bipedsim_studies.stability.fixed_point import fixed_point, limit, stability
     from bipedsim_studies.stability.maps import NoReturnError
+    from bipedsim_studies.stability.newton import fixed_point, limit, stability
 
     gait, slopes = _gait(args), _slopes(args)
     progress = not args.json and sys.stderr.isatty()

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from tqdm import tqdm
 
-from bipedsim_studies.stability.fixed_point import Stability, fixed_point, stability
 from bipedsim_studies.stability.maps import Iterated, NoReturnError, PoincareMap
+from bipedsim_studies.stability.newton import Stability, fixed_point, stability
 
 Array = NDArray[np.float64]
 

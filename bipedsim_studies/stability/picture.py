@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim_studies.stability.basin import HOME, LOST, UNDECIDED, Basin
 from bipedsim_studies.stability.continuation import Branch
-from bipedsim_studies.stability.fixed_point import Stability
+from bipedsim_studies.stability.newton import Stability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,7 @@ from bipedsim.model.robot import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim_studies.reproduce.adubredu.walker import DISTURBANCE, PASSIVE, PASSIVE_PERIOD, START, walk
-from bipedsim_studies.stability.fixed_point import jacobian
+from bipedsim_studies.stability.newton import jacobian
 from bipedsim_studies.stability.straight_legs import EventMap
 
 # Springs throw the landing foot up again.

@@ -12,6 +12,7 @@ from bipedsim_studies.reproduce.hurmuzlu2001 import (
     planar_gait,
     pyramid,
     three_balls,
+    zero_dynamics,
 )
 
 PAPER = Paper(
@@ -26,5 +27,6 @@ PAPER = Paper(
         "kane": Case("section 3.3.2: a double pendulum that gains energy by friction", kane.case),
         "foot_strike": Case("Fig. 5 and eq. 6: a planar biped's foot lands, three points at once", foot_strike.case),
         "planar_gait": Case("Fig. 5 and section 5.2.1: a planar biped walks under computed torque", planar_gait.case),
+        "zero_dynamics": Case("sections 4.3, 5.2: the return map on a virtual constraint", zero_dynamics.case),
     },
 )

@@ -23,7 +23,10 @@ from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim_studies.reproduce.adubredu.walker import PASSIVE
 from bipedsim_studies.stability.basin import HOME, LOST, Basin, probe
 from bipedsim_studies.stability.continuation import doubled, follow
-from bipedsim_studies.stability.fixed_point import (
+from bipedsim_studies.stability.loop import ClosedLoop
+from bipedsim_studies.stability.maps import NoReturnError, Return
+from bipedsim_studies.stability.mirror import Mirror, partner
+from bipedsim_studies.stability.newton import (
     difference,
     extrapolated,
     fixed_point,
@@ -31,9 +34,6 @@ from bipedsim_studies.stability.fixed_point import (
     multipliers_of,
     stability,
 )
-from bipedsim_studies.stability.loop import ClosedLoop
-from bipedsim_studies.stability.maps import NoReturnError, Return
-from bipedsim_studies.stability.mirror import Mirror, partner
 from bipedsim_studies.stability.planes import FeetOnPlane, moved
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.section import Clock, Crossing, Passing, TouchDown

@@ -14,8 +14,8 @@ from bipedsim.model.robot import Robot, load_robot
 from bipedsim.sim.io import Observation
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SWING_TIME, TARGET, WALKER
 from bipedsim_studies.reproduce.adubredu.walker import START
-from bipedsim_studies.stability.fixed_point import FixedPoint, Stability, fixed_point, stability
 from bipedsim_studies.stability.loop import ClosedLoop
+from bipedsim_studies.stability.newton import FixedPoint, Stability, fixed_point, stability
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.section import TouchDown
 

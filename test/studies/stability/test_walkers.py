@@ -19,8 +19,8 @@ from bipedsim_studies.reproduce.adubredu.walker import PASSIVE, PASSIVE_PERIOD
 from bipedsim_studies.stability.basin import HOME, probe
 from bipedsim_studies.stability.continuation import follow
 from bipedsim_studies.stability.families import Slopes, Steps
-from bipedsim_studies.stability.fixed_point import FixedPoint, Limit, difference, fixed_point, limit, stability
 from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.newton import FixedPoint, Limit, difference, fixed_point, limit, stability
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.straight_legs import EventMap, StraightLegs
 

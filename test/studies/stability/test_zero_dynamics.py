@@ -9,9 +9,9 @@ from paths import ROBOTS
 
 from bipedsim.errors import ConfigError
 from bipedsim.model.robot import load_robot
-from bipedsim_studies.stability.fixed_point import fixed_point, jacobian
 from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.stability.maps import NoReturnError
+from bipedsim_studies.stability.newton import fixed_point, jacobian
 from bipedsim_studies.stability.straight_legs import StraightLegs
 from bipedsim_studies.stability.zero_dynamics import ReducedMap, VirtualConstraint
 

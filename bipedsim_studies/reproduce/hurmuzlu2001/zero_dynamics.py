@@ -1,0 +1,96 @@
+"""Sections 4.3 and 5.2: on a virtual constraint the return map has one dimension; the whole loop agrees with it.
+
+Without a transient, the square of the stance leg's rate after a step is an affine function of that before it, whose
+slope is what a touch-down leaves of the angular momentum, squared. With the controller ``finite_time`` in the loop, two
+of the three multipliers of the engine's return map vanish, and the third is that of the reduced map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+
+from bipedsim.model import ROBOTS, load_robot
+from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near, shown
+from bipedsim_studies.stability import Gait, ReducedMap, StraightLegs, VirtualConstraint, fixed_point, jacobian
+
+Array = NDArray[np.float64]
+
+SLOPE = 0.01
+"""Of the ground [rad]."""
+PATH = Polynomial([0.0, -3.0, 0.0, 37.8])
+"""theta_2 over theta_1, as ``finite_time`` of the robot compass has it."""
+POWER, TIME_SCALE = 0.7, 0.1
+"""Of the feedback, the controller's defaults; [s] the second."""
+H = 4e-3
+"""Physics step of the whole loop [s]."""
+RATES = np.linspace(-0.30, -0.232, 18)
+"""Rates before a touch-down at which the map is taken [rad/s]."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rates after a step from ``RATES`` (n,) [rad/s], reduced fixed point and slopes, and multipliers of the loop."""
+
+    after: Array
+    rate: float
+    multiplier: float
+    affine: Array
+    left: float
+    loop: Array
+    loop_reduced: float
+
+
+def measure() -> Found:
+    """Return the reduced map, its limit without a transient, and the multipliers of engine and controller in a loop."""
+    constraint = VirtualConstraint(StraightLegs.of_robot(load_robot("compass"), SLOPE), PATH)
+    reduced, limit = ReducedMap(constraint, POWER, TIME_SCALE), ReducedMap(constraint)
+    point = fixed_point(reduced, np.array([-0.235]), tolerance=1e-8)
+    squares = np.array([limit(np.array([rate])).xi[0] ** 2 for rate in RATES])
+    start = constraint.walker.heel_strike(constraint.before_strike(-1.0))
+    start_file = str(ROBOTS["compass"].parent / "gait.yaml")
+    loop = Gait("compass", controller="finite_time", slope=SLOPE, physics_dt=H, start=start_file, settle=1).map()
+    values = np.linalg.eigvals(jacobian(loop, loop.centre, 1e-3))
+    here = loop.centre[[loop.names.index("left_pitch'")]]
+    return Found(
+        after=np.array([float(reduced(np.array([rate])).xi[0]) for rate in RATES]),
+        rate=float(point.xi[0]),
+        multiplier=float(jacobian(reduced, point.xi, 1e-4)[0, 0]),
+        affine=np.diff(squares) / np.diff(RATES**2),
+        left=(constraint.momentum(start) / constraint.inertia(constraint.touch_down)) ** 2,
+        loop=values[np.argsort(-np.abs(values))],
+        loop_reduced=float(jacobian(reduced, here, 1e-4)[0, 0]),
+    )
+
+
+def checks(found: Found) -> tuple[Check, ...]:
+    """Return what theory asks of the maps."""
+    return (
+        at_most("no transient: |slope of the squares - share that a strike leaves|", np.ptp(found.affine), 1e-6),
+        near("... that slope", float(found.affine.mean()), found.left, 1e-6),
+        shown("rate of the stance leg before a touch-down", found.rate, "rad/s"),
+        near("multiplier of the reduced map", found.multiplier, 0.847, 1e-3),
+        near("largest multiplier of the whole loop", float(abs(found.loop[0])), found.loop_reduced, 0.02),
+        at_most("... the other two", float(np.abs(found.loop[1:]).max()), 1e-3),
+    )
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw the reduced map beside the diagonal."""
+    ax = figure.add_subplot()
+    ax.plot(RATES, found.after, label="reduced map")
+    ax.plot(RATES, RATES, color="#777777", linestyle="--", linewidth=0.9, label="the same again")
+    ax.plot(found.rate, found.rate, "o", label=f"gait, slope {found.multiplier:.3f}")
+    ax.set_xlabel("rate of the stance leg before a touch-down [rad/s]")
+    ax.set_ylabel("before the next one [rad/s]")
+    ax.legend()
+
+
+def case(_progress: bool) -> Outcome:
+    """Compare the maps."""
+    found = measure()
+    return Outcome(checks(found), lambda figure: draw(figure, found), (6.5, 5.0))
