@@ -3,6 +3,7 @@ from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures
 from .fall import fall_time
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
+from .load_run import load_run
 from .plates import (
     CONTACT_THRESHOLD,
     ForcePlate,
@@ -28,6 +29,7 @@ __all__ = [
     "fill_from_ankles",
     "force_plate",
     "lifts",
+    "load_run",
     "low_pass",
     "missed_share",
     "name_of",

@@ -40,17 +40,22 @@ def centre_of_pressure(wrench: ArrayLike, least: float) -> Array:
     return np.stack([-wrench[..., 4] / force, wrench[..., 3] / force], axis=-1)
 
 
+def feet_with_ankles_only(recording: Recording) -> list[int]:
+    """Return the feet that have measurements of their ankle sensors and none of their soles."""
+    ankle, sole = (np.isfinite(values).any(axis=(0, 2)) for values in (recording.ankle_wrench, recording.wrench))
+    return np.flatnonzero(ankle & ~sole).tolist()
+
+
 def fill_from_ankles(recording: Recording, robot: Robot) -> bool:
     """Fill sole wrenches and CoP of a robot's recording from its ankle sensors; return whether there was need for it.
 
-    Feet that have wrenches of their soles, which only a simulator measures, are left as they are.
+    Feet that have wrenches of their soles, which only a simulator measures, are left as they are, and so is a recording
+    with other feet than the robot's.
     """
-    filled = False
-    for k in range(len(recording.feet)):
-        ankle = recording.ankle_wrench[:, k]
-        if np.isfinite(recording.wrench[:, k]).any() or not np.isfinite(ankle).any():
-            continue
-        recording.wrench[:, k] = sole_wrench(robot, k, ankle)
+    if list(recording.feet) != [sole.name for sole in robot.soles]:
+        return False
+    feet = feet_with_ankles_only(recording)
+    for k in feet:
+        recording.wrench[:, k] = sole_wrench(robot, k, recording.ankle_wrench[:, k])
         recording.cop[:, k] = centre_of_pressure(recording.wrench[:, k], CONTACT_SHARE * robot.weight)
-        filled = True
-    return filled
+    return bool(feet)

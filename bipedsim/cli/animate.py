@@ -36,15 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Read and draw."""
+    from bipedsim.analysis import load_run
     from bipedsim.ground import get_ground
     from bipedsim.model import load_robot
-    from bipedsim.recording import Recording
     from bipedsim.view.animation import animate, check_output
 
     output = output_beside(args.recording, args.output, ".gif")
     check_output(output, args.fps)
     frames = animate(
-        Recording.load(args.recording),
+        load_run(args.recording),
         output,
         robot=load_robot(args.robot) if args.robot else None,
         ground=get_ground(args.ground) if args.ground else None,

@@ -115,12 +115,12 @@ def _add_plot(commands: Any) -> None:
 
 
 def _plot(args: argparse.Namespace) -> int:
+    from bipedsim.analysis import load_run
     from bipedsim.cli.options import output_beside
-    from bipedsim.recording import Recording
     from bipedsim.view import plot
 
     output = output_beside(args.recording, args.output, ".png")
-    plot(Recording.load(args.recording), output, **({"panels": args.panels} if args.panels else {}))
+    plot(load_run(args.recording), output, **({"panels": args.panels} if args.panels else {}))
     print(f"wrote {output}")
     return 0
 
@@ -165,11 +165,12 @@ def _add_export(commands: Any) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
+    from bipedsim.analysis import load_run
     from bipedsim.cli.options import output_beside
-    from bipedsim.recording import Recording, export_csv
+    from bipedsim.recording import export_csv
 
     output = output_beside(args.recording, args.output, ".csv")
-    export_csv(Recording.load(args.recording), output)
+    export_csv(load_run(args.recording), output)
     print(f"wrote {output}")
     return 0
 

@@ -188,12 +188,11 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
     keys = ("robot", "duration_s", "rate_hz", "real_time_factor", "overruns", "missed_commands", "commands_dropped")
     result: dict[str, Any] = {key: statistics.get(key) for key in keys}
     if bringup.run_folder is not None:
-        from bipedsim.analysis import controller_figures, summary
-        from bipedsim.recording import Recording
+        from bipedsim.analysis import controller_figures, load_run, summary
         from bipedsim.runs import get_scenario
         from bipedsim.view import plot
 
-        recording = Recording.load(bringup.run_folder)
+        recording = load_run(bringup.run_folder)
         figures = {**summary(recording), **controller_figures(recording)}
         result |= {key: value for key, value in figures.items() if key not in result}
         if bringup.arguments.scenario:

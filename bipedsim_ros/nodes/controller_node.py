@@ -37,7 +37,7 @@ from bipedsim_ros.loop import (
     StayAwake,
     run_urgently,
 )
-from bipedsim_ros.nodes.duplicate_nodes import company
+from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
@@ -331,7 +331,7 @@ class ControllerNode:
             self._warn(f"waiting for {self._inbox.topic}, {nobody}")
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
-            found = company(self._node, ("/joint_states",))
+            found = duplicate_nodes(self._node, ("/joint_states",))
             if found:
                 self._warn(found)
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"

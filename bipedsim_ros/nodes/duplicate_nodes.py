@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rclpy.node import Node
 
 
-def company(node: Node, topics: Sequence[str]) -> str:
+def duplicate_nodes(node: Node, topics: Sequence[str]) -> str:
     """Return what is wrong where several nodes publish one of ``topics``, and the way out; else an empty text."""
     for topic in topics:
         names = sorted(info.node_name for info in node.get_publishers_info_by_topic(topic))

@@ -35,7 +35,7 @@ from bipedsim_ros.loop import (
     run_urgently,
     write_json,
 )
-from bipedsim_ros.nodes.duplicate_nodes import company
+from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import BASE_FRAME, COMMAND_QOS, COMMAND_TOPIC, STATE_QOS
@@ -100,7 +100,7 @@ class SimNode:
         node.create_service(SetBool, "~/pause", self._on_pause)
         self._background = Background(node)
         self._looks = _LOOKS
-        self._warned_of_company = False
+        self._warned_of_duplicates = False
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
             f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s, "
@@ -167,7 +167,7 @@ class SimNode:
     def _report(self, in_background: bool = True) -> None:
         self._say_what_is_held(in_background)
         self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
-        if in_background and self._looks and not self._warned_of_company:
+        if in_background and self._looks and not self._warned_of_duplicates:
             # Later on it would cost more than it is worth.
             self._looks -= self._statistics.state == "running"
             self._background.submit(self._look_around)
@@ -189,9 +189,9 @@ class SimNode:
 
     def _look_around(self) -> None:
         """Warn once if this is not the only robot, or has two controllers."""
-        found = company(self._node, ("/joint_states", COMMAND_TOPIC))
-        if found and not self._warned_of_company:
-            self._warned_of_company = True
+        found = duplicate_nodes(self._node, ("/joint_states", COMMAND_TOPIC))
+        if found and not self._warned_of_duplicates:
+            self._warned_of_duplicates = True
             self._node.get_logger().error(found)
 
     def _warn_of_command(self, fault: str) -> None:

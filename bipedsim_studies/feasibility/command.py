@@ -23,15 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Judge a recording and print."""
+    from bipedsim.analysis import load_run
     from bipedsim.ground import get_ground
     from bipedsim.model import load_robot
-    from bipedsim.recording import Recording
     from bipedsim_studies.feasibility.margins import run_margins
     from bipedsim_studies.feasibility.report import as_json, as_text, plot
     from bipedsim_studies.feasibility.states import recorded_states
     from bipedsim_studies.feasibility.touchdowns import touch_downs
 
-    recording = Recording.load(args.recording)
+    recording = load_run(args.recording)
     robot = load_robot(args.robot or recording.robot)
     ground_name = args.ground or recording.about.get("ground") or "flat"
     ground = get_ground(ground_name)

@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Read, classify, print and draw."""
+    from bipedsim.analysis import load_run
     from bipedsim.errors import ConfigError
-    from bipedsim.recording import Recording
     from bipedsim_studies.gait_modes.gait import report_recording
 
     for name in ("bounce", "pause"):
@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
             raise ConfigError(f"--{name} {getattr(args, name)} must be a time in seconds, 0 or more")
     if args.plot and args.plot.suffix not in (".png", ".pdf", ".svg"):
         raise ConfigError(f"--plot {args.plot}: a picture is a .png, .pdf or .svg")
-    recording = Recording.load(args.recording)
+    recording = load_run(args.recording)
     modes, report = report_recording(recording, args.bounce, args.pause)
     if args.json:
         print(json.dumps(as_json(modes, report), indent=2))

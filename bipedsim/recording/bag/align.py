@@ -10,7 +10,6 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.analysis import fill_from_ankles
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.bag.messages import Columns, columns, text
@@ -78,8 +77,7 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
     if robot is not None:
         out.describe_robot(robot)
         _put_sole_poses(out, robot)
-        if list(out.feet) == [sole.name for sole in robot.soles] and fill_from_ankles(out, robot):
-            notes.append("a robot's: forces under the soles are those of the ankle sensors and the weight of the feet")
+        out.about = {"robot": bag.custom_data.get("robot", "") or robot.name}
     else:
         out.robot = bag.custom_data.get("robot", "")
         notes.append(f"soles, limits and weight are unknown: {problem}")
