@@ -11,33 +11,40 @@ unexport PYTHONHOME PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH CMAKE_PREFIX_PA
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lock clean
+.PHONY: help python setup demo test lint format lock clean
+# Installs what setup.py asks for, with the extras named behind it; at once when they are there.
+SETUP = '$(PYTHON)' tools/setup_venv.py
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-setup: ## install everything, pinned, into .venv (again only when requirements change)
+python:
 	@command -v '$(PYTHON)' > /dev/null || { \
-	    echo "make setup: no $(PYTHON) found. Mend it with: sudo apt install python3 python3-venv" >&2; exit 1; }
+	    echo "make: no $(PYTHON) found. Mend it with: sudo apt install python3 python3-venv" >&2; exit 1; }
 	@'$(PYTHON)' -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || { \
-	    echo "make setup: $$('$(PYTHON)' --version 2>&1) does not fit, bipedsim needs 3.10 to 3.14. Name another, as in" >&2; \
+	    echo "make: $$('$(PYTHON)' --version 2>&1) does not fit, bipedsim needs 3.10 to 3.14. Name another, as in" >&2; \
 	    echo "    make PYTHON=python3.12 setup" >&2; exit 1; }
-	@'$(PYTHON)' tools/setup_venv.py
+
+setup: python ## install everything, pinned, into .venv (again only when requirements change)
+	@$(SETUP)
 
 demo: setup ## a robot stands and squats for 12 s; the forces under its feet land in runs/demo
 	@$(BIN)/bipedsim up --demo
 
-test: setup ## run the tests; PYTEST_ARGS="-k name" picks some
+test: python ## run the tests; PYTEST_ARGS="-k name" picks some
+	@$(SETUP) test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: setup ## style and types
+lint: python ## style and types
+	@$(SETUP) lint
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-format: setup ## let ruff mend what it can
+format: python ## let ruff mend what it can
+	@$(SETUP) lint
 	@$(BIN)/ruff check --fix .
 
-lock: ## resolve requirements.in anew; needs uv on PATH, UPGRADE=--upgrade takes newer versions
+lock: setup ## pin anew what setup.py asks for; UPGRADE=--upgrade takes newer versions
 	@UPGRADE='$(UPGRADE)' sh tools/lock.sh
 
 clean: ## remove .venv, caches and what builds leave; runs/ stays

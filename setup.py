@@ -28,16 +28,11 @@ ROS = [  # ROS 2 Jazzy as wheels, which exist for this platform only
     )
 ]
 ROBOTS = ["example-robot-data>=4.4"]
-TEST = ["hypothesis>=6.100", "mcap-ros2-support>=0.5", "pytest>=7.4"]
-BENCH = [  # other engines to compare with; each may be missing
-    "dartpy>=6.19",
-    "drake>=1.50",
-    "jiminy-py>=1.8.12",
-    "mujoco>=4.0",
-    "pybullet>=3.2.6",
-]
-EXAMPLES = ["mujoco>=4.0"]
-DEV = [*TEST, "mypy>=1.15", "pytest-xdist>=3.5", "ruff>=0.9", "types-PyYAML"]
+EXAMPLES = ["mujoco>=4.0; python_version >= '3.11'", "mujoco>=3.3; python_version < '3.11'"]
+BENCH = [*EXAMPLES, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
+TEST = [*EXAMPLES, "hypothesis>=6.100", "mcap-ros2-support>=0.5", "pytest>=7.4", "pytest-xdist>=3.5"]
+LINT = ["import-linter>=2.3", "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
+SETUP = ["pip", "setuptools", "uv", "wheel"]  # what tools/setup_venv.py installs the rest with
 
 
 def version() -> str:
@@ -93,18 +88,27 @@ setup(
     install_requires=[
         "setuptools",  # ament_python's convention
         "daqp>=0.11",
+        "lazy-loader>=0.4",
         "matplotlib>=3.5",
-        "pillow>=9.1",
         "mcap>=1.6",
         "numba>=0.56",
         "numpy>=1.21",
+        "pillow>=9.1",
         "pin>=4.1",
         "pyyaml>=5.4",
         "rosbags>=0.11",
         "scipy>=1.8",
         "tqdm>=4.57",
     ],
-    extras_require={"ros": ROS, "robots": ROBOTS, "test": TEST, "bench": BENCH, "examples": EXAMPLES, "dev": DEV},
+    extras_require={
+        "ros": ROS,
+        "robots": ROBOTS,
+        "examples": EXAMPLES,
+        "bench": BENCH,
+        "test": TEST,
+        "lint": LINT,
+        "setup": SETUP,
+    },
     zip_safe=False,  # robots, grounds and scenarios are read as files
     entry_points={
         "console_scripts": [

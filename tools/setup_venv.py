@@ -1,10 +1,12 @@
 """Make .venv with the pinned packages and bipedsim itself; called by `make setup`, quick when nothing has changed.
 
+Arguments are extras of setup.py that are wanted beside those that the simulator needs: `test`, `lint`.
 Runs on the system's Python before anything is installed, hence with the standard library only.
 """
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import hashlib
 import importlib.util
@@ -16,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 NAME = "bipedsim"
@@ -24,7 +27,10 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "setup.json"
 LOG = VENV / "setup.log"
-REQUIREMENTS = Path("requirements", "requirements.txt")
+PINS = Path("requirements", "requirements.txt")
+EXTRAS = ("robots", "ros")  # of setup.py, always
+WHEELS = ("--only-binary", ":all:", "--no-binary", "empy")  # no compiler is needed; empy is pure Python, a source alone
+PIP = (PYTHON, "-m", "pip", "install", "--retries", "2")
 PACKAGE = ("setup.py", "setup.cfg", "package.xml", "bipedsim/__init__.py", "tools/setup_venv.py")
 
 # Settings of the caller that would lead an installation elsewhere, or bring in another installation's packages. The ROS
@@ -38,6 +44,7 @@ FOREIGN = {
     "PIP_USER",
     "PYTHONHOME",
     "PYTHONPATH",
+    "UV_SYSTEM_PYTHON",
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 }
 
@@ -45,6 +52,40 @@ OFFLINE = re.compile(
     r"NewConnectionError|NameResolutionError|name resolution|ConnectTimeout|ProxyError|Network is unreachable"
     r"|Failed to establish a new connection|Connection refused|No route to host"
 )
+
+# What uv, which does not read pip's settings, calls those that say where packages come from; "," where it separates by
+# commas what pip separates by spaces.
+OF_UV = {
+    "cert": ("SSL_CERT_FILE", " "),
+    "client-cert": ("SSL_CLIENT_CERT", " "),
+    "constraint": ("UV_CONSTRAINT", " "),
+    "default-timeout": ("UV_HTTP_TIMEOUT", " "),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "index-url": ("UV_DEFAULT_INDEX", " "),
+    "keyring-provider": ("UV_KEYRING_PROVIDER", " "),
+    "no-index": ("UV_NO_INDEX", " "),
+    "proxy": ("ALL_PROXY", " "),
+    "timeout": ("UV_HTTP_TIMEOUT", " "),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+}
+OF_PIP_ALONE = {  # of its screen, its cache and what we decide ourselves: no loss where uv does not know them
+    "break-system-packages",
+    "cache-dir",
+    "disable-pip-version-check",
+    "no-cache-dir",
+    "no-color",
+    "no-compile",
+    "no-input",
+    "no-warn-script-location",
+    "progress-bar",
+    "quiet",
+    "require-virtualenv",
+    "retries",
+    "root-user-action",
+    "user",
+    "verbose",
+}
 
 State = dict[str, str]
 
@@ -82,13 +123,17 @@ def digest(*paths: str | Path) -> str:
     return total.hexdigest()
 
 
-def wanted_state() -> State:
-    """What .venv is to be made from. Its place counts: the commands in a virtual environment hold absolute paths."""
+def wanted_state(extras: Iterable[str]) -> State:
+    """What .venv is to be made from, with these extras.
+
+    Its place counts: the commands in a virtual environment hold absolute paths.
+    """
     return {
         "place": str(VENV),
         "python": f"{os.path.realpath(sys.executable)} {platform.python_version()}",
-        "requirements": digest(REQUIREMENTS),
+        "pins": digest(PINS),
         "package": digest(*PACKAGE),
+        "extras": " ".join(sorted({*EXTRAS, *extras})),
     }
 
 
@@ -115,32 +160,26 @@ def environment() -> dict[str, str]:
 
 
 class Progress:
-    """What pip is at: one line that changes on a terminal, a line now and then in a log."""
+    """What pip or uv is at: one line that changes on a terminal, a line now and then in a log."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.count = 0
+    def __init__(self) -> None:
         self.next_line = 0.0
 
     def feed(self, line: str) -> None:
-        """Take one line of pip's output."""
-        if found := re.match(r"(?:Collecting|Requirement already satisfied:) ([\w.-]+)", line):
-            self.count = min(self.count + 1, self.total)
-            self.show(f"looking up {found[1]}")
-        elif found := re.match(r"\s*(Downloading|Using cached) ([\w.]+)-\S* ?(\(.*\))?", line):
-            self.show(f"{found[1].lower()} {found[2]} {found[3] or ''}")
+        """Take one line of their output."""
+        if found := re.match(r"\s*(Collecting|Downloading|Using cached|Downloaded|Building) ([\w.]+)", line):
+            self.show(f"{found[1].lower()} {found[2]}")
         elif line.startswith("Installing collected packages"):
             self.show("unpacking; this takes a while", always=True)
 
     def show(self, text: str, always: bool = False) -> None:
         """Show where we are; in a log at most every 5 seconds."""
-        text = f"  [{self.count:3d}/{self.total}] {text}"
         if sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
-            print("\r" + text[:width].ljust(width), end="", flush=True)
+            print("\r" + f"  {text}"[:width].ljust(width), end="", flush=True)
         elif always or time.monotonic() >= self.next_line:
             self.next_line = time.monotonic() + 5.0
-            print(text, flush=True)
+            print(f"  {text}", flush=True)
 
     def close(self) -> None:
         """Wipe the line that changes."""
@@ -148,19 +187,11 @@ class Progress:
             print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r", flush=True)
 
 
-class Echo:
-    """What a command says, line by line."""
+def run(*arguments: str | Path, progress: Progress | None = None, env: dict[str, str] | None = None) -> str:
+    """Run a command and return its output, which goes to LOG too.
 
-    def feed(self, line: str) -> None:
-        """Show one line of the command's output."""
-        print(f"  {line.rstrip()}", flush=True)
-
-    def close(self) -> None:
-        """Leave the lines where they are."""
-
-
-def run(*arguments: str | Path, progress: Progress | Echo | None = None) -> None:
-    """Run a command, its output going to LOG; raise SetupError with the end of it, and a remedy where one is known."""
+    Raises SetupError with the end of the output, and a remedy where one is known.
+    """
     command = [str(argument) for argument in arguments]
     lines = []
     with LOG.open("a", encoding="utf-8") as log:
@@ -168,7 +199,7 @@ def run(*arguments: str | Path, progress: Progress | Echo | None = None) -> None
         with subprocess.Popen(
             command,
             cwd=ROOT,
-            env=environment(),
+            env=environment() if env is None else env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -183,9 +214,9 @@ def run(*arguments: str | Path, progress: Progress | Echo | None = None) -> None
                     progress.feed(line)
     if progress:
         progress.close()
-    if process.returncode == 0:
-        return
     output = "".join(lines)
+    if process.returncode == 0:
+        return output
     end = "".join(lines[-15:])
     message = f"{' '.join(command[:4])} ... stopped with code {process.returncode}:\n\n{end}\nAll of it is in {LOG}"
     if "No space left on device" in output:
@@ -200,21 +231,77 @@ def run(*arguments: str | Path, progress: Progress | Echo | None = None) -> None
 
 def pinned(*names: str) -> list[str]:
     """The pins ``name==version`` of the given packages."""
-    lines = (ROOT / REQUIREMENTS).read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / PINS).read_text(encoding="utf-8").splitlines()
     return [line.split(";")[0].strip() for line in lines if line.startswith(tuple(f"{name}==" for name in names))]
+
+
+def settings_of_uv(listing: str, env: dict[str, str]) -> dict[str, str] | None:
+    """Return what uv needs in its environment to install from where pip would.
+
+    `listing` is what `pip config list` says, `env` the environment, whose own settings of uv come first. None: there
+    are settings of pip that uv would not follow.
+    """
+    found: dict[str, str] = {}
+    # For pip, the environment counts more than the section of a command, and that more than the one for all.
+    for section in ("global", "install", ":env:"):
+        for key, value in re.findall(rf"^{re.escape(section)}\.([\w-]+)=(.+)$", listing, re.MULTILINE):
+            if key in OF_UV:
+                name, separator = OF_UV[key]
+                found[name] = separator.join(str(ast.literal_eval(value)).split())
+            elif key not in OF_PIP_ALONE:
+                return None
+    # For pip all indices are alike, and the highest version wins.
+    return {"UV_INDEX_STRATEGY": "unsafe-best-match", **found, **env}
+
+
+def install_with_uv(*arguments: str | Path) -> bool:
+    """Install with uv, which fetches in parallel: a fifth of pip's time. False where it does not work here."""
+    try:
+        settings = settings_of_uv(run(PYTHON, "-m", "pip", "config", "list"), environment())
+        if settings is None:
+            return False
+        run(*PIP, "--only-binary", ":all:", *pinned("uv"))
+        uv = (VENV / "bin" / "uv", "pip", "install", "--python", PYTHON)
+        run(*uv, *WHEELS, *pinned("pip", "setuptools", "wheel"), env=settings)
+        run(*uv, *WHEELS, "--no-build-isolation", *arguments, progress=Progress(), env=settings)
+    except SetupError as problem:
+        if "disk is full" in str(problem):
+            raise
+        print("  uv does not work here (see .venv/setup.log): pip goes on, and takes longer", flush=True)
+        return False
+    return True
+
+
+def install(*arguments: str | Path) -> None:
+    """Install with uv or pip; with the build tools in place first, nothing unpinned is fetched to build a package."""
+    if not install_with_uv(*arguments):
+        run(*PIP, *pinned("pip", "setuptools", "wheel"))
+        run(*PIP, *WHEELS, "--no-build-isolation", *arguments, progress=Progress())
 
 
 def link_ros_files() -> None:
     """Put into .venv what ROS tools look for in a prefix. An editable install leaves it out; links keep it current."""
     links = {VENV / "share" / "ament_index" / "resource_index" / "packages" / NAME: ROOT / "resource" / NAME}
-    for name in ("package.xml", "launch", "config"):
-        links[VENV / "share" / NAME / name] = ROOT / name
+    share = VENV / "share" / NAME
+    links[share / "package.xml"] = ROOT / "package.xml"
+    # Files, not folders: `ros2 launch` does not look into folders that are links.
+    for name in ("launch", "config"):
+        remove(share / name)
+        links |= {share / name / file.name: file for file in (ROOT / name).iterdir() if file.is_file()}
     for node in (VENV / "bin").glob("*_node"):
         links[VENV / "lib" / NAME / node.name] = node
     for link, target in links.items():
         link.parent.mkdir(parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)
+        remove(link)
         link.symlink_to(os.path.relpath(target, link.parent))
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder, where there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def bring_up_to_date(state: State, done: State) -> None:
@@ -224,22 +311,11 @@ def bring_up_to_date(state: State, done: State) -> None:
         shutil.rmtree(VENV, ignore_errors=True)
         VENV.mkdir()
         run(sys.executable, "-m", "venv", VENV)
-        done = {"place": state["place"], "python": state["python"]}
-        write_stamp(done)
-    pip = (PYTHON, "-m", "pip", "install", "--retries", "2")
-    if done.get("requirements") != state["requirements"]:
-        print("Installing the pinned packages (some 450 MB the first time)", flush=True)
-        # The build tools first: with them in place, nothing unpinned is fetched to build a package from source.
-        run(*pip, *pinned("pip", "setuptools", "wheel"))
-        names = re.findall(r"^([\w.-]+)==", (ROOT / REQUIREMENTS).read_text(encoding="utf-8"), re.MULTILINE)
-        run(*pip, "--no-build-isolation", "-r", REQUIREMENTS, progress=Progress(len(set(names))))
-        done["requirements"] = state["requirements"]
-        write_stamp(done)
-    print("Installing bipedsim, editable", flush=True)
-    run(*pip, "--no-build-isolation", "--no-deps", "--editable", ".")
+        write_stamp({"place": state["place"], "python": state["python"]})
+    extras = ",".join(state["extras"].split())
+    print(f"Installing bipedsim[{extras}] and the pinned packages that it needs", flush=True)
+    install("--constraint", PINS, "--editable", f".[{extras}]")
     link_ros_files()
-    print("Compiling the kernels of the contact models, for some minutes the first time", flush=True)
-    run(VENV / "bin" / "bipedsim", "warmup", progress=Echo())
     write_stamp(state)
 
 
@@ -248,7 +324,9 @@ def main() -> int:
     started = time.monotonic()
     try:
         check_machine()
-        state, done = wanted_state(), read_stamp()
+        done = read_stamp()
+        # What was once wanted stays up to date, so that `make test` and `make demo` do not take turns.
+        state = wanted_state({*sys.argv[1:], *done.get("extras", "").split()})
         if state == done:
             return 0
         bring_up_to_date(state, done)
