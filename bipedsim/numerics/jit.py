@@ -22,7 +22,8 @@ from numba.experimental import structref
 
 config: Any = numba_config
 _PACKAGE = Path(__file__).parents[1]
-_SOURCES = tuple(sorted(_PACKAGE.rglob("*.py")))
+_COMPILED = "numerics/**/*.py dynamics/*.py contact/**/*.py ground/support.py ground/ground.py sim/*.py control/**/*.py"
+_SOURCES = tuple(sorted(path for pattern in _COMPILED.split() for path in _PACKAGE.glob(pattern)))
 
 
 def _cache_folder(kind: str, sources: tuple[Path, ...]) -> str:
