@@ -15,6 +15,19 @@ settings.load_profile("bipedsim")
 
 
 @pytest.fixture
+def ros_env(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The environment of programs in a ROS domain of the test's own; the test's process is in that domain too."""
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    import ros_support  # noqa: F401 - prepares this process for nodes
+    from ros_domains import Domain
+
+    domain = Domain()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain.id))
+    yield domain.environment()
+    domain.release()
+
+
+@pytest.fixture
 def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A DDS domain of the test's own, with a node in it: a ``ros_support.RosWorld``."""
     from ros_support import new_world

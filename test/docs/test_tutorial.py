@@ -105,17 +105,14 @@ def test_the_commands_run_in_one_process(folder: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.ros
-def test_the_class_as_a_node_repeats_the_headless_run(folder: Path) -> None:
-    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    from ros_support import new_environment
-
+def test_the_class_as_a_node_repeats_the_headless_run(folder: Path, ros_env: dict[str, str]) -> None:
     (command,) = lines("bipedsim up --controller balance:Balance --scenario")
     # Noise lets every bit of every measurement count, so that a short run will do.
     arguments = [*shlex.split(command)[1:], "--duration", "0.3", "--set", "gain=2.5", "--hardware", "realistic"]
     done = subprocess.run(
         [sys.executable, "-m", "bipedsim.cli.main", *arguments],
         cwd=folder,
-        env=new_environment(),
+        env=ros_env,
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

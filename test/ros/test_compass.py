@@ -163,28 +163,25 @@ def test_many_steps_from_the_disturbed_start(contact: str, steps: int) -> None:
     assert np.abs(found.mid_speeds[1:] - found.mid_speeds[-20:].mean()).max() < 2e-3
 
 
-def over_ros(folder: Path, duration: float, clock: str) -> int:
+def over_ros(folder: Path, env: dict[str, str], duration: float, clock: str) -> int:
     """Return the state changes of a walk of real nodes at 100 Hz; two for every step."""
-    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    from ros_support import new_environment
-
     arguments = ["--robot", "compass", "--controller", "pfl", "--ground", "downhill", "--clock", clock]
     arguments += ["--rate", "100", "--duration", str(duration), "--record", str(folder / "run")]
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]
-    done = subprocess.run(command, env=new_environment(), capture_output=True, text=True, check=False, timeout=600.0)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600.0)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((folder / "run" / "summary.json").read_text(encoding="utf-8"))
     return int(summary["state_changes"])
 
 
 @pytest.mark.ros
-def test_the_walker_walks_over_ros(tmp_path: Path) -> None:
+def test_the_walker_walks_over_ros(tmp_path: Path, ros_env: dict[str, str]) -> None:
     """From rest the first steps take 2.1, 2.5, 1.9 and 1.7 s."""
-    assert over_ros(tmp_path, 7.0, "lock_step") >= 6
+    assert over_ros(tmp_path, ros_env, 7.0, "lock_step") >= 6
 
 
 @pytest.mark.ros
 @pytest.mark.slow
 @pytest.mark.parametrize("clock", ["lock_step", "real_time"])
-def test_a_hundred_steps_over_ros(tmp_path: Path, clock: str) -> None:
-    assert over_ros(tmp_path, 135.0, clock) >= 200
+def test_a_hundred_steps_over_ros(tmp_path: Path, ros_env: dict[str, str], clock: str) -> None:
+    assert over_ros(tmp_path, ros_env, 135.0, clock) >= 200

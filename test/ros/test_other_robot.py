@@ -18,7 +18,8 @@ pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install biped
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from house_support import imports
-from ros_support import ROOT, RosWorld
+from paths import ROOT
+from ros_support import RosWorld
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.model.robot import load_robot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
@@ -14,9 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from paths import ROOT
+from ros_domains import APART, Domain
 
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+# Before the first participant: Fast DDS reads its profiles once in a process.
+os.environ.update(APART)
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import rclpy
@@ -27,26 +28,6 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 PATIENCE_S = 60.0
 # Deeper than any test is long: what a busy test process reads late is not lost.
 ALL = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
-
-# Workers of pytest-xdist share out the domains, so that no two tests meet in one.
-_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_share = 98 // _workers
-_domains = itertools.count(os.getpid())
-
-
-def new_environment() -> dict[str, str]:
-    """Return the environment of a test: a fresh domain, this machine only, no shared memory that outlives a SIGKILL."""
-    paths = [str(ROOT), str(ROOT / "test"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {
-        **os.environ,
-        "ROS_DOMAIN_ID": str(1 + _worker * _share + next(_domains) % _share),
-        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-
 
 class NodeUnderTest:
     """A node as a child process, a module of ours or a script, with its output in a file."""
@@ -86,14 +67,15 @@ class NodeUnderTest:
 
 
 class RosWorld:
-    """A domain with a node of the test in it, and the nodes that the test starts."""
+    """A domain of its own with a node of the test in it, and the nodes that the test starts."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
-        self.env = dict(env)
+    def __init__(self, folder: Path, domain: Domain) -> None:
+        self.env = domain.environment()
         self.folder = folder
+        self._domain = domain
         self._nodes: list[NodeUnderTest] = []
         self.context = rclpy.Context()
-        self.context.init(domain_id=int(env["ROS_DOMAIN_ID"]))
+        self.context.init(domain_id=domain.id)
         self.node = rclpy.create_node("test", context=self.context, enable_rosout=False)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
@@ -152,11 +134,11 @@ class RosWorld:
         self._executor.shutdown()
         self.node.destroy_node()
         self.context.try_shutdown()
+        self._domain.release()
 
 
 def new_world(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RosWorld:
     """Return a world on a fresh domain; :meth:`RosWorld.close` ends it."""
-    env = new_environment()
-    for name in ("ROS_DOMAIN_ID", "FASTDDS_BUILTIN_TRANSPORTS", "ROS_AUTOMATIC_DISCOVERY_RANGE"):
-        monkeypatch.setenv(name, env[name])
-    return RosWorld(folder, env)
+    domain = Domain()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain.id))
+    return RosWorld(folder, domain)

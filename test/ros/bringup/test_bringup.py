@@ -232,14 +232,12 @@ def test_a_controller_that_ended_is_not_called_slow(capsys: pytest.CaptureFixtur
 class Up:
     """`bipedsim up` as a user starts it."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        from ros_support import new_environment
-
+    def __init__(self, folder: Path, env: dict[str, str], *arguments: str) -> None:
         command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]
         self._log = folder / "up.txt"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                command, cwd=folder, env=new_environment(), stdout=log, stderr=subprocess.STDOUT
+                command, cwd=folder, env=env, stdout=log, stderr=subprocess.STDOUT
             )
 
     @property
@@ -265,10 +263,9 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.ros
-def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
-    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: dict[str, str]) -> None:
     arguments = ("--clock", "lock_step", "--duration", "2.0", "--record", "runs/one")
-    up = Up(tmp_path, *arguments)
+    up = Up(tmp_path, ros_env, *arguments)
     assert up.wait() == 0, up.output
     folder = tmp_path / "runs" / "one"
     summary = json.loads((folder / "summary.json").read_text())
@@ -291,7 +288,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
     # In lock_step nothing is late, and nothing was estimated: such rows are left out.
     assert "None" not in up.output
     assert "lateness_us" not in up.output
-    again = Up(tmp_path, *arguments)
+    again = Up(tmp_path, ros_env, *arguments)
     assert again.wait() == 2
     assert "already holds a bag" in again.output
 
@@ -308,24 +305,25 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path) -> None:
     ],
 )
 def test_failures_end_the_bringup_and_are_named(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
+    tmp_path: Path, ros_env: dict[str, str], arguments: tuple[str, ...], code: int, said: str
 ) -> None:
-    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    up = Up(tmp_path, "--duration", "30", *arguments)
+    up = Up(tmp_path, ros_env, "--duration", "30", *arguments)
     assert up.wait() == code, up.output
     assert said in up.output.splitlines()[-1] if "ended" in said else said in up.output
 
 
 @pytest.mark.ros
 @pytest.mark.parametrize(("duration", "code"), [("0", 0), ("100", 130)])
-def test_an_interrupt_ends_all_nodes(tmp_path: Path, duration: str, code: int) -> None:
-    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    up = Up(tmp_path, "--duration", duration, "--record", "run")
+def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], duration: str, code: int) -> None:
+    up = Up(tmp_path, ros_env, "--duration", duration, "--record", "run")
     end = time.monotonic() + PATIENCE_S
     while "1000 Hz real_time" not in up.output and time.monotonic() < end and up.process.poll() is None:
         time.sleep(0.05)
     children = up.children()
     assert len(children) == 3
+    for pid in children:
+        inherited = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        assert f"ROS_DOMAIN_ID={ros_env['ROS_DOMAIN_ID']}".encode() in inherited
     up.process.send_signal(signal.SIGINT)
     assert up.wait() == code, up.output
     assert not any(alive(pid) for pid in children)
@@ -336,9 +334,8 @@ def test_an_interrupt_ends_all_nodes(tmp_path: Path, duration: str, code: int) -
 
 
 @pytest.mark.ros
-def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path) -> None:
-    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    up = Up(tmp_path, "--controller", "none", "--record", "run")
+def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path, ros_env: dict[str, str]) -> None:
+    up = Up(tmp_path, ros_env, "--controller", "none", "--record", "run")
     end = time.monotonic() + PATIENCE_S
     while "t = 0 is held until" not in up.output and time.monotonic() < end and up.process.poll() is None:
         time.sleep(0.05)
@@ -351,10 +348,9 @@ def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path)
 
 
 @pytest.mark.ros
-def test_what_is_given_wins_over_the_file(tmp_path: Path) -> None:
-    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+def test_what_is_given_wins_over_the_file(tmp_path: Path, ros_env: dict[str, str]) -> None:
     text = "sim_node:\n  ros__parameters:\n    rate: 200.0\n    start: immediately\n    clock: as_fast_as_possible\n"
     (tmp_path / "my.yaml").write_text(text)
-    up = Up(tmp_path, "--duration", "0.5", "--params-file", "my.yaml", "--rate", "500", "--controller", "none")
+    up = Up(tmp_path, ros_env, "--duration", "0.5", "--params-file", "my.yaml", "--rate", "500", "--controller", "none")
     assert up.wait() == 0, up.output
     assert "500 Hz as_fast_as_possible" in up.output

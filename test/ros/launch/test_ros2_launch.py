@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("launch_ros", reason="launch_ros is not installed; it comes with a ROS 2 installation")
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
-from ros_support import new_environment
+from ros_domains import Domain
 
 from bipedsim.recording.recording import Recording
 from bipedsim_ros.bringup.bringup import argument_names
@@ -30,11 +30,12 @@ except PackageNotFoundError:
     pytest.skip("bipedsim is not installed as a ROS package: colcon build, or pip install .", allow_module_level=True)
 
 pytestmark = [pytest.mark.ros, pytest.mark.launch_test]
+DOMAIN = Domain()
 
 
 def environment() -> dict[str, str]:
     # The installed package is under test and not the checkout.
-    return {name: value for name, value in new_environment().items() if name != "PYTHONPATH"}
+    return {name: value for name, value in DOMAIN.environment().items() if name != "PYTHONPATH"}
 
 
 def ros2_launch(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,7 @@ from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_testing.actions import ReadyToTest
 from rclpy.executors import SingleThreadedExecutor
+from ros_domains import Domain
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -32,14 +33,14 @@ except PackageNotFoundError:
     pytest.skip("bipedsim is not installed as a ROS package: colcon build, or pip install .", allow_module_level=True)
 
 PATIENCE_S = 60.0
+DOMAIN = Domain()
 RUN = Path(tempfile.mkdtemp(prefix="bipedsim_launch_")) / "run"
 
 
 @pytest.mark.launch_test
 def generate_test_description() -> LaunchDescription:
     """Start the launch file as a user does."""
-    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 99)
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ.update(DOMAIN.environment())
     source = PythonLaunchDescriptionSource(str(SHARE / "launch" / "sim.launch.py"))
     arguments = {"clock": "lock_step", "record": str(RUN), "rate": "500"}
     return LaunchDescription([IncludeLaunchDescription(source, launch_arguments=arguments.items()), ReadyToTest()])

@@ -16,7 +16,6 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from ros_support import new_environment
 
 from bipedsim.config.fields import param
 from bipedsim.contact.models import CONTACT_MODELS
@@ -42,10 +41,8 @@ class Example:
 
 
 @pytest.fixture
-def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def make(ros_env: dict[str, str]) -> Iterator[Any]:
     """Return a function that makes a node with these parameters given from outside."""
-    for name, value in new_environment().items():
-        monkeypatch.setenv(name, value)
     context = rclpy.Context()
     context.init()
     nodes: list[Node] = []

@@ -11,9 +11,10 @@ import yaml
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from paths import ROOT
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_support import ROOT, RosWorld
+from ros_support import RosWorld
 from std_msgs.msg import String
 
 from bipedsim.contact.models import CONTACT_MODELS
