@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from bipedsim.errors import ConfigError
-from bipedsim.ground import ground_names
+from bipedsim.ground import GROUNDS
 from bipedsim.model import PRESETS
-from bipedsim.runs import scenario_names
+from bipedsim.runs import SCENARIO_FILES
 
 if TYPE_CHECKING:
     from bipedsim.runs import RunSettings
@@ -61,7 +61,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scenario",
         default="stand",
-        help=f"{', '.join(scenario_names())} (see `bipedsim scenarios`), or path of a scenario YAML "
+        help=f"{', '.join(SCENARIO_FILES)} (see `bipedsim scenarios`), or path of a scenario YAML "
         "(docs/scenarios.md) (default: %(default)s)",
     )
     parser.add_argument(
@@ -80,7 +80,7 @@ def add_plant_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--ground",
-        help=f"{', '.join(ground_names())} or path of a ground YAML (docs/ground.md) (default: that of the scenario)",
+        help=f"{', '.join(GROUNDS)} or path of a ground YAML (docs/ground.md) (default: that of the scenario)",
     )
     parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
     parser.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")

@@ -1,6 +1,7 @@
 from .ground import Ground, GroundArrays
+from .names import GROUNDS
 from .patch import Patch
-from .read import get_ground, ground_names
+from .read import get_ground
 from .support import (
     CARRY,
     UNDERSIDE,
@@ -17,6 +18,7 @@ from .tiling import tiles
 
 __all__ = [
     "CARRY",
+    "GROUNDS",
     "UNDERSIDE",
     "FootingWork",
     "Ground",
@@ -25,7 +27,6 @@ __all__ = [
     "carry_vertices",
     "choose_patch",
     "get_ground",
-    "ground_names",
     "make_work",
     "patch_friction",
     "polygon_capacity",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,17 +125,6 @@ class Ground:
             region = np.array([[0.0, -y], [depth, -y], [depth, y], [0.0, y]])
             patches.append(Patch(point, region=region, name=f"step {i}", **friction))  # type: ignore[arg-type]
         return cls(tuple(patches))
-
-    @classmethod
-    def from_yaml(cls, path: str | Path) -> Ground:
-        """Read a ground file (docs/ground.md).
-
-        Raises:
-            ConfigError: The file is missing or wrong; the message holds file, key and value.
-        """
-        from bipedsim.ground.read import read_ground
-
-        return read_ground(Path(path))
 
     def arrays(self) -> GroundArrays:
         """Return the patches as arrays for the kernels."""

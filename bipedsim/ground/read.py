@@ -1,4 +1,4 @@
-"""Ground files: what users write, and the names of the grounds that come with the package."""
+"""Ground files: what users write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import pinocchio as pin
 from bipedsim.config import from_mapping, param, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.ground import Ground
+from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal
 from bipedsim.ground.tiling import tiles
 from bipedsim.model import number
-
-FOLDER = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
@@ -163,11 +162,6 @@ def read_ground(path: Path) -> Ground:
     return Ground(tuple(patches))
 
 
-def ground_names() -> tuple[str, ...]:
-    """Return the names that :func:`get_ground` knows, one per file in bipedsim/grounds."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
-
-
 def get_ground(name_or_path: str | Path) -> Ground:
     """Return a ground by its name, or from a ground file.
 
@@ -176,8 +170,8 @@ def get_ground(name_or_path: str | Path) -> Ground:
         ConfigError: The file is missing or wrong.
     """
     text = str(name_or_path)
-    if text in ground_names():
-        return read_ground(FOLDER / f"{text}.yaml")
+    if text in GROUNDS:
+        return read_ground(GROUNDS[text])
     if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
         return read_ground(Path(name_or_path))
-    raise UnknownNameError("ground", text, ground_names(), otherwise="the path of a YAML file")
+    raise UnknownNameError("ground", text, GROUNDS, otherwise="the path of a YAML file")

@@ -1,14 +1,19 @@
-from .hardware import IDEAL, PRESETS, ActuatorParams, NoiseParams, differs, perturbed, read_hardware
-from .posture import reach, sole_placements, standing_torque
-from .robot import ROBOTS, Robot, inverse_inertia, load_robot
+from .hardware import differs, perturbed, read_hardware
+from .load import load_robot
+from .names import ROBOTS
+from .posture import reach, sole_placements
+from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams
+from .robot import Robot, inverse_inertia, stability_ratio, standing_torque
 from .schema import number, numbers_per_joint, read_robot_config
 from .sole import Sole, checked_polygon, padded_vertices
 
 __all__ = [
     "IDEAL",
     "PRESETS",
+    "REALISTIC",
     "ROBOTS",
     "ActuatorParams",
+    "HardwareParams",
     "NoiseParams",
     "Robot",
     "Sole",
@@ -24,5 +29,6 @@ __all__ = [
     "read_hardware",
     "read_robot_config",
     "sole_placements",
+    "stability_ratio",
     "standing_torque",
 ]

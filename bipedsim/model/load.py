@@ -1,4 +1,4 @@
-"""The steps of reading a robot: joints, limits, feet, IMU and the standing posture, each with its checks."""
+"""robot.yaml + URDF -> Robot: joints, limits, feet, IMU and the standing posture, each with its checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.hardware import check_presets
+from bipedsim.model.names import ROBOTS
 from bipedsim.model.posture import place_base, stand
+from bipedsim.model.robot import Robot, has_free_flyer
 from bipedsim.model.schema import (
     RobotConfig,
     foot_config,
@@ -27,11 +30,6 @@ from bipedsim.model.urdf import inertia_problem, read_urdf
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-def has_free_flyer(model: pin.Model) -> bool:
-    """Whether the first joint of ``model`` is a free flyer."""
-    return model.njoints > 1 and model.joints[1].nq == 7
 
 
 class RobotReader:
@@ -309,3 +307,62 @@ def _matches(pattern: Any, joint: str) -> bool:
         return bool(per_joint({pattern: 0}, [joint], ""))
     except ConfigError:
         return False
+
+
+def load_robot(name_or_path: str | Path) -> Robot:
+    """Load a robot by its name in the table, or from a robot.yaml (or the folder of one).
+
+    Raises:
+        UnknownNameError: No such robot, joint or frame; the message lists the choices.
+        ConfigError: Anything else that is wrong with robot.yaml or its URDF, with file, key and value.
+    """
+    text = str(name_or_path)
+    if text in ROBOTS:
+        source = ROBOTS[text]
+    elif isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")) or Path(text).is_dir():
+        source = Path(name_or_path)
+        if source.is_dir():
+            source = source / "robot.yaml"
+    else:
+        raise UnknownNameError("robot", text, ROBOTS, otherwise="the path of a robot.yaml")
+    reader = RobotReader(source)
+    config = reader.config
+    model, joints, path, xml = reader.read_model()
+    ids = [model.getJointId(n) for n in joints]
+    idx_q = np.array([model.joints[i].idx_q for i in ids], dtype=np.intp)
+    idx_v = np.array([model.joints[i].idx_v for i in ids], dtype=np.intp)
+    reader.set_limits(model, joints, idx_q, idx_v)
+    damping = reader.damping(model, joints)
+    feet = [reader.read_foot(model, name, values) for name, values in (config.feet or {}).items()]
+    soles = tuple(sole for sole, _ in feet)
+    imu_frame, imu_joint, imu_placement = reader.imu(model)
+    q_nominal = reader.nominal(model, soles, joints, idx_q)
+    reader.check_mass_matrix(model, q_nominal)
+    return Robot(
+        name=config.name,
+        description=config.description,
+        urdf_path=path,
+        urdf_xml=xml,
+        source=source,
+        model=model,
+        joint_names=joints,
+        idx_q=idx_q,
+        idx_v=idx_v,
+        effort_limit=model.upperEffortLimit[idx_v].copy(),
+        velocity_limit=model.upperVelocityLimit[idx_v].copy(),
+        position_lower=model.lowerPositionLimit[idx_q].copy(),
+        position_upper=model.upperPositionLimit[idx_q].copy(),
+        joint_damping=damping,
+        soles=soles,
+        ankle_joint_ids=tuple(s.joint_id for s in soles),
+        placement_joint_ankle=tuple(ankle for _, ankle in feet),
+        imu_joint_id=imu_joint,
+        placement_joint_imu=imu_placement,
+        imu_frame=imu_frame,
+        q_nominal=q_nominal,
+        posture=q_nominal[idx_q].copy(),
+        controllers={str(k): dict(v or {}) for k, v in (config.controllers or {}).items()},
+        hardware=check_presets(config.hardware or {}, joints, f"{source}: hardware"),
+        sources={str(k): str(v) for k, v in (config.sources or {}).items()},
+        warnings=tuple(reader.warnings),
+    )

@@ -1,19 +1,15 @@
-"""Standing on flat ground: the base pose for given joints, the joints that make standing possible, their torques."""
+"""Standing on flat ground: the base pose for given joints, and the joints that make standing possible."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.model.sole import Sole
-
-if TYPE_CHECKING:
-    from bipedsim.model.robot import Robot
 
 Array = NDArray[np.float64]
 
@@ -234,24 +230,3 @@ def reach(
             break
         found.append(posture)
     return found
-
-
-def standing_torque(robot: Robot) -> Array:
-    """Return the joint torques (nu,) [N.m] that hold the nominal posture with the least contact wrenches.
-
-    The wrenches carry what no drive can: the base, and passive joints, as far as the ground reaches them.
-    """
-    model = robot.model
-    data = model.createData()
-    gravity = pin.computeGeneralizedGravity(model, data, robot.q_nominal)
-    pin.computeJointJacobians(model, data, robot.q_nominal)
-    rows = []
-    for sole in robot.soles:
-        local = pin.getJointJacobian(model, data, sole.joint_id, pin.ReferenceFrame.LOCAL)
-        at_sole = sole.placement_joint_sole.inverse().action @ local
-        rotation = (data.oMi[sole.joint_id] * sole.placement_joint_sole).rotation
-        rows += [rotation @ at_sole[:3], rotation @ at_sole[3:]]
-    J = np.vstack(rows)
-    passive = np.setdiff1d(np.arange(model.nv), robot.idx_v)
-    wrench = np.linalg.lstsq(J.T[passive], gravity[passive], rcond=None)[0]
-    return np.asarray((gravity - J.T @ wrench)[robot.idx_v])

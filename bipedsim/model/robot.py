@@ -1,4 +1,4 @@
-"""robot.yaml + URDF -> Robot: pinocchio model, soles, actuated joints, limits, and a posture that stands."""
+"""What a robot is to the physics and to every controller, and what follows from it alone."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from bipedsim.config import Files
-from bipedsim.errors import UnknownNameError
-from bipedsim.model.hardware import check_presets
-from bipedsim.model.load import RobotReader, has_free_flyer
 from bipedsim.model.posture import place_base
 from bipedsim.model.sole import Sole
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+def has_free_flyer(model: pin.Model) -> bool:
+    """Whether the first joint of ``model`` is a free flyer."""
+    return model.njoints > 1 and model.joints[1].nq == 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +127,6 @@ class Robot:
         return place_base(self.model, self.soles, q) if self.free_flyer and self.soles else q
 
 
-ROBOTS = Files(
-    "robot", "bipedsim.robots", Path(__file__).parents[1] / "robots", "*/robot.yaml", lambda path: path.parent.name
-)
-"""Name to robot.yaml: a new robot is a new folder."""
-
-
 def inverse_inertia(robot: Robot) -> Array:
     """Return the actuated part (nu, nu) of M^-1 [1/(kg.m^2)] at the nominal posture, the base free."""
     data = robot.model.createData()
@@ -150,60 +145,22 @@ def stability_ratio(robot: Robot, kd: ArrayLike, h: float) -> Array:
     return np.asarray(kd, dtype=np.float64) * h * np.diag(inverse_inertia(robot))
 
 
-def load_robot(name_or_path: str | Path) -> Robot:
-    """Load a robot by its name in the table, or from a robot.yaml (or the folder of one).
+def standing_torque(robot: Robot) -> Array:
+    """Return the joint torques (nu,) [N.m] that hold the nominal posture with the least contact wrenches.
 
-    Raises:
-        UnknownNameError: No such robot, joint or frame; the message lists the choices.
-        ConfigError: Anything else that is wrong with robot.yaml or its URDF, with file, key and value.
+    The wrenches carry what no drive can: the base, and passive joints, as far as the ground reaches them.
     """
-    text = str(name_or_path)
-    if text in ROBOTS:
-        source = ROBOTS[text]
-    elif isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")) or Path(text).is_dir():
-        source = Path(name_or_path)
-        if source.is_dir():
-            source = source / "robot.yaml"
-    else:
-        raise UnknownNameError("robot", text, ROBOTS, otherwise="the path of a robot.yaml")
-    reader = RobotReader(source)
-    config = reader.config
-    model, joints, path, xml = reader.read_model()
-    ids = [model.getJointId(n) for n in joints]
-    idx_q = np.array([model.joints[i].idx_q for i in ids], dtype=np.intp)
-    idx_v = np.array([model.joints[i].idx_v for i in ids], dtype=np.intp)
-    reader.set_limits(model, joints, idx_q, idx_v)
-    damping = reader.damping(model, joints)
-    feet = [reader.read_foot(model, name, values) for name, values in (config.feet or {}).items()]
-    soles = tuple(sole for sole, _ in feet)
-    imu_frame, imu_joint, imu_placement = reader.imu(model)
-    q_nominal = reader.nominal(model, soles, joints, idx_q)
-    reader.check_mass_matrix(model, q_nominal)
-    return Robot(
-        name=config.name,
-        description=config.description,
-        urdf_path=path,
-        urdf_xml=xml,
-        source=source,
-        model=model,
-        joint_names=joints,
-        idx_q=idx_q,
-        idx_v=idx_v,
-        effort_limit=model.upperEffortLimit[idx_v].copy(),
-        velocity_limit=model.upperVelocityLimit[idx_v].copy(),
-        position_lower=model.lowerPositionLimit[idx_q].copy(),
-        position_upper=model.upperPositionLimit[idx_q].copy(),
-        joint_damping=damping,
-        soles=soles,
-        ankle_joint_ids=tuple(s.joint_id for s in soles),
-        placement_joint_ankle=tuple(ankle for _, ankle in feet),
-        imu_joint_id=imu_joint,
-        placement_joint_imu=imu_placement,
-        imu_frame=imu_frame,
-        q_nominal=q_nominal,
-        posture=q_nominal[idx_q].copy(),
-        controllers={str(k): dict(v or {}) for k, v in (config.controllers or {}).items()},
-        hardware=check_presets(config.hardware or {}, joints, f"{source}: hardware"),
-        sources={str(k): str(v) for k, v in (config.sources or {}).items()},
-        warnings=tuple(reader.warnings),
-    )
+    model = robot.model
+    data = model.createData()
+    gravity = pin.computeGeneralizedGravity(model, data, robot.q_nominal)
+    pin.computeJointJacobians(model, data, robot.q_nominal)
+    rows = []
+    for sole in robot.soles:
+        local = pin.getJointJacobian(model, data, sole.joint_id, pin.ReferenceFrame.LOCAL)
+        at_sole = sole.placement_joint_sole.inverse().action @ local
+        rotation = (data.oMi[sole.joint_id] * sole.placement_joint_sole).rotation
+        rows += [rotation @ at_sole[:3], rotation @ at_sole[3:]]
+    J = np.vstack(rows)
+    passive = np.setdiff1d(np.arange(model.nv), robot.idx_v)
+    wrench = np.linalg.lstsq(J.T[passive], gravity[passive], rcond=None)[0]
+    return np.asarray((gravity - J.T @ wrench)[robot.idx_v])

@@ -1,7 +1,8 @@
+from .names import SCENARIO_FILES
 from .pushes import HEADING, PushSchedule, heading_of, parse_pushes
 from .runner import SETTLE, Prepared, Run, RunInterruptedError, RunSettings, append, prepare, run_headless
 from .scenario import Push, Scenario
-from .scenario_file import SCENARIOS, get_scenario, scenario_names
+from .scenario_file import SCENARIOS, get_scenario
 from .scenario_host import no_velocity, told
 from .velocities import PERIOD_NS, Velocity, VelocitySchedule, parse_velocities
 from .worker_pool import WorkerPool
@@ -10,6 +11,7 @@ __all__ = [
     "HEADING",
     "PERIOD_NS",
     "SCENARIOS",
+    "SCENARIO_FILES",
     "SETTLE",
     "Prepared",
     "Push",
@@ -29,6 +31,5 @@ __all__ = [
     "parse_velocities",
     "prepare",
     "run_headless",
-    "scenario_names",
     "told",
 ]

@@ -14,11 +14,10 @@ import yaml
 from bipedsim.config import from_mapping, param, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import IDEAL, number
+from bipedsim.runs.names import SCENARIO_FILES
 from bipedsim.runs.pushes import FRAMES, WORLD
 from bipedsim.runs.scenario import Push, Scenario
 from bipedsim.runs.velocities import VelocityStep
-
-FOLDER = Path(__file__).resolve().parent / "scenarios"
 
 
 @dataclass(frozen=True)
@@ -131,14 +130,9 @@ def _hardware(values: Any, path: Path) -> str:
     return _from_here(values, path)
 
 
-def scenario_names() -> tuple[str, ...]:
-    """Return the names that :func:`get_scenario` knows, one per file beside this one."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
-
-
 @cache
-def _shipped(name: str) -> Scenario:
-    return read_scenario(FOLDER / f"{name}.yaml")
+def _named(name: str) -> Scenario:
+    return read_scenario(SCENARIO_FILES[name])
 
 
 def get_scenario(name_or_path: str | Path) -> Scenario:
@@ -149,26 +143,26 @@ def get_scenario(name_or_path: str | Path) -> Scenario:
         ConfigError: The file is missing or wrong.
     """
     text = str(name_or_path)
-    if text in scenario_names():
-        return _shipped(text)
+    if text in SCENARIO_FILES:
+        return _named(text)
     if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
         return read_scenario(Path(name_or_path))
-    raise UnknownNameError("scenario", text, scenario_names(), otherwise="the path of a YAML file")
+    raise UnknownNameError("scenario", text, SCENARIO_FILES, otherwise="the path of a YAML file")
 
 
-class _Shipped(Mapping[str, Scenario]):
-    """The scenarios of the package, each read when it is asked for: help texts need only their names."""
+class _Scenarios(Mapping[str, Scenario]):
+    """The scenarios that can be named, each read when it is asked for."""
 
     def __getitem__(self, name: str) -> Scenario:
-        if name not in scenario_names():
+        if name not in SCENARIO_FILES:
             raise KeyError(name)
-        return _shipped(name)
+        return _named(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(scenario_names())
+        return iter(SCENARIO_FILES)
 
     def __len__(self) -> int:
-        return len(scenario_names())
+        return len(SCENARIO_FILES)
 
 
-SCENARIOS: Mapping[str, Scenario] = _Shipped()
+SCENARIOS: Mapping[str, Scenario] = _Scenarios()

@@ -17,9 +17,9 @@ from bipedsim.config import from_mapping, param
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.ground import ground_names
+from bipedsim.ground import GROUNDS
 from bipedsim.model import IDEAL, PRESETS
-from bipedsim.runs import PERIOD_NS, Scenario, get_scenario, scenario_names
+from bipedsim.runs import PERIOD_NS, SCENARIO_FILES, Scenario, get_scenario
 from bipedsim_ros.loop import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
 
 NO_CONTROLLER = "none"
@@ -31,7 +31,7 @@ class Arguments:
 
     robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml")
     contact_model: str = param("one_step", "what holds the feet on the ground", choices=tuple(CONTACT_MODELS))
-    ground: str = param("flat", f"{', '.join(ground_names())} or path of a ground YAML")
+    ground: str = param("flat", f"{', '.join(GROUNDS)} or path of a ground YAML")
     hardware: str = param(IDEAL, f"{', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file")
     seed: int = param(0, "seed of the sensors' noise", low=0)
     clock: str = param("real_time", "how time passes", choices=CLOCKS)
@@ -46,7 +46,7 @@ class Arguments:
     )
     scenario: str = param(
         "",
-        f"who pushes, where to walk, ground and controller if not given: {', '.join(scenario_names())}, or the "
+        f"who pushes, where to walk, ground and controller if not given: {', '.join(SCENARIO_FILES)}, or the "
         "path of a scenario YAML; none by default",
     )
     duration: float = param(0.0, "simulated time after which everything ends; 0 is never", unit="s", low=0.0)

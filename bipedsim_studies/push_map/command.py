@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from bipedsim.cli import add_contact_options, add_plant_options, key_values, plant_settings
-from bipedsim.runs import scenario_names
+from bipedsim.runs import SCENARIO_FILES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["stand", "walk"],
         metavar="SCENARIO",
-        help=f"situations: {', '.join(scenario_names())}, or paths of scenario YAMLs (default: stand walk)",
+        help=f"situations: {', '.join(SCENARIO_FILES)}, or paths of scenario YAMLs (default: stand walk)",
     )
     add_plant_options(parser)
     parser.set_defaults(controller="zmp")

@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 
 from bipedsim.analysis.fall import HEIGHT, TILT, fall_time
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 
 

@@ -13,7 +13,7 @@ from bipedsim.contact.base import ContactResult
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.support import NEW_PLANE, NEW_POLYGON
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 RATE = 200.0
 # The middle of the sole is not its origin.

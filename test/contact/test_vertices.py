@@ -12,7 +12,7 @@ from physics_support import rectangle
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.vertices import VertexContacts, friction, publish
 from bipedsim.dynamics.projection import Projection
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 H = 1e-3
 SOLE = np.array(rectangle(0.3, 0.2)) + np.array([0.05, -0.02])

@@ -9,7 +9,7 @@ from paths import BODIES
 from user_controllers import EchoParams, NotFinite, Rest, Steered
 
 from bipedsim.control.monitor import Guard
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Observation
 
 

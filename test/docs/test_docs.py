@@ -18,7 +18,7 @@ from bipedsim.cli.options import key_values
 from bipedsim.contact.models import CONTACT_MODELS, make_contact_model
 from bipedsim.control.controllers import CONTROLLERS, find_controller
 from bipedsim.dynamics.projection import Projection
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.runs.scenario_file import SCENARIOS, ScenarioConfig
 from bipedsim_studies.compare.figures import FIGURES
 from bipedsim_studies.reproduce.papers import PAPERS, get_paper

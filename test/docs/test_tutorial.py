@@ -19,7 +19,7 @@ from paths import ROOT
 
 from bipedsim.cli.main import main
 from bipedsim.control.monitor import joint_damping
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
 

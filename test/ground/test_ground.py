@@ -19,8 +19,8 @@ from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
-from bipedsim.ground.read import get_ground, ground_names
-from bipedsim.model.robot import load_robot
+from bipedsim.ground.read import GROUNDS, get_ground
+from bipedsim.model import load_robot
 from bipedsim.runs.runner import RunSettings, run_headless
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
@@ -187,7 +187,7 @@ def test_impossible_grounds_are_refused(build: Any, said: str) -> None:
 # --- ground files ---
 
 
-@pytest.mark.parametrize("name", ground_names())
+@pytest.mark.parametrize("name", GROUNDS)
 def test_every_ground_that_comes_along_can_be_stood_on(name: str) -> None:
     ground = get_ground(name)
     assert ground.height(0.0, 0.0) == 0.0
@@ -195,7 +195,7 @@ def test_every_ground_that_comes_along_can_be_stood_on(name: str) -> None:
 
 
 def test_grounds_are_found_by_name_and_by_path(tmp_path: Path) -> None:
-    assert {"flat", "slope", "stairs", "patches"} <= set(ground_names())
+    assert {"flat", "slope", "stairs", "patches"} <= set(GROUNDS)
     path = write(tmp_path, "flat: {height: 0.5}\n")
     assert get_ground(path).height(0.0, 0.0) == get_ground(str(path)).height(0.0, 0.0) == 0.5
     with pytest.raises(UnknownNameError, match="did you mean 'stairs'"):
@@ -216,7 +216,7 @@ patches:
   - {normal: [0, -3, 4]}
 """,
     )
-    ground = Ground.from_yaml(path)
+    ground = get_ground(path)
     expected = [
         *Ground.slope(math.radians(10), math.radians(90), friction_static=0.6).patches,
         *Ground.stairs(0.1, 0.3, 2, 1.5, 1.0, 0.5).patches,
@@ -238,14 +238,14 @@ patches:
 def test_the_example_of_the_documentation_is_a_ground(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "ground.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    patches = Ground.from_yaml(write(tmp_path, example)).patches
+    patches = get_ground(write(tmp_path, example)).patches
     stairs = ["floor", *(f"step {i}" for i in range(1, 6))]
     tiles = ["floor", *(f"tile {i} {j}" for i in range(10) for j in range(4))]
     assert [patch.name for patch in patches] == ["flat", "slope", *stairs, *tiles, "ice"]
 
 
 def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
-    ground = Ground.from_yaml(write(tmp_path, "patches: [{normal: [0.3, 0.2, 2]}, {normal: [1, 0, 0]}]\n"))
+    ground = get_ground(write(tmp_path, "patches: [{normal: [0.3, 0.2, 2]}, {normal: [1, 0, 0]}]\n"))
     level, wall = (patch.rotation_world_patch for patch in ground.patches)
     assert level[1, 0] != 0.0
     assert level[0, 0] > 0.9
@@ -280,7 +280,7 @@ def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
 def test_faults_of_a_file_are_named(tmp_path: Path, text: str, said: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
-        Ground.from_yaml(path)
+        get_ground(path)
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert text == "{}" or text.split(":")[0] in str(caught.value)

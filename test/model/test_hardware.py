@@ -16,8 +16,7 @@ from paths import ROOT, STANDING
 from bipedsim.cli.options import add_run_options, run_settings
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.hardware import PRESETS, HardwareParams, read_hardware
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import PRESETS, HardwareParams, Robot, load_robot, read_hardware
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run_headless
 from bipedsim.sim.io import Observation

@@ -14,9 +14,9 @@ import yaml
 from paths import STANDING
 
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model import load_robot
 from bipedsim.model import schema as robot_config
-from bipedsim.model.load import has_free_flyer
-from bipedsim.model.robot import load_robot
+from bipedsim.model.robot import has_free_flyer
 from bipedsim.sim.simulator import Simulator
 
 INERTIAL = '<inertial><mass value="{m}"/><inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial>'

@@ -17,7 +17,7 @@ from bipedsim.contact.base import ContactModel
 from bipedsim.contact.models import make_contact_model
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 
 H = 1e-3
 TOLERANCE = 1e-6

@@ -8,7 +8,7 @@ from motion_support import Bookkeeper, Motion
 from physics_support import SELECTION_MODELS
 
 from bipedsim.contact.base import ContactResult
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 

@@ -12,7 +12,7 @@ from motion_support import Bookkeeper, Motion
 from physics_support import BOX_URDF, SELECTION_MODELS, G, box_robot, pose_on, rectangle, regular_polygon, slope
 
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 from physics_support import SELECTION_MODELS, standing_torque
 
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
 DURATION = 0.4

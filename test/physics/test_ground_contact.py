@@ -10,7 +10,7 @@ from physics_support import SELECTION_MODELS, G, box_robot, rectangle
 from bipedsim.control.controllers import make_controller
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from physics_support import SELECTION_MODELS, G, box_robot, rectangle
 
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
 H = 1e-3

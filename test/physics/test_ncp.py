@@ -19,7 +19,7 @@ from bipedsim.contact.base import ContactResult
 from bipedsim.contact.models import make_contact_model
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.runs.scenario_file import SCENARIOS
 
 H = 1e-3

@@ -11,8 +11,8 @@ from physics_support import G, special_robot
 
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
+from bipedsim.model import Robot
 from bipedsim.model.posture import place_base
-from bipedsim.model.robot import Robot
 from bipedsim.model.sole import Sole
 from bipedsim.sim.simulator import Simulator
 

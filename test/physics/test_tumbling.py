@@ -12,7 +12,7 @@ from motion_support import Bookkeeper
 from physics_support import SELECTION_MODELS, box_robot, regular_polygon, special_robot
 
 from bipedsim.contact.modes import RECOVERY
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim.sim.simulator import Simulator
 
 H = 1e-3

@@ -11,7 +11,7 @@ import pytest
 from recording_support import standing
 
 from bipedsim.errors import RecordingError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.recording import COLUMNS, Recording
 from bipedsim.sim.simulator import Simulator
 

@@ -11,7 +11,7 @@ import pytest
 from paths import STANDING
 
 from bipedsim.control.controllers import CONTROLLERS, make_controller
-from bipedsim.model.robot import Robot, load_robot, stability_ratio
+from bipedsim.model import Robot, load_robot, stability_ratio
 from bipedsim.model.urdf import inertia_problem
 from bipedsim.robots.biped14 import anthropometry as winter
 

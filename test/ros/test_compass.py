@@ -15,7 +15,7 @@ from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.read import get_ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim_studies.reproduce.adubredu.walker import DISTURBANCE, PASSIVE, PASSIVE_PERIOD, START, walk

@@ -22,7 +22,7 @@ from paths import ROOT
 from ros_support import RosWorld
 
 from bipedsim.control.controllers import make_controller
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 sys.path.insert(0, str(ROOT / "examples" / "other_robot"))
 

@@ -14,8 +14,7 @@ from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.read import get_ground
 from bipedsim.ground.tiling import tiles
-from bipedsim.model.hardware import read_hardware
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot, read_hardware
 from bipedsim.runs.pushes import ScheduledPush, parse_pushes
 from bipedsim.runs.runner import RunSettings, prepare, run_headless
 from bipedsim.runs.scenario_file import SCENARIOS, get_scenario

@@ -13,7 +13,7 @@ from bipedsim.contact.modes import clamped_range
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.posture.motions import JUMP, ONCE, SQUAT, SWAY, path
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
 from bipedsim.runs.scenario_file import SCENARIOS, get_scenario

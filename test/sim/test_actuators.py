@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError
-from bipedsim.model.hardware import HardwareParams
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import HardwareParams, Robot, load_robot
 from bipedsim.runs.runner import RunSettings, run_headless
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.simulator import Simulator

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.hardware import NoiseParams
+from bipedsim.model import NoiseParams
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise
 

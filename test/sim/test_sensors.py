@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from physics_support import G, standing_torque
 
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.numerics.spatial import to_quaternion
 from bipedsim.sim.simulator import Simulator
 

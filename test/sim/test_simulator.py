@@ -15,7 +15,7 @@ from physics_support import G, standing_torque
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator, whole_ratio
 
 FACE = 9

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from recording_support import NS, STORE, T0, header, joint_state, serialise, wrench
 
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.bag.reader import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract

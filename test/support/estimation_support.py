@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
-from bipedsim.model.hardware import REALISTIC, read_hardware
-from bipedsim.model.robot import Robot
+from bipedsim.model import REALISTIC, Robot, read_hardware
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.simulator import Simulator

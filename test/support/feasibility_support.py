@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim_studies.feasibility.support import Support, SupportReader
 
 Array = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim.sim.io import Observation
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bipedsim.contact.base import ContactResult
 from bipedsim.control.controllers import make_controller
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.scenario import Scenario
 from bipedsim.sim.simulator import Simulator

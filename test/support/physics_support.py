@@ -12,7 +12,7 @@ from paths import BODIES
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 
 G = 9.81
 

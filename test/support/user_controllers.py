@@ -10,7 +10,7 @@ import numpy as np
 
 from bipedsim.config.fields import param
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim.sim.io import Command, Observation
 
 

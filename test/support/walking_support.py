@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.walking.zmp import ZmpController
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
-from bipedsim.ground import Ground, get_ground, ground_names
+from bipedsim.ground import GROUNDS, Ground, get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
 from bipedsim.runs import get_scenario
@@ -164,10 +164,9 @@ def _ground_of(recording: Recording) -> Ground:
     name = recording.about.get("ground")
     if not name:
         return Ground.flat()
-    names = ground_names()
-    if name not in names:
+    if name not in GROUNDS:
         raise RecordingError(
-            f"the run was on the ground {name!r}, which is none of {', '.join(names)}: give its file (--ground)"
+            f"the run was on the ground {name!r}, which is none of {', '.join(GROUNDS)}: give its file (--ground)"
         )
     return get_ground(name)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from physics_support import G, special_robot
 
 from bipedsim.contact.compliant.nonlinear_damping import NonlinearDampingParams
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact

@@ -13,7 +13,7 @@ from bipedsim.contact.base import ContactResult
 from bipedsim.contact.compliant.substeps import Course, begin_substep, next_stage, place, start
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics.projection import Projection
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 H = 1e-3
 OFFSETS = np.array(rectangle(0.3, 0.2))

@@ -8,7 +8,7 @@ import pytest
 from motion_support import Motion
 
 from bipedsim.contact.modes import mode_name
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from physics_support import G, box_robot, rectangle
 
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)

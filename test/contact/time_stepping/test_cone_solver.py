@@ -16,7 +16,7 @@ from bipedsim.contact.time_stepping.cone_admm import onto_cone as compiled_onto_
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 H = 1e-3
 TOLERANCE = 1e-8

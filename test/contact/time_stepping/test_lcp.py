@@ -19,7 +19,7 @@ from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.complementarity.coulomb import Contacts, pyramid_radius

@@ -14,7 +14,7 @@ from physics_support import BOX_URDF, G, box_robot, pose_on, rectangle, regular_
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.runs.scenario_file import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 

@@ -19,7 +19,7 @@ from physics_support import special_robot, standing_torque
 from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
 

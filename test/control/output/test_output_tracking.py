@@ -15,7 +15,7 @@ from bipedsim.control.output.output_tracking import linear_sum
 from bipedsim.control.output.pfl import swing_curve
 from bipedsim.control.output.supported import SupportedDynamics
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.planar.finite_time import finite_time_feedback, settling_time

@@ -16,7 +16,7 @@ from bipedsim.control.output.planar_body import PlanarBody
 from bipedsim.control.output.planar_gait import DEPTH, PlanarGait, PlanarWalk
 from bipedsim.control.output.supported import LEAST_PRESSURE, SupportedDynamics, Task
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
 GAIT = PlanarGait(n_steps=7, length=0.25, height=0.05, single=0.45, double=0.15, begin=0.6, drop=0.03)

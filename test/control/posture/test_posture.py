@@ -20,7 +20,7 @@ from bipedsim.control.controllers import CONTROLLERS, make_controller
 from bipedsim.control.posture.posture import PostureController, PostureParams
 from bipedsim.control.posture.static_support import StaticSupport
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot, inverse_inertia, load_robot, stability_ratio
+from bipedsim.model import Robot, inverse_inertia, load_robot, stability_ratio
 from bipedsim.sim.simulator import Simulator
 
 loaded = lru_cache(load_robot)

@@ -20,7 +20,7 @@ from bipedsim.control.posture.posture import PostureController, PostureParams
 from bipedsim.control.posture.static_support import StaticSupport
 from bipedsim.control.posture.steps import HEIGHT, LENGTH, Gait, pendulum, swing
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.runs.scenario_file import get_scenario
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.common import Trace, simulate

@@ -16,7 +16,7 @@ from bipedsim.control.walking.distribution import Distribution, DistributionPara
 from bipedsim.control.walking.reference import turn
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor, measured_zmp
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody, rotation_error
-from bipedsim.model.robot import Robot
+from bipedsim.model import Robot
 from bipedsim.numerics.cholesky import solve_positive_definite
 
 Array = NDArray[np.float64]

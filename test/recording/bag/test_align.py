@@ -9,7 +9,7 @@ import pytest
 from recording_support import T0, contact, header, joint_state, point, serialise, wrench, write_bag
 
 from bipedsim.errors import RecordingError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.recording import Recording
 from bipedsim.sim.simulator import Simulator

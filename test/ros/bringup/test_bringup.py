@@ -19,7 +19,7 @@ from physics_support import SUMMARY_KEYS
 from bipedsim.cli.commands import make_parser
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.bag.reader import BagWriter, Topic
 from bipedsim.recording.recording import Recording
 from bipedsim_ros.bringup.bringup import DEMO, Arguments, BringUp, argument_help, argument_names, from_text, plan

@@ -18,7 +18,7 @@ from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim_ros.contract.robot_contract import robot_contract
 from bipedsim_ros.wire.recorder_topics import qos_words
 

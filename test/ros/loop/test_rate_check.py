@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError
-from bipedsim.model.posture import standing_torque
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot, standing_torque
 from bipedsim.sim.simulator import Simulator, whole_ratio
 from bipedsim_ros.loop.rate_check import COMFORTABLE, TOPICS, USABLE, StepCost, judge, measure
 from bipedsim_ros.loop.sim_params import SimParams

@@ -18,7 +18,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64, Float64MultiArray, Header
 
 from bipedsim.control.controllers import make_controller
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
 from bipedsim_ros.wire.qos import LATCHED_QOS
 

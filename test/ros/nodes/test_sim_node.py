@@ -19,7 +19,7 @@ from sensor_msgs.msg import Imu, JointState
 from sim_node_support import COMMANDS, Commander, moving, statistics, time_of
 from std_msgs.msg import Float64MultiArray, String
 
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 pytestmark = pytest.mark.ros
 

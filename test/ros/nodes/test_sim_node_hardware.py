@@ -13,7 +13,7 @@ from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.sim.simulator import Simulator
 
 pytestmark = pytest.mark.ros

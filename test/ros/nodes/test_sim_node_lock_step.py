@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from sim_node_support import Commander, moving, statistics, time_of
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 pytestmark = pytest.mark.ros
 

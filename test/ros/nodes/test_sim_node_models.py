@@ -19,7 +19,7 @@ from std_msgs.msg import String
 
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.contact.modes import face_mode, mode_name
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.sim.simulator import Simulator
 

@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from sim_node_support import Commander, statistics, time_of
 from std_srvs.srv import SetBool, Trigger
 
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 
 pytestmark = pytest.mark.ros
 

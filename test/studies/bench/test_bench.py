@@ -13,7 +13,7 @@ import pytest
 from bipedsim.cli import main as cli
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim_studies.bench import own
 from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
 from bipedsim_studies.bench.engines.table import ENGINES, EngineSpec, engine_version, make_engine

@@ -14,7 +14,7 @@ from physics_support import SELECTION_MODELS
 
 from bipedsim.cli.main import main
 from bipedsim.contact.models import CONTACT_MODELS
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured, compare

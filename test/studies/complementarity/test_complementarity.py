@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim_studies.complementarity.coulomb import (
     Contacts,
     Outcome,

@@ -11,7 +11,7 @@ from bipedsim.control.base import Controller
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.monitor import Guard
 from bipedsim.ground.ground import Ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Command, Observation
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.feasibility.filter import Sticking, StickingParams

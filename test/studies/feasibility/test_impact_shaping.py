@@ -9,7 +9,7 @@ import pytest
 from feasibility_support import Stances, each_biped
 from physics_support import box_robot, rectangle
 
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.feasibility.foot_rule import FootRule
 from bipedsim_studies.feasibility.impact_shaping import gained_velocity, impact_conditions, impact_outcome

@@ -17,7 +17,7 @@ from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.read import get_ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
 from bipedsim.view.sheet import FOOT_COLOURS

@@ -12,7 +12,7 @@ from feasibility_support import Stances, each_biped
 from physics_support import G, box_robot, rectangle, slope, standing_torque
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.feasibility.conditions import Reserve
 from bipedsim_studies.feasibility.foot_rule import mode_of

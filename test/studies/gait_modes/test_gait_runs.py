@@ -15,7 +15,7 @@ from physics_support import special_robot
 
 from bipedsim.cli.main import main
 from bipedsim.errors import RecordingError
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
 from bipedsim.sim.simulator import Simulator

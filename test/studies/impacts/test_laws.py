@@ -13,7 +13,7 @@ from impact_support import ELASTIC, LAWS, Array, Case, cases, outcomes_of
 from numpy.testing import assert_allclose
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, NoImpactOutcomeError
 
 UNILATERAL = ["lotstedt", "van_der_schaft_schumacher", "pfeiffer_glocker", "han_gilmore"]

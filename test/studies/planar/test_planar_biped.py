@@ -10,7 +10,7 @@ from physics_support import G
 from reproduce_support import outcome
 
 from bipedsim.control.controllers import make_controller
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.robots.biped14.anthropometry import HIP_HOUSING_MASS, HIP_HOUSING_RADIUS, sphere
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.bodies.planar_biped.anthropometry import make_urdf

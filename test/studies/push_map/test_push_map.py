@@ -21,7 +21,7 @@ from picture_support import Drawn
 
 from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.runs.runner import RunSettings
 from bipedsim_studies.push_map.capture import Stance, support_polygon
 from bipedsim_studies.push_map.picture import plot

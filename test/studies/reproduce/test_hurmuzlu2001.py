@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim_studies.complementarity.coulomb import pyramid_radius
 from bipedsim_studies.complementarity.lcp import ComplementarityError
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, NoImpactOutcomeError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reproduce_support
 
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim.model.sole import checked_polygon
 from bipedsim_studies.reproduce.common import Outcome
 from bipedsim_studies.reproduce.moraud2008 import bend_and_jump, friction, squats, toe_fall

@@ -18,7 +18,7 @@ from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.read import get_ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim_studies.reproduce.adubredu.walker import PASSIVE
 from bipedsim_studies.stability.basin import HOME, LOST, Basin, probe

@@ -10,7 +10,7 @@ import pytest
 from bipedsim.control.base import Controller
 from bipedsim.control.output.pfl import PflController, PflParams
 from bipedsim.ground.read import get_ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Observation
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SWING_TIME, TARGET, WALKER
 from bipedsim_studies.reproduce.adubredu.walker import START

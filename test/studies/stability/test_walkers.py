@@ -13,7 +13,7 @@ import pytest
 
 from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim_studies.reproduce.adubredu.walker import PASSIVE, PASSIVE_PERIOD
 from bipedsim_studies.stability.basin import HOME, probe

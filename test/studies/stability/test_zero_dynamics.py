@@ -8,7 +8,7 @@ from numpy.polynomial import Polynomial
 from paths import ROBOTS
 
 from bipedsim.errors import ConfigError
-from bipedsim.model.robot import load_robot
+from bipedsim.model import load_robot
 from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.newton import fixed_point, jacobian

@@ -16,7 +16,7 @@ from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.read import get_ground
-from bipedsim.model.robot import Robot, load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.view.animation.camera import ARROW, AXES, LONGEST
 from bipedsim.view.animation.figure import Film

@@ -1,0 +1,10 @@
+"""The grounds that can be named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bipedsim.config import Files
+
+GROUNDS = Files("ground", "bipedsim.grounds", Path(__file__).parent, "*.yaml", lambda path: path.stem)
+"""Name to ground file: a new ground is a new file."""

@@ -1,0 +1,109 @@
+"""What a robot's drives, sensors and masses may be like beside the ideal ones: the parameters, and presets of them.
+
+:mod:`bipedsim.sim.actuators` and :mod:`bipedsim.sim.noise` do what these parameters say; see docs/hardware.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bipedsim.config import param
+
+
+@dataclass(frozen=True)
+class ActuatorParams:
+    """What the drives do to a command; friction is one number, or per joint as in robot.yaml.
+
+    Reflected inertia is none of these: ``armature`` of robot.yaml is in the model, whatever the hardware.
+    """
+
+    clip_effort: bool = param(False, "clip commands to the effort limits; the ideal drive trusts its caller to do so")
+    corner_speed: float = param(
+        0.0, "share of the velocity limit from which the torque that can drive a joint on falls", low=0.0, high=10.0
+    )
+    no_load_speed: float = param(
+        0.0, "share of the velocity limit at which no such torque is left; 0 for no limit", low=0.0, high=20.0
+    )
+    coulomb_friction: Any = param(0.0, "dry friction of the joints, one number or per joint", unit="N.m")
+    presliding: float = param(
+        5e-4, "how far a joint at rest gives way before dry friction slips", unit="rad", low=1e-6, high=0.1
+    )
+    viscous_friction: Any = param(
+        0.0, "viscous friction beside joint_damping of robot.yaml, one number or per joint", unit="N.m.s/rad"
+    )
+    command_delay: float = param(
+        0.0, "time from a command to its torque, rounded to whole physics steps", unit="s", low=0.0, high=1.0
+    )
+
+
+@dataclass(frozen=True)
+class NoiseParams:
+    """What the sensors do to a measurement.
+
+    Noise is white and Gaussian; a bias is drawn at reset, uniform between plus and minus the largest, and stays.
+    """
+
+    encoder_resolution: float = param(0.0, "joint positions are whole multiples of it", unit="rad", low=0.0, high=1.0)
+    velocity_noise: float = param(0.0, "standard deviation of joint velocities", unit="rad/s", low=0.0, high=100.0)
+    gyro_noise: float = param(0.0, "standard deviation of angular velocities", unit="rad/s", low=0.0, high=10.0)
+    gyro_bias: float = param(0.0, "largest bias of angular velocities", unit="rad/s", low=0.0, high=10.0)
+    accelerometer_noise: float = param(
+        0.0, "standard deviation of linear accelerations", unit="m/s^2", low=0.0, high=100.0
+    )
+    accelerometer_bias: float = param(0.0, "largest bias of linear accelerations", unit="m/s^2", low=0.0, high=100.0)
+    attitude_noise: float = param(0.0, "standard deviation of roll and pitch", unit="rad", low=0.0, high=1.0)
+    attitude_bias: float = param(0.0, "largest bias of roll and pitch", unit="rad", low=0.0, high=1.0)
+    yaw_noise: float = param(0.0, "standard deviation of the yaw angle", unit="rad", low=0.0, high=1.0)
+    yaw_bias: float = param(0.0, "largest bias of the yaw angle", unit="rad", low=0.0, high=3.2)
+    force_noise: float = param(0.0, "standard deviation of the ankle forces", unit="N", low=0.0, high=1e4)
+    force_bias: float = param(0.0, "largest bias of the ankle forces", unit="N", low=0.0, high=1e4)
+    torque_noise: float = param(0.0, "standard deviation of the ankle torques", unit="N.m", low=0.0, high=1e3)
+    torque_bias: float = param(0.0, "largest bias of the ankle torques", unit="N.m", low=0.0, high=1e3)
+    measurement_delay: float = param(
+        0.0, "age of the measurements when they arrive, rounded to whole control ticks", unit="s", low=0.0, high=1.0
+    )
+
+
+@dataclass(frozen=True)
+class PlantParams:
+    """How the machine differs from the robot that its controller knows."""
+
+    mass_scale: float = param(1.0, "factor on the mass and inertia of every link", low=0.1, high=10.0)
+    com_shift: Any = param(
+        (0.0, 0.0, 0.0), "[x, y, z] by which the robot's CoM is off, along the axes of its trunk", unit="m"
+    )
+
+
+@dataclass(frozen=True)
+class HardwareParams(ActuatorParams, NoiseParams, PlantParams):
+    """All parameters of the hardware; the defaults are the ideal one, which adds nothing to the simulation."""
+
+
+IDEAL, REALISTIC = "ideal", "realistic"
+
+# Noise as in walking experiments with torque-controlled humanoids; half of their 2 ms of delay on either way.
+PRESETS: dict[str, dict[str, Any]] = {
+    IDEAL: {},
+    REALISTIC: {
+        "clip_effort": True,
+        "corner_speed": 0.7,
+        "no_load_speed": 1.0,
+        "command_delay": 1e-3,
+        "encoder_resolution": 1e-4,
+        "velocity_noise": 0.02,
+        "gyro_noise": 0.005,
+        "gyro_bias": 0.001,
+        "accelerometer_noise": 0.05,
+        "accelerometer_bias": 0.02,
+        "attitude_noise": 0.001,
+        "attitude_bias": 0.003,
+        "yaw_noise": 0.001,
+        "force_noise": 3.0,
+        "force_bias": 1.0,
+        "torque_noise": 0.1,
+        "torque_bias": 0.05,
+        "measurement_delay": 1e-3,
+    },
+}
+"""Preset to the parameters that differ from their defaults; ``hardware`` of robot.yaml adds to them."""
