@@ -11,12 +11,12 @@ unexport PYTHONHOME PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH CMAKE_PREFIX_PA
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo test lint format lock clean
+.PHONY: help python setup demo test test-all lint format lock clean
 # Installs what setup.py asks for, with the extras named behind it; at once when they are there.
 SETUP = '$(PYTHON)' tools/setup_venv.py
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 python:
 	@command -v '$(PYTHON)' > /dev/null || { \
@@ -31,9 +31,19 @@ setup: python ## install everything, pinned, into .venv (again only when require
 demo: setup ## a robot stands and squats for 12 s; the forces under its feet land in runs/demo
 	@$(BIN)/bipedsim up --demo
 
-test: python ## run the tests; PYTEST_ARGS="-k name" picks some
+# Kernels are compiled first, each once: workers that need the same one at the same time would all compile it.
+WARM = $(if $(PYTEST_ARGS),,$(BIN)/bipedsim warmup)
+ALL_CORES := --numprocesses auto --dist worksteal
+
+test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-k name" picks some
 	@$(SETUP) test
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(WARM)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not studies" $(PYTEST_ARGS)
+
+test-all: python ## run all tests, also those of studies and long runs
+	@$(SETUP) test
+	@$(WARM)
+	@$(BIN)/python -m pytest $(ALL_CORES) $(PYTEST_ARGS)
 
 lint: python ## style and types
 	@$(SETUP) lint

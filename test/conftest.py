@@ -13,6 +13,15 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("bipedsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bipedsim")
 
+STUDIES = Path(__file__).with_name("studies")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what tests studies: ``make test`` leaves it out."""
+    for item in items:
+        if STUDIES in item.path.parents:
+            item.add_marker("studies")
+
 
 @pytest.fixture
 def ros_env(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:

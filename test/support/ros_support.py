@@ -39,7 +39,7 @@ class NodeUnderTest:
         params_file = folder / "parameters.yaml"
         params_file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         self._log = folder / "output.txt"
-        what = [str(module)] if isinstance(module, Path) else ["-m", f"bipedsim_ros.{module}"]
+        what = [str(module)] if isinstance(module, Path) else ["-m", f"bipedsim_ros.nodes.{module}"]
         command = [sys.executable, *what, "--ros-args", "--params-file", str(params_file)]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(command, env=dict(env), stdout=log, stderr=subprocess.STDOUT)
