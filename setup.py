@@ -9,6 +9,8 @@ from setuptools import find_packages, setup
 
 NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
+ROS_COMMANDS = ("up", "teleop", "control", "check-robot")
+STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "margins", "modes", "poincare", "bench")
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
@@ -114,6 +116,10 @@ setup(
         "console_scripts": [
             "bipedsim = bipedsim.cli.main:main",
             *(f"{node} = bipedsim_ros.nodes.{node}:main" for node in NODES),
+        ],
+        "bipedsim.commands": [
+            *(f"{name} = bipedsim_ros.commands:{name.upper().replace('-', '_')}" for name in ROS_COMMANDS),
+            *(f"{name} = bipedsim_studies.commands:{name.upper().replace('-', '_')}" for name in STUDIES_COMMANDS),
         ],
         "bipedsim.robots": ["studies = bipedsim_studies.bodies"],
         "bipedsim.controllers": ["finite_time = bipedsim_studies.planar.finite_time:FiniteTimeController"],

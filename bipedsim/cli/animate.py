@@ -31,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
     parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
-    parser.set_defaults(function=main)
 
 
 def main(args: argparse.Namespace) -> int:

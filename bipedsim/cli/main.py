@@ -57,11 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answer(argv: Sequence[str] | None) -> int:
     from bipedsim.cli.commands import make_parser
 
-    args = make_parser().parse_args(argv)
+    command = "bipedsim"
     try:
+        args = make_parser().parse_args(argv)
+        command = f"bipedsim {args.command}"
         return int(args.function(args))
     except BipedSimError as error:
-        print(f"bipedsim {args.command}: error: {error}", file=sys.stderr)
+        print(f"{command}: error: {error}", file=sys.stderr)
         return EXIT_USAGE
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.control import CONTROLLERS
 from bipedsim.errors import ConfigError
 from bipedsim.ground import GROUNDS
-from bipedsim.model import PRESETS
+from bipedsim.model import PRESETS, ROBOTS
 from bipedsim.runs import SCENARIO_FILES
 
 if TYPE_CHECKING:
@@ -73,10 +75,14 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def add_plant_options(parser: argparse.ArgumentParser) -> None:
     """Declare robot, controller and ground of a run; :func:`plant_settings` reads them."""
     parser.add_argument(
-        "--robot", default="biped14", help="name (see `bipedsim robots`) or path of a robot.yaml (default: %(default)s)"
+        "--robot",
+        default="biped14",
+        help=f"{', '.join(name for name in ROBOTS if not ROBOTS.package(name))} (all: `bipedsim robots`) or path of a "
+        "robot.yaml (default: %(default)s)",
     )
     parser.add_argument(
-        "--controller", help="controller, or package.module:Class of your own (default: that of the scenario)"
+        "--controller",
+        help=f"{', '.join(CONTROLLERS)}, or package.module:Class of your own (default: that of the scenario)",
     )
     parser.add_argument(
         "--ground",
@@ -97,7 +103,9 @@ def add_plant_options(parser: argparse.ArgumentParser) -> None:
 
 def add_contact_options(parser: argparse.ArgumentParser) -> None:
     """Declare the contact model and its parameters, ``contact_model`` and ``contact_set``, for :func:`key_values`."""
-    parser.add_argument("--contact-model", default="one_step", help="contact model (default: %(default)s)")
+    parser.add_argument(
+        "--contact-model", default="one_step", help=f"{', '.join(CONTACT_MODELS)} (default: %(default)s)"
+    )
     parser.add_argument(
         "--contact-set",
         action="append",

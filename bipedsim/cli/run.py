@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
     parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
-    parser.set_defaults(function=main)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -1,7 +1,8 @@
-"""Compiles all kernels into the cache, in parallel processes."""
+"""``bipedsim warmup``: compiles all kernels into the cache, in parallel processes."""
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Iterator
 from concurrent.futures import as_completed
@@ -38,3 +39,14 @@ def warm_up() -> Iterator[tuple[int, int, str]]:
         jobs += [pool.submit(_compile_controller, name) for name in ("posture", "zmp")]
         for done, job in enumerate(as_completed(jobs), start=1):
             yield done, len(jobs), job.result()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command: there are none."""
+
+
+def main(args: argparse.Namespace) -> int:
+    """Compile, and say how far it is."""
+    for done, total, what in warm_up():
+        print(f"[{done}/{total}] {what}: kernels ready", flush=True)
+    return 0

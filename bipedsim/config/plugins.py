@@ -20,10 +20,8 @@ from bipedsim.errors import ConfigError
 @cache
 def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points whose groups are ours, by group; reading the metadata of all packages takes a while."""
-    found: dict[str, list[EntryPoint]] = {}
-    for entry in {entry for group in _GROUPS for entry in entry_points(group=group)}:
-        found.setdefault(entry.group, []).append(entry)
-    return {group: tuple(sorted(entries)) for group, entries in found.items()}
+    found = entry_points()
+    return {group: tuple(sorted(set(found.select(group=group)))) for group in _GROUPS}
 
 
 _GROUPS = tuple(
@@ -38,15 +36,15 @@ class Table(Mapping[str, Any]):
     Args:
         kind: What a row is, for messages.
         group: Group of entry points that adds rows.
-        own: Name to ``module:attribute``.
+        own: Name to ``module:attribute``, or to a row that costs nothing itself.
     """
 
-    def __init__(self, kind: str, group: str, own: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, group: str, own: Mapping[str, Any]) -> None:
         self.kind = kind
         self._group = group
         self._own = own
 
-    def _places(self) -> dict[str, str]:
+    def _places(self) -> dict[str, Any]:
         places = dict(self._own)
         for entry in _entries().get(self._group, ()):
             if places.setdefault(entry.name, entry.value) != entry.value:
@@ -58,6 +56,8 @@ class Table(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         place = self._places()[name]
+        if not isinstance(place, str):
+            return place
         module, _, attribute = place.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
@@ -89,23 +89,35 @@ class Files(Mapping[str, Path]):
         self._pattern = pattern
         self._name = name
 
-    def _folders(self) -> Iterator[Path]:
-        yield self._folder
+    def _folders(self) -> Iterator[tuple[str, Path]]:
+        yield "", self._folder
         for entry in _entries().get(self._group, ()):
             spec = importlib.util.find_spec(entry.value)
             if spec is None or not spec.submodule_search_locations:
                 raise ConfigError(f"entry point {entry.name!r} of {self._group}: {entry.value!r} is no package")
-            yield from map(Path, spec.submodule_search_locations)
+            for folder in spec.submodule_search_locations:
+                yield entry.value, Path(folder)
 
-    def _found(self) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for folder in self._folders():
+    def _found(self) -> dict[str, tuple[str, Path]]:
+        """Return package and file by name; the package of our own is empty."""
+        found: dict[str, tuple[str, Path]] = {}
+        for package, folder in self._folders():
             for path in sorted(folder.glob(self._pattern)):
-                found.setdefault(self._name(path), path)
+                name = self._name(path)
+                if name in found:
+                    raise ConfigError(
+                        f"two files are the {self.kind} {name!r}: {found[name][1]} and {path}; uninstall the package "
+                        "of one, or rename its file"
+                    )
+                found[name] = package, path
         return found
 
+    def package(self, name: str) -> str:
+        """Return which package adds ``name``, an empty text for our own."""
+        return self._found()[name][0]
+
     def __getitem__(self, name: str) -> Path:
-        return self._found()[name]
+        return self._found()[name][1]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found())

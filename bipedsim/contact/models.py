@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bipedsim.config import Table, from_mapping
-from bipedsim.contact.base import ContactModel
-from bipedsim.dynamics import Projection
 from bipedsim.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from bipedsim.contact.base import ContactModel
+    from bipedsim.dynamics import Projection
 
 # The constructor of each takes the parameters of its own class, which no common type can say.
 CONTACT_MODELS = Table(

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bipedsim.config import Table, from_mapping
-from bipedsim.control.base import Controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model import Robot
+
+if TYPE_CHECKING:
+    from bipedsim.control.base import Controller
+    from bipedsim.model import Robot
 
 CONTROLLERS = Table(
     "controller",

@@ -1,4 +1,5 @@
 from .node_main import run_node
 from .parameters import Parameters
+from .steering import HELP, TeleopParams
 
-__all__ = ["Parameters", "run_node"]
+__all__ = ["HELP", "Parameters", "TeleopParams", "run_node"]

@@ -12,9 +12,9 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 
 from bipedsim.runs import PERIOD_NS, Velocity
-from bipedsim_ros.bringup import HELP, KeyTerminal, Steering, TeleopParams
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.steering import HELP, KeyTerminal, Steering, TeleopParams
 from bipedsim_ros.wire import STEERING_QOS, VELOCITY_TOPIC, TwistWriter
 
 _GOODBYE = Duration(seconds=1)

@@ -35,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-own", action="store_true", help="leave out our models over vertices and in motion")
     parser.add_argument("--json", action="store_true", help="print the report as JSON and nothing else")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write report.json, table.md and plot.png there")
-    parser.set_defaults(function=main)
 
 
 def main(args: argparse.Namespace) -> int:

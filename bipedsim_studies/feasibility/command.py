@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the margins over time")
     parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
-    parser.set_defaults(function=main)
 
 
 def main(args: argparse.Namespace) -> int:

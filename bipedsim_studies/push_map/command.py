@@ -45,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, help="processes (default: one for each core)")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the polar picture")
     parser.add_argument("--json", action="store_true", help="print the map as JSON and nothing else")
-    parser.set_defaults(function=main)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import signal
@@ -15,12 +14,10 @@ import numpy as np
 import pytest
 from physics_support import SUMMARY_KEYS
 
-from bipedsim.cli.commands import make_parser
 from bipedsim.cli.main import main
 from bipedsim.cli.options import key_values
 from bipedsim.model import ROBOTS
 from bipedsim.recording.recording import Recording
-from bipedsim.view.plots import PANELS
 
 
 def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
@@ -200,56 +197,6 @@ def test_a_controller_that_is_named_wrongly_is_explained(
     assert said.format(folder=tmp_path) in capsys.readouterr().err
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
-    (action,) = (action for action in make_parser()._actions if isinstance(action.choices, dict))
-    return dict(action.choices)
-
-
-@pytest.mark.parametrize("command", [[], *([name] for name in commands())])
-def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main([*command, "--help"])
-    assert caught.value.code == 0
-    assert "usage: bipedsim" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", commands())
-def test_every_command_says_what_it_does(name: str) -> None:
-    assert len(commands()[name].description or "") > 60
-
-
-@pytest.mark.parametrize("name", ["plot", "export", "robots", "scenarios", "warmup"])
-def test_the_example_of_a_help_text_is_a_command(name: str) -> None:
-    text = (commands()[name].description or "").partition("Example: ")[2]
-    for example in text.split(", then "):
-        program, *words = example.split()
-        assert program == "bipedsim"
-        make_parser().parse_args(words)
-
-
-def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["plot", "--help"])
-    printed = " ".join(capsys.readouterr().out.split())
-    assert ", ".join(PANELS) in printed
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["chekc-robot"], "'chekc-robot'; did you mean 'check-robot'? (choose from"),
-        (["push"], "'push'; did you mean 'push-map'? (choose from"),
-        (["check-robot", "biped14", "--state", "stand"], "'stand'; did you mean 'standing'? (choose from"),
-        (["dance"], "invalid choice: 'dance' (choose from"),
-    ],
-)
-def test_a_mistyped_choice_is_understood(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
-
-
 def test_a_run_is_written_as_npz_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--duration", "0.01", "--output", str(tmp_path / "run.csv")]) == 2
     assert "bipedsim export" in capsys.readouterr().err
@@ -286,7 +233,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
     # The bar shows that it is on its way.
     code = (
-        "import sys; from bipedsim import cli, runner; "
+        "import sys; from bipedsim.cli import main as cli; from bipedsim.runs import runner; "
         "runner.tqdm = lambda ticks, **_: (tick for tick in ticks if tick != 250 or not print('up', flush=True)); "
         "sys.exit(cli.main())"
     )
@@ -315,7 +262,7 @@ def test_ctrl_c_that_a_callback_swallows_is_answered_all_the_same() -> None:
     code = """
 import ctypes, sys, time
 import bipedsim.cli.commands
-from bipedsim import cli
+from bipedsim.cli import main as cli
 
 def busy(args):
     callback = ctypes.CFUNCTYPE(None)(lambda: (print("up", flush=True), time.sleep(30)))
@@ -346,7 +293,7 @@ def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
     code = """
 import os, signal, sys, time
 import bipedsim.cli.commands
-from bipedsim import cli
+from bipedsim.cli import main as cli
 
 def busy(args):
     try:

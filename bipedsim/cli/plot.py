@@ -1,0 +1,32 @@
+"""``bipedsim plot``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bipedsim.cli.options import output_beside
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    from bipedsim.view import PANELS
+
+    parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the recording)"
+    )
+    parser.add_argument(
+        "--panels", nargs="+", metavar="PANEL", help=f"which panels to draw: {', '.join(PANELS)} (default: all)"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Read and draw."""
+    from bipedsim.analysis import load_run
+    from bipedsim.view import plot
+
+    output = output_beside(args.recording, args.output, ".png")
+    plot(load_run(args.recording), output, **({"panels": args.panels} if args.panels else {}))
+    print(f"wrote {output}")
+    return 0

@@ -1,0 +1,31 @@
+"""The commands that the nodes add to ``bipedsim``."""
+
+from bipedsim.cli import Command
+
+UP = Command(
+    "start simulator, controller and recorder as ROS 2 nodes",
+    "Start the nodes of a bring-up as processes of their own: what `ros2 launch bipedsim` does, where the launch "
+    "package is not installed.",
+    "bipedsim_ros.bringup.bringup",
+)
+
+TELEOP = Command(
+    "steer a walking robot by the keyboard",
+    "Publish velocity commands, ten times a second, as the keyboard asks for. ",
+    "bipedsim_ros.bringup.teleop",
+)
+
+CONTROL = Command(
+    "start the controller alone, for a robot that is already up",
+    "Start a controller, and a recorder if wanted, beside a robot that is already up: what `ros2 launch bipedsim "
+    "robot.launch.py` does, where the launch package is not installed. It runs until Ctrl-C.",
+    "bipedsim_ros.bringup.robot_bringup",
+)
+
+CHECK_ROBOT = Command(
+    "compare a robot's topics, live or in a bag, with what a controller expects",
+    "Listen to a robot (or read a bag) and compare topics, types, QoS, joints, frames, signs, units, rates and delays "
+    "with what a controller expects. Nothing is published. Returns 1 if something differs or is missing. "
+    "docs/other_robot.md explains every check.",
+    "bipedsim_ros.contract.check_robot",
+)

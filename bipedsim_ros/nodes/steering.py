@@ -1,0 +1,120 @@
+"""What teleop_node makes of keys, and how a terminal hands them over; nothing here needs ROS."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import termios
+import tty
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from bipedsim.config import param
+from bipedsim.errors import ConfigError
+from bipedsim.runs import Velocity
+
+HELP = "w/s: faster, slower   a/d: turn left, right   q/e: step left, right   space: stop   x: end"
+_STEPS = {"w": (1, 0, 0), "s": (-1, 0, 0), "q": (0, 1, 0), "e": (0, -1, 0), "a": (0, 0, 1), "d": (0, 0, -1)}
+_ARROWS = {"\x1b[A": "w", "\x1b[B": "s", "\x1b[D": "a", "\x1b[C": "d"}
+_STOP, _END = " ", "x"
+
+
+@dataclass(frozen=True)
+class TeleopParams:
+    """Parameters of teleop_node."""
+
+    linear_step: float = param(0.05, "change of velocity with a key", unit="m/s", low=1e-3, high=1.0)
+    angular_step: float = param(0.1, "change of the turning rate with a key", unit="rad/s", low=1e-3, high=3.0)
+    max_linear: float = param(1.0, "largest velocity ahead, back and to the sides", unit="m/s", low=1e-3, high=10.0)
+    max_angular: float = param(1.0, "largest turning rate", unit="rad/s", low=1e-3, high=10.0)
+
+
+class Steering:
+    """The velocity that keys have asked for.
+
+    Attributes:
+        velocity: It, ahead and to the left [m/s] and the turning rate [rad/s].
+        ended: Whether a key has asked for the end.
+    """
+
+    def __init__(self, params: TeleopParams) -> None:
+        self._step = (params.linear_step, params.linear_step, params.angular_step)
+        self._limit = (params.max_linear, params.max_linear, params.max_angular)
+        self._counts = [0, 0, 0]
+        self.ended = False
+
+    @property
+    def velocity(self) -> Velocity:
+        """What is asked for: whole steps, so that as many back lead to rest."""
+        vx, vy, wz = (count * step for count, step in zip(self._counts, self._step, strict=True))
+        return vx, vy, wz
+
+    def press(self, text: str) -> None:
+        """Take what a terminal sent: keys, arrows among them; what it does not know has no effect."""
+        for arrow, key in _ARROWS.items():
+            text = text.replace(arrow, key)
+        for key in text.lower():
+            if key == _STOP:
+                self._counts = [0, 0, 0]
+            elif key == _END:
+                self.ended = True
+            for i, change in enumerate(_STEPS.get(key, ())):
+                largest = int(self._limit[i] / self._step[i] + 1e-9)
+                self._counts[i] = max(-largest, min(self._counts[i] + change, largest))
+
+    def text(self) -> str:
+        """Return the velocity for readers."""
+        vx, vy, wz = self.velocity
+        return f"ahead {vx:+.2f} m/s   left {vy:+.2f} m/s   turn {wz:+.2f} rad/s"
+
+
+class KeyTerminal:
+    """A terminal that hands over keys at once and does not echo them, within ``with``; as it was afterwards.
+
+    Ctrl-Z gives it back, too, until the process goes on. Only a SIGKILL leaves it as it is: `stty sane` mends that.
+
+    Raises:
+        ConfigError: The file is no terminal.
+    """
+
+    def __init__(self, fd: int) -> None:
+        if not os.isatty(fd):
+            raise ConfigError("the keyboard steers: standard input must be a terminal")
+        self._fd = fd
+        self._before: Any = None
+        self._suspend_before: Any = None
+
+    def __enter__(self) -> KeyTerminal:
+        self._before = termios.tcgetattr(self._fd)
+        self._suspend_before = signal.signal(signal.SIGTSTP, self._suspend)
+        tty.setcbreak(self._fd)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        # Not after what is still to be printed: nobody may read it any more.
+        termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
+        signal.signal(signal.SIGTSTP, self._suspend_before)
+
+    def _suspend(self, _number: int, _frame: FrameType | None) -> None:
+        self.__exit__()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        self.__enter__()
+
+    def read(self, timeout: float) -> str:
+        """Return what was typed within ``timeout`` [s]; an empty text if nothing was.
+
+        Raises:
+            EOFError: The terminal has gone.
+        """
+        if not select.select([self._fd], [], [], max(timeout, 0.0))[0]:
+            return ""
+        try:
+            data = os.read(self._fd, 1024)
+        except OSError as error:
+            raise EOFError from error
+        if not data:
+            raise EOFError
+        return data.decode(errors="ignore")

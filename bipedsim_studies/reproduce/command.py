@@ -1,0 +1,36 @@
+"""``bipedsim reproduce``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from bipedsim.errors import EXIT_FAILED
+from bipedsim_studies.reproduce.papers import PAPERS, get_paper
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("paper", help=", ".join(PAPERS))
+    parser.add_argument("case", nargs="*", help="which cases, such as fig6 (default: all)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="where pictures go (default: runs/reproduce/PAPER)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the cases and print; return 1 if a figure is missed."""
+    from bipedsim_studies.reproduce.common import reproduce
+
+    output = args.output or Path("runs", "reproduce", args.paper)
+    progress = not args.json and sys.stderr.isatty()
+    result = reproduce(get_paper(args.paper), args.case, output, progress, quiet=args.json)
+    if args.json:
+        print(json.dumps(result, indent=2))
+    elif not result["ok"]:
+        missed = ", ".join(name for name, case in result["cases"].items() if not case["ok"])
+        print(f"bipedsim reproduce: figures missed in {missed}", file=sys.stderr)
+    return 0 if result["ok"] else EXIT_FAILED

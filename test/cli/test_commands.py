@@ -1,0 +1,95 @@
+"""The table of commands: each is found, explained, and loaded when it is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from bipedsim.cli.commands import COMMANDS, make_parser
+from bipedsim.cli.main import main
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.control import CONTROLLERS
+from bipedsim.ground import GROUNDS
+from bipedsim.model import PRESETS
+from bipedsim.runs import SCENARIO_FILES
+from bipedsim.view.plots import PANELS
+
+HEAVY = ("numpy", "numba", "pinocchio", "scipy", "matplotlib", "rclpy")
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    assert "usage: bipedsim" in capsys.readouterr().out
+
+
+def test_the_help_lists_every_command_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    for name, command in COMMANDS.items():
+        assert f"{name} {command.help}" in printed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_what_it_does(name: str) -> None:
+    assert len(COMMANDS[name].description) > 60
+
+
+@pytest.mark.parametrize("name", ["plot", "export", "robots", "scenarios", "warmup"])
+def test_the_example_of_a_help_text_is_a_command(name: str) -> None:
+    text = COMMANDS[name].description.partition("Example: ")[2]
+    for example in text.split(", then "):
+        program, *words = example.split()
+        assert program == "bipedsim"
+        make_parser().parse_args(words)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["compare", "--help"], ["reproduce", "--help"]])
+def test_help_loads_nothing_heavy(words: list[str]) -> None:
+    code = f"""
+import sys
+from bipedsim.cli.main import main
+try:
+    main({words})
+except SystemExit:
+    print(*(name for name in {HEAVY} if name in sys.modules), sep=", ", file=sys.stderr)
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stderr.strip() == ""
+
+
+def test_the_help_of_run_lists_what_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    for names in (SCENARIO_FILES, GROUNDS, PRESETS, CONTACT_MODELS, CONTROLLERS, ("biped14", "compass", "g1", "talos")):
+        for name in names:
+            assert name in printed
+
+
+def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plot", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ", ".join(PANELS) in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chekc-robot"], "'chekc-robot'; did you mean 'check-robot'? (choose from"),
+        (["push"], "'push'; did you mean 'push-map'? (choose from"),
+        (["check-robot", "biped14", "--state", "stand"], "'stand'; did you mean 'standing'? (choose from"),
+        (["dance"], "invalid choice: 'dance' (choose from"),
+    ],
+)
+def test_a_mistyped_choice_is_understood(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
