@@ -1,10 +1,181 @@
-"""Rotation matrices to quaternions, for compiled functions."""
+"""Vectors, rotations and motions in space, for compiled functions.
+
+A vector is anything of three numbers, and comes back as a tuple of three, which stays in registers; :func:`assign` and
+:func:`accumulate` take it to an array. A pose (12,) is a placement as pinocchio stores it: rotation, column after
+column, then translation. A motion (6,) is linear first. Each function is defined by a line of numpy in its test.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from bipedsim.numerics.jit import kernel
+
+
+@kernel
+def assign(out, v):
+    """Fill the first three of ``out`` with the vector v."""
+    out[0], out[1], out[2] = v[0], v[1], v[2]
+
+
+@kernel
+def accumulate(out, v):
+    """Add the vector v to the first three of ``out``."""
+    out[0] += v[0]
+    out[1] += v[1]
+    out[2] += v[2]
+
+
+@kernel
+def cross(a, b):
+    """Return a x b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel
+def mul(R, v):
+    """Return R v, R (3, 3)."""
+    return (
+        R[0, 0] * v[0] + R[0, 1] * v[1] + R[0, 2] * v[2],
+        R[1, 0] * v[0] + R[1, 1] * v[1] + R[1, 2] * v[2],
+        R[2, 0] * v[0] + R[2, 1] * v[1] + R[2, 2] * v[2],
+    )
+
+
+@kernel
+def mul_t(R, v):
+    """Return R^T v, R (3, 3)."""
+    return (
+        R[0, 0] * v[0] + R[1, 0] * v[1] + R[2, 0] * v[2],
+        R[0, 1] * v[0] + R[1, 1] * v[1] + R[2, 1] * v[2],
+        R[0, 2] * v[0] + R[1, 2] * v[1] + R[2, 2] * v[2],
+    )
+
+
+@kernel
+def product(A, B, out):
+    """Fill ``out`` with A B, all (3, 3) and apart."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
+
+
+@kernel
+def act(pose, r):
+    """Return where the point r of the frame ``pose`` is."""
+    return (
+        pose[9] + pose[0] * r[0] + pose[3] * r[1] + pose[6] * r[2],
+        pose[10] + pose[1] * r[0] + pose[4] * r[1] + pose[7] * r[2],
+        pose[11] + pose[2] * r[0] + pose[5] * r[1] + pose[8] * r[2],
+    )
+
+
+@kernel
+def turn(pose, v):
+    """Return the vector v of the frame ``pose`` in the axes that the pose is given in."""
+    return (
+        pose[0] * v[0] + pose[3] * v[1] + pose[6] * v[2],
+        pose[1] * v[0] + pose[4] * v[1] + pose[7] * v[2],
+        pose[2] * v[0] + pose[5] * v[1] + pose[8] * v[2],
+    )
+
+
+@kernel
+def turn_axes(pose, R, out):
+    """Fill ``out`` with the rotation of ``pose`` times R, both (3, 3) and apart."""
+    for i in range(3):
+        for j in range(3):
+            total = 0.0
+            for c in range(3):
+                total += pose[3 * c + i] * R[c, j]
+            out[i, j] = total
+
+
+@kernel
+def point_velocity(motion, r):
+    """Return the velocity u + w x r of the point r of a body that moves with ``motion`` = (u, w)."""
+    return (
+        motion[0] + motion[4] * r[2] - motion[5] * r[1],
+        motion[1] + motion[5] * r[0] - motion[3] * r[2],
+        motion[2] + motion[3] * r[1] - motion[4] * r[0],
+    )
+
+
+@kernel
+def point_acceleration(motion, acceleration, r):
+    """Return the classical acceleration of the point r of a body.
+
+    The spatial ``acceleration`` (6,) is that of the body's field of velocities at a place which stays; a point that
+    goes along feels w x u besides (Featherstone 2008, section 2.11).
+    """
+    u = point_velocity(motion, r)
+    a = point_velocity(acceleration, r)
+    return (
+        a[0] + motion[4] * u[2] - motion[5] * u[1],
+        a[1] + motion[5] * u[0] - motion[3] * u[2],
+        a[2] + motion[3] * u[1] - motion[4] * u[0],
+    )
+
+
+@kernel
+def add_wrench(out, f, r):
+    """Add the force ``f`` at the point ``r`` to the wrench ``out`` (6,)."""
+    accumulate(out, f)
+    accumulate(out[3:], cross(r, f))
+
+
+@kernel
+def exp3(phi, scale, out):
+    """Fill ``out`` (3, 3) with the rotation by the vector ``scale`` phi [rad], by Rodrigues."""
+    square = scale * scale * (phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
+    angle = math.sqrt(square)
+    if angle < 1e-4:
+        a, b = 1.0 - square / 6.0, 0.5 - square / 24.0
+    else:
+        a, b = math.sin(angle) / angle, (1.0 - math.cos(angle)) / square
+    a *= scale
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = b * scale * scale * phi[i] * phi[j]
+        out[i, i] += 1.0 - b * square
+    out[0, 1] -= a * phi[2]
+    out[1, 0] += a * phi[2]
+    out[0, 2] += a * phi[1]
+    out[2, 0] -= a * phi[1]
+    out[1, 2] -= a * phi[0]
+    out[2, 1] += a * phi[0]
+
+
+@kernel
+def rotation_error(R, goal):
+    """Return the vector that turns R into ``goal``, both (3, 3), for small angles and in the axes that both are in.
+
+    Half the sum of the cross products of their columns: but for third order the rotation vector.
+    """
+    x = y = z = 0.0
+    for c in range(3):
+        turn_c = cross(R[:, c], goal[:, c])
+        x += 0.5 * turn_c[0]
+        y += 0.5 * turn_c[1]
+        z += 0.5 * turn_c[2]
+    return x, y, z
+
+
+@kernel
+def from_quaternion(quaternion, out):
+    """Fill ``out`` with the rotation matrix (3, 3) of the unit quaternion x y z w."""
+    x, y, z, w = quaternion
+    out[0, 0] = 1.0 - 2.0 * (y * y + z * z)
+    out[0, 1] = 2.0 * (x * y - w * z)
+    out[0, 2] = 2.0 * (x * z + w * y)
+    out[1, 0] = 2.0 * (x * y + w * z)
+    out[1, 1] = 1.0 - 2.0 * (x * x + z * z)
+    out[1, 2] = 2.0 * (y * z - w * x)
+    out[2, 0] = 2.0 * (x * z - w * y)
+    out[2, 1] = 2.0 * (y * z + w * x)
+    out[2, 2] = 1.0 - 2.0 * (x * x + y * y)
 
 
 @kernel

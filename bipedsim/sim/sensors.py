@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from bipedsim.contact import ContactResult
 from bipedsim.dynamics import live_poses, live_rows
 from bipedsim.model import Robot
-from bipedsim.numerics import box, entry, kernel, to_quaternion
+from bipedsim.numerics import (
+    act,
+    assign,
+    box,
+    entry,
+    kernel,
+    mul_t,
+    point_acceleration,
+    to_quaternion,
+    turn_axes,
+)
 from bipedsim.sim.io import Observation
 
 Array = NDArray[np.float64]
@@ -65,27 +75,11 @@ class Instruments(NamedTuple):
 @kernel
 def _imu(s: Instruments):
     """Fill what the IMU measures."""
-    pose = s.poses[s.imu_joint]
-    R = s.axes
-    for x in range(3):
-        for y in range(3):
-            R[x, y] = 0.0
-            for i in range(3):
-                R[x, y] += pose[3 * i + x] * s.imu_R[i, y]
-    to_quaternion(R, s.imu_orientation)
-    v = s.imu_velocity
-    a = s.imu_acceleration
-    p = s.imu_p
-    # Velocity of the IMU's origin; the classical acceleration is the spatial one plus w x v.
-    ux = v[0] + v[4] * p[2] - v[5] * p[1]
-    uy = v[1] + v[5] * p[0] - v[3] * p[2]
-    uz = v[2] + v[3] * p[1] - v[4] * p[0]
-    ax = a[0] + a[4] * p[2] - a[5] * p[1] + v[4] * uz - v[5] * uy
-    ay = a[1] + a[5] * p[0] - a[3] * p[2] + v[5] * ux - v[3] * uz
-    az = a[2] + a[3] * p[1] - a[4] * p[0] + v[3] * uy - v[4] * ux
-    for i in range(3):
-        s.imu_angular_velocity[i] = s.imu_R[0, i] * v[3] + s.imu_R[1, i] * v[4] + s.imu_R[2, i] * v[5]
-        s.imu_linear_acceleration[i] = s.imu_R[0, i] * ax + s.imu_R[1, i] * ay + s.imu_R[2, i] * az
+    turn_axes(s.poses[s.imu_joint], s.imu_R, s.axes)
+    to_quaternion(s.axes, s.imu_orientation)
+    acceleration = point_acceleration(s.imu_velocity, s.imu_acceleration, s.imu_p)
+    assign(s.imu_angular_velocity, mul_t(s.imu_R, s.imu_velocity[3:]))
+    assign(s.imu_linear_acceleration, mul_t(s.imu_R, acceleration))
 
 
 @kernel
@@ -127,13 +121,8 @@ def _plates(s: Instruments, impulse, cop, ground_axes, poses, cop_world):
     total = 0.0
     for k in range(poses.shape[0]):
         pose = s.poses[s.foot_joint[k]]
-        for x in range(3):
-            poses[k, x] = pose[9 + x]
-            for y in range(3):
-                poses[k, x] += pose[3 * y + x] * s.sole_p[k, y]
-                R[x, y] = 0.0
-                for i in range(3):
-                    R[x, y] += pose[3 * i + x] * s.sole_R[k, i, y]
+        assign(poses[k], act(pose, s.sole_p[k]))
+        turn_axes(pose, s.sole_R[k], R)
         to_quaternion(R, poses[k, 3:])
         fz = impulse[k, 2]
         if fz > 0.0:

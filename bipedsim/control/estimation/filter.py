@@ -13,7 +13,6 @@ from bipedsim.control.estimation.kinematics import (
     POSITION,
     VELOCITY,
     WRENCH,
-    add_cross,
     find_contacts,
     find_wrenches,
     hold,
@@ -21,11 +20,18 @@ from bipedsim.control.estimation.kinematics import (
     place_feet,
     place_imu,
     slide_feet,
-    turn,
-    turned,
-    turned_back,
+    turn_attitude,
 )
-from bipedsim.numerics import control_entry, control_kernel, to_quaternion
+from bipedsim.numerics import (
+    accumulate,
+    assign,
+    control_entry,
+    control_kernel,
+    cross,
+    mul,
+    mul_t,
+    to_quaternion,
+)
 
 STARTLED = 1.0
 """Standard deviation of the velocity [m/s] where nothing is known of it."""
@@ -44,7 +50,7 @@ def _predict(e: Estimation, dt):
     felt, a = e.work.a, e.work.b
     for i in range(3):
         felt[i] = e.held.imu_linear_acceleration[i] - x[BIAS, i]
-    turned(R, felt, a)
+    assign(a, mul(R, felt))
     a[2] -= e.shape.g
     for i in range(3):
         x[V_IMU, i] += dt * a[i]
@@ -72,7 +78,7 @@ def _correct(e: Estimation, plus, minus, seen, sign, variance):
     spread = h[plus] - (h[minus] if minus >= 0 else 0.0) + variance
     for i in range(3):
         residual[i] = sign * seen[i] - x[plus, i] + (x[minus, i] if minus >= 0 else 0.0)
-    turned_back(e.state.R, residual, in_imu)
+    assign(in_imu, mul_t(e.state.R, residual))
     for j in range(n):
         gain = h[j] / spread
         for i in range(3):
@@ -172,15 +178,14 @@ def _write(e: Estimation):
     """Fill q and v of the result."""
     q, v = e.result.q, e.result.v
     kin, held = e.kinematics, e.held
-    arm, rate, local = e.work.a, e.work.b, e.work.c
+    rate = e.work.a
     for j in range(len(e.shape.idx_q)):
         q[e.shape.idx_q[j]] = held.joint_position[j]
         v[e.shape.idx_v[j]] = held.joint_velocity[j]
-    turned(kin.base_R, kin.imu_p, arm)
-    turned_back(kin.base_R, e.state.x[V_IMU], local)
-    for i in range(3):
-        rate[i] = kin.imu_v[i]
-    add_cross(kin.w, kin.imu_p, rate)
+    arm = mul(kin.base_R, kin.imu_p)
+    local = mul_t(kin.base_R, e.state.x[V_IMU])
+    assign(rate, kin.imu_v)
+    accumulate(rate, cross(kin.w, kin.imu_p))
     for i in range(3):
         q[i] = e.state.x[P_IMU, i] - arm[i]
         v[i] = local[i] - rate[i]
@@ -262,8 +267,7 @@ def _start(e: Estimation, pose):
         for j in range(len(x)):
             state.P[i, j] = 0.0
     _stand(e)
-    arm = e.work.a
-    turned(kin.base_R, kin.imu_p, arm)
+    arm = mul(kin.base_R, kin.imu_p)
     for i in range(3):
         x[P_IMU, i] = pose[i] + arm[i] if given else 0.0
         x[BIAS, i] = 0.0
@@ -299,7 +303,7 @@ def _follow(e: Estimation, all_feet):
 
 @control_kernel
 def _estimate(e: Estimation, dt, bad, jumped):
-    turn(e, dt, bad, jumped)
+    turn_attitude(e, dt, bad, jumped)
     place_imu(e)
     place_feet(e)
     slide_feet(e)

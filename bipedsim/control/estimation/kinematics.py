@@ -7,7 +7,20 @@ import math
 import numpy as np
 
 from bipedsim.control.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, Estimation
-from bipedsim.numerics import control_kernel
+from bipedsim.numerics import (
+    accumulate,
+    add_wrench,
+    assign,
+    control_kernel,
+    cross,
+    exp3,
+    from_quaternion,
+    mul,
+    mul_t,
+    product,
+    turn,
+    turn_axes,
+)
 
 POSITION, VELOCITY, ORIENTATION, GYRO, ACCELEROMETER, WRENCH = (1 << i for i in range(6))
 """Bits of measurements that are not good."""
@@ -17,58 +30,6 @@ SETTLING = 0.2
 """Time [s] after the start in which the attitude is the mean of what the IMU measures, and a given heading is found."""
 LEAST_SHARE = 0.01
 """A foot that carries less of the weight than this has no centre of pressure."""
-
-
-@control_kernel
-def product(A, B, out):
-    """Fill ``out`` with A B, all (3, 3) and apart."""
-    for i in range(3):
-        for j in range(3):
-            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
-
-
-@control_kernel
-def turned(R, v, out):
-    """Fill ``out`` (3,) with R v."""
-    for i in range(3):
-        out[i] = R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]
-
-
-@control_kernel
-def turned_back(R, v, out):
-    """Fill ``out`` (3,) with R^T v."""
-    for i in range(3):
-        out[i] = R[0, i] * v[0] + R[1, i] * v[1] + R[2, i] * v[2]
-
-
-@control_kernel
-def add_cross(a, b, out):
-    """Add a x b to ``out`` (3,)."""
-    out[0] += a[1] * b[2] - a[2] * b[1]
-    out[1] += a[2] * b[0] - a[0] * b[2]
-    out[2] += a[0] * b[1] - a[1] * b[0]
-
-
-@control_kernel
-def _exponential(phi, scale, out):
-    """Fill ``out`` (3, 3) with the rotation by the vector ``scale`` ``phi`` [rad], by Rodrigues."""
-    square = scale * scale * (phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
-    angle = math.sqrt(square)
-    if angle < 1e-4:
-        a, b = 1.0 - square / 6.0, 0.5 - square / 24.0
-    else:
-        a, b = math.sin(angle) / angle, (1.0 - math.cos(angle)) / square
-    a *= scale
-    for i in range(3):
-        for j in range(3):
-            out[i, j] = b * scale * scale * phi[i] * phi[j]
-        out[i, i] += 1.0 - b * square
-    out[0, 1] -= a * phi[2]
-    out[1, 0] += a * phi[2]
-    out[0, 2] += a * phi[1]
-    out[2, 0] -= a * phi[1]
-    out[1, 2] -= a * phi[0]
-    out[2, 1] += a * phi[0]
 
 
 @control_kernel
@@ -122,16 +83,7 @@ def hold(e: Estimation, position, velocity, quaternion, gyro, acceleration, wren
 @control_kernel
 def measured_attitude(e: Estimation, out):
     """Fill ``out`` (3, 3) with the orientation of the IMU in the estimator's world, as measured."""
-    x, y, z, w = e.held.imu_orientation
-    out[0, 0] = 1.0 - 2.0 * (y * y + z * z)
-    out[0, 1] = 2.0 * (x * y - w * z)
-    out[0, 2] = 2.0 * (x * z + w * y)
-    out[1, 0] = 2.0 * (x * y + w * z)
-    out[1, 1] = 1.0 - 2.0 * (x * x + z * z)
-    out[1, 2] = 2.0 * (y * z - w * x)
-    out[2, 0] = 2.0 * (x * z - w * y)
-    out[2, 1] = 2.0 * (y * z + w * x)
-    out[2, 2] = 1.0 - 2.0 * (x * x + y * y)
+    from_quaternion(e.held.imu_orientation, out)
     c, s = e.state.heading
     for j in range(3):
         first = out[0, j]
@@ -142,22 +94,21 @@ def measured_attitude(e: Estimation, out):
 @control_kernel
 def _turn_anchors(e: Estimation, R):
     """Turn all anchors about the IMU: they were placed with an attitude that is only now known better."""
-    x, arm, out = e.state.x, e.work.a, e.work.b
+    x, arm = e.state.x, e.work.a
     for row in range(ANCHORS, len(x)):
         for i in range(3):
             arm[i] = x[row, i] - x[P_IMU, i]
-        turned(R, arm, out)
-        for i in range(3):
-            x[row, i] = x[P_IMU, i] + out[i]
+        assign(x[row], x[P_IMU])
+        accumulate(x[row], mul(R, arm))
 
 
 @control_kernel
-def turn(e: Estimation, dt, bad, jumped):
+def turn_attitude(e: Estimation, dt, bad, jumped):
     """Turn the attitude by the gyro, and towards what the IMU says within ``attitude_time``."""
     state = e.state
     R, measured, predicted, work = state.R, e.work.A, e.work.B, e.work.C
     phi = e.work.a
-    _exponential(e.held.imu_angular_velocity, dt, work)
+    exp3(e.held.imu_angular_velocity, dt, work)
     product(R, work, predicted)
     measured_attitude(e, measured)
     # measured predicted^T turns from one to the other; but for third order its odd part is the rotation vector's.
@@ -189,39 +140,30 @@ def turn(e: Estimation, dt, bad, jumped):
             for j in range(3):
                 R[i, j] = measured[i, j]
         return
-    _exponential(phi, gain, work)
+    exp3(phi, gain, work)
     product(work, predicted, R)
     if state.since[0] < SETTLING:
         _turn_anchors(e, work)
 
 
 @control_kernel
-def _rotation(pose, out):
-    """Fill ``out`` with the rotation of a live pose, which is stored column after column."""
-    for i in range(3):
-        for j in range(3):
-            out[i, j] = pose[3 * j + i]
-
-
-@control_kernel
 def place_imu(e: Estimation):
     """Fill where the IMU is in the base, and how base and IMU turn and move against each other."""
     shape, kin = e.shape, e.kinematics
-    joint_R, a, b = e.work.A, e.work.a, e.work.b
     pose, twist = shape.poses[shape.imu_joint], shape.motions[shape.imu_joint]
-    _rotation(pose, joint_R)
-    product(joint_R, shape.imu_R, kin.imu_R)
-    turned(joint_R, shape.imu_p, kin.imu_p)
-    for i in range(3):
-        a[i] = twist[i]
-    add_cross(twist[3:], shape.imu_p, a)
-    turned(joint_R, a, kin.imu_v)
-    turned(joint_R, twist[3:], b)
-    turned(kin.imu_R, e.held.imu_angular_velocity, kin.w)
+    a = e.work.a
+    turn_axes(pose, shape.imu_R, kin.imu_R)
+    assign(kin.imu_p, turn(pose, shape.imu_p))
+    accumulate(kin.imu_p, pose[9:])
+    assign(a, twist)
+    accumulate(a, cross(twist[3:], shape.imu_p))
+    assign(kin.imu_v, turn(pose, a))
+    # What the gyro feels, less what the joints between base and IMU add.
+    assign(a, turn(pose, twist[3:]))
+    assign(kin.w, mul(kin.imu_R, e.held.imu_angular_velocity))
     R = e.state.R
     for i in range(3):
-        kin.imu_p[i] += pose[9 + i]
-        kin.w[i] -= b[i]
+        kin.w[i] -= a[i]
         for j in range(3):
             kin.base_R[i, j] = R[i, 0] * kin.imu_R[j, 0] + R[i, 1] * kin.imu_R[j, 1] + R[i, 2] * kin.imu_R[j, 2]
 
@@ -230,41 +172,38 @@ def place_imu(e: Estimation):
 def place_feet(e: Estimation):
     """Fill where the soles are, and how they are turned; after :func:`place_imu`."""
     shape, kin = e.shape, e.kinematics
-    joint_R, sole_R, a, b = e.work.A, e.work.B, e.work.a, e.work.b
+    sole_R, a, b = e.work.A, e.work.a, e.work.b
     for k in range(len(shape.foot_joint)):
         pose = shape.poses[shape.foot_joint[k]]
-        _rotation(pose, joint_R)
-        product(joint_R, shape.sole_R[k], sole_R)
+        turn_axes(pose, shape.sole_R[k], sole_R)
         product(kin.base_R, sole_R, kin.feet_R[k])
-        turned(joint_R, shape.sole_p[k], a)
+        assign(a, turn(pose, shape.sole_p[k]))
         for i in range(3):
             b[i] = a[i] + pose[9 + i] - kin.imu_p[i]
-        turned(kin.base_R, b, kin.sole[k])
+        assign(kin.sole[k], mul(kin.base_R, b))
 
 
 @control_kernel
 def slide_feet(e: Estimation):
     """Fill how fast the point of each foot that touches the ground moves against the IMU; after the pivots."""
     shape, kin = e.shape, e.kinematics
-    joint_R, point, w, v = e.work.A, e.work.a, e.work.b, e.work.c
+    point, w, v = e.work.a, e.work.b, e.work.c
     for k in range(len(shape.foot_joint)):
         pose, twist = shape.poses[shape.foot_joint[k]], shape.motions[shape.foot_joint[k]]
-        _rotation(pose, joint_R)
         # From the joint to that point, in the base; balls touch the ground a radius below their centre.
         x, y = e.state.pivot[k]
         for i in range(3):
             w[i] = shape.sole_p[k, i] + shape.sole_R[k, i, 0] * x + shape.sole_R[k, i, 1] * y
-        turned(joint_R, w, point)
+        assign(point, turn(pose, w))
         for i in range(3):
             point[i] -= shape.radius[k] * kin.base_R[2, i]
-        turned(joint_R, twist[:3], v)
-        turned(joint_R, twist[3:], w)
-        add_cross(w, point, v)
+        assign(v, turn(pose, twist))
+        accumulate(v, cross(turn(pose, twist[3:]), point))
         for i in range(3):
             point[i] += pose[9 + i] - kin.imu_p[i]
             v[i] -= kin.imu_v[i]
-        add_cross(kin.w, point, v)
-        turned(kin.base_R, v, kin.slide[k])
+        accumulate(v, cross(kin.w, point))
+        assign(kin.slide[k], mul(kin.base_R, v))
 
 
 @control_kernel
@@ -286,7 +225,7 @@ def find_wrenches(e: Estimation, dt):
             b[i] = 0.0 if e.result.contact[k] else lag / FOOT_TIME
             e.state.smooth[k, i] += min(dt / FOOT_TIME, 1.0) * lag
         b[2] += shape.g
-        turned_back(kin.feet_R[k], b, needs)
+        assign(needs, mul_t(kin.feet_R[k], b))
         origin = shape.poses[shape.foot_joint[k]]
         for n in range(shape.bodies.shape[1]):
             body = shape.bodies[k, n]
@@ -298,12 +237,10 @@ def find_wrenches(e: Estimation, dt):
                 for c in range(3):
                     a[i] += pose[3 * c + i] * shape.lever[body, c] - origin[3 * c + i] * shape.sole_p[k, c]
             # From the base to the world, and from there to the sole.
-            turned(kin.base_R, a, b)
-            turned_back(kin.feet_R[k], b, a)
+            assign(a, mul_t(kin.feet_R[k], mul(kin.base_R, a)))
             for i in range(3):
                 force[i] = shape.mass[body] * needs[i]
-                wrench[k, i] += force[i]
-            add_cross(a, force, wrench[k, 3:])
+            add_wrench(wrench[k], force, a)
 
 
 @control_kernel

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.numerics import control_kernel
+from bipedsim.numerics import act, assign, control_kernel, point_acceleration, point_velocity, turn, turn_axes
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -76,31 +76,15 @@ def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-de
             feet.v_com[x] += base[3 * r + x] * momentum / body.mass
     for k in range(body.joint.shape[0]):
         j = body.joint[k]
-        pose = body.poses[j]
-        w = body.twists[j]
-        a = body.accelerations[j]
-        R = feet.R[k]
+        pose, twist, acceleration = body.poses[j], body.twists[j], body.accelerations[j]
         r = body.p_sole[k]
-        # Velocity and classical acceleration of the sole's centre in the frame of the joint.
-        ux = w[0] + w[4] * r[2] - w[5] * r[1]
-        uy = w[1] + w[5] * r[0] - w[3] * r[2]
-        uz = w[2] + w[3] * r[1] - w[4] * r[0]
-        ax = a[0] + a[4] * r[2] - a[5] * r[1] + w[4] * uz - w[5] * uy
-        ay = a[1] + a[5] * r[0] - a[3] * r[2] + w[5] * ux - w[3] * uz
-        az = a[2] + a[3] * r[1] - a[4] * r[0] + w[3] * uy - w[4] * ux
-        for x in range(3):
-            r0 = pose[x]
-            r1 = pose[3 + x]
-            r2 = pose[6 + x]
-            for y in range(3):
-                R[x, y] = (
-                    r0 * body.R_sole[k, 0, y] + r1 * body.R_sole[k, 1, y] + r2 * body.R_sole[k, 2, y]
-                )
-            feet.p[k, x] = pose[9 + x] + r0 * r[0] + r1 * r[1] + r2 * r[2]
-            feet.twist[k, x] = r0 * ux + r1 * uy + r2 * uz
-            feet.twist[k, 3 + x] = r0 * w[3] + r1 * w[4] + r2 * w[5]
-            feet.bias[k, x] = r0 * ax + r1 * ay + r2 * az
-            feet.bias[k, 3 + x] = r0 * a[3] + r1 * a[4] + r2 * a[5]
+        turn_axes(pose, body.R_sole[k], feet.R[k])
+        assign(feet.p[k], act(pose, r))
+        assign(feet.twist[k], turn(pose, point_velocity(twist, r)))
+        assign(feet.twist[k, 3:], turn(pose, twist[3:]))
+        assign(feet.bias[k], turn(pose, point_acceleration(twist, acceleration, r)))
+        assign(feet.bias[k, 3:], turn(pose, acceleration[3:]))
+        # pinocchio's accelerations fall upwards: gravity is in them.
         feet.bias[k, 2] -= body.g
         p = feet.p[k]
         J = feet.J[k]
@@ -108,12 +92,6 @@ def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-de
             c = body.columns[k, i]
             if c < 0:
                 break
-            wx = body.J[3, c]
-            wy = body.J[4, c]
-            wz = body.J[5, c]
-            J[0, c] = body.J[0, c] + wy * p[2] - wz * p[1]
-            J[1, c] = body.J[1, c] + wz * p[0] - wx * p[2]
-            J[2, c] = body.J[2, c] + wx * p[1] - wy * p[0]
-            J[3, c] = wx
-            J[4, c] = wy
-            J[5, c] = wz
+            column = body.J[:, c]
+            assign(J[:, c], point_velocity(column, p))
+            assign(J[3:, c], column[3:])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import namedtuple
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,15 @@ from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet, place_feet
 from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.model import Robot
-from bipedsim.numerics import box, control_entry, control_kernel, solve_positive_definite
+from bipedsim.numerics import (
+    assign,
+    box,
+    control_entry,
+    control_kernel,
+    mul_t,
+    rotation_error,
+    solve_positive_definite,
+)
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,6 +52,10 @@ class TaskParams:
     regularisation: float = param(1e-4, "weight of all accelerations", low=1e-9)
 
 
+Gains = namedtuple("Gains", [entry.name for entry in fields(TaskParams)])  # type: ignore[misc]
+"""The same as the kernels take it."""
+
+
 class Targets(NamedTuple):
     """What the tasks ask for, in the axes of the world.
 
@@ -65,50 +78,46 @@ class Targets(NamedTuple):
     posture: Array
 
 
-@control_kernel
-def rotation_error(R, goal, out) -> None:  # type: ignore[no-untyped-def]
-    """Fill ``out`` (3,) with the rotation vector that leads from R to ``goal``, for small angles, in common axes."""
-    for i in range(3):
-        out[i] = 0.0
-    for c in range(3):
-        out[0] += 0.5 * (R[1, c] * goal[2, c] - R[2, c] * goal[1, c])
-        out[1] += 0.5 * (R[2, c] * goal[0, c] - R[0, c] * goal[2, c])
-        out[2] += 0.5 * (R[0, c] * goal[1, c] - R[1, c] * goal[0, c])
+class Tasks(NamedTuple):
+    """All that the kernels of :class:`WholeBody` read and fill.
 
-
-@control_kernel
-def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q, idx_v, N, b, work):  # type: ignore[no-untyped-def]
-    """Fill the upper triangle of N (nv, nv) and b (nv,) of the weighted least squares N a = b.
-
-    Args:
-        body, feet, goal: See the classes.
-        gains: The numbers of :class:`TaskParams`, in order.
-        q, v: (nq,), (nv,).
-        idx_q, idx_v: (nu,) of the joints of the posture.
-        N, b: Out.
+    Attributes:
+        body, feet, goal, gains: See the classes.
+        idx_q, idx_v: (nu,) of the joints of the posture. limit: (nu,) [N.m].
+        N, b: (nv, nv), of which the upper triangle counts, (nv,): the weighted least squares N a = b.
         work: (3,) overwritten.
     """
-    w_stance, d_stance, w_swing, k_swing, d_swing, k_turn, d_turn, w_com = gains[:8]
-    w_base, k_base, d_base, w_post, k_post, d_post, least = gains[8:]
-    nv = v.shape[0]
-    for i in range(nv):
-        b[i] = 0.0
-        for j in range(i, nv):
-            N[i, j] = 0.0
-        N[i, i] = least
+
+    body: Body
+    feet: Feet
+    goal: Targets
+    gains: Gains
+    idx_q: Integers
+    idx_v: Integers
+    limit: Array
+    N: Array
+    b: Array
+    work: Array
+
+
+@control_kernel
+def _add_feet(t: Tasks):  # type: ignore[no-untyped-def]
+    """Add what the feet ask for, J a + J' v as wanted: a foot on the ground is braked, one in the air led."""
+    body, feet, goal, gains = t.body, t.feet, t.goal, t.gains
     for k in range(body.joint.shape[0]):
         if goal.foot[k] == 0:
             continue
         stance = goal.foot[k] == STANCE
-        weight = w_stance if stance else w_swing
-        rotation_error(feet.R[k], goal.R[k], work)
+        weight = gains.stance_weight if stance else gains.swing_weight
+        assign(t.work, rotation_error(feet.R[k], goal.R[k]))
         for r in range(6):
             if stance:
-                wanted = -d_stance * feet.twist[k, r]
+                wanted = -gains.stance_damping * feet.twist[k, r]
             else:
-                error = goal.p[k, r] - feet.p[k, r] if r < 3 else work[r - 3]
+                error = goal.p[k, r] - feet.p[k, r] if r < 3 else t.work[r - 3]
                 rate = goal.twist[k, r] - feet.twist[k, r]
-                stiffness, damping = (k_swing, d_swing) if r < 3 else (k_turn, d_turn)
+                stiffness = gains.swing_stiffness if r < 3 else gains.swing_turn_stiffness
+                damping = gains.swing_damping if r < 3 else gains.swing_turn_damping
                 wanted = goal.acceleration[k, r] + stiffness * error + damping * rate
             wanted -= feet.bias[k, r]
             J = feet.J[k, r]
@@ -117,71 +126,53 @@ def _normal_equations(body: Body, feet: Feet, goal: Targets, gains, q, v, idx_q,
                 if ci < 0:
                     break
                 scaled = weight * J[ci]
-                b[ci] += scaled * wanted
+                t.b[ci] += scaled * wanted
                 for j in range(i, body.columns.shape[1]):
                     cj = body.columns[k, j]
                     if cj < 0:
                         break
-                    N[ci, cj] += scaled * J[cj]
-    # The first rows of M a + nle are the whole force on the robot, in the axes of the base: m (c'' + g).
+                    t.N[ci, cj] += scaled * J[cj]
+
+
+@control_kernel
+def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
+    """Add what the centre of mass asks for.
+
+    The first rows of M a + nle are the whole force on the robot, in the axes of the base: m (c'' + g).
+    """
+    body, work = t.body, t.work
     pose = body.poses[1]
     for r in range(3):
         work[r] = -body.nle[r] / body.mass
         for x in range(3):
             up = body.g if x == 2 else 0.0
-            work[r] += pose[3 * r + x] * (goal.com[x] + up)
+            work[r] += pose[3 * r + x] * (t.goal.com[x] + up)
     M0, M1, M2 = body.M[:, 0], body.M[:, 1], body.M[:, 2]
-    scale = w_com / body.mass
-    for i in range(nv):
+    scale = t.gains.com_weight / body.mass
+    for i in range(t.b.shape[0]):
         f0, f1, f2 = scale * M0[i], scale * M1[i], scale * M2[i]
-        b[i] += f0 * work[0] + f1 * work[1] + f2 * work[2]
-        row = N[i]
-        for j in range(i, nv):
+        t.b[i] += f0 * work[0] + f1 * work[1] + f2 * work[2]
+        row = t.N[i]
+        for j in range(i, t.b.shape[0]):
             row[j] += (f0 * M0[j] + f1 * M1[j] + f2 * M2[j]) / body.mass
-    R = pose[:9].reshape((3, 3)).T
-    rotation_error(R, goal.R_base, work)
-    for r in range(3):
-        error = R[0, r] * work[0] + R[1, r] * work[1] + R[2, r] * work[2]
-        rate = R[0, r] * goal.w_base[0] + R[1, r] * goal.w_base[1] + R[2, r] * goal.w_base[2] - v[3 + r]
-        N[3 + r, 3 + r] += w_base
-        b[3 + r] += w_base * (k_base * error + d_base * rate)
-    for i in range(idx_v.shape[0]):
-        c = idx_v[i]
-        N[c, c] += w_post
-        b[c] += w_post * (k_post * (goal.posture[i] - q[idx_q[i]]) - d_post * v[c])
 
 
 @control_kernel
-def _torques(body: Body, feet: Feet, a, wrench, idx_v, limit, tau):  # type: ignore[no-untyped-def]
-    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles.
-
-    It is clipped to +- limit (nu,).
-    """
-    nv = a.shape[0]
-    for i in range(idx_v.shape[0]):
-        c = idx_v[i]
-        total = body.nle[c]
-        for j in range(nv):
-            total += body.M[j, c] * a[j]
-        for k in range(wrench.shape[0]):
-            for r in range(6):
-                total -= feet.J[k, r, c] * wrench[k, r]
-        tau[i] = min(max(total, -limit[i]), limit[i])
-
-
-class Tasks(NamedTuple):
-    """All that the kernels of :class:`WholeBody` read and fill; gains are the numbers of :class:`TaskParams`."""
-
-    body: Body
-    feet: Feet
-    goal: Targets
-    gains: tuple[float, ...]
-    idx_q: Integers
-    idx_v: Integers
-    limit: Array
-    N: Array
-    b: Array
-    work: Array
+def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
+    """Add what base and posture ask for: each a spring and a damper on its own row."""
+    gains, goal = t.gains, t.goal
+    R = t.body.poses[1, :9].reshape((3, 3)).T
+    error = mul_t(R, rotation_error(R, goal.R_base))
+    wanted = mul_t(R, goal.w_base)
+    for r in range(3):
+        rate = wanted[r] - v[3 + r]
+        t.N[3 + r, 3 + r] += gains.base_weight
+        t.b[3 + r] += gains.base_weight * (gains.base_stiffness * error[r] + gains.base_damping * rate)
+    for i in range(t.idx_v.shape[0]):
+        c = t.idx_v[i]
+        t.N[c, c] += gains.posture_weight
+        spring = gains.posture_stiffness * (goal.posture[i] - q[t.idx_q[i]])
+        t.b[c] += gains.posture_weight * (spring - gains.posture_damping * v[c])
 
 
 @control_entry
@@ -194,14 +185,33 @@ def _place(tasks, v):  # type: ignore[no-untyped-def]
 def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
     """Fill ``b`` with the accelerations; return whether there are any."""
     t = tasks.arrays
-    _normal_equations(t.body, t.feet, t.goal, t.gains, q, v, t.idx_q, t.idx_v, t.N, t.b, t.work)
+    for i in range(v.shape[0]):
+        t.b[i] = 0.0
+        for j in range(i, v.shape[0]):
+            t.N[i, j] = 0.0
+        t.N[i, i] = t.gains.regularisation
+    _add_feet(t)
+    _add_com(t)
+    _add_base_and_posture(t, q, v)
     return solve_positive_definite(t.N, t.b)
 
 
 @control_entry
 def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
+    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles.
+
+    It is clipped to +- limit (nu,).
+    """
     t = tasks.arrays
-    _torques(t.body, t.feet, a, wrench, t.idx_v, t.limit, tau)
+    for i in range(t.idx_v.shape[0]):
+        c = t.idx_v[i]
+        total = t.body.nle[c]
+        for j in range(a.shape[0]):
+            total += t.body.M[j, c] * a[j]
+        for k in range(wrench.shape[0]):
+            for r in range(6):
+                total -= t.feet.J[k, r, c] * wrench[k, r]
+        tau[i] = min(max(total, -t.limit[i]), t.limit[i])
 
 
 class WholeBody:
@@ -262,20 +272,18 @@ class WholeBody:
             w_base=np.zeros(3),
             posture=robot.posture.copy(),
         )
-        N = np.zeros((nv, nv))
         self._b = np.zeros(nv)
         idx_q = np.ascontiguousarray(robot.idx_q, dtype=np.int64)
         idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
-        gains = tuple(float(value) for value in vars(params).values())
         tasks = Tasks(
             body=self.body,
             feet=self.feet,
             goal=self.goal,
-            gains=gains,
+            gains=Gains(**{name: float(value) for name, value in vars(params).items()}),
             idx_q=idx_q,
             idx_v=idx_v,
             limit=robot.effort_limit.copy(),
-            N=N,
+            N=np.zeros((nv, nv)),
             b=self._b,
             work=np.zeros(3),
         )
