@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -161,6 +162,52 @@ def test_links_lead_somewhere(path: Path) -> None:
         aim = (path.parent / file).resolve() if file else path
         assert aim.exists(), target
         assert not anchor or anchor in anchors(aim), target
+
+
+ELSEWHERE = {"balance.py", "careful.py", "shove.yaml", "ramp.yaml", "CMakeLists.txt", "metadata.yaml", "g1.py"}
+ELSEWHERE |= {"g1_constants.py"}
+"""Files that a page tells its reader to write, that a run leaves, or of other projects."""
+
+
+@pytest.mark.parametrize("path", [*DOCS, ROOT / "CHANGELOG.rst"], ids=named)
+def test_files_that_are_named_exist(path: Path) -> None:
+    """Paths from the top of the project, and files in backquotes: beside the page, or anywhere in the packages."""
+    text = re.sub(r"https?://\S+", "", path.read_text(encoding="utf-8"))
+    folders = "bipedsim|bipedsim_ros|bipedsim_studies|benchmarks|config|docs|examples|launch|requirements|test|tools"
+    for name in re.findall(rf"(?<![\w./-])((?:{folders})/[\w./*-]*[\w*])", text):
+        if not {"__pycache__", ".venv"} & set(name.split("/")):
+            assert list(ROOT.glob(name)), name
+    for name in re.findall(r"`([\w/]+\.(?:py|sh|toml|txt|yaml))`", text):
+        places = [path.parent / name, ROOT / name, *ROOT.glob(f"bipedsim*/**/{name}"), *ROOT.glob(f"*/{name}")]
+        assert name in ELSEWHERE or any(place.exists() for place in places), name
+
+
+def resolves(name: str) -> bool:
+    """Return whether a dotted name is a module, or what a module holds."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("path", [*DOCS, ROOT / "CHANGELOG.rst"], ids=named)
+def test_names_of_the_packages_exist(path: Path) -> None:
+    """Modules, and what they hold: as `bipedsim.module.name`, and in the imports of examples."""
+    text = path.read_text(encoding="utf-8")
+    names = set(re.findall(r"\bbipedsim(?:_ros|_studies)?(?:\.[A-Za-z_]\w*)+", text))
+    for module, imported in re.findall(r"^ *from (bipedsim[\w.]*) import (.+)$", text, re.MULTILINE):
+        names |= {f"{module}.{name.strip()}" for name in imported.split(",")}
+    # Groups of entry points are called like modules.
+    code = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("bipedsim*/**/*.py"))
+    names -= set(re.findall(r'"(bipedsim\.\w+)"', code))
+    assert sorted(name for name in names if not resolves(name)) == []
+
+
+def test_a_name_that_is_gone_would_be_found() -> None:
+    assert resolves("bipedsim.model.load_robot")
+    assert not resolves("bipedsim.model.load_robots")
+    assert not resolves("bipedsim.models.load_robot")
 
 
 def command_lines(path: Path) -> Iterator[list[str]]:
