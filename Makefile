@@ -45,9 +45,10 @@ test-all: python ## run all tests, also those of studies and long runs
 	@$(WARM)
 	@$(BIN)/python -m pytest $(ALL_CORES) $(PYTEST_ARGS)
 
-lint: python ## style and types
+lint: python ## style, types, and which folder may import which
 	@$(SETUP) lint
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/mypy
 
 format: python ## let ruff mend what it can

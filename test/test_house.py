@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from house_support import imports
+from house_support import circles, defined, imports, is_folder, modules, named, package_imports
 from paths import ROOT
 
 OF_ROS = ("rclpy", "launch", "launch_ros", "ament_index_python", "rosidl_runtime_py", "builtin_interfaces", "tf2_ros")
-
-
 
 
 def of_ros(module: str) -> bool:
@@ -26,21 +25,61 @@ def test_the_physics_never_imports_ros(path: Path) -> None:
     assert [name for name in imports(path) if of_ros(name)] == []
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("bipedsim/**/*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_the_command_line_knows_the_nodes(path: Path) -> None:
-    nodes = [name for name in imports(path) if name.split(".")[0] == "bipedsim_ros"]
-    assert nodes == [] or path.name == "commands.py"
-
-
 def test_a_ros_import_would_be_found() -> None:
-    assert list(filter(of_ros, imports(ROOT / "bipedsim_ros" / "sim_node.py")))
+    assert list(filter(of_ros, imports(ROOT / "bipedsim_ros" / "nodes" / "sim_node.py")))
     assert of_ros("sensor_msgs.msg")
     assert not of_ros("numpy.linalg")
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("bipedsim*/**/*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_file_holds_two_ideas(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 420
+def test_the_simulator_knows_neither_nodes_nor_studies_and_these_not_each_other() -> None:
+    rooms = {(i.importer.split(".")[0], i.target.split(".")[0]) for i in package_imports()}
+    assert {(a, b) for a, b in rooms if a != b} == {("bipedsim_ros", "bipedsim"), ("bipedsim_studies", "bipedsim")}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    edges: dict[str, set[str]] = {name: set() for name in modules()}
+    for found in package_imports():
+        if found.target != found.importer:
+            edges[found.importer].add(found.target)
+    assert circles(edges) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_at_the_top_there_are_only_folders_errors_and_the_public_names() -> None:
+    files = {path.name for path in (ROOT / "bipedsim").iterdir() if path.is_file()}
+    assert files == {"__init__.py", "__init__.pyi", "errors.py", "py.typed"}
+
+
+def test_nobody_imports_past_a_folder_from_outside() -> None:
+    """What is right at the top of a package is public itself."""
+    past = []
+    for found in package_imports():
+        folder = found.written.rpartition(".")[0]
+        if not is_folder(found.written) and "." in folder and not f"{found.importer}.".startswith(f"{folder}."):
+            past.append(f"{found.importer} imports {found.written}")
+    assert past == []
+
+
+@pytest.mark.parametrize(
+    "stub", sorted(ROOT.glob("bipedsim*/**/__init__.pyi")), ids=lambda path: str(path.parent.relative_to(ROOT))
+)
+def test_a_folder_names_what_there_is(stub: Path) -> None:
+    names = named(stub)
+    for name, module in names.items():
+        below = stub.parent.joinpath(*module.split("."))
+        if not module:
+            assert below.joinpath(f"{name}.py").is_file() or below.joinpath(name, "__init__.py").is_file(), name
+        elif below.is_dir():
+            assert name in named(below / "__init__.pyi")
+        else:
+            assert name in defined(below.with_suffix(".py")), f"{module}.py has no {name}"
+    said = re.search(r"__all__ = \[(.*?)\]", stub.read_text(encoding="utf-8"), re.DOTALL)
+    assert said
+    assert set(re.findall(r'"(\w+)"', said[1])) - {"__version__"} == set(names)
 
 
 def loaded_by(module: str) -> set[str]:
@@ -54,7 +93,7 @@ def loaded_by(module: str) -> set[str]:
 def test_the_controller_node_knows_no_simulator() -> None:
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     loaded = loaded_by("bipedsim_ros.nodes.controller_node")
-    assert "bipedsim.control.posture.posture" in loaded
+    assert "bipedsim.control.base" in loaded
     assert [
         name for name in loaded if name.startswith(("bipedsim.sim.simulator", "bipedsim.contact", "bipedsim.ground"))
     ] == []

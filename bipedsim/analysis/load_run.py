@@ -7,11 +7,11 @@ from pathlib import Path
 from bipedsim.analysis.ankles import feet_with_ankles_only, fill_from_ankles
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.recording import Recording
+from bipedsim.recording import Recording, load_recording
 
 
 def load_run(path: Path | str, segment: int = -1) -> Recording:
-    """Read a run as :meth:`Recording.load` does; where it is a robot's, sole wrenches come from its ankle sensors.
+    """Read a run as :func:`load_recording` does; where it is a robot's, sole wrenches come from its ankle sensors.
 
     Args:
         path: A run (.npz), a bag directory, a bring-up's directory that holds ``bag/``, or an .mcap file.
@@ -20,7 +20,7 @@ def load_run(path: Path | str, segment: int = -1) -> Recording:
     Raises:
         RecordingError: Nothing readable is there; the message says what was found.
     """
-    recording = Recording.load(path, segment)
+    recording = load_recording(path, segment)
     if not feet_with_ankles_only(recording):
         return recording
     try:

@@ -208,29 +208,6 @@ class Recording:
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
 
-    @classmethod
-    def load(cls, path: Path | str, segment: int = -1) -> Recording:
-        """Read a run (.npz), a bag directory, a bring-up's directory that holds ``bag/``, or an .mcap file.
-
-        Args:
-            path: What to read. A bag that its recorder could not finish is read up to the last whole message;
-                ``notes`` say so.
-            segment: Of a bag in which time jumps back (reset): which stretch; -1 is the last one.
-
-        Raises:
-            RecordingError: Nothing readable is there; the message says what was found.
-        """
-        path = Path(path)
-        if not path.exists():
-            raise RecordingError(f"{path}: no such file or directory")
-        if path.is_file() and path.suffix == ".npz":
-            return _load_npz(path)
-        from bipedsim.recording.bag import find_bag, name_one, recording_from_bag
-
-        if find_bag(path) is None and (which := name_one(path, (".npz",))):
-            raise RecordingError(f"{path}: neither a bag nor a run{which}")
-        return recording_from_bag(path, segment)
-
     class Builder:
         """Collect a headless run row by row into arrays that double when they are full.
 
@@ -332,7 +309,7 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _load_npz(path: Path) -> Recording:
+def load_npz(path: Path) -> Recording:
     try:
         # Opened here, because np.load leaves a file that it does not understand open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:

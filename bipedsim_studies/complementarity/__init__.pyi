@@ -1,7 +1,7 @@
 from .coulomb import Contacts, Outcome, coulomb_lcp, planar_coulomb_lcp, pyramid_radius, solve_coulomb
 from .enumeration import all_solutions
 from .lcp import ComplementarityError
-from .normal_force_lcp import NormalForces, gauss_principle, normal_forces
+from .normal_force_lcp import NormalForces, gauss_principle, normal_force_lcp, normal_forces
 from .time_stepping import assemble_step, solve_step
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "assemble_step",
     "coulomb_lcp",
     "gauss_principle",
+    "normal_force_lcp",
     "normal_forces",
     "planar_coulomb_lcp",
     "pyramid_radius",

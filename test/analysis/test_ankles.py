@@ -10,7 +10,7 @@ from recording_support import write_bag
 
 from bipedsim.analysis.ankles import centre_of_pressure, sole_wrench
 from bipedsim.analysis.load_run import load_run
-from bipedsim.recording.recording import Recording
+from bipedsim.recording import load_recording
 
 
 def test_a_level_sole_feels_what_its_ankle_does_and_its_own_weight() -> None:
@@ -31,7 +31,7 @@ def test_a_bag_of_a_robot_has_forces_under_its_soles(tmp_path: Path) -> None:
         if "commands" not in name
     ]
     write_bag(tmp_path / "bag", rows, {"robot": "biped14", "feet": "left,right"}).close()
-    assert np.isnan(Recording.load(tmp_path / "bag").wrench).all()
+    assert np.isnan(load_recording(tmp_path / "bag").wrench).all()
     recording = load_run(tmp_path / "bag")
     np.testing.assert_allclose(recording.wrench[:, :, 2].sum(axis=1), ROBOT.weight)
     np.testing.assert_allclose(recording.cop[:, 0], ROBOT.soles[0].centre + np.zeros((len(recording), 2)), atol=1e-9)

@@ -17,7 +17,7 @@ from physics_support import SUMMARY_KEYS
 from bipedsim.cli.main import main
 from bipedsim.cli.options import key_values
 from bipedsim.model import ROBOTS
-from bipedsim.recording.recording import Recording
+from bipedsim.recording import load_recording
 
 
 def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
@@ -57,7 +57,7 @@ def test_drop_lands_without_penetration_and_stands(robot: str, capsys: pytest.Ca
 def test_push_is_felt_and_survived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "push.npz"
     summary_of(capsys, "--scenario", "push", "--duration", "4", "--output", str(run))
-    recording = Recording.load(run)
+    recording = load_recording(run)
     assert recording.pushes == ((2.0, 2.1),)
     sideways = recording.wrench[:, :, 1].sum(axis=1)
     during = (recording.t > 2.0) & (recording.t < 2.1)
@@ -73,7 +73,7 @@ def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.Cap
     assert main(["export", str(run)]) == 0
     assert main(["plot", str(run)]) == 0
     rows = list(csv.reader((tmp_path / "squat.csv").open()))
-    recording = Recording.load(run)
+    recording = load_recording(run)
     assert len(rows) == 1 + len(recording) == 501
     assert rows[0][0] == "t[s]"
     assert float(rows[-1][0]) == pytest.approx(0.5)
@@ -91,7 +91,7 @@ def test_same_run_same_bits(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.npz"
         command = [sys.executable, "-m", "bipedsim.cli.main", "run", "--scenario", "squat", "--duration", "0.4"]
         subprocess.run([*command, "--output", str(path)], check=True, capture_output=True)
-        runs.append(Recording.load(path))
+        runs.append(load_recording(path))
     np.testing.assert_array_equal(runs[0].joint_position, runs[1].joint_position)
     np.testing.assert_array_equal(runs[0].wrench, runs[1].wrench)
 
@@ -247,7 +247,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         printed, complaint = process.communicate(timeout=60)
         assert process.returncode == 130
-    recording = Recording.load(output)
+    recording = load_recording(output)
     assert 250 <= len(recording) < 1_000_000
     np.testing.assert_allclose(recording.t, 1e-3 * np.arange(1, len(recording) + 1), atol=1e-9)
     assert np.isfinite(recording.wrench).all()
@@ -328,7 +328,7 @@ def test_a_run_knows_what_it_was(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     assert main(["run", "--scenario", "drop", "--ground", "slope", "--duration", "0.01", "--output", str(path)]) == 0
     about = {"scenario": "drop", "controller": "posture", "contact_model": "one_step", "ground": "slope"}
-    assert Recording.load(path).about == about
+    assert load_recording(path).about == about
 
 
 def test_numbers_may_have_an_exponent_without_a_point() -> None:

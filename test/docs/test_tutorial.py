@@ -20,7 +20,7 @@ from paths import ROOT
 from bipedsim.cli.main import main
 from bipedsim.control.monitor import joint_damping
 from bipedsim.model import load_robot
-from bipedsim.recording.recording import Recording
+from bipedsim.recording import load_recording
 from bipedsim.runs.runner import RunSettings, run_headless
 
 PAGE = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
@@ -120,7 +120,7 @@ def test_the_class_as_a_node_repeats_the_headless_run(folder: Path, ros_env: dic
     assert done.returncode == 0, done.stdout + done.stderr
     left = {path.name for path in (folder / "runs" / "shove").iterdir()}
     assert left >= {"bag", "summary.json", "forces.png"}
-    recorded = Recording.load(folder / "runs" / "shove")
+    recorded = load_recording(folder / "runs" / "shove")
     expected, _ = run_headless(replace(shoved(gain=2.5, duration=0.3), hardware="realistic"))
     rows = np.flatnonzero(recorded.t > 0.0)
     np.testing.assert_array_equal(recorded.joint_effort[rows], expected.joint_effort)

@@ -12,6 +12,7 @@ from recording_support import standing
 
 from bipedsim.errors import RecordingError
 from bipedsim.model import load_robot
+from bipedsim.recording import load_recording
 from bipedsim.recording.recording import COLUMNS, Recording
 from bipedsim.sim.simulator import Simulator
 
@@ -76,7 +77,7 @@ def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
     r.gave_up_at = 0.004
     r.pushes = ((0.001, 0.003), (0.005, 0.006))
     r.save(tmp_path / "new" / "run.npz")
-    same(Recording.load(tmp_path / "new" / "run.npz"), r)
+    same(load_recording(tmp_path / "new" / "run.npz"), r)
 
 
 def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None
     for later in ("about", "readouts", "gave_up_at", "pushes"):
         del header[later]
     np.savez(tmp_path / "old.npz", header=np.array(json.dumps(header)), **arrays)
-    same(Recording.load(tmp_path / "old.npz"), r)
+    same(load_recording(tmp_path / "old.npz"), r)
 
 
 def test_every_column_is_an_attribute_with_its_shape() -> None:
@@ -114,14 +115,14 @@ def test_unreadable_files_are_named(tmp_path: Path, name: str, content: bytes | 
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(RecordingError, match=complaint) as caught:
-        Recording.load(tmp_path / name)
+        load_recording(tmp_path / name)
     assert name in str(caught.value)
 
 
 def test_a_foreign_npz_says_what_it_holds(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", apples=np.zeros(3))
     with pytest.raises(RecordingError, match="it holds apples"):
-        Recording.load(tmp_path / "x.npz")
+        load_recording(tmp_path / "x.npz")
 
 
 def test_a_truncated_npz_is_no_recording(tmp_path: Path) -> None:
@@ -129,4 +130,4 @@ def test_a_truncated_npz_is_no_recording(tmp_path: Path) -> None:
     raw = (tmp_path / "run.npz").read_bytes()
     (tmp_path / "run.npz").write_bytes(raw[: len(raw) // 2])
     with pytest.raises(RecordingError, match=r"run\.npz"):
-        Recording.load(tmp_path / "run.npz")
+        load_recording(tmp_path / "run.npz")

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bipedsim.view import FOOT_COLOURS
-from bipedsim_studies.complementarity import NormalForces, all_solutions, gauss_principle, normal_forces
-from bipedsim_studies.complementarity.normal_force_lcp import normal_force_lcp
+from bipedsim_studies.complementarity import (
+    NormalForces,
+    all_solutions,
+    gauss_principle,
+    normal_force_lcp,
+    normal_forces,
+)
 from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, Z, example, mechanics, of_soles
 

@@ -20,8 +20,8 @@ from bipedsim.cli.commands import make_parser
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
+from bipedsim.recording import load_recording
 from bipedsim.recording.bag.reader import BagWriter, Topic
-from bipedsim.recording.recording import Recording
 from bipedsim_ros.bringup.bringup import DEMO, Arguments, BringUp, argument_help, argument_names, from_text, plan
 from bipedsim_ros.bringup.robot_bringup import only_of_nodes
 from bipedsim_ros.bringup.runner import Outcome, conclude, discard_empty
@@ -279,7 +279,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     assert summary["round_trip_us"]["p50"] > 0.0
     assert (folder / "forces.png").stat().st_size > 10_000
     assert (folder / "bag" / "metadata.yaml").is_file()
-    recording = Recording.load(folder)
+    recording = load_recording(folder)
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
     for name in ("recorder_node", "sim_node", "controller_node"):
         assert f"[{name}]" in up.output

@@ -17,7 +17,7 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed; it comes 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from ros_domains import Domain
 
-from bipedsim.recording.recording import Recording
+from bipedsim.recording import load_recording
 from bipedsim_ros.bringup.bringup import argument_names
 from bipedsim_ros.bringup.robot_bringup import ROBOT_ARGUMENTS
 
@@ -65,7 +65,7 @@ def test_the_controller_alone_serves_a_robot_that_is_up(tmp_path: Path) -> None:
             shown, _ = control.communicate(timeout=60)
     assert up.returncode == 0, said
     assert control.returncode == 0, shown
-    recording = Recording.load(tmp_path / "runs" / "robot")
+    recording = load_recording(tmp_path / "runs" / "robot")
     assert recording.t[-1] == 2.0
     assert recording.joint_effort[-1].any()
 
@@ -73,7 +73,7 @@ def test_the_controller_alone_serves_a_robot_that_is_up(tmp_path: Path) -> None:
 def test_a_run_with_a_duration_ends_by_itself(tmp_path: Path) -> None:
     done = ros2_launch(tmp_path, "sim.launch.py", "clock:=lock_step", "duration:=2.0", "record:=runs/one")
     assert done.returncode == 0, done.stdout + done.stderr
-    recording = Recording.load(tmp_path / "runs" / "one")
+    recording = load_recording(tmp_path / "runs" / "one")
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001))
 
 

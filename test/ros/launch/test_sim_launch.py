@@ -82,8 +82,8 @@ class TestAfterwards(unittest.TestCase):
         launch_testing.asserts.assertExitCodes(proc_info)
 
     def test_the_bag_is_complete(self) -> None:
-        from bipedsim.recording.recording import Recording
+        from bipedsim.recording import load_recording
 
-        recording = Recording.load(RUN)
+        recording = load_recording(RUN)
         assert recording.t[-1] >= 1.0
         assert recording.robot == "biped14"

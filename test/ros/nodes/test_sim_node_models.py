@@ -20,7 +20,7 @@ from std_msgs.msg import String
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.contact.modes import face_mode, mode_name
 from bipedsim.model import load_robot
-from bipedsim.recording.recording import Recording
+from bipedsim.recording import load_recording
 from bipedsim.sim.simulator import Simulator
 
 pytestmark = pytest.mark.ros
@@ -62,7 +62,7 @@ def test_a_controller_stands_and_is_recorded(ros: RosWorld, model: str) -> None:
     for name in ("missed_commands", "commands_dropped", "command_timeouts", "unresolved_steps"):
         assert counted[name] == 0, name
 
-    recording = Recording.load(bag)
+    recording = load_recording(bag)
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 1001)), "every tick, from the first one"
     n = ROBOT.soles[0].n_vertices
     stood = recording.t > 0.5

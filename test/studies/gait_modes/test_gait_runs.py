@@ -16,6 +16,7 @@ from physics_support import special_robot
 from bipedsim.cli.main import main
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
+from bipedsim.recording import load_recording
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import RunSettings, run_headless
 from bipedsim.sim.simulator import Simulator
@@ -222,7 +223,7 @@ def test_json_holds_what_is_printed(example: tuple[Path, str], capsys: pytest.Ca
     capsys.readouterr()
     assert main(["modes", str(folder / "compass.npz"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    _, report = report_recording(Recording.load(folder / "compass.npz"))
+    _, report = report_recording(load_recording(folder / "compass.npz"))
     assert told["gait"] == report.verdict
     assert [row["state"] for row in told["states"]] == symbols(report.entries)
     assert sum(count for _, _, count in told["transitions"]) == len(report.entries) - 1

@@ -1,0 +1,57 @@
+from . import errors
+from .analysis import ForcePlate, force_plate, load_run, low_pass, standing_rows
+from .config import param
+from .contact import CONTACT_MODELS, ContactResult
+from .control import CONTROLLERS, Controller, make_controller
+from .errors import BipedSimError, ConfigError, DivergenceError, RecordingError, UnknownNameError
+from .ground import GROUNDS, Ground, Patch, get_ground
+from .model import PRESETS, ROBOTS, Robot, Sole, load_robot, stability_ratio
+from .recording import Recording, export_csv
+from .runs import SCENARIOS, Scenario, get_scenario
+from .sim import Command, Observation, Simulator, Snapshot
+from .view import plot
+from .view.animation import animate
+
+__version__: str
+
+__all__ = [
+    "CONTACT_MODELS",
+    "CONTROLLERS",
+    "GROUNDS",
+    "PRESETS",
+    "ROBOTS",
+    "SCENARIOS",
+    "BipedSimError",
+    "Command",
+    "ConfigError",
+    "ContactResult",
+    "Controller",
+    "DivergenceError",
+    "ForcePlate",
+    "Ground",
+    "Observation",
+    "Patch",
+    "Recording",
+    "RecordingError",
+    "Robot",
+    "Scenario",
+    "Simulator",
+    "Snapshot",
+    "Sole",
+    "UnknownNameError",
+    "__version__",
+    "animate",
+    "errors",
+    "export_csv",
+    "force_plate",
+    "get_ground",
+    "get_scenario",
+    "load_robot",
+    "load_run",
+    "low_pass",
+    "make_controller",
+    "param",
+    "plot",
+    "stability_ratio",
+    "standing_rows",
+]
