@@ -259,6 +259,7 @@ def install_with_uv(*arguments: str | Path) -> bool:
     try:
         settings = settings_of_uv(run(PYTHON, "-m", "pip", "config", "list"), environment())
         if settings is None:
+            print("  pip has settings that uv would not follow: pip installs, and takes longer", flush=True)
             return False
         run(*PIP, "--only-binary", ":all:", *pinned("uv"))
         uv = (VENV / "bin" / "uv", "pip", "install", "--python", PYTHON)
