@@ -22,7 +22,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.config import param
+from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
@@ -63,11 +63,9 @@ _LISTENERS_S = 10.0
 class ControllerNodeParams:
     """Parameters of controller_node; those of the controller itself follow under its name."""
 
-    robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
-    controller: str = param("posture", "name of a controller, or package.module:Class of your own")
-    rate: float = param(
-        1000.0, "messages per second on /joint_states, hence 1/dt of the controller", unit="Hz", low=1.0, high=20000.0
-    )
+    robot: str = like(RunConfig, "robot")
+    controller: str = like(RunConfig, "controller", "posture")
+    rate: float = like(RunConfig, "rate", doc="messages per second on /joint_states, hence 1/dt of the controller")
     joints: tuple[str, ...] = param((), "order of joints in the command; the robot's own by default")
     ft_sign: float = param(
         1.0, "sign of the ankle wrenches: 1 is the ground on the foot, -1 the reverse", low=-1.0, high=1.0

@@ -28,7 +28,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from bipedsim.config import param
+from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording import READOUTS
 from bipedsim.recording.bag import BagWriter, Pending
@@ -53,7 +53,7 @@ class RecorderParams:
         [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and controller"
     )
     feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
-    robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
+    robot: str = like(RunConfig, "robot", "", "robot name or file, kept in the bag so that plots know soles and limits")
     storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
     flush_period: float = param(

@@ -11,7 +11,7 @@ from geometry_msgs.msg import Twist
 from rclpy.duration import Duration
 from rclpy.node import Node
 
-from bipedsim.runs import PERIOD_NS, Velocity
+from bipedsim.runs import PERIOD_NS, PlanarVelocity
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.steering import HELP, KeyTerminal, Steering, TeleopParams
@@ -67,7 +67,7 @@ class TeleopNode:
         """Release the node."""
         self._node.destroy_node()
 
-    def _publish(self, velocity: Velocity) -> None:
+    def _publish(self, velocity: PlanarVelocity) -> None:
         self._publisher.publish(self._writer.write(velocity))
 
     def _show(self) -> None:

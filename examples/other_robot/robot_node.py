@@ -184,7 +184,7 @@ class RobotNode:
     def _tick(self) -> None:
         params, plant = self._params, self._plant
         expected = self._commands.started
-        while self._pushes and plant.t >= self._pushes[0].start - 0.5 / params.rate:
+        while self._pushes and plant.t >= self._pushes[0].at - 0.5 / params.rate:
             push = self._pushes.popleft()
             plant.push(push.world_wrench(plant.robot, plant.base_configuration())[:3], push.duration)
         plant.step(self._commands.torque(plant.observation, plant.t))

@@ -18,10 +18,11 @@ import pytest
 from paths import ROOT
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.control.monitor import joint_damping
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run_headless
 
 PAGE = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
 PATIENCE_S = 120.0
@@ -57,10 +58,10 @@ def told_of_gains() -> list[tuple[float, str, str]]:
     return [(float(gain), what, error) for gain, what, error in found]
 
 
-def shoved(controller: str = "balance:Balance", gain: float = 3.0, duration: float | None = None) -> RunSettings:
+def shoved(controller: str = "balance:Balance", gain: float = 3.0, duration: float | None = None) -> RunConfig:
     """Return the run of the page."""
     params = {"gain": gain}
-    return RunSettings(controller=controller, scenario="shove.yaml", controller_params=params, duration=duration)
+    return RunConfig(controller=controller, scenario="shove.yaml", controller_params=params, duration=duration)
 
 
 @pytest.mark.parametrize(("gain", "what", "error"), told_of_gains())

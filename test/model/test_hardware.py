@@ -13,7 +13,7 @@ import pytest
 import yaml
 from paths import ROOT, STANDING
 
-from bipedsim.cli.options import add_run_options, run_settings
+from bipedsim.cli.options import add_run_options, run_config
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import PRESETS, HardwareParams, Robot, load_robot, read_hardware
@@ -97,7 +97,7 @@ def test_the_command_line_runs_what_a_simulator_does_after_its_first_reset(biped
     add_run_options(parser)
 
     def run(*options: str) -> Recording:
-        return run_headless(run_settings(parser.parse_args(["--duration", "0.02", *options])))[0]
+        return run_headless(run_config(parser.parse_args(["--duration", "0.02", *options])))[0]
 
     hardware = "{preset: realistic, velocity_noise: 0.5}"
     recording = run("--hardware", hardware, "--seed", "5")

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from paths import STANDING
 
+from bipedsim.config.run import RunConfig
 from bipedsim.contact.modes import clamped_range
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.posture.motions import JUMP, ONCE, SQUAT, SWAY, path
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import RunSettings, run_headless
-from bipedsim.runs.scenario_file import SCENARIOS, get_scenario
+from bipedsim.runs.runner import run_headless
+from bipedsim.runs.scenario import SCENARIOS, get_scenario
 
 loaded = lru_cache(load_robot)
 RECTANGULAR = tuple(name for name in STANDING if loaded(name).soles[0].n_vertices == 4)
@@ -24,7 +25,7 @@ RECTANGULAR = tuple(name for name in STANDING if loaded(name).soles[0].n_vertice
 
 
 def run(robot: str, scenario: str, duration: float) -> tuple[Recording, dict[str, object]]:
-    return run_headless(RunSettings(robot=robot, scenario=scenario, duration=duration))
+    return run_headless(RunConfig(robot=robot, scenario=scenario, duration=duration))
 
 
 @pytest.mark.parametrize("name", STANDING)

@@ -14,12 +14,13 @@ from paths import BODIES
 from picture_support import Drawn
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.read import get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run_headless
 from bipedsim.view.sheet import FOOT_COLOURS
 from bipedsim_studies.feasibility.margins import run_margins
 from bipedsim_studies.feasibility.report import plot
@@ -27,14 +28,14 @@ from bipedsim_studies.feasibility.states import recorded_states
 from bipedsim_studies.feasibility.touchdowns import touch_downs
 
 RUNS = {
-    "biped14": RunSettings(scenario="squat", duration=0.5),
-    "planar_biped": RunSettings(
+    "biped14": RunConfig(scenario="squat", duration=0.5),
+    "planar_biped": RunConfig(
         robot="planar_biped",
         controller="computed_torque",
         duration=0.5,
         controller_params={"wave": {"l_hip": 0.02, "r_hip": 0.02, "l_ankle": -0.01, "r_ankle": -0.01}, "ramp": 0.2},
     ),
-    "compass": RunSettings(robot="compass", controller="pfl", ground="downhill", rate=100.0, duration=6.0),
+    "compass": RunConfig(robot="compass", controller="pfl", ground="downhill", rate=100.0, duration=6.0),
 }
 """On two flat feet in space and in a plane, and a walk on points."""
 
@@ -47,7 +48,7 @@ def robot() -> Robot:
 @pytest.fixture(scope="module")
 def jump() -> Recording:
     """Crouch, push off, fly and land: contacts that stick, break and hit."""
-    return run_headless(RunSettings(scenario="jump", duration=2.0))[0]
+    return run_headless(RunConfig(scenario="jump", duration=2.0))[0]
 
 
 @pytest.mark.parametrize("name", RUNS)
