@@ -288,7 +288,7 @@ def test_missing_example_robot_data_says_what_to_install(write: Write, monkeypat
         ({"locked": {"hip": 0.0}}, ["joint 'hip' is both in joints and in locked"]),
         ({"locked": {"toe": 0.0}}, ["locked: unknown joint 'toe'"]),
         ({"armature": {"hip": "big"}}, ["armature.hip = 'big' must be a finite number"]),
-        ({"armature": {"hip": -0.1}}, ["armature.hip = -0.1 is below its minimum"]),
+        ({"armature": {"hip": -0.1}}, ["armature.hip = -0.1 kg.m^2 is below its minimum"]),
         ({"armature": {"h[ip": 0.1}}, ["neither a joint nor a regular expression"]),
         ({"effort_limit": {"hip": 0.0}}, ["joint 'hip' has effort_limit 0"]),
         ({"position_limit": {"hip": [1.0, -1.0]}}, ["joint 'hip' has position limits [1, -1]"]),
