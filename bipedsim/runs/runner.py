@@ -242,13 +242,13 @@ def _result(
 def note(builder: Recording.Builder, guard: Guard) -> None:
     """Add what the controller shows after its update to the row that it has answered."""
     estimate = guard.estimate
-    builder.note(guard.readouts, None if estimate is None else estimate.q[:7])
+    builder.note(guard.readouts, odometry=None if estimate is None else estimate.q[:7])
 
 
 def append(builder: Recording.Builder, run: Run) -> None:
     """Add a row for the tick that ``run`` has taken."""
-    sim, truth = run.sim, run.sim.ground_truth()
-    builder.append(sim.t, run.observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+    sim = run.sim
+    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth())
 
 
 def _start(prepared: Prepared) -> Array:

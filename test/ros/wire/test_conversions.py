@@ -22,7 +22,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.recording.recording import CONTACT_FIELDS
+from bipedsim.recording.schema import CONTACT_FIELDS
 from bipedsim.sim.io import Observation
 from bipedsim_ros.wire import conversions
 from bipedsim_ros.wire.wire import NS_PER_S, WireReader, items
