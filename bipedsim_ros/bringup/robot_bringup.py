@@ -20,6 +20,7 @@ from bipedsim.runs import Scenario, get_scenario
 from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, from_text, plan
 from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.bringup.up import add_options, add_overwrite
+from bipedsim_ros.wire import topics as ros_topics
 
 ROBOT_ARGUMENTS = ("robot", "clock", "rate", "controller", "scenario", "record", "priority", "params_file")
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
@@ -59,7 +60,7 @@ def _check_scenario(name: str) -> None:
 
 def only_of_nodes(topics: set[str]) -> bool:
     """Return whether these topics hold no word of a robot, only what the nodes beside it say of themselves."""
-    return topics <= {"/diagnostics", "/fallen"}
+    return topics <= {ros_topics.DIAGNOSTICS.name, ros_topics.FALLEN.name}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

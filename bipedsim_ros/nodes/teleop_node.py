@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Sequence
 
-from geometry_msgs.msg import Twist
 from rclpy.duration import Duration
 from rclpy.node import Node
 
@@ -15,7 +14,7 @@ from bipedsim.runs import PERIOD_NS, PlanarVelocity
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.steering import HELP, KeyTerminal, Steering, TeleopParams
-from bipedsim_ros.wire import STEERING_QOS, VELOCITY_TOPIC, TwistWriter
+from bipedsim_ros.wire import TwistWriter, publisher, topics
 
 _GOODBYE = Duration(seconds=1)
 
@@ -33,7 +32,7 @@ class TeleopNode:
         self._steering = Steering(parameters.declare(TeleopParams))
         parameters.refuse_unknown()
         self._terminal = KeyTerminal(sys.stdin.fileno())
-        self._publisher = node.create_publisher(Twist, VELOCITY_TOPIC, STEERING_QOS)
+        self._publisher = publisher(node, topics.VELOCITY)
         self._writer = TwistWriter()
         self._stop = False
 

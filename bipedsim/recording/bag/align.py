@@ -70,7 +70,9 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
     for topic in CARRIERS:
         for k, foot in enumerate(feet) if "{foot}" in topic else ((None, ""),):
             table = joints if topic == JOINT_STATES else reader.read(topic.format(foot=foot))
-            for column in columns_on(topic) if table is not None else ():
+            if table is None:
+                continue
+            for column in columns_on(topic):
                 target = getattr(out, column.name)
                 rows.put(target if k is None else target[:, k], table, column)
     _put_controller(out, reader)
