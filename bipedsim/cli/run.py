@@ -33,7 +33,7 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the simulation diverged.
     """
-    from bipedsim.runs import RunInterruptedError, run_headless
+    from bipedsim.runs import RunInterruptedError, run
     from bipedsim.view.animation import check_output
 
     if args.output and args.output.suffix != ".npz":
@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
         # Not after minutes of simulation.
         check_output(args.animate)
     try:
-        recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
+        recording, summary = run(settings, progress=not args.json and sys.stderr.isatty())
     except RunInterruptedError as stopped:
         if args.output or args.plot or args.animate:
             _write_run(args, settings, stopped.recording, stopped.summary)

@@ -1,6 +1,6 @@
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
-from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run_headless
+from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run
 from .scenario import SCENARIOS, Scenario, get_scenario
 from .scenario_host import controller_params_for, no_velocity
 from .velocities import PERIOD_NS, PlanarVelocity, Velocity, VelocitySchedule, parse_velocities
@@ -30,5 +30,5 @@ __all__ = [
     "parse_pushes",
     "parse_velocities",
     "prepare",
-    "run_headless",
+    "run",
 ]

@@ -34,7 +34,7 @@ class RunInterruptedError(KeyboardInterrupt):
     """Ctrl-C has ended a headless run before its time.
 
     Attributes:
-        recording, summary: Of what was simulated until then, as :func:`run_headless` returns them of a whole run.
+        recording, summary: Of what was simulated until then, as :func:`run` returns them of a whole run.
     """
 
     def __init__(self, recording: Recording, summary: dict[str, Any]) -> None:
@@ -167,7 +167,7 @@ class Run:
         self.observation = self.sim.step(self.tau_joint)
 
 
-def run_headless(
+def run(
     settings: RunConfig, progress: bool = False, observer: Observer | None = None, label: str = ""
 ) -> tuple[Recording, dict[str, Any]]:
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.

@@ -10,7 +10,7 @@ from bipedsim.config import RunConfig, from_mapping
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import DivergenceError, UnknownNameError
 from bipedsim.recording import Recording
-from bipedsim.runs import Prepared, prepare, run_headless
+from bipedsim.runs import Prepared, prepare, run
 from bipedsim_studies.bench import machine
 from bipedsim_studies.compare.figures import FIGURES, Figures, deviations, own_figures
 from bipedsim_studies.compare.meter import Meter
@@ -122,7 +122,7 @@ def _run(
     """Run one model; ``first`` is the run of the reference, or None if this is it."""
     meter = Meter()
     try:
-        recording, summary = run_headless(settings, progress, meter, settings.contact_model)
+        recording, summary = run(settings, progress, meter, settings.contact_model)
     except DivergenceError as error:
         return Failed("diverged", str(error))
     except Exception as error:  # whatever goes wrong in one model must not cost the rows of the others

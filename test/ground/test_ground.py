@@ -22,7 +22,7 @@ from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
 from bipedsim.ground.read import GROUNDS, get_ground
 from bipedsim.model import load_robot
-from bipedsim.runs.runner import run_headless
+from bipedsim.runs.runner import run
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
 angles = st.floats(-1.4, 1.4)
@@ -302,7 +302,7 @@ def test_how_deep_a_ball_is_counts_from_its_skin() -> None:
     """A spring of the default 1e5 N/m gives way by m g / k, and at first by twice that at most."""
     ball = BODIES / "ball_3d"
     settings = RunConfig(str(ball), "user_controllers:Rest", contact_model="nonlinear_damping", duration=0.6)
-    recording, summary = run_headless(settings)
+    recording, summary = run(settings)
     sag = 0.3 * 9.81 / 1e5
     assert 0.2 - recording.sole_poses[-1, 0, 2] == pytest.approx(sag, rel=1e-3)
     assert sag < summary["penetration_m"] < 2.0 * sag

@@ -17,7 +17,7 @@ from bipedsim.ground.read import get_ground
 from bipedsim.ground.tiling import tiles
 from bipedsim.model import load_robot, read_hardware
 from bipedsim.runs.pushes import Push, parse_pushes
-from bipedsim.runs.runner import prepare, run_headless
+from bipedsim.runs.runner import prepare, run
 from bipedsim.runs.scenario import SCENARIOS, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for
 from bipedsim.runs.velocities import Velocity, VelocitySchedule, parse_velocities
@@ -89,7 +89,7 @@ def test_a_push_that_names_no_body_of_the_robot_is_refused(tmp_path: Path) -> No
     path = tmp_path / "mine.yaml"
     path.write_text("pushes: [{at: 1, impulse_over_mass: [1, 0, 0], body: torsoo}]")
     with pytest.raises(UnknownNameError, match="push at 1 s of biped14: unknown body 'torsoo'"):
-        run_headless(RunConfig(scenario=str(path)))
+        run(RunConfig(scenario=str(path)))
 
 
 @pytest.mark.parametrize(("key", "per"), [("impulse_over_mass", "mass"), ("force_over_weight", "weight")])

@@ -136,7 +136,7 @@ def animate(
 
 
 def animate_run(recording: Recording, settings: RunConfig, path: Path, progress: bool = False) -> int:
-    """Draw what :func:`bipedsim.runs.run_headless` returned, with robot and ground of the settings, files or not.
+    """Draw what :func:`bipedsim.runs.run` returned, with robot and ground of the settings, files or not.
 
     Args:
         recording: The run.

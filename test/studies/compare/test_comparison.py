@@ -17,7 +17,7 @@ from bipedsim.config.run import RunConfig
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import run_headless
+from bipedsim.runs.runner import run
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured, compare
 from bipedsim_studies.compare.figures import FIGURES, deviations, force_noise
 from bipedsim_studies.compare.meter import Meter
@@ -28,7 +28,7 @@ STAND = RunConfig(duration=2.0)
 
 def metered(settings: RunConfig) -> tuple[Recording, Meter]:
     meter = Meter()
-    return run_headless(settings, observer=meter)[0], meter
+    return run(settings, observer=meter)[0], meter
 
 
 def measured(comparison: Comparison, name: str) -> Measured:

@@ -19,7 +19,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import run_headless
+from bipedsim.runs.runner import run
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.gait_modes.gait import GaitReport, report_recording
 from bipedsim_studies.gait_modes.sequence import ModeSequence, mode_sequence
@@ -28,7 +28,7 @@ from bipedsim_studies.gait_modes.times import BOUNCE
 
 
 def ran(settings: RunConfig) -> tuple[Recording, ModeSequence, GaitReport]:
-    recording = run_headless(settings)[0]
+    recording = run(settings)[0]
     return (recording, *report_recording(recording))
 
 
