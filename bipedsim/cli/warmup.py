@@ -1,52 +1,74 @@
-"""``bipedsim warmup``: compiles all kernels into the cache, in parallel processes."""
+"""``bipedsim warmup``: compiles kernels into the cache, in parallel processes."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.control import make_controller
+from bipedsim.control import CONTROLLERS, make_controller
+from bipedsim.errors import UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.runs import WorkerPool
 from bipedsim.sim import Simulator
 
-
-def _compile_model(name: str) -> str:
-    # One process is enough for the kernels of the hardware, which are the same for all models.
-    hardware = "realistic" if name == "one_step" else "ideal"
-    Simulator(load_robot("biped14"), contact=name, hardware=hardware).warm_up()
-    return f"contact model {name}"
+HARDWARE = ("hardware", "realistic")
+"""Two names of the kernels of drives and noise."""
+# The other controllers of the table compile nothing of their own, or are made for walkers of their own.
+_COMPILED = ("posture", "zmp")
 
 
-def _compile_controller(name: str) -> str:
+def _choices() -> list[str]:
+    return [*CONTACT_MODELS, *CONTROLLERS, *HARDWARE]
+
+
+def _compile(name: str) -> str:
+    """Compile what ``name`` needs by using it once, and return what it is."""
     robot = load_robot("biped14")
-    controller, observation = make_controller(name, robot), Simulator(robot).reset()
-    controller.reset(observation)
-    controller.update(observation)
+    if name in HARDWARE:
+        Simulator(robot, hardware="realistic").warm_up()
+        return "realistic hardware"
+    if name in CONTACT_MODELS:
+        Simulator(robot, contact=name).warm_up()
+        return f"contact model {name}"
+    if name in _COMPILED:
+        controller, observation = make_controller(name, robot), Simulator(robot).reset()
+        controller.reset(observation)
+        controller.update(observation)
     return f"controller {name}"
 
 
-def warm_up() -> Iterator[tuple[int, int, str]]:
-    """Yield how many parts are ready, how many there are, and which one became ready."""
+def warm_up(names: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
+    """Yield how many parts are ready, how many there are, and which one became ready.
+
+    Args:
+        names: Contact models, controllers, ``hardware`` or ``realistic``; all by default.
+
+    Raises:
+        UnknownNameError: A name is none of them; the message lists them.
+    """
+    for name in names:
+        if name not in _choices():
+            raise UnknownNameError("contact model, controller or hardware", name, _choices())
+    wanted = list(dict.fromkeys(names or [*CONTACT_MODELS, HARDWARE[0], *_COMPILED]))
     # A process for each core: they share the cache, and what they share in code is soon compiled.
-    workers = min(len(os.sched_getaffinity(0)), len(CONTACT_MODELS))
-    with WorkerPool(workers) as pool:
-        jobs = [pool.submit(_compile_model, name) for name in CONTACT_MODELS]
-        # The other controllers compile nothing of their own.
-        jobs += [pool.submit(_compile_controller, name) for name in ("posture", "zmp")]
+    with WorkerPool(min(len(os.sched_getaffinity(0)), len(wanted))) as pool:
+        jobs = [pool.submit(_compile, name) for name in wanted]
         for done, job in enumerate(as_completed(jobs), start=1):
             yield done, len(jobs), job.result()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the command: there are none."""
+    """Declare the options of the command."""
+    parser.add_argument(
+        "names", nargs="*", metavar="NAMES", help=f"what to compile, all by default: {', '.join(_choices())}"
+    )
 
 
 def main(args: argparse.Namespace) -> int:
     """Compile, and say how far it is."""
-    for done, total, what in warm_up():
+    for done, total, what in warm_up(args.names):
         print(f"[{done}/{total}] {what}: kernels ready", flush=True)
     return 0

@@ -1,9 +1,10 @@
-from .base import ContactModel, ContactResult
+from .base import CompiledModel, ContactModel, ContactResult
 from .models import CONTACT_MODELS, make_contact_model
 from .modes import clamped_range, constraints, mode_masks, mode_name
 
 __all__ = [
     "CONTACT_MODELS",
+    "CompiledModel",
     "ContactModel",
     "ContactResult",
     "clamped_range",

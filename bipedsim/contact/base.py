@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.dynamics import Projection
+from bipedsim.dynamics import CompiledContact, Projection
+from bipedsim.numerics import Box, box, entry
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -136,3 +138,83 @@ class ContactModel(Protocol):
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what :meth:`state` returned."""
         ...
+
+
+class _Solve(NamedTuple):
+    projection: Projection
+    contact: CompiledContact
+
+
+@entry
+def _solve(step: Any) -> None:
+    a = step.arrays
+    a.contact.solve(a.projection, a.contact.arrays)
+
+
+class CompiledModel:
+    """Base of contact models whose solve is a kernel: it is compiled into the step of the dynamics by itself.
+
+    A model is a class with ``Params`` and ``kernel``, and a constructor that makes the arrays.
+
+    Args:
+        projection: The projection that every solve gets, refilled.
+        result: What the kernel fills.
+
+    Attributes:
+        kernel: ``kernel(projection, arrays)``, a function of a module, by :func:`bipedsim.numerics.kernel`.
+        arrays: What the kernel works on, the arrays of ``result`` among them: a named tuple of arrays, numbers and such
+            tuples, made by the constructor.
+        result: What the ground did over the last step.
+        late: As in :class:`ContactModel`.
+    """
+
+    kernel: ClassVar[Any]
+    arrays: Any
+    late: Array | None = None
+
+    def __init__(self, projection: Projection, result: ContactResult) -> None:
+        self.result = result
+        self._projection = projection
+        self._impulse = result.impulse
+
+    def _act_within(self, impulse: Array, late: Array) -> None:
+        """Say that forces act within the step: what moves the robot are ``impulse`` and ``late``, (K, 6) each."""
+        self._impulse, self.late = impulse, late
+
+    def _memory(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that the next step depends on beside the result, by name."""
+        raise NotImplementedError
+
+    @cached_property
+    def compiled(self) -> CompiledContact:
+        """For whoever compiles the solve into a step."""
+        late = self._impulse if self.late is None else self.late
+        return CompiledContact(type(self).kernel, self.arrays, self._impulse, late)
+
+    @cached_property
+    def _boxed(self) -> Box:
+        return box(_Solve(self._projection, self.compiled))
+
+    def reset(self) -> None:
+        """Forget contacts, anchors and counters: every foot is in the air until it touches."""
+        for array in self._memory().values():
+            array[...] = 0
+        self.result.clear()
+
+    def solve(self, projection: Projection) -> ContactResult:
+        """Return the contact impulses of one step; the result is overwritten by the next call."""
+        if projection is not self._projection:
+            for mine, given in zip(self._projection, projection, strict=True):
+                np.copyto(mine, given)
+        _solve(self._boxed)
+        return self.result
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of everything that the next step depends on, and of the last result."""
+        return {name: array.copy() for name, array in (self._memory() | self.result.arrays()).items()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore what :meth:`state` returned; models with the same memory understand each other's."""
+        for name, array in self._memory().items():
+            array[...] = state[name]
+        self.result.take(state)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.base import ContactResult
+from bipedsim.contact.base import CompiledModel, ContactResult
 from bipedsim.contact.selection import distance_outside
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
@@ -228,54 +228,22 @@ def _to_sole(R, wrench, scale, out):
             out[part + a] = R[0, a] * x + R[1, a] * y + R[2, a] * z
 
 
-class VertexModel:
-    """Base of the models of vertex forces: result, state in and out.
+class VertexModel(CompiledModel):
+    """Base of the models of vertex forces: who touches, and state in and out.
 
     Args:
         projection: The projection that every solve gets, refilled.
         physics_dt: Step h [s].
 
     Attributes:
-        result: What the ground did over the last step.
-        late: As in :class:`bipedsim.contact.base.ContactModel`.
         contacts: The vertices.
     """
 
-    late: Array | None = None
-
     def __init__(self, projection: Projection, physics_dt: float) -> None:
         feet, widest = projection.vertices.shape[:2]
-        self.result = ContactResult.empty(feet, widest)
+        super().__init__(projection, ContactResult.empty(feet, widest))
         self.contacts = VertexContacts.of_feet(feet, widest, self.result, physics_dt)
-        self._projection = projection
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that the next step depends on, by name; a model with more of them adds its own."""
         return {"touching": self.contacts.touching, "sticking": self.contacts.sticking}
-
-    def reset(self) -> None:
-        """Forget contacts and counters: every foot is in the air until it touches."""
-        for array in self._memory().values():
-            array[...] = 0
-        self.result.clear()
-
-    def solve(self, projection: Projection) -> ContactResult:
-        """Return the contact impulses of one step; the result is overwritten by the next call."""
-        if projection is not self._projection:
-            for mine, given in zip(self._projection, projection, strict=True):
-                np.copyto(mine, given)
-        self._solve()
-        return self.result
-
-    def _solve(self) -> None:
-        raise NotImplementedError
-
-    def state(self) -> dict[str, Any]:
-        """Return a copy of everything that the next step depends on, and of the last result."""
-        return {name: array.copy() for name, array in (self._memory() | self.result.arrays()).items()}
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Restore what :meth:`state` returned."""
-        for name, array in self._memory().items():
-            array[...] = state[name]
-        self.result.take(state)

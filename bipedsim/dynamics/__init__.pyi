@@ -1,5 +1,5 @@
 from .projection import Projection, edge_lines
-from .step import Dynamics
+from .step import CompiledContact, Dynamics
 from .support import NEW_PLANE, UNCHANGED
 from .tree import SPEED_LIMIT
 from .views import live_motions, live_poses, live_rows
@@ -8,6 +8,7 @@ __all__ = [
     "NEW_PLANE",
     "SPEED_LIMIT",
     "UNCHANGED",
+    "CompiledContact",
     "Dynamics",
     "Projection",
     "edge_lines",

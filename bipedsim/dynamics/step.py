@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pinocchio as pin
+from numba import float64
 from numpy.typing import NDArray
 
-from bipedsim.contact import ContactModel
-from bipedsim.contact.compliant import FeedbackLinearised, NonlinearDamping
-from bipedsim.contact.compliant.feedback_linearised import feedback_linearised
-from bipedsim.contact.compliant.nonlinear_damping import nonlinear_damping
-from bipedsim.contact.selection import Exact, OneStep
-from bipedsim.contact.selection.exact import exact
-from bipedsim.contact.selection.one_step import one_step
-from bipedsim.contact.time_stepping import Lcp, Ncp
-from bipedsim.contact.time_stepping.lcp import lcp
-from bipedsim.contact.time_stepping.ncp import ncp
 from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.projection import Projection, edge_lines
 from bipedsim.dynamics.support import Foothold
@@ -27,11 +18,45 @@ from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import box, entry
+from bipedsim.numerics import Box, announced, box, entry
 
 Array = NDArray[np.float64]
 
 _WORLD = pin.Convention.WORLD
+
+
+class Contact(Protocol):
+    """What a step asks of a contact model.
+
+    A model whose solve is compiled also has an attribute ``compiled``, a :class:`CompiledContact`: it is then one call
+    together with the dynamics, 1.3 times as fast.
+
+    Attributes:
+        late: None, or (K, 6) for forces that act within the step: their impulse weighted by the share of the step that
+            was left when it acted.
+    """
+
+    @property
+    def late(self) -> Array | None: ...
+
+    def solve(self, projection: Projection) -> Any:
+        """Return what has an attribute ``impulse``, (K, 6) on the feet at the sole origins in ground axes [N.s]."""
+        ...
+
+
+class CompiledContact(NamedTuple):
+    """A contact model on the compiled side.
+
+    Attributes:
+        solve: Kernel ``solve(projection, arrays)``, a function of a module; it fills ``impulse`` and ``late``.
+        arrays: What it reads and writes beside the projection, a named tuple.
+        impulse, late: (K, 6) as in :class:`Contact`; ``late`` is used only where the model has one.
+    """
+
+    solve: Any
+    arrays: Any
+    impulse: Array
+    late: Array
 
 
 class _Projected(NamedTuple):
@@ -41,16 +66,14 @@ class _Projected(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A step with its contact model, ``contact`` its arrays."""
-
     tree: Tree
     foothold: Foothold
     projection: Projection
-    contact: Any
+    contact: CompiledContact
 
 
 @entry
-def _project(step, v, tau_joint, within):
+def _project(step: Any, v: Array, tau_joint: Array, within: bool) -> bool:
     a = step.arrays
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
         return False
@@ -60,102 +83,39 @@ def _project(step, v, tau_joint, within):
 
 
 @entry
-def _advance(step, v, impulse):
+def _advance(step: Any, v: Array, impulse: Array) -> float:
     return kernels.advance(step.arrays.tree, impulse, v)
 
 
 @entry
-def _advance_within(step, v, impulse, late):
+def _advance_within(step: Any, v: Array, impulse: Array, late: Array) -> float:
     return kernels.advance_within(step.arrays.tree, impulse, late, v)
 
 
-# The steps below differ in one call each. Written out: numba cannot cache a function that is made around another, and
-# would compile it in every process.
+# A step is compiled for the type of its box, which holds the kernel of the contact model.
 
 
 @entry
-def _one_step(step, v, tau_joint):
+def _step(step: Any, v: Array, tau_joint: Array) -> float:
     """Take a whole step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
-    t = step.arrays.tree
-    p = step.arrays.projection
-    s = step.arrays.contact
-    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+    a = step.arrays
+    c = a.contact
+    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
         return -1.0
-    one_step(p, s)
-    return kernels.advance(t, s.impulse, v)
+    c.solve(a.projection, c.arrays)
+    return kernels.advance(a.tree, c.impulse, v)
 
 
 @entry
-def _exact(step, v, tau_joint):
-    """Take a whole step as :func:`_one_step` does."""
-    t = step.arrays.tree
-    p = step.arrays.projection
-    s = step.arrays.contact
-    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
+def _step_within(step: Any, v: Array, tau_joint: Array) -> float:
+    """Take a whole step as :func:`_step` does, with forces that act within it."""
+    a = step.arrays
+    c = a.contact
+    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
         return -1.0
-    exact(p, s)
-    return kernels.advance(t, s.impulse, v)
-
-
-@entry
-def _nonlinear_damping(step, v, tau_joint):
-    """Take a whole step as :func:`_one_step` does, with forces that act within the step."""
-    t = step.arrays.tree
-    p = step.arrays.projection
-    m = step.arrays.contact
-    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
-        return -1.0
-    kernels.fill_bias(t, step.arrays.foothold, p)
-    nonlinear_damping(p, m)
-    return kernels.advance_within(t, m.course.impulse, m.course.late, v)
-
-
-@entry
-def _feedback_linearised(step, v, tau_joint):
-    """Take a whole step as :func:`_nonlinear_damping` does."""
-    t = step.arrays.tree
-    p = step.arrays.projection
-    m = step.arrays.contact
-    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
-        return -1.0
-    kernels.fill_bias(t, step.arrays.foothold, p)
-    feedback_linearised(p, m)
-    return kernels.advance_within(t, m.course.impulse, m.course.late, v)
-
-
-@entry
-def _ncp(step, v, tau_joint):
-    """Take a whole step as :func:`_one_step` does."""
-    t = step.arrays.tree
-    p = step.arrays.projection
-    m = step.arrays.contact
-    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
-        return -1.0
-    ncp(p, m)
-    return kernels.advance(t, m.contacts.impulse, v)
-
-
-@entry
-def _lcp(step, v, tau_joint):
-    """Take a whole step as :func:`_one_step` does."""
-    t = step.arrays.tree
-    p = step.arrays.projection
-    m = step.arrays.contact
-    if not kernels.project(t, step.arrays.foothold, p, v, tau_joint):
-        return -1.0
-    lcp(p, m)
-    return kernels.advance(t, m.contacts.impulse, v)
-
-
-# Models whose solve is compiled into the step; all others go through ContactModel.solve.
-_FUSED: dict[type, Any] = {
-    OneStep: _one_step,
-    Exact: _exact,
-    FeedbackLinearised: _feedback_linearised,
-    NonlinearDamping: _nonlinear_damping,
-    Ncp: _ncp,
-    Lcp: _lcp,
-}
+    kernels.fill_bias(a.tree, a.foothold, a.projection)
+    c.solve(a.projection, c.arrays)
+    return kernels.advance_within(a.tree, c.impulse, c.late, v)
 
 
 class Dynamics:
@@ -199,13 +159,13 @@ class Dynamics:
         self.acceleration = self._tree.acceleration
         self.displacement = self._tree.step
         self.ground_axes = self._foothold.axes
-        self._contact: ContactModel | None = None
+        self._contact: Contact | None = None
         self._fused: Any = None
         self._step: Any = None
 
     @cached_property
-    def _projected(self) -> Any:
-        """For steps that are not fused: boxing takes seconds to compile."""
+    def _projected(self) -> Box:
+        """For steps that are not fused."""
         return box(_Projected(self._tree, self._foothold, self.projection))
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
@@ -230,14 +190,14 @@ class Dynamics:
         Args:
             v: (nv,).
             impulse: (K, 6) [N.s, N.m.s].
-            late: As :class:`bipedsim.contact.base.ContactModel` has it; the displacement then follows the course of the
+            late: As :class:`Contact` has it; the displacement then follows the course of the
                 velocity within the step.
         """
         if late is None:
             return float(_advance(self._projected, v, impulse))
         return float(_advance_within(self._projected, v, impulse, late))
 
-    def step(self, q: Array, v: Array, tau_joint: Array, contact: ContactModel) -> float:
+    def step(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
         """Project, let the contact model act, and :meth:`advance`; in one compiled call where the model is compiled.
 
         Returns:
@@ -247,17 +207,20 @@ class Dynamics:
         if contact is not self._contact:
             self._take(contact)
         if self._fused is not None:
-            return self._fused(self._step, v, tau_joint)  # type: ignore[no-any-return]
+            return self._fused(self._step, v, tau_joint)
         if not _project(self._projected, v, tau_joint, contact.late is not None):
             return -1.0
         return self.advance(v, contact.solve(self.projection).impulse, contact.late)
 
-    def _take(self, contact: ContactModel) -> None:
-        self._contact = contact
-        self._fused = _FUSED.get(type(contact))
-        if self._fused is not None:
-            arrays = contact.arrays  # type: ignore[attr-defined]
-            self._step = box(_Step(self._tree, self._foothold, self.projection, arrays))
+    def _take(self, contact: Contact) -> None:
+        """Load the step of ``contact``, compiled if that was never done."""
+        compiled: CompiledContact | None = getattr(contact, "compiled", None)
+        self._contact, self._fused = contact, None
+        if compiled is not None:
+            self._fused = _step if contact.late is None else _step_within
+            self._step = box(_Step(self._tree, self._foothold, self.projection, compiled))
+            with announced(f"contact model {compiled.solve.__name__}", 30):
+                self._fused.compile((self._step.type, float64[::1], float64[::1]))
 
     def reset(self) -> None:
         """Forget what the feet stand on."""

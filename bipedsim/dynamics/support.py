@@ -88,7 +88,7 @@ class Foothold(NamedTuple):
 
 
 @kernel
-def find_foothold(k, f: Foothold, p: Projection):
+def find_foothold(k: int, f: Foothold, p: Projection) -> None:
     """Look up what is under foot ``k`` and fill plane, polygon, edges and friction where they changed."""
     p.changed[k] = UNCHANGED
     before = f.patch[k]
@@ -123,7 +123,7 @@ def find_foothold(k, f: Foothold, p: Projection):
 
 
 @kernel
-def find_passing(f: Foothold, radius):
+def find_passing(f: Foothold, radius: Array) -> None:
     """Note for which feet there is no ground now, from where the soles are: straight legs would stub their toes.
 
     A foot of ``Sole.passes_ground`` that lifts behind or beside the others begins to pass; it may go below the ground
@@ -165,7 +165,7 @@ def find_passing(f: Foothold, radius):
 
 
 @kernel
-def fill_edges(k, p: Projection):
+def fill_edges(k: int, p: Projection) -> None:
     """Fill the edge lines of the polygon of foot ``k``."""
     n = p.n_vertices[k]
     for i in range(n):

@@ -80,7 +80,9 @@ class Tree(NamedTuple):
 
 
 @inlined_kernel
-def factor(M_rows, damping, h, ancestors, depth, L, inverse):
+def factor(
+    M_rows: Array, damping: Array, h: float, ancestors: Integers, depth: Integers, L: Array, inverse: Array
+) -> None:
     """Factor M + h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
     nv = depth.shape[0]
     for k in range(nv):
@@ -104,7 +106,7 @@ def factor(M_rows, damping, h, ancestors, depth, L, inverse):
 
 
 @inlined_kernel
-def locate_foot(k, t: Tree, f: Foothold):
+def locate_foot(k: int, t: Tree, f: Foothold) -> None:
     """Fill the pose of the sole of foot ``k`` in the world."""
     pose = t.poses[t.foot_joint[k]]
     for a in range(3):
@@ -118,7 +120,7 @@ def locate_foot(k, t: Tree, f: Foothold):
 
 
 @inlined_kernel
-def place_foot(k, f: Foothold, p: Projection):
+def place_foot(k: int, f: Foothold, p: Projection) -> None:
     """Find out what is under foot ``k``; fill rotation, position and offsets in ground axes."""
     if f.endless and f.patch[k] == 0 and not f.passing[k]:
         p.changed[k] = UNCHANGED
@@ -144,7 +146,7 @@ def place_foot(k, f: Foothold, p: Projection):
 
 
 @inlined_kernel
-def project(t: Tree, f: Foothold, p: Projection, v, tau_joint) -> bool:
+def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array) -> bool:
     """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
 
     Returns False, with nothing done, where a torque is not finite.
@@ -250,7 +252,7 @@ def project(t: Tree, f: Foothold, p: Projection, v, tau_joint) -> bool:
 
 
 @kernel
-def fill_bias(t: Tree, f: Foothold, p: Projection):
+def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
     """Fill ``p.bias``: what the feet accelerate by at constant joint velocities, J' v; after :func:`project`."""
     for k in range(t.leaf.shape[0]):
         joint = t.foot_joint[k]
@@ -285,7 +287,7 @@ def fill_bias(t: Tree, f: Foothold, p: Projection):
 
 
 @inlined_kernel
-def advance(t: Tree, impulse, v) -> float:
+def advance(t: Tree, impulse: Array, v: Array) -> float:
     """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
 
     Where an entry would not be finite, v stays as it is and NaN is returned; so it does where one reaches
@@ -306,7 +308,7 @@ def advance(t: Tree, impulse, v) -> float:
 
 
 @kernel
-def advance_within(t: Tree, impulse, late, v) -> float:
+def advance_within(t: Tree, impulse: Array, late: Array, v: Array) -> float:
     """Do as :func:`advance` for forces that act within the step: the displacement follows the course of the velocity.
 
     Torques act all through the step, half of their impulse early enough to count for ``step`` = h v + h^2 a / 2.
@@ -330,7 +332,7 @@ def advance_within(t: Tree, impulse, late, v) -> float:
 
 
 @inlined_kernel
-def change(t: Tree, impulse, share, v) -> float:
+def change(t: Tree, impulse: Array, share: float, v: Array) -> float:
     """Fill ``t.x`` with L^-1 (share z + Y^T impulse); return the largest |v + x|, NaN if any is not finite."""
     nv = v.shape[0]
     x = t.x

@@ -1,7 +1,8 @@
 from .blend import quintic
+from .boxing import Box, box
 from .cholesky import solve_positive_definite
 from .hull import clamp, hull_corners, margin
-from .jit import box, control_entry, control_kernel, entry, inlined_kernel, kernel
+from .jit import announced, control_entry, control_kernel, entry, inlined_kernel, kernel
 from .linear import is_doubtful, solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, simplify, span, start_as
 from .spatial import (
@@ -25,9 +26,11 @@ from .spatial import (
 
 __all__ = [
     "MERGE",
+    "Box",
     "accumulate",
     "act",
     "add_wrench",
+    "announced",
     "assign",
     "box",
     "clamp",

@@ -1,17 +1,13 @@
 from .csv import export_csv
 from .load import load_recording
-from .recording import Recording
-from .schema import ABSENT_MODE, COLUMNS, CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Column, columns_on
+from .recording import ABSENT_MODE, CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Recording
 
 __all__ = [
     "ABSENT_MODE",
-    "COLUMNS",
     "CONTACT_FIELDS",
     "READOUTS",
     "WALL_CLOCK_NS",
-    "Column",
     "Recording",
-    "columns_on",
     "export_csv",
     "load_recording",
 ]

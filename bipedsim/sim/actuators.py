@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config import numbers_per_joint
-from bipedsim.model import ActuatorParams, Robot, inverse_inertia
+from bipedsim.model import ActuatorParams, Robot, inverse_inertia, numbers_per_joint
 from bipedsim.numerics import box, entry, kernel
 
 Array = NDArray[np.float64]

@@ -9,17 +9,38 @@ from .conversions import (
     TwistWriter,
     WrenchReader,
 )
-from .endpoints import described, message_class, offered_qos, profile, publisher, qos_words, recorder_profile, requested
+from .frames import (
+    BASE_FRAME,
+    COMMAND_TOPIC,
+    FEET_FRAME,
+    VELOCITY_TOPIC,
+    WORLD_FRAME,
+    ankle_frame,
+    ankle_wrench_topic,
+    foot_topic,
+    readout_topic,
+    sole_frame,
+)
 from .message_definitions import definition_of
-from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
+from .qos import CLOCK_QOS, COMMAND_QOS, LATCHED_QOS, LATEST_QOS, SENSOR_QOS, STATE_QOS, STEERING_QOS
+from .recorder_topics import OPTIONAL, default_topics, described, message_class, offered_kind, qos_of, qos_words
 from .transforms import make_transforms
 from .wire import NS_PER_S
 
 __all__ = [
     "BASE_FRAME",
+    "CLOCK_QOS",
+    "COMMAND_QOS",
+    "COMMAND_TOPIC",
     "FEET_FRAME",
+    "LATCHED_QOS",
+    "LATEST_QOS",
     "NS_PER_S",
-    "TOPICS",
+    "OPTIONAL",
+    "SENSOR_QOS",
+    "STATE_QOS",
+    "STEERING_QOS",
+    "VELOCITY_TOPIC",
     "WORLD_FRAME",
     "CommandReader",
     "CommandWriter",
@@ -27,21 +48,20 @@ __all__ = [
     "JointStateReader",
     "NumberWriter",
     "OdometryWriter",
-    "Topic",
     "TwistReader",
     "TwistWriter",
     "WrenchReader",
     "ankle_frame",
+    "ankle_wrench_topic",
+    "default_topics",
     "definition_of",
     "described",
-    "incompatible",
+    "foot_topic",
     "make_transforms",
     "message_class",
-    "offered_qos",
-    "profile",
-    "publisher",
+    "offered_kind",
+    "qos_of",
     "qos_words",
-    "recorder_profile",
-    "requested",
+    "readout_topic",
     "sole_frame",
 ]

@@ -9,8 +9,7 @@ import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.recording.bag.reader import BagWriter, Qos, Topic
-from bipedsim.recording.recording import Recording
-from bipedsim.recording.schema import CONTACT_FIELDS
+from bipedsim.recording.recording import CONTACT_FIELDS, Recording
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 

@@ -13,8 +13,6 @@ is left, and all forces without the vertices that would be pulled; with ``resolv
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +21,7 @@ from bipedsim.contact.compliant.linearisation import Linearised, lacking, let_go
 from bipedsim.contact.compliant.substeps import Course, begin_substep, crossing, is_closed, next_stage, start, substep
 from bipedsim.contact.vertices import VertexModel, begin, friction, publish
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import box, entry, inlined_kernel, kernel, solve_least_norm
+from bipedsim.numerics import inlined_kernel, kernel, solve_least_norm
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
@@ -108,16 +106,6 @@ def feedback_linearised(p: Projection, m: Linearised):
     publish(p, s, solves, not m.agreed[0])
 
 
-class _Step(NamedTuple):
-    projection: Projection
-    model: Linearised
-
-
-@entry
-def _solve(step):
-    feedback_linearised(step.arrays.projection, step.arrays.model)
-
-
 class FeedbackLinearised(VertexModel):
     """Penalty contact whose parameters are the wanted motion of the vertices.
 
@@ -125,18 +113,16 @@ class FeedbackLinearised(VertexModel):
         projection: The projection that every solve gets, refilled.
         params: See :class:`FeedbackLinearisedParams`.
         physics_dt: Step h [s].
-
-    Attributes:
-        arrays: For whoever fuses the solve with the dynamics into one compiled step.
     """
 
     Params = FeedbackLinearisedParams
+    kernel = feedback_linearised
 
     def __init__(self, projection: Projection, params: FeedbackLinearisedParams, physics_dt: float) -> None:
         super().__init__(projection, physics_dt)
         self.params = params
         course = Course.of_feet(self.contacts)
-        self.late = course.late
+        self._act_within(course.impulse, course.late)
         self.arrays = Linearised.of_feet(
             self.contacts,
             course,
@@ -145,11 +131,3 @@ class FeedbackLinearised(VertexModel):
             epsilon=params.epsilon,
             resolves=params.resolves,
         )
-
-    @cached_property
-    def _step(self) -> Any:
-        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
-        return box(_Step(self._projection, self.arrays))
-
-    def _solve(self) -> None:
-        _solve(self._step)

@@ -12,7 +12,6 @@ not, and has no jump.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from bipedsim.contact.compliant.substeps import (
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, publish
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import box, entry, inlined_kernel, kernel
+from bipedsim.numerics import inlined_kernel, kernel
 
 Array = NDArray[np.float64]
 
@@ -217,16 +216,6 @@ def _carry(p: Projection, m: Bristles):
                 m.bend[k, i, a] = m.old[j, a] if j >= 0 else 0.0
 
 
-class _Step(NamedTuple):
-    projection: Projection
-    model: Bristles
-
-
-@entry
-def _solve(step):
-    nonlinear_damping(step.arrays.projection, step.arrays.model)
-
-
 class NonlinearDamping(VertexModel):
     """Springs with Hunt and Crossley's damping at each vertex, and bristles that stick.
 
@@ -234,19 +223,17 @@ class NonlinearDamping(VertexModel):
         projection: The projection that every solve gets, refilled.
         params: See :class:`NonlinearDampingParams`.
         physics_dt: Step h [s].
-
-    Attributes:
-        arrays: For whoever fuses the solve with the dynamics into one compiled step.
     """
 
     Params = NonlinearDampingParams
+    kernel = nonlinear_damping
 
     def __init__(self, projection: Projection, params: NonlinearDampingParams, physics_dt: float) -> None:
         super().__init__(projection, physics_dt)
         self.params = params
         feet, widest = projection.vertices.shape[:2]
         course = Course.of_feet(self.contacts)
-        self.late = course.late
+        self._act_within(course.impulse, course.late)
         self.arrays = Bristles(
             stiffness=params.stiffness,
             exponent=params.exponent,
@@ -265,13 +252,5 @@ class NonlinearDamping(VertexModel):
             old=np.zeros((widest, 2)),
         )
 
-    @cached_property
-    def _step(self) -> Any:
-        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
-        return box(_Step(self._projection, self.arrays))
-
     def _memory(self) -> dict[str, NDArray[Any]]:
         return super()._memory() | {"bend": self.arrays.bend}
-
-    def _solve(self) -> None:
-        _solve(self._step)

@@ -8,7 +8,6 @@ first all feet at once by the rule of one-step selection, then one foot at a tim
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from bipedsim.config import param
 from bipedsim.contact.modes import clamped_range
@@ -19,7 +18,7 @@ from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose, judge
 from bipedsim.contact.selection.write_result import publish
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import entry, kernel
+from bipedsim.numerics import kernel
 
 
 @dataclass(frozen=True)
@@ -184,11 +183,6 @@ def _next_candidate(p: Projection, s: Selection, count) -> bool:
         s.open[top] = False
 
 
-@entry
-def _select(step):
-    exact(step.arrays.projection, step.arrays.selection)
-
-
 class Exact(SelectionModel):
     """Exact constraint selection: a search over the modes of all feet, for one solve in nearly all steps.
 
@@ -199,9 +193,7 @@ class Exact(SelectionModel):
     """
 
     Params = ExactParams
+    kernel = exact
 
     def __init__(self, projection: Projection, params: ExactParams, physics_dt: float) -> None:
         super().__init__(projection, params, physics_dt, candidates=params.candidates)
-
-    def _select(self, step: Any) -> None:
-        _select(step)

@@ -9,7 +9,6 @@ penetrates 0.8 mm at impacts, with three 0.01 mm.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from bipedsim.config import param
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, begin
@@ -19,7 +18,7 @@ from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose
 from bipedsim.contact.selection.write_result import publish
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import entry, kernel
+from bipedsim.numerics import kernel
 
 _RULES = {"revised": REVISED, "published": PUBLISHED, "thresholds": THRESHOLDS}
 
@@ -68,11 +67,6 @@ def one_step(p: Projection, s: Selection):
     publish(p, s, changed or not s.converged[0])
 
 
-@entry
-def _select(step):
-    one_step(step.arrays.projection, step.arrays.selection)
-
-
 class OneStep(SelectionModel):
     """One-step constraint selection: fixed cost, feet that stick, CoP exact.
 
@@ -83,10 +77,8 @@ class OneStep(SelectionModel):
     """
 
     Params = OneStepParams
+    kernel = one_step
 
     def __init__(self, projection: Projection, params: OneStepParams, physics_dt: float) -> None:
         resolves = params.resolves if params.rules == "revised" else 0
         super().__init__(projection, params, physics_dt, rules=_RULES[params.rules], resolves=resolves)
-
-    def _select(self, step: Any) -> None:
-        _select(step)

@@ -6,7 +6,6 @@ Source: Stewart and Trinkle 1996; Anitescu and Potra 1997; with restitution as i
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from bipedsim.contact.time_stepping.lcp_problem import (
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import box, entry, kernel
+from bipedsim.numerics import kernel
 from bipedsim.numerics.lcp import SOLVED, respond, solve
 
 # What is asked of a step that has no solution: all, no restitution, no friction either, nothing.
@@ -189,16 +188,6 @@ def lcp(p: Projection, model: Vertices):
     publish(p, s, solves, level > _ALL)
 
 
-class _Step(NamedTuple):
-    projection: Projection
-    model: Vertices
-
-
-@entry
-def _solve(step):
-    lcp(step.arrays.projection, step.arrays.model)
-
-
 class Lcp(VertexModel):
     """Time stepping with a complementarity problem: every vertex pushes, sticks, slides or bounces on its own.
 
@@ -206,23 +195,16 @@ class Lcp(VertexModel):
         projection: The feet and what is under them; see :class:`VertexModel`.
         params: See :class:`LcpParams`.
         physics_dt: Step h [s].
-
-    Attributes:
-        arrays: For whoever fuses the solve with the dynamics into one compiled step.
     """
 
     Params = LcpParams
+    kernel = lcp
 
     def __init__(self, projection: Projection, params: LcpParams, physics_dt: float) -> None:
         super().__init__(projection, physics_dt)
         self.params = params
         feet, widest = projection.vertices.shape[:2]
         self.arrays = Vertices(self.contacts, LcpContacts.of_feet(feet, widest, params))
-
-    @cached_property
-    def _step(self) -> Any:
-        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
-        return box(_Step(self._projection, self.arrays))
 
     @property
     def residual(self) -> float:
@@ -233,9 +215,6 @@ class Lcp(VertexModel):
     def pivots(self) -> int:
         """Pivots that the last problem of the last step took; 0 where the basis of the step before held."""
         return int(self.arrays.lcp.work.pivots[0])
-
-    def _solve(self) -> None:
-        _solve(self._step)
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         m = self.arrays.lcp

@@ -8,7 +8,6 @@ after Moreau. See ``cone_problem.py`` for the problem and its residual, ``cone_s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.contact.time_stepping.cone_solver import solve_cones
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import box, entry, kernel
+from bipedsim.numerics import kernel
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -261,16 +260,6 @@ def _unpack(q: ConeProblem, out):
             out[k, i, a] = q.f[m, a]
 
 
-class _Step(NamedTuple):
-    projection: Projection
-    model: Cones
-
-
-@entry
-def _solve(step):
-    ncp(step.arrays.projection, step.arrays.model)
-
-
 class Ncp(VertexModel):
     """Point contacts with the exact friction cone at all vertices.
 
@@ -284,10 +273,10 @@ class Ncp(VertexModel):
 
     Attributes:
         params: Parameters of the model.
-        arrays: For whoever fuses the solve with the dynamics into one compiled step.
     """
 
     Params = NcpParams
+    kernel = ncp
 
     def __init__(self, projection: Projection, params: NcpParams, physics_dt: float) -> None:
         super().__init__(projection, physics_dt)
@@ -298,11 +287,6 @@ class Ncp(VertexModel):
             Friction.of_feet(feet, widest, params.restitution, params.gamma),
             ConeProblem.of_feet(feet, feet * widest, params.tolerance, params.iterations),
         )
-
-    @cached_property
-    def _step(self) -> Any:
-        """For solves outside a fused step, which are rare: boxing takes seconds to compile."""
-        return box(_Step(self._projection, self.arrays))
 
     @property
     def residual(self) -> float:
@@ -318,6 +302,3 @@ class Ncp(VertexModel):
         t = self.arrays.friction
         own = {"warm": t.warm, "anchors": t.anchors.place, "anchored": t.anchors.held, "landed": t.landed}
         return super()._memory() | own | {"figures": t.figures}
-
-    def _solve(self) -> None:
-        _solve(self._step)

@@ -1,0 +1,231 @@
+"""Named tuples of arrays handed to compiled code as one pointer, however many arrays they hold.
+
+By value a tuple of fifty arrays is some hundred and fifty words, taken apart and copied at every call, and each of them
+a line in what the compiler has to read. A box is a table of these words, made once; compiled code reads an array out of
+it where it is named (``step.arrays.projection.G``), a nested tuple is a pointer into the same table, and a kernel among
+the fields can be called. The words never change, which the compiler is told: what a loop uses stays in registers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import typeof, types
+from numba.core import cgutils
+from numba.core.dispatcher import Dispatcher
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+from bipedsim.numerics.kernel_cache import KernelType
+
+_WORD = ir.IntType(64)
+_NUMBERS = (
+    ((bool, np.bool_), types.boolean),
+    ((int, np.integer), types.int64),
+    ((float, np.floating), types.float64),
+)
+
+
+class Field(NamedTuple):
+    """One field of a tuple in a box: its numba type, and the word where it begins."""
+
+    type: types.Type
+    offset: int
+
+
+class TupleType(types.Type):
+    """numba's type of a pointer to the words of a named tuple.
+
+    Args:
+        kind: Class of the tuple.
+        members: Type of each field, a :class:`TupleType` itself for a nested tuple.
+    """
+
+    def __init__(self, kind: type, members: tuple[types.Type, ...]) -> None:
+        self.kind = kind
+        self.members = members
+        self.fields: dict[str, Field] = {}
+        self.size = 0
+        for name, member in zip(kind._fields, members, strict=True):  # type: ignore[attr-defined]
+            self.fields[name] = Field(member, self.size)
+            self.size += _size(member)
+        # The name is part of the name of every compiled function: short, and another one for other fields.
+        text = ", ".join(f"{name}: {field.type}" for name, field in self.fields.items())
+        digest = hashlib.sha256(f"{kind.__module__}.{kind.__qualname__}({text})".encode()).hexdigest()
+        super().__init__(f"{kind.__name__}#{digest[:12]}")
+
+
+class BoxType(types.Type):
+    """numba's type of a :class:`Box`."""
+
+    def __init__(self, arrays: TupleType) -> None:
+        self.arrays = arrays
+        super().__init__(f"Box({arrays})")
+
+
+register_model(TupleType)(models.OpaqueModel)
+register_model(BoxType)(models.OpaqueModel)
+
+
+class Box:
+    """A tuple on the compiled side, in its field ``arrays``; made by :func:`box`.
+
+    Attributes:
+        address: Of its words.
+        type: What numba calls it.
+    """
+
+    __slots__ = ("_numba_type_", "_owner", "_words", "address", "type")
+
+    def __init__(self, arrays: tuple[Any, ...]) -> None:
+        kind = _type_of(arrays)
+        assert isinstance(kind, TupleType)
+        words: list[int] = []
+        _write(arrays, words)
+        self._owner = arrays
+        self._words = np.array(words, dtype=np.int64)
+        self.address = self._words.ctypes.data
+        self._numba_type_ = self.type = BoxType(kind)
+
+
+def box(arrays: tuple[Any, ...]) -> Box:
+    """Return ``arrays``, a named tuple of arrays, numbers, kernels and such tuples, as one object for entries.
+
+    The arrays themselves are shared; numbers are copied.
+
+    Raises:
+        TypeError: A field is nothing of the kind.
+    """
+    return Box(arrays)
+
+
+def _type_of(value: Any) -> types.Type:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        members = []
+        for name, member in zip(value._fields, value, strict=True):
+            try:
+                members.append(_type_of(member))
+            except TypeError as error:
+                raise TypeError(f"{type(value).__name__}.{name}: {error}") from None
+        return TupleType(type(value), tuple(members))
+    if isinstance(value, Dispatcher):
+        return KernelType.of(value)
+    if isinstance(value, np.ndarray):
+        return typeof(value)
+    # True is an int, too.
+    for kinds, known in _NUMBERS:
+        if isinstance(value, kinds):
+            return known
+    raise TypeError(f"a box holds arrays, numbers, kernels and named tuples of these, not {type(value).__name__}")
+
+
+def _size(kind: types.Type) -> int:
+    if isinstance(kind, TupleType):
+        return int(kind.size)
+    if isinstance(kind, types.Array):
+        return 1 + 2 * int(kind.ndim)
+    return 0 if isinstance(kind, KernelType) else 1
+
+
+def _write(value: Any, words: list[int]) -> None:
+    """Append the words of ``value``: those of its fields; address, shape and strides; or the bits of a number."""
+    if isinstance(value, tuple):
+        for member in value:
+            _write(member, words)
+    elif isinstance(value, np.ndarray):
+        words += [value.ctypes.data, *value.shape, *value.strides]
+    elif isinstance(value, float | np.floating):
+        words.append(int(np.float64(value).view(np.int64)))
+    elif not isinstance(value, Dispatcher):
+        words.append(int(value))
+
+
+@typeof_impl.register(Box)
+def _typeof_box(value: Box, context: Any) -> types.Type:
+    return value._numba_type_
+
+
+@unbox(BoxType)
+def _unbox(kind: BoxType, obj: Any, c: Any) -> NativeValue:
+    number = c.pyapi.object_getattr_string(obj, "address")
+    address = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return NativeValue(address)
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = TupleType
+
+    def generic_resolve(self, kind: TupleType, name: str) -> types.Type | None:  # type: ignore[override]
+        field = kind.fields.get(name)
+        if field is None:
+            return None
+        return types.Dispatcher(field.type.kernel()) if isinstance(field.type, KernelType) else field.type
+
+
+@infer_getattr
+class _BoxAttributes(AttributeTemplate):
+    key = BoxType
+
+    def resolve_arrays(self, kind: BoxType) -> TupleType:
+        return kind.arrays
+
+
+@lower_getattr_generic(BoxType)
+def _arrays(context: Any, builder: Any, kind: BoxType, value: Any, name: str) -> Any:
+    return value
+
+
+@lower_getattr_generic(TupleType)
+def _field(context: Any, builder: Any, kind: TupleType, value: Any, name: str) -> Any:
+    field = kind.fields[name]
+    if isinstance(field.type, KernelType):
+        return context.get_dummy_value()
+    words = builder.bitcast(value, _WORD.as_pointer())
+    if isinstance(field.type, TupleType):
+        inner = cgutils.gep_inbounds(builder, words, field.offset)
+        return builder.bitcast(inner, context.get_value_type(field.type))
+
+    def word(i: int) -> Any:
+        loaded = builder.load(cgutils.gep_inbounds(builder, words, field.offset + i))
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
+
+    if isinstance(field.type, types.Array):
+        return _array(context, builder, field.type, word)
+    if isinstance(field.type, types.Float):
+        return builder.bitcast(word(0), context.get_value_type(field.type))
+    if isinstance(field.type, types.Boolean):
+        return builder.icmp_signed("!=", word(0), _WORD(0))
+    return word(0)
+
+
+def _array(context: Any, builder: Any, kind: types.Array, word: Any) -> Any:
+    """Return the array whose words ``word(i)`` gives; it owns nothing."""
+    array = context.make_array(kind)(context, builder)
+    n = kind.ndim
+    shape = [word(1 + i) for i in range(n)]
+    count = _WORD(1)
+    for extent in shape:
+        count = builder.mul(count, extent)
+    itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)
+    array.parent = cgutils.get_null_value(array.parent.type)
+    array.nitems = count
+    array.itemsize = itemsize
+    array.data = builder.inttoptr(word(0), array.data.type)
+    array.shape = cgutils.pack_array(builder, shape)
+    array.strides = cgutils.pack_array(builder, [word(1 + n + i) for i in range(n)])
+    return array._getvalue()

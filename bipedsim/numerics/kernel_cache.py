@@ -1,0 +1,288 @@
+"""Compiled functions kept on disk, each for exactly what its result depends on.
+
+numba looks at the bytes of the file that holds a function: it compiles anew after an edit of a comment, and does not
+notice the edit of a function or a constant that comes from another file. Here the key is the code itself: instructions
+and constants of the function and of every function that it calls, the values of the globals that they use, and the
+compiler. Docstrings, comments and line numbers are no part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from dis import hasconst, opmap
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import config as numba_config
+from numba import types
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+
+config: Any = numba_config
+
+KEPT = 3
+"""Versions of a compiled function that stay: of two branches that somebody goes to and fro between, say."""
+
+_CONSTANTS = frozenset(hasconst)
+_EXTENDED = opmap["EXTENDED_ARG"]
+_GLOBAL = opmap["LOAD_GLOBAL"]
+# Since 3.11 the lowest bit of the argument says something else.
+_GLOBAL_SHIFT = 1 if sys.version_info >= (3, 11) else 0
+# What comes with the compiler, whose versions are part of every key.
+_FOREIGN = frozenset({"builtins", "math", "cmath", "numba", "numpy", "llvmlite", "typing"})
+_COMPILER = f"{sys.implementation.cache_tag} numba {numba.__version__} numpy {np.__version__}"
+
+
+class KernelType(types.Type):
+    """numba's type of a kernel in a box: where it is found. Known by name, it is the same in all processes."""
+
+    def __init__(self, module: str, qualname: str) -> None:
+        self.module = module
+        self.qualname = qualname
+        super().__init__(f"kernel {module}.{qualname}")
+
+    @classmethod
+    def of(cls, kernel: Dispatcher) -> KernelType:
+        """Return the type of ``kernel``.
+
+        Raises:
+            TypeError: It is no function of a module, so that another process would not find it.
+        """
+        made = cls(kernel.py_func.__module__, kernel.py_func.__qualname__)
+        if getattr(sys.modules.get(made.module), made.qualname, None) is not kernel:
+            raise TypeError(f"{made.name} is not found by that name; a kernel must be a function of a module")
+        return made
+
+    def kernel(self) -> Dispatcher:
+        """Return the kernel."""
+        return getattr(importlib.import_module(self.module), self.qualname)
+
+
+class _Part(NamedTuple):
+    """What one function brings into a key: a digest of its own code and constants, and the functions that it uses."""
+
+    own: bytes
+    calls: tuple[Any, ...]
+
+
+@cache
+def _part(function: Any) -> _Part:
+    """Return what ``function``, a dispatcher or plain, is made of; globals as they are when it is first asked for."""
+    options = ""
+    if isinstance(function, Dispatcher):
+        options = repr(sorted(item for item in function.targetoptions.items() if item[0] != "no_cpython_wrapper"))
+        function = function.py_func
+    calls: list[Any] = []
+    tokens = [function.__module__, function.__qualname__, options]
+    tokens += _value(function.__defaults__, (), calls)
+    for cell in function.__closure__ or ():
+        tokens += _value(cell.cell_contents, (), calls)
+    for code in _codes(function.__code__):
+        instructions, used = _instructions(code)
+        tokens += instructions
+        tokens += map(repr, (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount))
+        for name in used:
+            if name in function.__globals__:
+                tokens += [name, *_value(function.__globals__[name], code.co_names, calls)]
+    return _Part(hashlib.sha256("\0".join(tokens).encode()).digest(), tuple(calls))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield ``code`` and those of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _instructions(code: CodeType) -> tuple[list[str], list[str]]:
+    """Return instructions and the constants that they load, in order, and the names of the globals that they use.
+
+    The numbers of constants are left out: they move when a docstring comes or goes.
+    """
+    raw = bytearray(code.co_code)
+    loaded = []
+    used = set()
+    high = 0
+    for i in range(0, len(raw), 2):
+        operation = raw[i]
+        if operation in _CONSTANTS:
+            loaded.append(_constant(code.co_consts[high | raw[i + 1]]))
+            raw[i + 1] = 0
+        elif operation == _GLOBAL:
+            used.add(code.co_names[(high | raw[i + 1]) >> _GLOBAL_SHIFT])
+        high = (high | raw[i + 1]) << 8 if operation == _EXTENDED else 0
+    return [raw.hex(), *loaded], sorted(used)
+
+
+def _constant(value: Any) -> str:
+    """Return ``value`` as text; the order of a set is another one in every process, code is looked at elsewhere."""
+    if isinstance(value, CodeType):
+        return value.co_name
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+
+
+def _value(value: Any, names: tuple[str, ...], calls: list[Any]) -> list[str]:
+    """Return what a global of a function is, as text; append functions to ``calls``.
+
+    ``names`` are all that the code mentions: what it may take from a module.
+    """
+    if isinstance(value, Dispatcher | FunctionType):
+        top = getattr(value, "__module__", "") or ""
+        if top.partition(".")[0] not in _FOREIGN:
+            calls.append(value)
+        return [f"{top}.{value.__qualname__}" if isinstance(value, FunctionType) else "kernel"]
+    if isinstance(value, ModuleType):
+        text = [value.__name__]
+        if value.__name__.partition(".")[0] not in _FOREIGN:
+            for name in names:
+                if name in vars(value):
+                    text += [name, *_value(vars(value)[name], (), calls)]
+        return text
+    if isinstance(value, np.ndarray):
+        return [repr((value.dtype.str, value.shape)), hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, type):
+        return [f"{value.__module__}.{value.__qualname__}", repr(getattr(value, "_fields", ""))]
+    if isinstance(value, tuple):
+        return [type(value).__qualname__, *(text for member in value for text in _value(member, names, calls))]
+    if hasattr(value, "__qualname__") or isinstance(value, np.ufunc):
+        return [f"{getattr(value, '__module__', '')}.{value.__name__}"]
+    return [type(value).__qualname__, repr(value)]
+
+
+@cache
+def digest(function: Any) -> str:
+    """Return the digest of ``function`` and of all that it calls, over all files."""
+    seen: set[Any] = set()
+    waiting = [function]
+    total = hashlib.sha256()
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            part = _part(current)
+            total.update(part.own)
+            waiting += reversed(part.calls)
+    return total.hexdigest()
+
+
+def _arguments(signature: Any) -> tuple[types.Type, ...]:
+    return tuple(getattr(signature, "args", signature))
+
+
+def _kernels_in(kind: types.Type) -> Iterator[KernelType]:
+    """Yield the kernels that arguments of type ``kind`` bring along."""
+    if isinstance(kind, KernelType):
+        yield kind
+    for inner in (*getattr(kind, "members", ()), getattr(kind, "arrays", None)):
+        if inner is not None:
+            yield from _kernels_in(inner)
+
+
+@cache
+def cache_folder(source: Path) -> Path:
+    """Return where compiled functions of the folder ``source`` are kept: beside it, or in the user's cache.
+
+    ``NUMBA_CACHE_DIR`` overrides both. Installations may share a folder: the files are named by what is in them.
+    """
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR)
+    beside = source / "__pycache__" / "kernels"
+    try:
+        beside.mkdir(parents=True, exist_ok=True)
+        if os.access(beside, os.W_OK):
+            return beside
+    except OSError:
+        pass
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "bipedsim" / "kernels"
+
+
+class KernelCache(_Cache):
+    """What numba asks for compiled versions of one function, and gives new ones to; one file each.
+
+    Args:
+        kernel: The function, compiled by numba.
+        on_miss: Called before a version is compiled.
+    """
+
+    def __init__(self, kernel: Dispatcher, on_miss: Callable[[], None]) -> None:
+        self._kernel = kernel
+        self._on_miss = on_miss
+        self._enabled = True
+        function = kernel.py_func
+        self._name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
+        self._source = Path(function.__code__.co_filename).absolute().parent
+
+    @property
+    def cache_path(self) -> str:
+        """Folder of the files."""
+        return str(cache_folder(self._source))
+
+    def enable(self) -> None:
+        """Read and write files."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither read nor write."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Remove all versions."""
+        for path in cache_folder(self._source).glob(f"{self._name}-*.nbc"):
+            path.unlink(missing_ok=True)
+
+    def _path(self, signature: Any, codegen: Any) -> Path:
+        """Return the file: name, what it is compiled for (types and machine), and the digest of the code."""
+        arguments = _arguments(signature)
+        target = repr((_COMPILER, [str(kind) for kind in arguments], codegen.magic_tuple(), config.OPT))
+        code = digest(self._kernel)
+        brought = [found for kind in arguments for found in _kernels_in(kind)]
+        if brought:
+            code += "".join(digest(found.kernel()) for found in brought)
+            code = hashlib.sha256(code.encode()).hexdigest()
+        target = hashlib.sha256(target.encode()).hexdigest()
+        return cache_folder(self._source) / f"{self._name}-{target[:16]}-{code[:16]}.nbc"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the version for the signature ``sig`` if there is one, else None."""
+        if not self._enabled:
+            return None
+        target_context.refresh()
+        try:
+            reduced = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError):
+            self._on_miss()
+            # Python cannot call what takes a pointer into a box: a wrapper that lets it would be compiled for nothing.
+            inner = any(getattr(kind, "members", None) is not None for kind in _arguments(sig))
+            self._kernel.targetoptions["no_cpython_wrapper"] = inner
+            return None
+        return CompileResult._rebuild(target_context, *reduced)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep ``data``, and of its older versions :data:`KEPT` in all; a disk that takes nothing is no error."""
+        if not self._enabled or data.lifted or data.library.has_dynamic_globals:
+            return
+        path = self._path(sig, data.codegen)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Complete or not at all: other processes may read and write at the same time.
+            part = path.with_suffix(f".{os.getpid()}.part")
+            part.write_bytes(dumps(data._reduce()))
+            part.replace(path)
+            versions = path.parent.glob(f"{path.stem.rpartition('-')[0]}-*.nbc")
+            for old in sorted(versions, key=lambda other: other.stat().st_mtime, reverse=True)[KEPT:]:
+                old.unlink(missing_ok=True)
+        except OSError:
+            pass

@@ -1,0 +1,119 @@
+"""One compiled step for every contact model: it is the sum of its parts, and takes in models from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from paths import ROOT
+from penalty_model import Penalty, PenaltyParams
+
+from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.dynamics.step import Contact, Dynamics
+from bipedsim.ground.ground import Ground
+from bipedsim.model.load import load_robot
+
+H = 1e-3
+STEPS = 40
+
+
+def fall(
+    make: Callable[[Dynamics], Contact], step: Callable[[Dynamics, Contact, np.ndarray, np.ndarray], None]
+) -> np.ndarray:
+    """Return the velocities of biped14 that comes down on a slope with a turn, step by step."""
+    robot = load_robot("biped14")
+    dynamics = Dynamics(robot, Ground.plane(np.zeros(3), pin.utils.rotate("y", 0.05)), H)
+    contact = make(dynamics)
+    q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
+    v[:6] = 0.3, 0.1, -0.5, 0.2, 0.4, 0.3
+    found = []
+    for _ in range(STEPS):
+        step(dynamics, contact, q, v)
+        q = pin.integrate(robot.model, q, dynamics.displacement)
+        found.append(v.copy())
+    return np.array(found)
+
+
+def whole(dynamics: Dynamics, contact: Contact, q: np.ndarray, v: np.ndarray) -> None:
+    assert dynamics.step(q, v, np.zeros(14), contact) < 100.0
+
+
+def parts(dynamics: Dynamics, contact: Contact, q: np.ndarray, v: np.ndarray) -> None:
+    contact.solve(dynamics.project(q, v, np.zeros(14)))
+    dynamics.advance(v, contact.compiled.impulse, contact.late)
+
+
+@pytest.mark.parametrize("name", CONTACT_MODELS)
+def test_a_step_is_the_sum_of_its_parts(name: str) -> None:
+    kind = CONTACT_MODELS[name]
+
+    def make(dynamics: Dynamics) -> Contact:
+        return kind(dynamics.projection, kind.Params(), H)
+
+    together = fall(make, whole)
+    np.testing.assert_array_equal(together, fall(make, parts))
+    assert np.abs(np.diff(together[:, 2])).max() > 0.02, "the feet have met the ground"
+
+
+def test_a_model_in_python_goes_on_working() -> None:
+    def make(dynamics: Dynamics) -> Contact:
+        return Penalty(dynamics.projection, PenaltyParams(), H)
+
+    def by_hand(dynamics: Dynamics, contact: Contact, q: np.ndarray, v: np.ndarray) -> None:
+        dynamics.advance(v, contact.solve(dynamics.project(q, v, np.zeros(14))).impulse)
+
+    np.testing.assert_array_equal(fall(make, whole), fall(make, by_hand))
+
+
+USE = """
+import numpy as np
+from bipedsim.dynamics.step import _step, _project
+from bipedsim.model import load_robot
+from bipedsim.sim import Simulator
+
+sim = Simulator(load_robot("biped14"), contact="mud")
+for _ in range(20):
+    sim.step(np.zeros(14))
+print(sim.v.tobytes().hex(), _step.stats.cache_hits.total(), _step.stats.cache_misses.total(), len(_project.signatures))
+"""
+
+
+def test_a_model_of_another_distribution_is_compiled_into_the_step_and_kept(tmp_path: Path) -> None:
+    """One file and one entry point; the second process finds the step on the disk."""
+    (tmp_path / "mud_package").mkdir()
+    shutil.copy(ROOT / "test" / "support" / "plugin_model.py", tmp_path / "mud_package" / "__init__.py")
+    metadata = tmp_path / "mud-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mud\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[bipedsim.contact_models]\nmud = mud_package:MudModel\n")
+    paths = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
+
+    def run() -> tuple[list[str], str]:
+        done = subprocess.run(
+            [sys.executable, "-c", USE], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split(), done.stderr
+
+    shutil.rmtree(tmp_path / "mud_package" / "__pycache__", ignore_errors=True)
+    first, said = run()
+    second, nothing = run()
+    assert first[1:] == ["0", "1", "0"], "compiled once, and no step was put together in Python"
+    assert second == [first[0], "1", "0", "0"]
+    assert said.startswith("compiling the kernels of contact model mud, about ")
+    assert said.count("\n") == 1
+    assert nothing == ""
+    source = tmp_path / "mud_package" / "__init__.py"
+    source.write_text(source.read_text().replace("2e3", "1e3").replace("Slow down", "Brake"))
+    assert run()[0][1:] == ["1", "0", "0"], "a parameter and a docstring are no code of the kernel"
+    source.write_text(source.read_text().replace("m.h * fz\n", "0.5 * m.h * fz\n"))
+    changed, _ = run()
+    assert changed[1:] == ["0", "1", "0"]
+    assert changed[0] != first[0]

@@ -1,0 +1,197 @@
+"""A kernel is compiled again when something changes that its result depends on, in whatever file, and else never."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from bipedsim.numerics import kernel_cache
+
+FILES = {
+    "__init__.py": "",
+    "constants.py": "import numpy as np\nGAIN = 2.0\nTABLE = np.array([1.0, 10.0])\n",
+    "leaf.py": '''from bipedsim.numerics import kernel
+from .constants import GAIN, TABLE
+
+@kernel
+def scale(x):
+    """Multiply."""
+    return GAIN * x
+
+@kernel
+def look_up(i):
+    return TABLE[i]
+''',
+    "other.py": """from bipedsim.numerics import kernel
+
+OFFSET = 1.0
+
+@kernel
+def shift(x, by=3.0):
+    return x + OFFSET + by
+
+@kernel
+def alone(x):
+    return x - 1.0
+""",
+    "top.py": """from bipedsim.numerics import kernel
+from . import other
+from .leaf import look_up, scale
+
+@kernel
+def both(x):
+    return other.shift(scale(x))
+
+@kernel
+def all_of_it(x):
+    # The sum.
+    return both(x) + look_up(1)
+""",
+}
+KERNELS = {"leaf": ("scale", "look_up"), "other": ("shift", "alone"), "top": ("both", "all_of_it")}
+EVERYTHING = {name for names in KERNELS.values() for name in names}
+
+
+class Package:
+    """A package on disk, loaded afresh as a new process would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "kernels_under_test"
+        self.folder.mkdir()
+        for name, text in FILES.items():
+            (self.folder / name).write_text(text)
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.folder / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def load(self) -> dict[str, ModuleType]:
+        for name in [name for name in sys.modules if name.partition(".")[0] == self.folder.name]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        return {name: importlib.import_module(f"{self.folder.name}.{name}") for name in KERNELS}
+
+    def run(self) -> tuple[float, set[str]]:
+        """Return what the kernels compute, after a check against the interpreter, and which had to be compiled."""
+        modules = self.load()
+        compiled = modules["top"].all_of_it(1.0), modules["other"].alone(1.0)
+        functions = {name: getattr(modules[file], name) for file, names in KERNELS.items() for name in names}
+        for file, names in KERNELS.items():
+            for name in names:
+                setattr(modules[file], name, functions[name].py_func)
+        modules["top"].scale, modules["top"].look_up = functions["scale"].py_func, functions["look_up"].py_func
+        assert compiled == (modules["top"].all_of_it(1.0), modules["other"].alone(1.0)), "stale"
+        return sum(compiled), {name for name, function in functions.items() if function.stats.cache_misses}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel_cache.cache_folder.cache_clear()
+    yield Package(tmp_path)
+    kernel_cache.cache_folder.cache_clear()
+
+
+def test_a_second_process_compiles_nothing(package: Package) -> None:
+    value, compiled = package.run()
+    assert compiled == EVERYTHING
+    assert package.run() == (value, set())
+
+
+EDITS: dict[str, tuple[tuple[str, str, str], set[str]]] = {
+    "a docstring": (("leaf.py", '"""Multiply."""', '"""Return GAIN times x."""'), set()),
+    "a docstring more": (("other.py", "    return x - 1.0", '    """One less."""\n    return x - 1.0'), set()),
+    "a comment": (("top.py", "# The sum.", "# The sum of both,\n    # which is a number."), set()),
+    "lines above": (("leaf.py", "from bipedsim", "\n\n\n# Kernels.\nfrom bipedsim"), set()),
+    "another function of the file": (("other.py", "x - 1.0", "x - 2.0"), {"alone"}),
+    "a callee in another file": (("leaf.py", "GAIN * x", "x * GAIN * 1.5"), {"scale", "both", "all_of_it"}),
+    "a callee reached by its module": (("other.py", "+ OFFSET", "- OFFSET"), {"shift", "both", "all_of_it"}),
+    "a constant in another file": (("constants.py", "GAIN = 2.0", "GAIN = 4.0"), {"scale", "both", "all_of_it"}),
+    "a constant that becomes whole": (("constants.py", "GAIN = 2.0", "GAIN = 2"), {"scale", "both", "all_of_it"}),
+    "a number of an array": (("constants.py", "10.0", "11.0"), {"look_up", "all_of_it"}),
+    "a default": (("other.py", "by=3.0", "by=5.0"), {"shift", "both", "all_of_it"}),
+    "an option of the compiler": (
+        ("other.py", "@kernel\ndef alone", "from bipedsim.numerics import entry\n@entry\ndef alone"),
+        {"alone"},
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_compiles_what_depends_on_it(package: Package, edit: str) -> None:
+    package.run()
+    change, expected = EDITS[edit]
+    package.edit(*change)
+    assert package.run()[1] == expected
+    assert package.run()[1] == set()
+
+
+def test_edits_one_after_the_other_are_never_stale(package: Package) -> None:
+    """Random numbers in all places; each result is compared with the interpreter's, and going back costs nothing."""
+    rng = np.random.default_rng(0)
+    constants = "import numpy as np\nGAIN = {}\nTABLE = np.array([1.0, {}])\n"
+    numbers = [[2.0, 10.0]]
+    for _ in range(5):
+        numbers.append([*numbers[-1]])
+        numbers[-1][rng.integers(2)] = float(rng.normal())
+    for row in numbers:
+        (package.folder / "constants.py").write_text(constants.format(*row))
+        package.run()
+    (package.folder / "constants.py").write_text(constants.format(*numbers[-2]))
+    assert package.run()[1] == set()
+
+
+def test_old_versions_go(package: Package) -> None:
+    for number in range(6):
+        package.edit("other.py", "x - ", f"x - {number}.0 - ")
+        package.run()
+    files = sorted(path.name for path in (package.folder.parent / "cache").iterdir())
+    assert len([name for name in files if ".alone-" in name]) == kernel_cache.KEPT
+    assert len([name for name in files if ".scale-" in name]) == 1
+    assert all(name.endswith(".nbc") for name in files)
+
+
+def test_a_file_that_was_cut_off_is_compiled_again(package: Package) -> None:
+    value, _ = package.run()
+    for path in (package.folder.parent / "cache").iterdir():
+        path.write_bytes(path.read_bytes()[:100])
+    assert package.run() == (value, EVERYTHING)
+    assert package.run() == (value, set())
+
+
+def test_processes_at_the_same_time_share_what_they_compile(package: Package) -> None:
+    folder = package.folder.parent
+    code = "from kernels_under_test.top import all_of_it as f; print(f(1.0), f.stats.cache_misses.total())"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+
+    def start() -> subprocess.Popen[str]:
+        python = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); {code}"]
+        return subprocess.Popen(python, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+    both = [start(), start()]
+    assert all(process.wait(120) == 0 for process in both), [process.communicate()[1] for process in both]
+    out, error = start().communicate(timeout=120)
+    assert (out.split(), error) == (["16.0", "0"], "")
+
+
+def test_where_nothing_can_be_written_the_cache_of_the_user_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(kernel_cache.os, "access", lambda path, mode: False)
+    kernel_cache.cache_folder.cache_clear()
+    assert kernel_cache.cache_folder(tmp_path / "installed") == tmp_path / "home" / "bipedsim" / "kernels"
+    kernel_cache.cache_folder.cache_clear()
