@@ -1,11 +1,11 @@
-from .ankles import CONTACT_SHARE, centre_of_pressure, fill_from_ankles, sole_wrench
+from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
 from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures
 from .fall import fall_time
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
 from .load_run import load_run
+from .loads import CARRIES, PRESSES
 from .plates import (
-    CONTACT_THRESHOLD,
     ForcePlate,
     force_plate,
     low_pass,
@@ -18,8 +18,8 @@ from .plates import (
 from .summary_text import missed_share, summary_lines, unit_of
 
 __all__ = [
-    "CONTACT_SHARE",
-    "CONTACT_THRESHOLD",
+    "CARRIES",
+    "PRESSES",
     "ForcePlate",
     "centre_of_pressure",
     "complete_rows",

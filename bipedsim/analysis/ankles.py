@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bipedsim.analysis.loads import CARRIES
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
 
 Array = NDArray[np.float64]
-
-CONTACT_SHARE = 0.02
-"""Share of the weight below which a foot has no centre of pressure: sensors drift."""
 
 
 def sole_wrench(robot: Robot, k: int, ankle_wrench: ArrayLike) -> Array:
@@ -57,5 +55,5 @@ def fill_from_ankles(recording: Recording, robot: Robot) -> bool:
     feet = feet_with_ankles_only(recording)
     for k in feet:
         recording.wrench[:, k] = sole_wrench(robot, k, recording.ankle_wrench[:, k])
-        recording.cop[:, k] = centre_of_pressure(recording.wrench[:, k], CONTACT_SHARE * robot.weight)
+        recording.cop[:, k] = centre_of_pressure(recording.wrench[:, k], CARRIES * robot.weight)
     return bool(feet)

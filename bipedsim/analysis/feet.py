@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis.plates import CONTACT_THRESHOLD, force_plate, rotate
+from bipedsim.analysis.loads import PRESSES
+from bipedsim.analysis.plates import force_plate, rotate
 from bipedsim.ground import UNDERSIDE, Ground
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
@@ -47,12 +48,12 @@ def creep_rate(recording: Recording, settle: float) -> float | None:
     """Return the speed [m/s] of the foot that moves fastest while it is on the ground; None if none ever is.
 
     Per foot: the sum (as vectors) of the displacements of the sole's origin over all ticks at both ends of which the
-    foot carries more than ``CONTACT_THRESHOLD`` of the weight, after settling, over the time of these ticks. Vibration
+    foot carries more than ``PRESSES`` of the weight, after settling, over the time of these ticks. Vibration
     cancels, swings do not count; a foot that rolls over its edge moves its origin and does.
     """
     rows = settled_rows(recording, settle)
     t, position = recording.t[rows], recording.sole_poses[rows, :, :3]
-    loaded = force_plate(recording).force[rows, :, 2] > CONTACT_THRESHOLD * recording.weight
+    loaded = force_plate(recording).force[rows, :, 2] > PRESSES * recording.weight
     both = loaded[1:] & loaded[:-1]
     moved = np.where(both[..., None], np.diff(position, axis=0), 0.0).sum(axis=0)
     time = np.where(both, np.diff(t)[:, None], 0.0).sum(axis=0)

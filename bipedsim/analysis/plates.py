@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, signal
 
+from bipedsim.analysis.loads import PRESSES
 from bipedsim.errors import ConfigError
 from bipedsim.recording import Recording
 
 Array = NDArray[np.float64]
 
-CONTACT_THRESHOLD = 1e-3
-"""Vertical force, as a share of the weight, below which there is no centre of pressure: a quotient of noise."""
 INSIDE_TOLERANCE = 1e-6
 """Distance [m] outside a sole that still counts as on its edge."""
 
@@ -153,7 +152,7 @@ def force_plate(
         force, moment = (low_pass(values, rate, cutoff, order, zero_phase) for values in (force, moment))
     total_force, total_moment = force.sum(axis=1), moment.sum(axis=1)
     weight = recording.weight if np.isfinite(recording.weight) else float(np.abs(total_force[:, 2]).max())
-    threshold = CONTACT_THRESHOLD * weight
+    threshold = PRESSES * weight
     cop, free_moment = centre_of_pressure(force, moment, height, threshold)
     total_cop, total_free_moment = centre_of_pressure(total_force, total_moment, height, threshold)
     return ForcePlate(recording.t, force, moment, cop, free_moment, total_force, total_cop, total_free_moment)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.analysis import (
-    CONTACT_THRESHOLD,
+    PRESSES,
     creep_rate,
     force_plate,
     low_pass,
@@ -133,8 +133,8 @@ def vertical_force(recording: Recording) -> Array:
 
 
 def centre_of_pressure(recording: Recording) -> Array:
-    """Return the CoP of all feet in the world (n, 3) [m], NaN below ``CONTACT_THRESHOLD`` of the weight."""
-    loaded = vertical_force(recording) > CONTACT_THRESHOLD * recording.weight
+    """Return the CoP of all feet in the world (n, 3) [m], NaN below ``PRESSES`` of the weight."""
+    loaded = vertical_force(recording) > PRESSES * recording.weight
     return np.where(loaded[:, None], recording.cop_world, np.nan)
 
 

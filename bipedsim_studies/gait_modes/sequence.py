@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.analysis import CONTACT_SHARE
+from bipedsim.analysis import CARRIES
 from bipedsim.errors import RecordingError
 from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim_studies.gait_modes.states import FootState, State
@@ -85,7 +85,7 @@ def mode_sequence(recording: Recording) -> ModeSequence:
     ends. A soft contact has no impulse, its impacts are the rows of touch-down. What is on the ground in the first row
     has not been seen to land.
 
-    A real robot has no contact states: there, a foot is on the ground while it carries more than ``CONTACT_SHARE`` of
+    A real robot has no contact states: there, a foot is on the ground while it carries more than ``CARRIES`` of
     the weight, and slip is unknown; ``notes`` say so. Rows in which a foot is unknown, and those after
     the controller gave up, are left out.
 
@@ -106,7 +106,7 @@ def mode_sequence(recording: Recording) -> ModeSequence:
         sliding, impact = np.zeros_like(contact), np.zeros((*contact.shape, 6))
         clamped = contact.astype(np.int64)
         notes.append(
-            f"no contact states recorded: feet that carry more than {CONTACT_SHARE:.0%} of the weight count as on the "
+            f"no contact states recorded: feet that carry more than {CARRIES:.0%} of the weight count as on the "
             "ground, and as sticking"
         )
     if not rows.all():
@@ -142,7 +142,7 @@ def _from_wrenches(recording: Recording) -> tuple[Flags, Flags]:
             "the recording holds forces and no contact states, and the robot's weight is unknown, which says what "
             "force is contact: name the robot of the bag (docs/recording.md)"
         )
-    return rows, np.asarray(np.nan_to_num(force) > CONTACT_SHARE * recording.weight)
+    return rows, np.asarray(np.nan_to_num(force) > CARRIES * recording.weight)
 
 
 def foot_states(contact: Flags, sliding: Flags, clamped: Rows, struck: Flags, shocked: Flags) -> Rows:

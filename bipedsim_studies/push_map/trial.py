@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.analysis import fall_time, rotate
+from bipedsim.analysis import CARRIES, fall_time, rotate
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
@@ -21,8 +21,6 @@ Array = NDArray[np.float64]
 
 ROW_TICKS = 10
 """A row of the recording of a trial is this many ticks apart."""
-CARRIES = 0.02
-"""A foot that carries less than this share of the weight is in the air."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ PUSH_AT, PUSH, PUSH_TIME = 1.9, 5.0, 0.05
 """A push of the trunk ahead in single support [s, N.s, s]; the run with it ends a stride later."""
 SETTLED = 0.02
 """Time [s] after an impact, and before a foot that carries next to nothing is taken for one that carries."""
-CARRIES = 0.1
-"""Share of the weight from which on a foot carries."""
+FIRM = 0.1
+"""Share of the weight from which on a foot is judged by its CoP: below, it is about to lift or has just landed."""
 FIGURES = 13
 """Stick figures of a stride."""
 
@@ -96,7 +96,7 @@ class Found:
     @property
     def margins(self) -> Array:
         """(n, 2) distance of the CoP from the edge of each foot that carries [m], NaN elsewhere and after impacts."""
-        carries = self.recording.wrench[..., Z] > CARRIES * self.robot.weight
+        carries = self.recording.wrench[..., Z] > FIRM * self.robot.weight
         margins: Array = np.where(carries & self.quiet[:, None], self.recording.cop_margin, np.nan)
         return margins
 
