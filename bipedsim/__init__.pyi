@@ -1,13 +1,13 @@
 from . import errors
 from .analysis import ForcePlate, force_plate, load_run, low_pass, standing_rows
-from .config import param
+from .config import RunConfig, param
 from .contact import CONTACT_MODELS, ContactResult
 from .control import CONTROLLERS, Controller, make_controller
 from .errors import BipedSimError, ConfigError, DivergenceError, RecordingError, UnknownNameError
 from .ground import GROUNDS, Ground, Patch, get_ground
 from .model import PRESETS, ROBOTS, Robot, Sole, load_robot, stability_ratio
 from .recording import Recording, export_csv
-from .runs import SCENARIOS, Scenario, get_scenario
+from .runs import SCENARIOS, RunInterruptedError, Scenario, get_scenario, run
 from .sim import Command, Observation, Simulator, Snapshot
 from .view import plot
 from .view.animation import animate
@@ -34,6 +34,8 @@ __all__ = [
     "Recording",
     "RecordingError",
     "Robot",
+    "RunConfig",
+    "RunInterruptedError",
     "Scenario",
     "Simulator",
     "Snapshot",
@@ -52,6 +54,7 @@ __all__ = [
     "make_controller",
     "param",
     "plot",
+    "run",
     "stability_ratio",
     "standing_rows",
 ]

@@ -6,7 +6,7 @@ UP = Command(
     "start simulator, controller and recorder as ROS 2 nodes",
     "Start the nodes of a bring-up as processes of their own: what `ros2 launch bipedsim` does, where the launch "
     "package is not installed.",
-    "bipedsim_ros.bringup.bringup",
+    "bipedsim_ros.bringup.up",
 )
 
 TELEOP = Command(

@@ -1,12 +1,12 @@
 from .command import Command
-from .options import add_contact_options, add_plant_options, add_run_options, key_values, plant_settings, run_settings
+from .options import OF_CONTACT, add_run_option, add_run_options, key_values, option_name, run_config
 
 __all__ = [
+    "OF_CONTACT",
     "Command",
-    "add_contact_options",
-    "add_plant_options",
+    "add_run_option",
     "add_run_options",
     "key_values",
-    "plant_settings",
-    "run_settings",
+    "option_name",
+    "run_config",
 ]

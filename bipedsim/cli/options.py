@@ -1,28 +1,22 @@
-"""Options that several commands share."""
+"""Options that several commands share; those of a run come from the declaration of a run."""
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Sequence
-from dataclasses import replace
+import dataclasses
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, get_args, get_type_hints
 
 import yaml
 
-from bipedsim.contact import CONTACT_MODELS
-from bipedsim.control import CONTROLLERS
+from bipedsim.config import RunConfig, from_mapping, help_of, yaml_value
 from bipedsim.errors import ConfigError
-from bipedsim.ground import GROUNDS
-from bipedsim.model import PRESETS, ROBOTS
-from bipedsim.runs import SCENARIO_FILES
 
-if TYPE_CHECKING:
-    from bipedsim.runs import RunSettings
-
-# YAML 1.1 takes 1e-3 and 1.5e3 for texts: it wants 1.0e-3 and 1.5e+3.
-_EXPONENT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
+_FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
+_PAIRS = {"controller_params": "--set", "contact_params": "--contact-set"}
+OF_CONTACT = ("contact_model", "contact_params")
+"""Those fields of a run that say what contact is."""
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
@@ -37,12 +31,9 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
         if not separator or not key:
             raise ConfigError(f"{option} {pair!r}: expected NAME=VALUE, for example {option} gamma=0.2")
         try:
-            value = yaml.safe_load(text)
+            result[key] = yaml_value(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"{option} {pair!r}: {text!r} is no value that YAML can read") from error
-        if isinstance(value, str) and _EXPONENT.fullmatch(value):
-            value = float(value)
-        result[key] = value
     return result
 
 
@@ -58,88 +49,61 @@ def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
     return output
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what a headless run is, but for the contact model; :func:`run_settings` reads it."""
-    parser.add_argument(
-        "--scenario",
-        default="stand",
-        help=f"{', '.join(SCENARIO_FILES)} (see `bipedsim scenarios`), or path of a scenario YAML "
-        "(docs/scenarios.md) (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--duration", type=float, metavar="S", help="simulated seconds (default: what the scenario says)"
-    )
-    add_plant_options(parser)
+def option_name(name: str) -> str:
+    """Return the option that a parameter of this name is."""
+    return _PAIRS.get(name, f"--{name.replace('_', '-')}")
 
 
-def add_plant_options(parser: argparse.ArgumentParser) -> None:
-    """Declare robot, controller and ground of a run; :func:`plant_settings` reads them."""
+def add_run_option(parser: argparse.ArgumentParser, name: str, default: Any = None, said: str = "") -> None:
+    """Declare the option for one field of a run.
+
+    Args:
+        parser: Of the command.
+        name: The field of :class:`bipedsim.config.RunConfig`.
+        default: What the option is where it is not given; the field's default if None.
+        said: What to say of the default.
+    """
+    field = _FIELDS[name]
+    if name in _PAIRS:
+        text = f"one of the {field.metadata['doc'].partition(' that ')[0]}; repeatable"
+        parser.add_argument(option_name(name), action="append", default=[], metavar="NAME=VALUE", help=text)
+        return
+    kind = get_type_hints(RunConfig)[name]
+    kind = next(one for one in (int, float, str) if one in (kind, *get_args(kind)))
+    default = field.default if default is None else default
+    text = help_of(field, said or (str(default) if default is not None else "what the scenario says"))
+    unit = field.metadata["unit"]
+    # argparse takes % for itself.
     parser.add_argument(
-        "--robot",
-        default="biped14",
-        help=f"{', '.join(name for name in ROBOTS if not ROBOTS.package(name))} (all: `bipedsim robots`) or path of a "
-        "robot.yaml (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--controller",
-        help=f"{', '.join(CONTROLLERS)}, or package.module:Class of your own (default: that of the scenario)",
-    )
-    parser.add_argument(
-        "--ground",
-        help=f"{', '.join(GROUNDS)} or path of a ground YAML (docs/ground.md) (default: that of the scenario)",
-    )
-    parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="control rate (default: %(default)s)")
-    parser.add_argument("--physics-dt", type=float, metavar="S", help="physics step (default: one per control tick)")
-    parser.add_argument(
-        "--hardware",
-        help=f"{', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file (docs/hardware.md) "
-        "(default: that of the scenario)",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sensors' noise (default: %(default)s)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
+        option_name(name),
+        type=kind,
+        default=default,
+        metavar=unit.upper() or None if kind is not int else "N",
+        help=text.replace("%", "%%"),
     )
 
 
-def add_contact_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the contact model and its parameters, ``contact_model`` and ``contact_set``, for :func:`key_values`."""
-    parser.add_argument(
-        "--contact-model", default="one_step", help=f"{', '.join(CONTACT_MODELS)} (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--contact-set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the contact model; repeatable",
-    )
+def add_run_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
+    """Declare an option for each field of a run but those in ``without``; :func:`run_config` reads them."""
+    for name in _FIELDS:
+        if name not in without:
+            add_run_option(parser, name, said="one per control tick" if name == "physics_dt" else "")
 
 
-def run_settings(args: argparse.Namespace) -> RunSettings:
-    """Return the run that the options of :func:`add_run_options` describe, under the default contact model.
+def run_config(args: argparse.Namespace, without: Collection[str] = ()) -> RunConfig:
+    """Return the run that the options of :func:`add_run_options` describe; what is ``without`` keeps its default.
 
     Raises:
-        ConfigError: A ``--set`` is no NAME=VALUE.
+        ConfigError: A value is wrong.
     """
-    return replace(plant_settings(args), scenario=args.scenario, duration=args.duration)
-
-
-def plant_settings(args: argparse.Namespace) -> RunSettings:
-    """Return the run that the options of :func:`add_plant_options` describe, under the default scenario.
-
-    Raises:
-        ConfigError: A ``--set`` is no NAME=VALUE.
-    """
-    # The simulator, which help needs not wait for.
-    from bipedsim.runs import RunSettings
-
-    return RunSettings(
-        robot=args.robot,
-        controller=args.controller,
-        ground=args.ground,
-        rate=args.rate,
-        physics_dt=args.physics_dt,
-        hardware=args.hardware,
-        seed=args.seed,
-        controller_params=key_values(args.set, "--set"),
-    )
+    values = {}
+    for name in _FIELDS:
+        if name in without:
+            continue
+        option = option_name(name)
+        value = getattr(args, option.removeprefix("--").replace("-", "_"))
+        if name in _PAIRS:
+            value = key_values(value, option)
+        if value is not None:
+            values[name] = value
+    return from_mapping(RunConfig, values, "options")

@@ -5,22 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli.options import add_contact_options, add_run_options, key_values, run_settings
+from bipedsim.cli.options import add_run_options, run_config
 from bipedsim.errors import ConfigError
 
 if TYPE_CHECKING:
+    from bipedsim.config import RunConfig
     from bipedsim.recording import Recording
-    from bipedsim.runs import RunSettings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     add_run_options(parser)
-    add_contact_options(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
     )
@@ -35,21 +33,17 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the simulation diverged.
     """
-    from bipedsim.runs import RunInterruptedError, run_headless
+    from bipedsim.runs import RunInterruptedError, run
     from bipedsim.view.animation import check_output
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
-    settings = replace(
-        run_settings(args),
-        contact_model=args.contact_model,
-        contact_params=key_values(args.contact_set, "--contact-set"),
-    )
+    settings = run_config(args)
     if args.animate:
         # Not after minutes of simulation.
         check_output(args.animate)
     try:
-        recording, summary = run_headless(settings, progress=not args.json and sys.stderr.isatty())
+        recording, summary = run(settings, progress=not args.json and sys.stderr.isatty())
     except RunInterruptedError as stopped:
         if args.output or args.plot or args.animate:
             _write_run(args, settings, stopped.recording, stopped.summary)
@@ -60,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _write_run(
-    args: argparse.Namespace, settings: RunSettings, recording: Recording, summary: dict[str, Any]
+    args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any]
 ) -> None:
     """Write the files that a run was asked for, and print its summary."""
     from bipedsim.analysis import lifts, summary_lines

@@ -1,4 +1,40 @@
-from .fields import from_mapping, param, read_yaml
+from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param
 from .plugins import Files, Table
+from .read import (
+    check,
+    from_file,
+    from_folder,
+    from_mapping,
+    is_path,
+    number,
+    numbers_per_joint,
+    per_joint,
+    read_yaml,
+    together,
+    yaml_value,
+)
+from .run import RunConfig
 
-__all__ = ["Files", "Table", "from_mapping", "param", "read_yaml"]
+__all__ = [
+    "Files",
+    "Polygon",
+    "RunConfig",
+    "Table",
+    "Vector",
+    "check",
+    "choices_of",
+    "from_file",
+    "from_folder",
+    "from_mapping",
+    "help_of",
+    "is_path",
+    "like",
+    "meaning_of",
+    "number",
+    "numbers_per_joint",
+    "param",
+    "per_joint",
+    "read_yaml",
+    "together",
+    "yaml_value",
+]

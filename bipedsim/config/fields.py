@@ -1,22 +1,19 @@
-"""Parameters as frozen dataclasses: declared once, read from YAML, exposed as ROS parameters.
+"""Parameters as fields of frozen dataclasses: each is declared once, with its unit, range, choices and meaning.
 
-A parameter is a dataclass field made by :func:`param`, with its unit, range and meaning as metadata. YAML, command
-line and ROS read the same fields; an unknown key or a value out of range is a :class:`ConfigError`.
+YAML files, the command line, launch arguments and ROS parameters are read from these declarations by
+:mod:`bipedsim.config.read`, and described from them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+import importlib
+from typing import Any
 
-import yaml
-
-from bipedsim.errors import ConfigError, UnknownNameError
-
-T = TypeVar("T")
+Vector = tuple[float, float, float]
+"""Three numbers, in files a list."""
+Polygon = tuple[tuple[float, float], ...]
+"""Points [x, y]."""
 
 
 def param(
@@ -26,93 +23,82 @@ def param(
     unit: str = "",
     low: float | None = None,
     high: float | None = None,
-    choices: tuple[str, ...] = (),
+    choices: tuple[str, ...] | str = (),
+    names: str = "",
+    required: bool = False,
+    path: bool = False,
 ) -> Any:
-    """Declare a dataclass field with unit, inclusive range [low, high], choices and meaning."""
-    metadata = {"doc": doc, "unit": unit, "low": low, "high": high, "choices": choices}
+    """Declare a field of a dataclass as a parameter.
+
+    Args:
+        default: What holds where nothing is given.
+        doc: What it means, in one line.
+        unit: Of the value, or of each number in it.
+        low, high: Inclusive range of the value, or of each number in it.
+        choices: What a text may be; or ``module:TABLE`` whose keys these are, imported when they are needed.
+        names: ``module:TABLE`` whose keys a text may be beside others, such as paths.
+        required: Whether it must be given.
+        path: Whether a text with ``/`` or the suffix of a YAML file is a path from the folder of the file that says it.
+    """
+    metadata = {
+        "doc": doc,
+        "unit": unit,
+        "low": low,
+        "high": high,
+        "choices": choices,
+        "names": names,
+        "required": required,
+        "path": path,
+    }
     if isinstance(default, (list, dict)):
         return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def _converted(value: Any, kind: Any, key: str, where: str) -> Any:
-    if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    if kind in (int, bool, str) and type(value) is kind:
-        return value
-    if kind not in (float, int, bool, str):
-        return value
-    raise ConfigError(f"{where}: {key} = {value!r} must be of type {kind.__name__}, not {type(value).__name__}")
+_SAME: Any = object()
 
 
-def _check_range(value: Any, field: dataclasses.Field[Any], where: str) -> None:
-    meta = field.metadata
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(f"{where}: {field.name} = {value} must be finite")
-    if meta.get("choices") and value not in meta["choices"]:
-        raise UnknownNameError(field.name, value, meta["choices"], where)
-    low, high = meta.get("low"), meta.get("high")
-    unit = f" {meta['unit']}" if meta.get("unit") else ""
-    if low is not None and value < low:
-        raise ConfigError(f"{where}: {field.name} = {value}{unit} is below its minimum {low}{unit}")
-    if high is not None and value > high:
-        raise ConfigError(f"{where}: {field.name} = {value}{unit} is above its maximum {high}{unit}")
-
-
-def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str) -> T:
-    """Build the dataclass ``cls`` from ``values``, checking names, types and ranges.
+def like(cls: type[Any], name: str, default: Any = _SAME, doc: str = "") -> Any:
+    """Return the parameter ``name`` of another dataclass as a field, with its unit, range and choices.
 
     Args:
-        cls: A dataclass whose fields were declared with :func:`param`.
-        values: Field name to value; missing fields keep their default.
-        where: File or argument that the values came from, for messages.
-
-    Raises:
-        ConfigError: A value has the wrong type or is out of range.
-        UnknownNameError: A key is no field of ``cls``; the message lists the fields.
+        cls: Where the parameter is declared.
+        name: Its name there.
+        default: What holds here where nothing is given, if that differs.
+        doc: What it means here, if there is more to say.
     """
-    if values is not None and not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: expected a mapping of {cls.__name__} parameters, got {values!r}")
-    names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
-    hints = get_type_hints(cls)
-    given: dict[str, Any] = {}
-    for key, value in (values or {}).items():
-        if key not in names:
-            raise UnknownNameError("parameter", key, names, where)
-        given[key] = _converted(value, hints[key], key, where)
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if field.name in given and field.metadata:
-            _check_range(given[field.name], field, where)
-    return cls(**given)
+    field = cls.__dataclass_fields__[name]
+    metadata = {**field.metadata, **({"doc": doc} if doc else {})}
+    if default is _SAME and field.default_factory is not dataclasses.MISSING:
+        return dataclasses.field(default_factory=field.default_factory, metadata=metadata)
+    return dataclasses.field(default=field.default if default is _SAME else default, metadata=metadata)
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """A loader that refuses a key given twice, where plain YAML would keep the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, (str, int, float)) and key in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark)
-            seen.add(str(key) if isinstance(key, (dict, list)) else key)
-        return super().construct_mapping(node, deep)
+def choices_of(field: dataclasses.Field[Any], key: str = "choices") -> tuple[str, ...]:
+    """Return what a text may be (``key="choices"``), or the names that it may be beside others (``"names"``)."""
+    given = field.metadata.get(key, ())
+    if not isinstance(given, str):
+        return tuple(given)
+    module, _, table = given.partition(":")
+    return tuple(getattr(importlib.import_module(module), table)) if given else ()
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping from ``path``.
+def meaning_of(field: dataclasses.Field[Any]) -> str:
+    """Return what a parameter means in a line: its names, its meaning and its unit."""
+    meta = field.metadata
+    names = choices_of(field, "names")
+    text = f"{', '.join(names)}, or {meta['doc']}" if names else str(meta.get("doc", ""))
+    return text + (f" [{meta['unit']}]" if meta.get("unit") else "")
 
-    Raises:
-        ConfigError: The file is missing, is no YAML in UTF-8, gives a key twice, or holds no mapping.
+
+def help_of(field: dataclasses.Field[Any], default: str | None = None) -> str:
+    """Return meaning, choices and default of a parameter in a line.
+
+    Args:
+        field: The parameter.
+        default: What to say of its default instead of the value; nothing if it is empty.
     """
-    try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected a mapping at top level, got {type(data).__name__}")
-    return data
+    choices = choices_of(field)
+    text = meaning_of(field) + (f" ({', '.join(choices)})" if choices else "")
+    default = str(field.default) if default is None else default
+    return f"{text}; default {default}" if default else text

@@ -1,28 +1,27 @@
-"""Ground files: what users write."""
+"""Ground files: what users write, and the patches that follow."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pinocchio as pin
 
-from bipedsim.config import from_mapping, param, read_yaml
+from bipedsim.config import Polygon, Vector, from_file, is_path, param, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal
 from bipedsim.ground.tiling import tiles
-from bipedsim.model import number
 
 
 @dataclass(frozen=True)
 class _Friction:
-    friction_static: Any = param(None, "Coulomb friction while sticking, instead of the sole's")
-    friction_dynamic: Any = param(None, "the same while sliding; default friction_static")
+    friction_static: float | None = param(None, "Coulomb friction while sticking, instead of the sole's")
+    friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
 
     def pair(self) -> dict[str, float | None]:
         """Return both coefficients by name."""
@@ -34,10 +33,25 @@ class PatchConfig(_Friction):
     """One entry of ``patches``."""
 
     name: str = param("", "name of the patch, for messages and plots")
-    point: Any = param((0.0, 0.0, 0.0), "a point of the plane in the world, the origin of `region`", unit="m")
-    normal: Any = param(None, "outward normal in world axes, of any length; default [0, 0, 1]")
-    rpy: Any = param(None, "axes of the patch by roll, pitch, yaw, instead of `normal`", unit="rad")
-    region: Any = param(None, "convex polygon, a list of [x, y] in the plane from `point`; default all of it", unit="m")
+    point: Vector = param((0.0, 0.0, 0.0), "a point of the plane in the world, the origin of `region`", unit="m")
+    normal: Vector | None = param(None, "outward normal in world axes, of any length; default [0, 0, 1]")
+    rpy: Vector | None = param(None, "axes of the patch by roll, pitch, yaw, instead of `normal`", unit="rad")
+    region: Polygon | None = param(
+        None, "convex polygon, a list of [x, y] in the plane from `point`; default all of it", unit="m"
+    )
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        if self.normal is not None and self.rpy is not None:
+            yield f"normal = {list(self.normal)} and rpy = {list(self.rpy)}: give one of them"
+
+    def patch(self, i: int) -> Patch:
+        """Return the patch number ``i``."""
+        if self.rpy is not None:
+            axes = pin.rpy.rpyToMatrix(*self.rpy)
+        else:
+            axes = axes_of_normal([0.0, 0.0, 1.0] if self.normal is None else list(self.normal))
+        return Patch(self.point, axes, self.region, name=self.name or f"patch {i}", **self.pair())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,10 @@ class FlatConfig(_Friction):
 
     height: float = param(0.0, "height of the plane", unit="m")
 
+    def patches(self) -> tuple[Patch, ...]:
+        """Return the plane."""
+        return Ground.flat(self.height, **self.pair()).patches
+
 
 @dataclass(frozen=True)
 class SlopeConfig(_Friction):
@@ -53,6 +71,10 @@ class SlopeConfig(_Friction):
 
     angle_deg: float = param(5.0, "how steep it rises", unit="deg", low=-89.0, high=89.0)
     direction_deg: float = param(0.0, "heading that is uphill, 0 for world x", unit="deg")
+
+    def patches(self) -> tuple[Patch, ...]:
+        """Return the plane."""
+        return Ground.slope(math.radians(self.angle_deg), math.radians(self.direction_deg), **self.pair()).patches
 
 
 @dataclass(frozen=True)
@@ -66,6 +88,11 @@ class StairsConfig(_Friction):
     start: float = param(0.5, "where the first riser stands", unit="m")
     landing: float = param(0.0, "how much deeper the last tread is", unit="m", low=0.0)
 
+    def patches(self) -> tuple[Patch, ...]:
+        """Return floor and treads."""
+        sizes = (self.rise, self.run, self.steps, self.width, self.start, self.landing)
+        return Ground.stairs(*sizes, **self.pair()).patches
+
 
 @dataclass(frozen=True)
 class TilesConfig(_Friction):
@@ -78,62 +105,27 @@ class TilesConfig(_Friction):
     start: float = param(0.5, "where the first column begins", unit="m")
     seed: int = param(0, "the same one gives the same tiles", low=0, high=2**31 - 1)
 
-
-def _flat(values: Any, where: str) -> tuple[Patch, ...]:
-    config = _read(FlatConfig, values, where)
-    return Ground.flat(config.height, **config.pair()).patches
-
-
-def _slope(values: Any, where: str) -> tuple[Patch, ...]:
-    config = _read(SlopeConfig, values, where)
-    return Ground.slope(math.radians(config.angle_deg), math.radians(config.direction_deg), **config.pair()).patches
+    def patches(self) -> tuple[Patch, ...]:
+        """Return floor and tiles."""
+        return tiles(self.height, self.size, self.columns, self.rows, self.start, self.seed, **self.pair()).patches
 
 
-def _stairs(values: Any, where: str) -> tuple[Patch, ...]:
-    c = _read(StairsConfig, values, where)
-    return Ground.stairs(c.rise, c.run, c.steps, c.width, c.start, c.landing, **c.pair()).patches
+@dataclass(frozen=True)
+class GroundConfig:
+    """A ground file. In this order they lie over each other where they share a plane: ``patches`` last, on top."""
 
+    flat: FlatConfig | None = param(None, "a horizontal plane")
+    slope: SlopeConfig | None = param(None, "a plane that rises")
+    stairs: StairsConfig | None = param(None, "a floor and stairs")
+    tiles: TilesConfig | None = param(None, "a floor and tiles of random heights")
+    patches: tuple[PatchConfig, ...] | None = param(None, "pieces of planes")
 
-def _tiles(values: Any, where: str) -> tuple[Patch, ...]:
-    c = _read(TilesConfig, values, where)
-    return tiles(c.height, c.size, c.columns, c.rows, c.start, c.seed, **c.pair()).patches
-
-
-def _patches(values: Any, where: str) -> tuple[Patch, ...]:
-    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise ConfigError(f"{where} = {values!r} must be a list of patches, at least one")
-    return tuple(_patch(entry, i, f"{where}[{i}]") for i, entry in enumerate(values))
-
-
-def _patch(values: Any, i: int, where: str) -> Patch:
-    config = _read(PatchConfig, values, where)
-    if config.normal is not None and config.rpy is not None:
-        raise ConfigError(f"{where}: normal = {config.normal!r} and rpy = {config.rpy!r}: give one of them")
-    if config.rpy is not None:
-        axes = pin.rpy.rpyToMatrix(*_vector(config.rpy, f"{where}: rpy"))
-    else:
-        normal = (0.0, 0.0, 1.0) if config.normal is None else config.normal
-        axes = axes_of_normal(_vector(normal, f"{where}: normal"))
-    return Patch(
-        _vector(config.point, f"{where}: point"), axes, config.region, name=config.name or f"patch {i}", **config.pair()
-    )
-
-
-# In this order they lie over each other where they share a plane: what is listed under `patches` comes last, on top.
-_KEYS = {"flat": _flat, "slope": _slope, "stairs": _stairs, "tiles": _tiles, "patches": _patches}
-
-
-def _read(cls: type[Any], values: Any, where: str) -> Any:
-    for key in ("friction_static", "friction_dynamic"):
-        if isinstance(values, Mapping) and values.get(key) is not None:
-            number(values[key], f"{where}: {key}")
-    return from_mapping(cls, values, where)
-
-
-def _vector(values: Any, where: str) -> Any:
-    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != 3:
-        raise ConfigError(f"{where} = {values!r} must be three numbers")
-    return [number(value, where) for value in values]
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the file as a whole."""
+        if self.patches == ():
+            yield "patches = [] must be a list of patches, at least one"
+        if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):
+            yield f"no ground in it; give one of {', '.join(field.name for field in dataclasses.fields(self))}"
 
 
 def read_ground(path: Path) -> Ground:
@@ -143,22 +135,23 @@ def read_ground(path: Path) -> Ground:
         ConfigError: The file is missing or wrong; the message holds file, key and value.
         UnknownNameError: An unknown key; the message lists the keys.
     """
-    data: Mapping[str, Any] = read_yaml(path)
-    for key in data:
-        if key not in _KEYS:
-            raise UnknownNameError("key", str(key), _KEYS, str(path))
-    if not data:
-        raise ConfigError(f"{path}: no ground in it; give one of {', '.join(_KEYS)}")
+    config = from_file(GroundConfig, path)
+    parts: list[tuple[str, Callable[[], tuple[Patch, ...]]]] = [
+        (key, part.patches)
+        for key in ("flat", "slope", "stairs", "tiles")
+        if (part := getattr(config, key)) is not None
+    ]
+    parts += [
+        (f"patches[{i}]", lambda entry=entry, i=i: (entry.patch(i),)) for i, entry in enumerate(config.patches or ())
+    ]
     patches: list[Patch] = []
-    for key, build in _KEYS.items():
-        if key in data:
-            try:
-                patches += build(data[key], f"{path}: {key}")
-            except UnknownNameError:
-                raise
-            except ConfigError as error:
-                text = str(error)
-                raise ConfigError(text if text.startswith(str(path)) else f"{path}: {key}: {text}") from error
+    faults = []
+    for key, build in parts:
+        try:
+            patches += build()
+        except ConfigError as error:
+            faults.append(ConfigError(f"{path}: {key}: {error}"))
+    together(faults)
     return Ground(tuple(patches))
 
 
@@ -172,6 +165,6 @@ def get_ground(name_or_path: str | Path) -> Ground:
     text = str(name_or_path)
     if text in GROUNDS:
         return read_ground(GROUNDS[text])
-    if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
+    if isinstance(name_or_path, Path) or is_path(text):
         return read_ground(Path(name_or_path))
     raise UnknownNameError("ground", text, GROUNDS, otherwise="the path of a YAML file")

@@ -4,7 +4,7 @@ from .names import ROBOTS
 from .posture import reach, sole_placements
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams
 from .robot import Robot, inverse_inertia, stability_ratio, standing_torque
-from .schema import number, numbers_per_joint, read_robot_config
+from .schema import read_robot_config
 from .sole import Sole, checked_polygon, padded_vertices
 
 __all__ = [
@@ -21,8 +21,6 @@ __all__ = [
     "differs",
     "inverse_inertia",
     "load_robot",
-    "number",
-    "numbers_per_joint",
     "padded_vertices",
     "perturbed",
     "reach",

@@ -9,11 +9,10 @@ from typing import Any
 
 import yaml
 
-from bipedsim.config import from_mapping, read_yaml
+from bipedsim.config import from_mapping, numbers_per_joint, read_yaml, yaml_value
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.presets import IDEAL, PRESETS, HardwareParams, PlantParams
 from bipedsim.model.robot import Robot
-from bipedsim.model.schema import number, numbers_per_joint
 
 
 def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams:
@@ -35,7 +34,7 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
             spec = {"preset": text}
         elif text.startswith("{"):
             try:
-                spec = yaml.safe_load(text)
+                spec = yaml_value(text)
             except yaml.YAMLError as error:
                 raise ConfigError(f"hardware = {text!r} is no YAML: {error}") from error
         elif text.endswith((".yaml", ".yml")):
@@ -51,7 +50,9 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
     return _checked(values, robot.joint_names, where)
 
 
-def check_presets(presets: Mapping[str, Any], joints: Sequence[str], where: str) -> dict[str, dict[str, Any]]:
+def check_presets(
+    presets: Mapping[str, Mapping[str, Any]], joints: Sequence[str], where: str
+) -> dict[str, dict[str, Any]]:
     """Return the key ``hardware`` of a robot.yaml, checked.
 
     Args:
@@ -67,25 +68,15 @@ def check_presets(presets: Mapping[str, Any], joints: Sequence[str], where: str)
             raise UnknownNameError("preset", str(name), PRESETS, where)
         if name == IDEAL:
             raise ConfigError(f"{where}.ideal: the ideal hardware is the same for every robot; leave it out")
-        if not isinstance(values, Mapping):
-            raise ConfigError(f"{where}.{name} = {values!r} must be a mapping of parameters")
         _checked({**PRESETS[name], **values}, joints, f"{where}.{name}")
-    return {str(name): dict(values) for name, values in presets.items()}
+    return {name: dict(values) for name, values in presets.items()}
 
 
 def _checked(values: Mapping[str, Any], joints: Sequence[str], where: str) -> HardwareParams:
     params = from_mapping(HardwareParams, values, where)
     for key in ("coulomb_friction", "viscous_friction"):
-        numbers_per_joint(getattr(params, key), joints, f"{where}: {key}", low=0.0)
-    shift = params.com_shift
-    if not isinstance(shift, (list, tuple)) or len(shift) != 3:
-        raise ConfigError(f"{where}: com_shift = {shift!r} must be three numbers [x, y, z] in m")
-    if params.no_load_speed and not params.no_load_speed > params.corner_speed:
-        raise ConfigError(
-            f"{where}: no_load_speed = {params.no_load_speed} must be above corner_speed = {params.corner_speed}, "
-            "or 0 for no limit"
-        )
-    return dataclasses.replace(params, com_shift=tuple(number(x, f"{where}: com_shift") for x in shift))
+        numbers_per_joint(getattr(params, key), joints, f"{where}: {key}")
+    return params
 
 
 def differs(params: HardwareParams, part: type) -> bool:

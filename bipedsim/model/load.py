@@ -10,21 +10,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.config import is_path, numbers_per_joint, per_joint
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.hardware import check_presets
 from bipedsim.model.names import ROBOTS
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import Robot, has_free_flyer
-from bipedsim.model.schema import (
-    RobotConfig,
-    foot_config,
-    number,
-    numbers_per_joint,
-    per_joint,
-    placement,
-    read_robot_config,
-    urdf_path,
-)
+from bipedsim.model.schema import FootConfig, RobotConfig, read_robot_config, urdf_path
 from bipedsim.model.sole import Sole, checked_polygon
 from bipedsim.model.urdf import inertia_problem, read_urdf
 
@@ -61,15 +53,14 @@ class RobotReader:
         self._check_bodies(model)
         return model, joints, path, xml
 
-    def read_foot(self, model: pin.Model, name: Any, values: Any) -> tuple[Sole, pin.SE3]:
+    def read_foot(self, model: pin.Model, name: str, foot: FootConfig) -> tuple[Sole, pin.SE3]:
         """Return the sole of one foot and the frame of its ankle sensor in the joint that carries it."""
-        sole = self._sole(model, name, values)
-        return sole, self._ankle(model, sole)
+        sole = self._sole(model, name, foot)
+        return sole, self._ankle(model, sole, foot.ankle_frame)
 
     def _covers(self, key: str) -> Callable[[str], bool]:
         """Return whether a joint can do without a limit in the URDF: robot.yaml has one, or no drive turns it."""
-        values, locked = getattr(self.config, key), dict(self.config.locked or {})
-        passive = self.config.passive if isinstance(self.config.passive, list) else []
+        values, locked, passive = getattr(self.config, key), self.config.locked, self.config.passive
 
         def covers(joint: str) -> bool:
             if any(_matches(pattern, joint) for pattern in locked) or joint in passive:
@@ -85,10 +76,10 @@ class RobotReader:
         config, source = self.config, self.source
         first = 2 if has_free_flyer(model) else 1
         movable = list(model.names)[first:]
-        locked = dict(config.locked or {})
+        locked = dict(config.locked)
         others = locked.pop("others", None)
         angles = numbers_per_joint(locked, movable, f"{source}: locked")
-        passive = self._listed("passive", [] if config.passive is None else config.passive, movable, {"locked": angles})
+        passive = self._listed("passive", config.passive, movable, {"locked": angles})
         joints = config.joints
         if joints is None:
             joints = [n for n in movable if n not in angles and n not in passive] if others is None else []
@@ -100,7 +91,7 @@ class RobotReader:
                 "name them, or add `others: 0.0` to locked"
             )
         self.passive = tuple(passive)
-        angles |= dict.fromkeys(left, number(others, f"{source}: locked.others") if left else 0.0)
+        angles |= dict.fromkeys(left, others or 0.0)
         q = pin.neutral(model)
         for name in movable:
             joint = model.joints[model.getJointId(name)]
@@ -114,13 +105,13 @@ class RobotReader:
             model = pin.buildReducedModel(model, [model.getJointId(n) for n in angles], q)
         return model, tuple(joints)
 
-    def _listed(self, key: str, names: Any, movable: list[str], others: Mapping[str, Container[str]]) -> list[str]:
+    def _listed(
+        self, key: str, names: list[str], movable: list[str], others: Mapping[str, Container[str]]
+    ) -> list[str]:
         """Return the joints that ``key`` lists: each movable, named once, and in none of the ``others`` keys."""
-        if not isinstance(names, list):
-            raise ConfigError(f"{self.source}: {key} = {names!r} must be a list of joint names")
         for joint in names:
             if joint not in movable:
-                raise UnknownNameError("joint", str(joint), movable, f"{self.source}: {key}")
+                raise UnknownNameError("joint", joint, movable, f"{self.source}: {key}")
             if names.count(joint) > 1:
                 raise ConfigError(f"{self.source}: {key}: {joint!r} appears {names.count(joint)} times")
             for other, taken in others.items():
@@ -162,10 +153,7 @@ class RobotReader:
         given_ranges = per_joint(config.position_limit, joints, f"{source}: position_limit")
         for joint, i in zip(joints, idx_q, strict=True):
             if joint in given_ranges:
-                where, values = f"{source}: position_limit.{joint}", given_ranges[joint]
-                if not isinstance(values, list) or len(values) != 2:
-                    raise ConfigError(f"{where} = {values!r} must be [lower, upper]")
-                lower[i], upper[i] = (number(v, where) for v in values)
+                lower[i], upper[i] = given_ranges[joint]
             if not lower[i] < upper[i]:
                 limits_text = f"[{lower[i]:g}, {upper[i]:g}]"
                 raise ConfigError(
@@ -177,7 +165,7 @@ class RobotReader:
                 lower[i], upper[i] = -np.inf, np.inf
         model.lowerPositionLimit, model.upperPositionLimit = lower, upper
         armature = np.zeros(model.nv)
-        for joint, value in numbers_per_joint(config.armature, joints, f"{source}: armature", low=0.0).items():
+        for joint, value in numbers_per_joint(config.armature, joints, f"{source}: armature").items():
             armature[idx_v[joints.index(joint)]] = value
         model.armature = armature
         if joints and not armature[idx_v].all():
@@ -191,7 +179,7 @@ class RobotReader:
         for i in index.values():
             damping[i] = model.damping[i]
         for joint, value in numbers_per_joint(
-            self.config.joint_damping, movable, f"{self.source}: joint_damping", low=0.0
+            self.config.joint_damping, movable, f"{self.source}: joint_damping"
         ).items():
             damping[index[joint]] = value
         return damping
@@ -203,8 +191,7 @@ class RobotReader:
             raise UnknownNameError("frame", str(name), bodies, f"{self.source}: {where}")
         return next(f for f in model.frames if f.name == name and f.type != pin.JOINT)
 
-    def _sole(self, model: pin.Model, name: Any, values: Any) -> Sole:
-        foot = foot_config(name, values, str(self.source))
+    def _sole(self, model: pin.Model, name: str, foot: FootConfig) -> Sole:
         where = f"feet.{name}"
         frame = self._frame(model, foot.frame, f"{where}.frame")
         vertices = checked_polygon(foot.vertices, f"{self.source}: {where}.vertices")
@@ -217,7 +204,7 @@ class RobotReader:
             name=name,
             frame=foot.frame,
             joint_id=int(frame.parentJoint),
-            placement_joint_sole=frame.placement * placement(foot.placement, f"{self.source}: {where}.placement"),
+            placement_joint_sole=frame.placement * foot.placement.transform(),
             vertices=vertices,
             friction_static=foot.friction_static,
             friction_dynamic=foot.friction_dynamic,
@@ -226,8 +213,7 @@ class RobotReader:
             load_cell=foot.load_cell,
         )
 
-    def _ankle(self, model: pin.Model, sole: Sole) -> pin.SE3:
-        name = (self.config.feet or {})[sole.name].get("ankle_frame", "")
+    def _ankle(self, model: pin.Model, sole: Sole, name: str) -> pin.SE3:
         if sole.load_cell:
             if name:
                 raise ConfigError(
@@ -246,13 +232,11 @@ class RobotReader:
         return frame.placement
 
     def imu(self, model: pin.Model) -> tuple[str, int, pin.SE3]:
-        config = self.config
-        if config.imu is None:
+        name = self.config.imu.frame
+        if not name:
             root = next(f for f in model.frames if f.type == pin.BODY)
             return root.name, int(root.parentJoint), root.placement
-        if set(config.imu) != {"frame"}:
-            raise ConfigError(f"{self.source}: imu = {dict(config.imu)!r} must be {{frame: <URDF frame>}}")
-        frame = self._frame(model, config.imu["frame"], "imu.frame")
+        frame = self._frame(model, name, "imu.frame")
         return frame.name, int(frame.parentJoint), frame.placement
 
     def nominal(self, model: pin.Model, soles: tuple[Sole, ...], joints: tuple[str, ...], idx_q: Indices) -> Array:
@@ -319,7 +303,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     text = str(name_or_path)
     if text in ROBOTS:
         source = ROBOTS[text]
-    elif isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")) or Path(text).is_dir():
+    elif isinstance(name_or_path, Path) or is_path(text) or Path(text).is_dir():
         source = Path(name_or_path)
         if source.is_dir():
             source = source / "robot.yaml"
@@ -333,7 +317,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     idx_v = np.array([model.joints[i].idx_v for i in ids], dtype=np.intp)
     reader.set_limits(model, joints, idx_q, idx_v)
     damping = reader.damping(model, joints)
-    feet = [reader.read_foot(model, name, values) for name, values in (config.feet or {}).items()]
+    feet = [reader.read_foot(model, name, foot) for name, foot in config.feet.items()]
     soles = tuple(sole for sole, _ in feet)
     imu_frame, imu_joint, imu_placement = reader.imu(model)
     q_nominal = reader.nominal(model, soles, joints, idx_q)
@@ -361,8 +345,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
         imu_frame=imu_frame,
         q_nominal=q_nominal,
         posture=q_nominal[idx_q].copy(),
-        controllers={str(k): dict(v or {}) for k, v in (config.controllers or {}).items()},
-        hardware=check_presets(config.hardware or {}, joints, f"{source}: hardware"),
-        sources={str(k): str(v) for k, v in (config.sources or {}).items()},
+        controllers={k: dict(v or {}) for k, v in config.controllers.items()},
+        hardware=check_presets(config.hardware, joints, f"{source}: hardware"),
+        sources={k: str(v) for k, v in config.sources.items()},
         warnings=tuple(reader.warnings),
     )

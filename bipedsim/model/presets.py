@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bipedsim.config import param
+from bipedsim.config import Vector, param
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,14 @@ class ActuatorParams:
     no_load_speed: float = param(
         0.0, "share of the velocity limit at which no such torque is left; 0 for no limit", low=0.0, high=20.0
     )
-    coulomb_friction: Any = param(0.0, "dry friction of the joints, one number or per joint", unit="N.m")
+    coulomb_friction: float | Mapping[str, float] = param(
+        0.0, "dry friction of the joints, one number or per joint", unit="N.m", low=0.0
+    )
     presliding: float = param(
         5e-4, "how far a joint at rest gives way before dry friction slips", unit="rad", low=1e-6, high=0.1
     )
-    viscous_friction: Any = param(
-        0.0, "viscous friction beside joint_damping of robot.yaml, one number or per joint", unit="N.m.s/rad"
+    viscous_friction: float | Mapping[str, float] = param(
+        0.0, "viscous friction beside joint_damping of robot.yaml, one number or per joint", unit="N.m.s/rad", low=0.0
     )
     command_delay: float = param(
         0.0, "time from a command to its torque, rounded to whole physics steps", unit="s", low=0.0, high=1.0
@@ -70,7 +73,7 @@ class PlantParams:
     """How the machine differs from the robot that its controller knows."""
 
     mass_scale: float = param(1.0, "factor on the mass and inertia of every link", low=0.1, high=10.0)
-    com_shift: Any = param(
+    com_shift: Vector = param(
         (0.0, 0.0, 0.0), "[x, y, z] by which the robot's CoM is off, along the axes of its trunk", unit="m"
     )
 
@@ -78,6 +81,14 @@ class PlantParams:
 @dataclass(frozen=True)
 class HardwareParams(ActuatorParams, NoiseParams, PlantParams):
     """All parameters of the hardware; the defaults are the ideal one, which adds nothing to the simulation."""
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the parameters."""
+        if self.no_load_speed and not self.no_load_speed > self.corner_speed:
+            yield (
+                f"no_load_speed = {self.no_load_speed} must be above corner_speed = {self.corner_speed}, "
+                "or 0 for no limit"
+            )
 
 
 IDEAL, REALISTIC = "ideal", "realistic"

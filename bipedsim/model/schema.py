@@ -1,36 +1,50 @@
-"""robot.yaml: its keys, and the rules for values that are given per joint."""
+"""robot.yaml: its keys, and where its URDF is."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from bipedsim.config import from_mapping, param, read_yaml
+from bipedsim.config import Polygon, Vector, from_file, param
 from bipedsim.errors import ConfigError, UnknownNameError
 
 PACKAGE = "example-robot-data"
+PerJoint = float | Mapping[str, float]
+"""One number for all joints, or joint name or regular expression to number."""
+
+
+@dataclass(frozen=True)
+class PlacementConfig:
+    """Where a frame is in another one."""
+
+    xyz: Vector = param((0.0, 0.0, 0.0), "its origin", unit="m")
+    rpy: Vector = param((0.0, 0.0, 0.0), "its axes by roll, pitch, yaw", unit="rad")
+
+    def transform(self) -> pin.SE3:
+        """Return the placement."""
+        return pin.SE3(pin.rpy.rpyToMatrix(np.array(self.rpy)), np.array(self.xyz))
 
 
 @dataclass(frozen=True)
 class FootConfig:
     """One entry of ``feet``."""
 
-    frame: str = param("", "URDF link or frame that the sole is placed in")
-    vertices: Any = param(None, "sole polygon, a list of [x, y] in the sole frame", unit="m")
+    frame: str = param("", "URDF link or frame that the sole is placed in", required=True)
+    vertices: Polygon = param((), "sole polygon, a list of [x, y] in the sole frame", unit="m", required=True)
     radius: float = param(
         0.0, "of a ball around the vertex of a point foot, which rolls; 0 for none", unit="m", low=0.0, high=10.0
     )
-    placement: Any = param(None, "sole frame in `frame`: {xyz: [m], rpy: [rad]}; z up into the foot; default the same")
+    placement: PlacementConfig = param(
+        PlacementConfig(), "sole frame in `frame`: {xyz: [m], rpy: [rad]}; z up into the foot; default the same"
+    )
     friction_static: float = param(0.45, "Coulomb friction while sticking", low=0.0, high=10.0)
     friction_dynamic: float = param(0.45, "Coulomb friction while sliding, at most friction_static", low=0.0, high=10.0)
     ankle_frame: str = param("", "frame of the ankle force-torque sensor; default the frame of the foot's parent joint")
@@ -43,30 +57,70 @@ class FootConfig:
         high=10.0,
     )
 
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        if self.friction_dynamic > self.friction_static:
+            yield (
+                f"friction_dynamic = {self.friction_dynamic} is above friction_static = {self.friction_static}; "
+                "sliding friction cannot exceed sticking friction"
+            )
+
+
+@dataclass(frozen=True)
+class ImuConfig:
+    """The key ``imu``."""
+
+    frame: str = param("", "URDF frame of the IMU; default the root link")
+
 
 @dataclass(frozen=True)
 class RobotConfig:
     """robot.yaml. Values per joint are given by joint name or regular expression; later lines win."""
 
-    name: str = param("", "name of the robot")
+    name: str = param("", "name of the robot", required=True)
     description: str = param("", "one line about the robot")
-    urdf: str = param("", f"URDF file beside robot.yaml, or package:{PACKAGE}/<path below its robots folder>")
+    urdf: str = param(
+        "", f"URDF file beside robot.yaml, or package:{PACKAGE}/<path below its robots folder>", required=True
+    )
     root: str = param("free_flyer", "how the root link hangs in the world", choices=("free_flyer", "fixed"))
-    joints: Any = param(None, "actuated joints in the order of commands; default every joint not locked or passive")
-    passive: Any = param(None, "movable joints without a drive, a list; joints of no command, limit or sensor")
-    locked: Any = param(None, "joint to angle [rad] that is welded; `others` is the angle of joints named nowhere else")
-    feet: Any = param(None, "foot name to its sole")
-    imu: Any = param(None, "{frame: URDF frame of the IMU}; default the root link")
-    effort_limit: Any = param(None, "per joint, instead of the URDF's", unit="N.m")
-    velocity_limit: Any = param(None, "per joint, instead of the URDF's", unit="rad/s")
-    position_limit: Any = param(None, "per joint [lower, upper], instead of the URDF's", unit="rad")
-    armature: Any = param(None, "reflected rotor inertia per joint", unit="kg.m^2")
-    joint_damping: Any = param(None, "viscous friction per joint, instead of the URDF's", unit="N.m.s/rad")
+    joints: list[str] | None = param(
+        None, "actuated joints in the order of commands; default every joint not locked or passive"
+    )
+    passive: list[str] = param([], "movable joints without a drive, a list; joints of no command, limit or sensor")
+    locked: Mapping[str, float] = param(
+        {}, "joint to angle [rad] that is welded; `others` is the angle of joints named nowhere else"
+    )
+    feet: Mapping[str, FootConfig] = param({}, "foot name to its sole")
+    imu: ImuConfig = param(ImuConfig(), "{frame: URDF frame of the IMU}; default the root link")
+    effort_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="N.m")
+    velocity_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="rad/s")
+    position_limit: tuple[float, float] | Mapping[str, tuple[float, float]] | None = param(
+        None, "per joint [lower, upper], instead of the URDF's", unit="rad"
+    )
+    armature: PerJoint | None = param(None, "reflected rotor inertia per joint", unit="kg.m^2", low=0.0)
+    joint_damping: PerJoint | None = param(
+        None, "viscous friction per joint, instead of the URDF's", unit="N.m.s/rad", low=0.0
+    )
     gravity: float = param(9.81, "where the robot lives; 1 in normalised units", unit="m/s^2", low=0.0, high=1000.0)
-    posture: Any = param(None, "standing posture per joint, knees bent; 0 where nothing is given", unit="rad")
-    controllers: Any = param(None, "controller name to the parameters that differ from its defaults")
-    hardware: Any = param(None, "preset of the hardware to the parameters that this robot changes in it")
-    sources: Any = param(None, "where armature, soles and limits were published")
+    posture: PerJoint | None = param(
+        None, "standing posture per joint, knees bent; 0 where nothing is given", unit="rad"
+    )
+    controllers: Mapping[str, Mapping[str, Any] | None] = param(
+        {}, "controller name to the parameters that differ from its defaults"
+    )
+    hardware: Mapping[str, Mapping[str, Any]] = param(
+        {}, "preset of the hardware to the parameters that this robot changes in it"
+    )
+    sources: Mapping[str, Any] = param({}, "where armature, soles and limits were published")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        for name in self.feet:
+            if not re.fullmatch(r"[A-Za-z]\w*", name):
+                yield (
+                    f"feet.{name}: a foot's name becomes part of topic names: letters, digits and _, starting with a "
+                    "letter"
+                )
 
 
 def read_robot_config(path: Path) -> RobotConfig:
@@ -75,105 +129,7 @@ def read_robot_config(path: Path) -> RobotConfig:
     Raises:
         ConfigError: File or key is missing, unknown, or of the wrong type.
     """
-    config = from_mapping(RobotConfig, read_yaml(path), str(path))
-    for key in ("name", "urdf"):
-        if not getattr(config, key):
-            raise ConfigError(f"{path}: key {key!r} is missing")
-    for key in ("locked", "feet", "imu", "controllers", "hardware", "sources"):
-        value = getattr(config, key)
-        if value is not None and not isinstance(value, Mapping):
-            raise ConfigError(f"{path}: {key} = {value!r} must be a mapping")
-    for name, values in (config.controllers or {}).items():
-        if values is not None and not isinstance(values, Mapping):
-            raise ConfigError(f"{path}: controllers.{name} = {values!r} must be a mapping of parameters")
-    return config
-
-
-def foot_config(name: Any, values: Any, where: str) -> FootConfig:
-    """Check one entry of ``feet``.
-
-    Raises:
-        ConfigError: A key is missing or unknown, or friction_dynamic is above friction_static.
-    """
-    where = f"{where}: feet.{name}"
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name):
-        raise ConfigError(
-            f"{where}: a foot's name becomes part of topic names: letters, digits and _, starting with a letter"
-        )
-    foot = from_mapping(FootConfig, values, where)
-    for key in ("frame", "vertices"):
-        if not getattr(foot, key):
-            raise ConfigError(f"{where}: key {key!r} is missing")
-    if foot.friction_dynamic > foot.friction_static:
-        raise ConfigError(
-            f"{where}: friction_dynamic = {foot.friction_dynamic} is above friction_static = {foot.friction_static}; "
-            "sliding friction cannot exceed sticking friction"
-        )
-    return foot
-
-
-def placement(values: Any, where: str) -> pin.SE3:
-    """Return the transform of ``{xyz: [m], rpy: [rad]}``; both are optional."""
-    if values is None:
-        return pin.SE3.Identity()
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"{where} = {values!r} must be a mapping with xyz and rpy")
-    parts: dict[str, NDArray[np.float64]] = {"xyz": np.zeros(3), "rpy": np.zeros(3)}
-    for key, value in values.items():
-        if key not in parts:
-            raise UnknownNameError("key", str(key), parts, where)
-        if not isinstance(value, Sequence) or len(value) != 3:
-            raise ConfigError(f"{where}: {key} = {value!r} must be three numbers")
-        parts[key] = np.array([number(v, f"{where}: {key}") for v in value])
-    return pin.SE3(pin.rpy.rpyToMatrix(parts["rpy"]), parts["xyz"])
-
-
-def number(value: Any, where: str) -> float:
-    """Return ``value`` as a finite float.
-
-    Raises:
-        ConfigError: It is no finite number.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ConfigError(f"{where} = {value!r} must be a finite number")
-    return float(value)
-
-
-def per_joint(values: Any, names: Sequence[str], where: str) -> dict[str, Any]:
-    """Spread ``{joint name or regular expression: value}`` over the joints; later entries win.
-
-    Args:
-        values: The mapping, or one value for every joint, or None for nothing.
-        names: Joints that may be named.
-        where: File and key, for messages.
-
-    Raises:
-        UnknownNameError: A key matches no joint; the message lists the joints.
-        ConfigError: A key is no valid regular expression.
-    """
-    if values is None:
-        return {}
-    if not isinstance(values, Mapping):
-        return dict.fromkeys(names, values)
-    found: dict[str, Any] = {}
-    for pattern, value in values.items():
-        try:
-            matches = [n for n in names if n == pattern or re.fullmatch(str(pattern), n)]
-        except re.error as error:
-            raise ConfigError(f"{where}: {pattern!r} is neither a joint nor a regular expression ({error})") from error
-        if not matches:
-            raise UnknownNameError("joint", str(pattern), names, where)
-        found.update(dict.fromkeys(matches, value))
-    return found
-
-
-def numbers_per_joint(values: Any, names: Sequence[str], where: str, low: float = -math.inf) -> dict[str, float]:
-    """Like :func:`per_joint`, for finite numbers that are at least ``low``."""
-    found = {n: number(v, f"{where}.{n}") for n, v in per_joint(values, names, where).items()}
-    for name, value in found.items():
-        if value < low:
-            raise ConfigError(f"{where}.{name} = {value} is below its minimum {low}")
-    return found
+    return from_file(RobotConfig, path)
 
 
 def _prefixes() -> Iterable[Path]:

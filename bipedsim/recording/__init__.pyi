@@ -1,13 +1,17 @@
 from .csv import export_csv
 from .load import load_recording
-from .recording import ABSENT_MODE, CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Recording
+from .recording import Recording
+from .schema import ABSENT_MODE, COLUMNS, CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Column, columns_on
 
 __all__ = [
     "ABSENT_MODE",
+    "COLUMNS",
     "CONTACT_FIELDS",
     "READOUTS",
     "WALL_CLOCK_NS",
+    "Column",
     "Recording",
+    "columns_on",
     "export_csv",
     "load_recording",
 ]

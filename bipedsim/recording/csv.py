@@ -12,21 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
-from bipedsim.recording.recording import ABSENT_MODE, COLUMNS, Recording
-
-
-def _column_names(recording: Recording, name: str) -> list[str]:
-    column = COLUMNS[name]
-    owners = {"": [""], "joint": recording.joint_names, "foot": [f"{foot}_foot" for foot in recording.feet]}[column.per]
-    names = []
-    for owner in owners:
-        for component in column.components:
-            # A component such as "[rad]" is only a unit and sticks to the name before it.
-            parts = (
-                [owner, name, component] if component and not component.startswith("[") else [owner, name + component]
-            )
-            names.append("_".join(part for part in parts if part))
-    return names
+from bipedsim.recording.recording import Recording
+from bipedsim.recording.schema import COLUMNS
 
 
 def export_csv(recording: Recording, path: Path, progress: bool | None = None) -> None:
@@ -43,14 +30,16 @@ def export_csv(recording: Recording, path: Path, progress: bool | None = None) -
         RecordingError: The file cannot be written.
     """
     n = len(recording)
-    names, formats = ["t[s]"], ["%.9g"]
-    blocks = [recording.t[:, None]]
+    names: list[str] = []
+    formats: list[str] = []
+    blocks: list[NDArray[Any]] = []
     for name, column in COLUMNS.items():
         block = getattr(recording, name).reshape(n, -1)
-        missing = np.isnan(block).all() if column.kind is float else column.kind is int and (block == ABSENT_MODE).all()
-        if not missing:
-            names += _column_names(recording, name)
-            formats += [("%.9g" if column.kind is float else "%d")] * block.shape[1]
+        number = column.dtype is np.float64
+        missing = np.isnan(block).all() if number else column.dtype is np.int64 and (block == column.absent).all()
+        if name == "t" or not missing:
+            names += column.headers(recording.joint_names, recording.feet)
+            formats += ["%.9g" if number else "%d"] * block.shape[1]
             blocks.append(block)
     for name, values in recording.readouts.items():
         names.append(f"readout_{name}")

@@ -1,17 +1,18 @@
-"""Pushes that begin by themselves, in headless runs and in sim_node."""
+"""Pushes that begin by themselves: in scenario files, as texts in parameters, and in the loop around a simulator."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.errors import ConfigError
+from bipedsim.config import Vector, from_mapping, param
+from bipedsim.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
     from bipedsim.model import Robot
@@ -21,38 +22,65 @@ Array = NDArray[np.float64]
 
 WORLD, HEADING = "world", "heading"
 FRAMES = (WORLD, HEADING)
+ROOT = "root"
+"""Stands for the root link where a text must name a body."""
+_FORCES = ("force", "force_over_weight", "impulse_over_mass")
+_FORM = "'start duration fx fy fz [body [frame]]' in s, s and N"
 
 
-@dataclass(frozen=True, eq=False)
-class ScheduledPush:
-    """A push that begins by itself.
+@dataclass(frozen=True)
+class Push:
+    """A force on a body for a while: an entry of ``pushes`` in a scenario file."""
 
-    Attributes:
-        start, duration: When it acts [s].
-        wrench: (6,) force [N] and torque [N.m].
-        body: Frame at whose origin it acts; empty for the root link.
-        frame: Axes of the wrench: those of the world, or turned about the vertical by the heading that the root link
-            has when the push begins.
-    """
+    at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
+    duration: float = param(0.1, "how long it lasts", unit="s", low=0.0, high=1e9)
+    force: Vector | None = param(None, "[x, y, z]", unit="N")
+    force_over_weight: Vector | None = param(None, "[x, y, z] as a share of the robot's weight, instead of the force")
+    impulse_over_mass: Vector | None = param(
+        None, "[x, y, z] force times duration over the robot's mass, instead of the force", unit="m/s"
+    )
+    body: str = param("", "frame at whose origin it acts; default the root link")
+    frame: str = param(
+        WORLD, "axes of the force; heading: x ahead of the robot as it stands when the push begins", choices=FRAMES
+    )
 
-    start: float
-    duration: float
-    wrench: Array
-    body: str = ""
-    frame: str = WORLD
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        if sum(getattr(self, name) is not None for name in _FORCES) != 1:
+            yield f"give one of {', '.join(_FORCES)}, [x, y, z]"
+        if self.impulse_over_mass is not None and self.duration < 1e-6:
+            yield f"duration = {self.duration} s is too short for an impulse: give 1e-6 s or more"
+
+    def for_robot(self, robot: Robot) -> Push:
+        """Return the push with the force [N] that it is for ``robot``.
+
+        Raises:
+            UnknownNameError: The robot has no such body.
+        """
+        if self.body and not robot.model.existFrame(self.body):
+            names = sorted({frame.name for frame in robot.model.frames})
+            raise UnknownNameError("body", self.body, names, f"push at {self.at:g} s of {robot.name}")
+        if self.impulse_over_mass is not None:
+            force = robot.mass / self.duration * np.array(self.impulse_over_mass)
+        elif self.force_over_weight is not None:
+            force = robot.weight * np.array(self.force_over_weight)
+        else:
+            return self
+        x, y, z = force.tolist()
+        return replace(self, force=(x, y, z), force_over_weight=None, impulse_over_mass=None)
 
     def world_wrench(self, robot: Robot, q: Array) -> Array:
-        """Return the wrench (6,) in world axes, if it begins in the configuration ``q`` (nq,)."""
-        if self.frame == WORLD or not robot.free_flyer:
-            return self.wrench
-        yaw = heading_of(q)
-        c, s = math.cos(yaw), math.sin(yaw)
-        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        return np.concatenate([turn @ self.wrench[:3], turn @ self.wrench[3:]])
+        """Return force [N] and torque (6,) in world axes, if the push begins in the configuration ``q`` (nq,)."""
+        force = np.array(self.for_robot(robot).force)
+        if self.frame == HEADING and robot.free_flyer:
+            yaw = heading_of(q)
+            c, s = math.cos(yaw), math.sin(yaw)
+            force = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ force
+        return np.concatenate([force, np.zeros(3)])
 
     def text(self) -> str:
-        """Return what :func:`parse_pushes` reads, to the bit; a torque is not part of it."""
-        numbers = " ".join(repr(float(value)) for value in (self.start, self.duration, *self.wrench[:3]))
+        """Return what :func:`parse_pushes` reads, to the bit, of a push whose force is in N."""
+        numbers = " ".join(repr(float(value)) for value in (self.at, self.duration, *(self.force or ())))
         tail = [self.body or ROOT, self.frame] if self.frame != WORLD else [self.body] * bool(self.body)
         return " ".join([numbers, *tail])
 
@@ -63,11 +91,7 @@ def heading_of(q: Array) -> float:
     return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
 
-ROOT = "root"
-"""Stands for the root link where a text must name a body."""
-
-
-def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[ScheduledPush, ...]:
+def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Push, ...]:
     """Read pushes from ``'start duration fx fy fz [body [frame]]'``, sorted by start.
 
     Args:
@@ -80,24 +104,23 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Scheduled
     result = []
     for text in texts:
         words = text.split()
-        form = (
-            f"pushes: {text!r} must be 'start duration fx fy fz [body [frame]]' in s, s and N, the times not negative, "
-            f"the frame one of {', '.join(FRAMES)}"
-        )
+        form = f"pushes: {text!r} must be {_FORM}, the frame one of {', '.join(FRAMES)}"
         if not 5 <= len(words) <= 7:
             raise ConfigError(form)
         try:
-            start, duration, *force = (float(word) for word in words[:5])
+            start, duration, *force = map(float, words[:5])
         except ValueError as error:
             raise ConfigError(form) from error
         body, frame = [*words[5:], *["", WORLD][len(words) - 5 :]]
-        if not (np.isfinite([start, duration, *force]).all() and start >= 0.0 and duration >= 0.0 and frame in FRAMES):
-            raise ConfigError(form)
-        if body and body != ROOT and body not in frames:
+        values = {"at": start, "duration": duration, "force": force, "body": "" if body == ROOT else body}
+        try:
+            push = from_mapping(Push, {**values, "frame": frame}, "it says")
+        except ConfigError as error:
+            raise ConfigError(f"{form}; {error}") from error
+        if push.body and push.body not in frames:
             raise ConfigError(f"pushes: {text!r}: the robot has no frame {body!r}; it has {', '.join(frames)}")
-        wrench = np.array([*force, 0.0, 0.0, 0.0])
-        result.append(ScheduledPush(start, duration, wrench, "" if body == ROOT else body, frame))
-    return tuple(sorted(result, key=lambda push: push.start))
+        result.append(push)
+    return tuple(sorted(result, key=lambda push: push.at))
 
 
 class PushSchedule:
@@ -107,8 +130,8 @@ class PushSchedule:
         pushes: In any order.
     """
 
-    def __init__(self, pushes: Iterable[ScheduledPush]) -> None:
-        self._all = tuple(sorted(pushes, key=lambda push: push.start))
+    def __init__(self, pushes: Iterable[Push]) -> None:
+        self._all = tuple(sorted(pushes, key=lambda push: push.at))
         self.restart()
 
     def restart(self) -> None:
@@ -117,6 +140,6 @@ class PushSchedule:
 
     def apply(self, sim: Simulator) -> None:
         """Begin what is due before the next step of ``sim``."""
-        while self._left and sim.t >= self._left[0].start - 0.5 * sim.physics_dt:
+        while self._left and sim.t >= self._left[0].at - 0.5 * sim.physics_dt:
             push = self._left.popleft()
             sim.push(push.world_wrench(sim.robot, sim.q), push.body or None, push.duration)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,15 +12,15 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.analysis import controller_figures, fall_time, sole_depth, sole_drift, summary
+from bipedsim.config import RunConfig, check
 from bipedsim.control import Guard, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot
 from bipedsim.recording import Recording
 from bipedsim.runs.pushes import PushSchedule
-from bipedsim.runs.scenario import Scenario
-from bipedsim.runs.scenario_file import get_scenario
-from bipedsim.runs.scenario_host import no_velocity, told
+from bipedsim.runs.scenario import Scenario, get_scenario
+from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
 from bipedsim.sim import Simulator, whole_ratio
 
@@ -31,43 +30,11 @@ SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
 
 
-@dataclass(frozen=True)
-class RunSettings:
-    """What to run; None takes what the scenario says.
-
-    Attributes:
-        robot: Name or path of a robot.yaml.
-        controller: Name in ``CONTROLLERS``, or ``package.module:Class``.
-        scenario: Name in ``SCENARIOS``, or path of a scenario YAML.
-        duration: Simulated time [s].
-        contact_model: Name in ``CONTACT_MODELS``.
-        ground: Name of a ground, or path of a ground YAML.
-        rate: Control rate [Hz].
-        physics_dt: Physics step [s]; one per control tick if None.
-        hardware: As :class:`Simulator` takes it.
-        seed: Of the sensors' noise.
-        controller_params, contact_params: What differs from the defaults.
-    """
-
-    robot: str = "biped14"
-    controller: str | None = None
-    scenario: str = "stand"
-    duration: float | None = None
-    contact_model: str = "one_step"
-    ground: str | None = None
-    rate: float = 1000.0
-    physics_dt: float | None = None
-    hardware: str | Mapping[str, Any] | None = None
-    seed: int = 0
-    controller_params: Mapping[str, Any] = field(default_factory=dict)
-    contact_params: Mapping[str, Any] = field(default_factory=dict)
-
-
 class RunInterruptedError(KeyboardInterrupt):
     """Ctrl-C has ended a headless run before its time.
 
     Attributes:
-        recording, summary: Of what was simulated until then, as :func:`run_headless` returns them of a whole run.
+        recording, summary: Of what was simulated until then, as :func:`run` returns them of a whole run.
     """
 
     def __init__(self, recording: Recording, summary: dict[str, Any]) -> None:
@@ -100,7 +67,7 @@ class Prepared:
         ticks: Control ticks of the run.
     """
 
-    settings: RunSettings
+    settings: RunConfig
     robot: Robot
     ground: Ground
     scenario: Scenario
@@ -110,25 +77,23 @@ class Prepared:
     ticks: int
 
 
-def prepare(settings: RunSettings) -> Prepared:
+def prepare(settings: RunConfig) -> Prepared:
     """Find and check everything that the settings name, but for the contact model.
 
     Raises:
         ConfigError: Something in the settings is wrong.
     """
+    check(settings, "run")
     scenario = get_scenario(settings.scenario)
     controller = scenario.controller if settings.controller is None else settings.controller
     duration = scenario.duration if settings.duration is None else settings.duration
     ground = scenario.ground if settings.ground is None else settings.ground
     hardware = scenario.hardware if settings.hardware is None else settings.hardware
-    for name, value in (("duration", duration), ("rate", settings.rate)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise ConfigError(f"{name} = {value} must be positive and finite")
     control_dt = 1.0 / settings.rate
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
     whole_ratio(control_dt, physics_dt)
     robot = load_robot(settings.robot)
-    params = {**told(scenario, controller), **settings.controller_params}
+    params = {**controller_params_for(scenario, controller), **settings.controller_params}
     guard = Guard(make_controller(controller, robot, params, control_dt), robot)
     if scenario.velocity and guard.set_velocity is None:
         raise ConfigError(no_velocity(scenario, controller))
@@ -164,7 +129,7 @@ class Run:
     def __init__(self, prepared: Prepared) -> None:
         robot, scenario, settings = prepared.robot, prepared.scenario, prepared.settings
         self._limit = robot.effort_limit
-        self._pushes = PushSchedule(push.scheduled(robot) for push in scenario.pushes)
+        self._pushes = PushSchedule(push.for_robot(robot) for push in scenario.pushes)
         self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
         self.guard = guard = prepared.guard
         self.sim = sim = Simulator(
@@ -202,8 +167,8 @@ class Run:
         self.observation = self.sim.step(self.tau_joint)
 
 
-def run_headless(
-    settings: RunSettings, progress: bool = False, observer: Observer | None = None, label: str = ""
+def run(
+    settings: RunConfig, progress: bool = False, observer: Observer | None = None, label: str = ""
 ) -> tuple[Recording, dict[str, Any]]:
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
 
@@ -277,13 +242,13 @@ def _result(
 def note(builder: Recording.Builder, guard: Guard) -> None:
     """Add what the controller shows after its update to the row that it has answered."""
     estimate = guard.estimate
-    builder.note(guard.readouts, None if estimate is None else estimate.q[:7])
+    builder.note(guard.readouts, odometry=None if estimate is None else estimate.q[:7])
 
 
 def append(builder: Recording.Builder, run: Run) -> None:
     """Add a row for the tick that ``run`` has taken."""
-    sim, truth = run.sim, run.sim.ground_truth()
-    builder.append(sim.t, run.observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+    sim = run.sim
+    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth())
 
 
 def _start(prepared: Prepared) -> Array:
@@ -296,7 +261,7 @@ def _start(prepared: Prepared) -> Array:
     return q
 
 
-def _about(settings: RunSettings) -> dict[str, str]:
+def _about(settings: RunConfig) -> dict[str, str]:
     """Return what a picture says of the run; a file's name without its folders."""
     return {
         "scenario": Path(settings.scenario).stem,

@@ -1,84 +1,91 @@
-"""Scenario: what a run is besides robot and contact model, with quantities that scale with the robot."""
+"""Scenario: what a run is besides robot and contact model; as files, and those that come with the package."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from bipedsim.config import RunConfig, from_file, is_path, like, param
 from bipedsim.errors import UnknownNameError
-from bipedsim.model import IDEAL, Robot
-from bipedsim.runs.pushes import WORLD, ScheduledPush
-from bipedsim.runs.velocities import VelocityStep
-
-
-@dataclass(frozen=True)
-class Push:
-    """A force on a body.
-
-    Attributes:
-        at, duration: When it acts [s].
-        force_over_weight: (x, y, z), as a share of the robot's weight.
-        impulse_over_mass: (x, y, z), force times duration over the robot's mass [m/s], instead of the force.
-        body: Frame at whose origin it acts; empty for the root link.
-        frame: ``world``, or ``heading``: x ahead of the robot as it stands when the push begins.
-    """
-
-    at: float
-    duration: float
-    force_over_weight: tuple[float, float, float] | None = None
-    impulse_over_mass: tuple[float, float, float] | None = None
-    body: str = ""
-    frame: str = WORLD
-
-    def scheduled(self, robot: Robot) -> ScheduledPush:
-        """Return the push that it is for ``robot``.
-
-        Raises:
-            UnknownNameError: The robot has no such body.
-        """
-        if self.body and not robot.model.existFrame(self.body):
-            names = sorted({frame.name for frame in robot.model.frames})
-            raise UnknownNameError("body", self.body, names, f"push at {self.at:g} s of {robot.name}")
-        if self.impulse_over_mass is not None:
-            force = robot.mass / self.duration * np.array(self.impulse_over_mass)
-        else:
-            force = robot.weight * np.array(self.force_over_weight or (0.0, 0.0, 0.0))
-        return ScheduledPush(self.at, self.duration, np.concatenate([force, np.zeros(3)]), self.body, self.frame)
+from bipedsim.model import IDEAL
+from bipedsim.runs.names import SCENARIO_FILES
+from bipedsim.runs.pushes import Push
+from bipedsim.runs.velocities import Velocity
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One situation (docs/scenarios.md).
+    """One situation; its fields are the keys of its file (docs/scenarios.md)."""
 
-    Attributes:
-        name: Its name, or that of its file.
-        description: One line.
-        controller: Controller that it is made for, used where none is asked for.
-        controller_params: What the controllers that know these words are told.
-        duration: How long a headless run takes where nothing else is asked for [s].
-        ground: Name of a ground, or path of a ground YAML, used where none is asked for.
-        hardware: Drives, sensors and masses, used where none are asked for; see
-            :func:`bipedsim.model.hardware.read_hardware`.
-        drop_height: Height of the soles above the ground at the start [m].
-        pushes: Who pushes.
-        velocity: Velocity commands on a schedule.
-    """
-
-    name: str
-    description: str
-    controller: str = "posture"
-    controller_params: Mapping[str, Any] = field(default_factory=dict)
-    duration: float = 10.0
-    ground: str = "flat"
-    hardware: str = IDEAL
-    drop_height: float = 0.0
-    pushes: tuple[Push, ...] = ()
-    velocity: tuple[VelocityStep, ...] = ()
+    name: str = param("", "its name; default that of its file")
+    description: str = param("", "one line")
+    controller: str = like(
+        RunConfig, "controller", "posture", "controller that it is made for, used where none is asked for"
+    )
+    controller_params: Mapping[str, Any] = like(
+        RunConfig, "controller_params", doc="parameters of that controller; another one is told those that it knows"
+    )
+    duration: float = like(RunConfig, "duration", 10.0, "how long a headless run takes where nothing else is asked for")
+    ground: str = like(RunConfig, "ground", "flat")
+    hardware: str | Mapping[str, Any] = like(RunConfig, "hardware", IDEAL)
+    drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
+    pushes: tuple[Push, ...] = param((), "list of pushes")
+    velocity: tuple[Velocity, ...] = param((), "list of velocity commands, each of which holds until the next one")
 
     @property
     def push_times(self) -> tuple[tuple[float, float], ...]:
         """Begin and end of every push [s]."""
         return tuple((push.at, push.at + push.duration) for push in self.pushes)
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario file.
+
+    Raises:
+        ConfigError: The file is missing or wrong; the message holds file, key and value.
+        UnknownNameError: An unknown key; the message lists the keys.
+    """
+    scenario = from_file(Scenario, path)
+    return replace(scenario, name=scenario.name or path.stem)
+
+
+@cache
+def _named(name: str) -> Scenario:
+    return read_scenario(SCENARIO_FILES[name])
+
+
+def get_scenario(name_or_path: str | Path) -> Scenario:
+    """Return a scenario by its name, or from a scenario file.
+
+    Raises:
+        UnknownNameError: No such name; the message lists the names.
+        ConfigError: The file is missing or wrong.
+    """
+    text = str(name_or_path)
+    if text in SCENARIO_FILES:
+        return _named(text)
+    if isinstance(name_or_path, Path) or is_path(text):
+        return read_scenario(Path(name_or_path))
+    raise UnknownNameError("scenario", text, SCENARIO_FILES, otherwise="the path of a YAML file")
+
+
+class _Scenarios(Mapping[str, Scenario]):
+    """Each is read when it is asked for: help texts need only their names."""
+
+    def __getitem__(self, name: str) -> Scenario:
+        if name not in SCENARIO_FILES:
+            raise KeyError(name)
+        return _named(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SCENARIO_FILES)
+
+    def __len__(self) -> int:
+        return len(SCENARIO_FILES)
+
+
+SCENARIOS: Mapping[str, Scenario] = _Scenarios()
+"""The scenarios that can be named."""

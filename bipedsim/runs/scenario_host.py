@@ -5,19 +5,32 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from bipedsim.config import together
 from bipedsim.control import CONTROLLERS, find_controller
+from bipedsim.errors import UnknownNameError
 from bipedsim.runs.scenario import Scenario
 
 
-def told(scenario: Scenario, controller: str) -> dict[str, Any]:
-    """Return the controller parameters of a scenario that ``controller`` has; one of the user's own need have none.
+def controller_params_for(scenario: Scenario, controller: str) -> dict[str, Any]:
+    """Return the controller parameters of a scenario that ``controller`` has, which need not be the scenario's own.
 
     Raises:
-        UnknownNameError: No such controller.
+        UnknownNameError: No such controller; or a parameter that the scenario's own controller does not have.
+        ConfigError: Several such parameters.
     """
-    known = getattr(find_controller(controller)[1], "Params", None)
-    fields = {field.name for field in dataclasses.fields(known)} if known is not None else set()
-    return {key: value for key, value in scenario.controller_params.items() if key in fields}
+    known = _parameters(controller)
+    left = [key for key in scenario.controller_params if key not in known or controller != scenario.controller]
+    if left:
+        own = _parameters(scenario.controller)
+        where = f"scenario {scenario.name!r}: controller_params"
+        together([UnknownNameError("parameter", key, own, where) for key in left if key not in own])
+    return {key: value for key, value in scenario.controller_params.items() if key in known}
+
+
+def _parameters(controller: str) -> tuple[str, ...]:
+    """Return the names of the parameters of a controller; one of the user's own need have none."""
+    declared = getattr(find_controller(controller)[1], "Params", None)
+    return tuple(field.name for field in dataclasses.fields(declared)) if declared is not None else ()
 
 
 def no_velocity(scenario: Scenario, controller: str) -> str:

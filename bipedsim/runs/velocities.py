@@ -5,53 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from bipedsim.config import from_mapping, param
 from bipedsim.errors import ConfigError
 
 PERIOD_NS = 100_000_000
 """Time between two commands of a schedule [ns]."""
-Velocity = tuple[float, float, float]
+PlanarVelocity = tuple[float, float, float]
 """Ahead and to the left [m/s], and the turning rate [rad/s], in the heading frame of the robot."""
 
 
 @dataclass(frozen=True)
-class VelocityStep:
-    """A velocity that holds from a time on.
+class Velocity:
+    """A velocity that holds from a time on: an entry of ``velocity`` in a scenario file."""
 
-    Attributes:
-        at: When it begins [s].
-        vx, vy: Ahead and to the left [m/s].
-        wz: Turning rate, to the left [rad/s].
-    """
-
-    at: float
-    vx: float = 0.0
-    vy: float = 0.0
-    wz: float = 0.0
+    at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
+    vx: float = param(0.0, "velocity ahead", unit="m/s", low=-10.0, high=10.0)
+    vy: float = param(0.0, "velocity to the left", unit="m/s", low=-10.0, high=10.0)
+    wz: float = param(0.0, "turning rate to the left", unit="rad/s", low=-10.0, high=10.0)
 
     def text(self) -> str:
         """Return what :func:`parse_velocities` reads, to the bit."""
         return " ".join(repr(float(value)) for value in (self.at, self.vx, self.vy, self.wz))
 
 
-def parse_velocities(texts: Sequence[str]) -> tuple[VelocityStep, ...]:
-    """Read steps from ``'at vx vy wz'`` in s, m/s, m/s and rad/s.
+def parse_velocities(texts: Sequence[str]) -> tuple[Velocity, ...]:
+    """Read velocities from ``'at vx vy wz'`` in s, m/s, m/s and rad/s.
 
     Raises:
-        ConfigError: A text has another form.
+        ConfigError: A text has another form, or a value is out of range.
     """
     result = []
     for text in texts:
+        form = f"schedule: {text!r} must be 'at vx vy wz' in s, m/s, m/s and rad/s"
         try:
-            at, vx, vy, wz = (float(word) for word in text.split())
-        except ValueError:
-            at = vx = vy = wz = float("nan")
-        if not (np.isfinite([at, vx, vy, wz]).all() and at >= 0.0):
-            raise ConfigError(
-                f"schedule: {text!r} must be 'at vx vy wz' in s, m/s, m/s and rad/s, the time not negative"
-            )
-        result.append(VelocityStep(at, vx, vy, wz))
+            at, vx, vy, wz = map(float, text.split())
+        except ValueError as error:
+            raise ConfigError(form) from error
+        try:
+            result.append(from_mapping(Velocity, {"at": at, "vx": vx, "vy": vy, "wz": wz}, "it says"))
+        except ConfigError as error:
+            raise ConfigError(f"{form}; {error}") from error
     return tuple(result)
 
 
@@ -62,7 +55,7 @@ class VelocitySchedule:
         steps: In any order; before the first one, and without any, the velocity is zero.
     """
 
-    def __init__(self, steps: Iterable[VelocityStep]) -> None:
+    def __init__(self, steps: Iterable[Velocity]) -> None:
         self._steps = sorted(steps, key=lambda step: step.at)
         self.restart()
 
@@ -70,16 +63,16 @@ class VelocitySchedule:
         """Begin again at t = 0."""
         self._last = -1
 
-    def velocity(self, t: float) -> Velocity:
+    def velocity(self, t: float) -> PlanarVelocity:
         """Return what holds at ``t`` [s]."""
-        current: Velocity = (0.0, 0.0, 0.0)
+        current: PlanarVelocity = (0.0, 0.0, 0.0)
         for step in self._steps:
             if step.at > t + 1e-9:
                 break
             current = (step.vx, step.vy, step.wz)
         return current
 
-    def due(self, t_ns: int) -> Velocity | None:
+    def due(self, t_ns: int) -> PlanarVelocity | None:
         """Return the command that is due at ``t_ns`` [ns], at the start and whenever a period is over, else None."""
         period = t_ns // PERIOD_NS
         if period == self._last:

@@ -1,4 +1,4 @@
 from .io import Command, Observation
-from .simulator import Simulator, Snapshot, whole_ratio
+from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 
-__all__ = ["Command", "Observation", "Simulator", "Snapshot", "whole_ratio"]
+__all__ = ["Command", "GroundTruth", "Observation", "Simulator", "Snapshot", "whole_ratio"]

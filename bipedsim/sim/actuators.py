@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.model import ActuatorParams, Robot, inverse_inertia, numbers_per_joint
+from bipedsim.config import numbers_per_joint
+from bipedsim.model import ActuatorParams, Robot, inverse_inertia
 from bipedsim.numerics import box, entry, kernel
 
 Array = NDArray[np.float64]

@@ -6,21 +6,20 @@ says what to start.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from bipedsim.config import from_mapping, param
-from bipedsim.contact import CONTACT_MODELS
+import yaml
+
+from bipedsim.config import RunConfig, from_mapping, help_of, like, param
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.ground import GROUNDS
-from bipedsim.model import IDEAL, PRESETS
-from bipedsim.runs import PERIOD_NS, SCENARIO_FILES, Scenario, get_scenario
-from bipedsim_ros.loop import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES
+from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, get_scenario, no_velocity
+from bipedsim_ros.loop import SimParams
 
 NO_CONTROLLER = "none"
 
@@ -29,37 +28,35 @@ NO_CONTROLLER = "none"
 class Arguments:
     """Arguments of a bring-up. What is not given keeps the default of the node, or what ``params_file`` says."""
 
-    robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml")
-    contact_model: str = param("one_step", "what holds the feet on the ground", choices=tuple(CONTACT_MODELS))
-    ground: str = param("flat", f"{', '.join(GROUNDS)} or path of a ground YAML")
-    hardware: str = param(IDEAL, f"{', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file")
-    seed: int = param(0, "seed of the sensors' noise", low=0)
-    clock: str = param("real_time", "how time passes", choices=CLOCKS)
-    rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
-    physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
-    rate_check: str = param("refuse", "what to do about a rate that this machine cannot keep", choices=RATE_CHECKS)
-    start: str = param("wait_for_command", "what the robot does before the first command", choices=STARTS)
-    command_timeout: float = param(0.2, "time without a command after which timeout_mode acts", unit="s", low=0.0)
-    timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES)
-    controller: str = param(
-        "posture", f"controller, package.module:Class of your own, or {NO_CONTROLLER} to start your own node yourself"
+    robot: str = like(RunConfig, "robot")
+    contact_model: str = like(RunConfig, "contact_model")
+    ground: str = like(SimParams, "ground")
+    hardware: str = like(SimParams, "hardware")
+    seed: int = like(RunConfig, "seed")
+    clock: str = like(SimParams, "clock")
+    rate: float = like(RunConfig, "rate")
+    physics_dt: float = like(SimParams, "physics_dt")
+    rate_check: str = like(SimParams, "rate_check")
+    start: str = like(SimParams, "start")
+    command_timeout: float = like(SimParams, "command_timeout")
+    timeout_mode: str = like(SimParams, "timeout_mode")
+    controller: str = like(
+        RunConfig,
+        "controller",
+        "posture",
+        f"package.module:Class of your own, or {NO_CONTROLLER} to start your own node yourself",
     )
-    scenario: str = param(
+    scenario: str = like(
+        RunConfig,
+        "scenario",
         "",
-        f"who pushes, where to walk, ground and controller if not given: {', '.join(SCENARIO_FILES)}, or the "
-        "path of a scenario YAML; none by default",
+        "path of a scenario YAML: who pushes, where to walk, ground and controller if not given; none by default",
     )
-    duration: float = param(0.0, "simulated time after which everything ends; 0 is never", unit="s", low=0.0)
+    duration: float = like(SimParams, "duration")
     record: str = param(
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )
-    priority: int = param(
-        50,
-        "priority (SCHED_FIFO) of simulator and controller in real_time, and idle cores that stay awake, where the "
-        "system permits it; 0 is neither",
-        low=0,
-        high=98,
-    )
+    priority: int = like(SimParams, "priority")
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
 
 
@@ -76,22 +73,7 @@ DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, 
 # A recorder may be late, the loop may not: where cores are few and nobody has a real-time priority, it must not push
 # the controller aside. SCHED_IDLE would help the loop more, but loses messages as soon as anything else runs.
 _POLITE = ("nice", "-n", "10")
-_SIM = (
-    "robot",
-    "contact_model",
-    "ground",
-    "hardware",
-    "seed",
-    "clock",
-    "rate",
-    "physics_dt",
-    "rate_check",
-    "start",
-    "command_timeout",
-    "timeout_mode",
-    "duration",
-    "priority",
-)
+_SIM = tuple(info.name for info in dataclasses.fields(SimParams) if info.name in Arguments.__dataclass_fields__)
 _CONTROLLER = ("robot", "rate", "controller", "priority")
 
 
@@ -191,9 +173,7 @@ def plan(
         controller = {name: given[name] for name in _CONTROLLER if name in given}
         words = controller_params or {}
         if scenario is not None:
-            from bipedsim.runs import told
-
-            words = {**told(scenario, arguments.controller), **words}
+            words = {**controller_params_for(scenario, arguments.controller), **words}
         own = {f"{prefix}.{name}": value for name, value in words.items()}
         if scenario is not None and scenario.velocity:
             _check_velocity(scenario, arguments.controller)
@@ -220,8 +200,16 @@ def plan(
 def _defaults(scenario: Scenario) -> dict[str, Any]:
     """Return the arguments that a scenario decides where they are not given, less what the nodes do by themselves."""
     usual = {info.name: info.default for info in dataclasses.fields(Arguments)}
-    values = {name: getattr(scenario, name) for name in ("controller", "ground", "hardware")}
+    values = {name: getattr(scenario, name) for name in ("controller", "ground")}
+    values["hardware"] = _text(scenario.hardware)
     return {name: value for name, value in values.items() if value != usual[name]}
+
+
+def _text(hardware: str | Mapping[str, Any]) -> str:
+    """Return hardware as a parameter of a node can hold it."""
+    if isinstance(hardware, str):
+        return hardware
+    return str(yaml.safe_dump(dict(hardware), default_flow_style=True, width=math.inf, sort_keys=False)).strip()
 
 
 def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
@@ -233,26 +221,20 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
         from bipedsim.model import load_robot
 
         model = load_robot(robot)
-        parameters["pushes"] = [push.scheduled(model).text() for push in scenario.pushes]
+        parameters["pushes"] = [push.for_robot(model).text() for push in scenario.pushes]
     return parameters
 
 
 def _check_velocity(scenario: Scenario, controller: str) -> None:
     """Refuse a walk under a controller that takes no velocity."""
-    from bipedsim.runs import no_velocity
-
     if not hasattr(find_controller(controller)[1], "set_velocity"):
         raise ConfigError(no_velocity(scenario, controller))
 
 
 def argument_help(name: str) -> str:
     """Return the help text of one argument: meaning, unit, choices and default."""
-    info = {f.name: f for f in dataclasses.fields(Arguments)}[name]
-    meta = info.metadata
-    unit = f" [{meta['unit']}]" if meta["unit"] else ""
-    choices = f" ({', '.join(meta['choices'])})" if meta["choices"] else ""
-    default = f"; default {info.default!r}" if info.default not in ("", 0.0) else ""
-    return f"{meta['doc']}{unit}{choices}{default}"
+    info = Arguments.__dataclass_fields__[name]
+    return help_of(info, "" if info.default in ("", 0.0) else None)
 
 
 def argument_names() -> tuple[str, ...]:
@@ -279,40 +261,3 @@ def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
         except ValueError as error:
             raise ConfigError(f"bring-up: {name} = {text!r} must be a number") from error
     return given
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Give the arguments of a bring-up to the parser of ``bipedsim up``."""
-    for name in argument_names():
-        # argparse takes % for itself
-        parser.add_argument(
-            f"--{name.replace('_', '-')}", metavar=name.upper(), help=argument_help(name).replace("%", "%%")
-        )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
-    )
-    parser.add_argument(
-        "--contact-set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the contact model; repeatable",
-    )
-    add_overwrite(parser)
-    parser.add_argument(
-        "--demo", action="store_true", help=f"stand, then squat, recorded into {DEMO.arguments['record']}"
-    )
-
-
-def add_overwrite(parser: argparse.ArgumentParser) -> None:
-    """Give the option that a refused folder asks for to the parser of a command that records."""
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
-    )
-
-
-def main(args: argparse.Namespace) -> int:
-    """Run ``bipedsim up`` with parsed arguments and return its exit code."""
-    from bipedsim_ros.bringup.runner import run_arguments
-
-    return run_arguments(args)

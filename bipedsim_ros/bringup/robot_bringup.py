@@ -14,10 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bipedsim.cli import add_run_option, key_values
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.runs import Scenario, get_scenario
-from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, add_overwrite, argument_help, from_text, plan
+from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, from_text, plan
 from bipedsim_ros.bringup.processes import require_rclpy
+from bipedsim_ros.bringup.up import add_options, add_overwrite
+from bipedsim_ros.wire import topics as ros_topics
 
 ROBOT_ARGUMENTS = ("robot", "clock", "rate", "controller", "scenario", "record", "priority", "params_file")
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
@@ -49,7 +52,7 @@ def plan_robot(given: Mapping[str, Any], controller_params: Mapping[str, Any] | 
 
 def _check_scenario(name: str) -> None:
     """Refuse a scenario that asks for more than a controller that is told something."""
-    scenario, usual = get_scenario(name), Scenario("", "")
+    scenario, usual = get_scenario(name), Scenario()
     for key in ("ground", "hardware", "drop_height", "pushes"):
         if getattr(scenario, key) != getattr(usual, key):
             raise ConfigError(f"scenario = {name!r} has {key}, which only a simulator can provide: use bipedsim up")
@@ -57,18 +60,13 @@ def _check_scenario(name: str) -> None:
 
 def only_of_nodes(topics: set[str]) -> bool:
     """Return whether these topics hold no word of a robot, only what the nodes beside it say of themselves."""
-    return topics <= {"/diagnostics", "/fallen"}
+    return topics <= {ros_topics.DIAGNOSTICS.name, ros_topics.FALLEN.name}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the arguments of ``bipedsim control`` to its parser."""
-    for name in ROBOT_ARGUMENTS:
-        parser.add_argument(
-            f"--{name.replace('_', '-')}", metavar=name.upper(), help=argument_help(name).replace("%", "%%")
-        )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
-    )
+    add_options(parser, ROBOT_ARGUMENTS)
+    add_run_option(parser, "controller_params")
     add_overwrite(parser)
 
 
@@ -78,7 +76,6 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong.
     """
-    from bipedsim.cli import key_values
     from bipedsim_ros.bringup.runner import discard_empty, remove_outputs, run_bringup
 
     require_rclpy()

@@ -21,12 +21,11 @@ from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, BipedSimError, Config
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
-from bipedsim_ros.wire import COMMAND_TOPIC
+from bipedsim_ros.wire import topics
 
 READY_TIMEOUT_S = 60.0
 # Beyond this share of ticks without a new command the user should know.
 LATE_SHARE = 0.1
-JOINT_STATES = "/joint_states"
 OUTPUTS = ("bag", "summary.json", "forces.png")
 _POLL_S = 0.1
 # Once the simulation has begun, its clock must move.
@@ -251,7 +250,7 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
         print(f"bipedsim up: no tick was simulated{_why_not(statistics)}", file=sys.stderr)
         if bringup.run_folder is not None:
             # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
-            discard_empty(bringup.run_folder, lambda topics: bool(statistics) or JOINT_STATES not in topics)
+            discard_empty(bringup.run_folder, lambda names: bool(statistics) or topics.JOINT_STATES.name not in names)
         return
     if bringup.run_folder is not None:
         # A long run takes seconds to read and to draw.
@@ -269,7 +268,7 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
 
 def _why_not(statistics: Mapping[str, Any]) -> str:
     if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
-        return f": t = 0 was held for the first command on {COMMAND_TOPIC}, and none came"
+        return f": t = 0 was held for the first command on {topics.COMMANDS.name}, and none came"
     return ", so that there is nothing to summarise"
 
 

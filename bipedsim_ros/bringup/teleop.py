@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.nodes import HELP, TeleopParams
-from bipedsim_ros.wire import VELOCITY_TOPIC
+from bipedsim_ros.wire import topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         text = f"{info.metadata['doc']} (default: %(default)s)"
         option, unit = f"--{info.name.replace('_', '-')}", info.metadata["unit"].upper()
         parser.add_argument(option, type=float, default=info.default, metavar=unit, help=text)
-    parser.add_argument("--topic", default=VELOCITY_TOPIC, help="where to publish (default: %(default)s)")
+    parser.add_argument("--topic", default=topics.VELOCITY.name, help="where to publish (default: %(default)s)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
     require_rclpy()
     from bipedsim_ros.nodes import teleop_node
 
-    given = ["--ros-args", "-r", f"{VELOCITY_TOPIC}:={args.topic}"]
+    given = ["--ros-args", "-r", f"{topics.VELOCITY.name}:={args.topic}"]
     for info in fields(TeleopParams):
         given += ["-p", f"{info.name}:={float(getattr(args, info.name))!r}"]
     return teleop_node.main(given)

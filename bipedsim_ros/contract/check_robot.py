@@ -20,6 +20,7 @@ from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import as_dict, sound, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
 from bipedsim_ros.contract.robot_contract import robot_contract
+from bipedsim_ros.wire import topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +89,7 @@ def _remappings(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, sign, other = text.partition(":=")
         if not (sign and name.startswith("/") and other.startswith("/")):
-            raise ConfigError(f"--remap {text!r}: expected TOPIC:=OTHER, for example /imu/data:=/torso_imu/imu")
+            raise ConfigError(f"--remap {text!r}: expected TOPIC:=OTHER, for example {topics.IMU.name}:=/torso_imu/imu")
         result[name] = other
     return result
 

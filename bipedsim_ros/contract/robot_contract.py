@@ -6,13 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
-from bipedsim_ros.wire import ankle_frame, ankle_wrench_topic
-
-# What controller_node asks for and offers (bipedsim_ros/wire/qos.py, which needs ROS); a test compares both.
-_NEWEST = Qos("reliable", "volatile", "keep_last", 1)
-_SENSOR = Qos("best_effort", "volatile", "keep_last", 1)
+from bipedsim_ros.wire import Topic, topics
 
 
 def robot_contract(
@@ -34,21 +29,22 @@ def robot_contract(
     """
     moved = dict(remappings or {})
 
-    def topic(name: str, msgtype: str, qos: Qos, frame: str = "") -> ExpectedTopic:
-        return ExpectedTopic(name, moved.get(name, name), msgtype, qos, frame)
+    def topic(row: Topic, foot: str = "", frame: str = "") -> ExpectedTopic:
+        name = row.of(foot)
+        qos = row.offered if row.by == topics.CONTROLLER or row.requested is None else row.requested
+        return ExpectedTopic(name, moved.get(name, name), row.msgtype, qos, frame)
 
     result = Contract(
         robot=robot,
         rate=rate,
         ft_sign=ft_sign,
         command_joints=tuple(joints) or robot.joint_names,
-        joints=topic("/joint_states", "sensor_msgs/msg/JointState", _NEWEST),
-        imu=topic("/imu/data", "sensor_msgs/msg/Imu", _SENSOR, robot.imu_frame),
+        joints=topic(topics.JOINT_STATES),
+        imu=topic(topics.IMU, frame=topics.IMU.frame_of(imu=robot.imu_frame)),
         wrenches=tuple(
-            topic(ankle_wrench_topic(s.name), "geometry_msgs/msg/WrenchStamped", _SENSOR, ankle_frame(s.name))
-            for s in robot.soles
+            topic(topics.ANKLE_WRENCH, sole.name, topics.ANKLE_WRENCH.frame_of(sole.name)) for sole in robot.soles
         ),
-        commands=topic("/effort_controller/commands", "std_msgs/msg/Float64MultiArray", _NEWEST),
+        commands=topic(topics.COMMANDS),
     )
     known = [t.name for t in (*result.sensors, result.commands)]
     for name in moved:

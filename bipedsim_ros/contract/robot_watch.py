@@ -9,10 +9,11 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.loop import HandledByLoop
-from bipedsim_ros.wire import message_class, offered_kind, qos_of, qos_words
+from bipedsim_ros.wire import message_class, offered_qos, qos_words, recorder_profile
 
 # Discovery takes milliseconds to a second; on a busy machine or network, more.
 _DISCOVERY_S = 5.0
@@ -42,7 +43,7 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
     subscriptions = {}
     for name, topic in expected.items():
         if name in seen and topic.msgtype in seen[name].types:
-            qos = qos_of(offered_kind(node, name) or "best_effort")
+            qos = recorder_profile(offered_qos(node, name) or Qos(reliability="best_effort"))
             cls = message_class(topic.msgtype)
             subscriptions[name] = (
                 node.create_subscription(cls, name, lambda _raw: None, qos, callback_group=group, raw=True),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.contract.finding import Findings
+from bipedsim_ros.wire import incompatible
 
 RATE_TOLERANCE = 0.1
 """Share by which the rate may differ, as in controller_node."""
@@ -23,16 +23,6 @@ LATENCY = 2.0
 
 # Stamps within a day of the arrival are those of a wall clock.
 _DAY_NS = 86_400_000_000_000
-
-
-def incompatible(offered: Qos, requested: Qos) -> str:
-    """Return why a subscription that requests one gets nothing from a publisher that offers the other; empty if not."""
-    reasons = []
-    if offered.reliability == "best_effort" and requested.reliability == "reliable":
-        reasons.append("reliability: best_effort is offered, reliable requested")
-    if offered.durability == "volatile" and requested.durability == "transient_local":
-        reasons.append("durability: volatile is offered, transient_local requested")
-    return "; ".join(reasons)
 
 
 def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTopic, out: Findings) -> bool:

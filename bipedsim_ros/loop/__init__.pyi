@@ -6,15 +6,11 @@ from .publishers import Publishers
 from .rate_check import judge, measure
 from .realtime import NS_PER_S, Histogram, RateKeeper, StayAwake, run_urgently, sleep_on_time
 from .sim_loop import SimLoop
-from .sim_params import CLOCKS, RATE_CHECKS, STARTS, TIMEOUT_MODES, SimParams
+from .sim_params import SimParams
 from .sim_statistics import Statistics, write_json
 
 __all__ = [
-    "CLOCKS",
     "NS_PER_S",
-    "RATE_CHECKS",
-    "STARTS",
-    "TIMEOUT_MODES",
     "Background",
     "Commands",
     "ControllerInputs",

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Path
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
@@ -15,9 +14,8 @@ from rclpy.serialization import deserialize_message
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
 from bipedsim_ros.loop.inbox import Inbox
-from bipedsim_ros.wire import FEET_FRAME, LATEST_QOS, NS_PER_S, STEERING_QOS, VELOCITY_TOPIC, TwistReader
+from bipedsim_ros.wire import FEET_FRAME, NS_PER_S, TwistReader, topics
 
-FOOTSTEPS_TOPIC = "/footsteps"
 # How long a lock-step controller waits for a velocity command that is due.
 _PATIENCE_S = 5.0
 _POLL_S = 2e-5
@@ -57,9 +55,9 @@ class ControllerInputs:
         self._take = inbox.take_from
         self._velocity = self._footsteps = None
         if guard.set_velocity is not None:
-            self._velocity = inbox.subscribe(Twist, VELOCITY_TOPIC, STEERING_QOS)
+            self._velocity = inbox.subscribe(topics.VELOCITY)
         if guard.set_footsteps is not None:
-            self._footsteps = inbox.subscribe(Path, FOOTSTEPS_TOPIC, LATEST_QOS)
+            self._footsteps = inbox.subscribe(topics.FOOTSTEPS)
         self._period_ns = round(period * NS_PER_S) if self._velocity is not None else 0
         # Commands that are due are looked for when they are.
         self._look_ns = math.gcd(self._period_ns, _LOOK_NS)
@@ -77,7 +75,7 @@ class ControllerInputs:
     @property
     def missing(self) -> str:
         """The topic on which the first message is still waited for, or an empty text."""
-        return VELOCITY_TOPIC if self._period_ns and not self._received else ""
+        return topics.VELOCITY.name if self._period_ns and not self._received else ""
 
     def take(self, t_ns: int) -> None:
         """Take what has come by the joint states stamped ``t_ns`` [ns], and wait for what is due.
@@ -111,13 +109,13 @@ class ControllerInputs:
             if all(map(math.isfinite, velocity)):
                 self._newest, self._arrived_ns = velocity, t_ns
             else:
-                self._warn(f"message on {VELOCITY_TOPIC} dropped: it is not finite")
+                self._warn(f"message on {topics.VELOCITY.name} dropped: it is not finite")
 
     def _wait_for(self, due: int, t_ns: int) -> None:
         end = time.monotonic() + _PATIENCE_S
         while self._received < due and not self._stopped():
             if time.monotonic() > end:
-                self._warn(f"a message on {VELOCITY_TOPIC} was due, and did not come in {_PATIENCE_S:g} s")
+                self._warn(f"a message on {topics.VELOCITY.name} was due, and did not come in {_PATIENCE_S:g} s")
                 self._received = due
                 return
             time.sleep(_POLL_S)
@@ -131,16 +129,16 @@ class ControllerInputs:
         steps = footsteps(message)
         if message.header.frame_id not in ("", FEET_FRAME):
             self._warn(
-                f"message on {FOOTSTEPS_TOPIC} dropped: its frame is {message.header.frame_id!r}, it must be "
+                f"message on {topics.FOOTSTEPS.name} dropped: its frame is {message.header.frame_id!r}, it must be "
                 f"{FEET_FRAME!r} or empty: the frame midway between the feet as they stand"
             )
         elif not np.isfinite(steps).all():
-            self._warn(f"message on {FOOTSTEPS_TOPIC} dropped: it is not finite")
+            self._warn(f"message on {topics.FOOTSTEPS.name} dropped: it is not finite")
         else:
             try:
                 self._guard.set_footsteps(steps)
             except ConfigError as error:
-                self._warn(f"message on {FOOTSTEPS_TOPIC} dropped: {error}")
+                self._warn(f"message on {topics.FOOTSTEPS.name} dropped: {error}")
 
 
 def footsteps(message: Path) -> NDArray[np.float64]:

@@ -5,24 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from std_msgs.msg import Bool, Float64
+from std_msgs.msg import Bool
 
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
-from bipedsim_ros.wire import (
-    BASE_FRAME,
-    LATCHED_QOS,
-    STATE_QOS,
-    WORLD_FRAME,
-    NumberWriter,
-    OdometryWriter,
-    readout_topic,
-)
+from bipedsim_ros.wire import BASE_FRAME, WORLD_FRAME, NumberWriter, OdometryWriter, publisher, topics
 
-FALLEN_TOPIC = "/fallen"
-ODOMETRY_TOPIC = "/odom"
 PERIOD_NS = 10_000_000
 """Time of the joint states between two messages of a topic."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -43,21 +32,20 @@ class ControllerOutputs:
                     f"readouts of the controller: {name!r} cannot be the name of a topic; use letters, digits and _"
                 )
         self._readouts = [
-            (name, node.create_publisher(Float64, readout_topic(name), STATE_QOS), NumberWriter())
-            for name in guard.readouts
+            (name, publisher(node, topics.READOUTS, name=name), NumberWriter()) for name in guard.readouts
         ]
         self._odometry: Any = None
         if guard.has_estimate:
-            self._odometry = node.create_publisher(Odometry, ODOMETRY_TOPIC, STATE_QOS)
+            self._odometry = publisher(node, topics.ODOMETRY)
             self._odometry_writer = OdometryWriter(WORLD_FRAME, BASE_FRAME)
-        self._fallen = node.create_publisher(Bool, FALLEN_TOPIC, LATCHED_QOS)
+        self._fallen = publisher(node, topics.FALLEN)
         self._told_fallen = False
         self._fallen.publish(Bool(data=False))
         self._last_period = -1
 
     def unheard(self, listeners: int) -> list[str]:
         """Return the topics that have fewer subscriptions than ``listeners``."""
-        publishers = [publisher for _, publisher, _ in self._readouts]
+        publishers = [readout for _, readout, _ in self._readouts]
         publishers += [self._fallen] + ([self._odometry] if self._odometry is not None else [])
         return [p.topic_name for p in publishers if p.get_subscription_count() < listeners]
 
@@ -71,8 +59,8 @@ class ControllerOutputs:
         if period == self._last_period:
             return
         self._last_period = period
-        for name, publisher, writer in self._readouts:
-            publisher.publish(writer.write(guard.readouts[name]))
+        for name, readout, writer in self._readouts:
+            readout.publish(writer.write(guard.readouts[name]))
         estimate = guard.estimate if self._odometry is not None else None
         if estimate is not None:
             self._odometry.publish(self._odometry_writer.write(estimate.q[:7], estimate.v[:6], t_ns))

@@ -13,7 +13,8 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+
+from bipedsim_ros.wire import Topic, message_class, requested
 
 
 class HandledByLoop(CallbackGroup):
@@ -38,17 +39,22 @@ def _taken_by_loop(_message: Any = None) -> None:
 class Inbox:
     """One subscription to wait for, others that are only read, and a way to end the wait from another thread."""
 
-    def __init__(self, node: Node, msg_type: type, topic: str, qos: QoSProfile) -> None:
+    def __init__(self, node: Node, topic: Topic) -> None:
         self._node = node
         self._group = HandledByLoop()
-        self._subscription = self.subscribe(msg_type, topic, qos)
+        self._subscription = self.subscribe(topic)
         self._guard = node.create_guard_condition(_taken_by_loop, callback_group=self._group)
         self._wait_set = rclpy_implementation.WaitSet(1, 1, 0, 0, 0, 0, node.context.handle)
 
-    def subscribe(self, msg_type: type, topic: str, qos: QoSProfile) -> Any:
+    def subscribe(self, topic: Topic, foot: str = "") -> Any:
         """Return a further subscription of the loop, to be read with :meth:`take_from`."""
         return self._node.create_subscription(
-            msg_type, topic, _taken_by_loop, qos, callback_group=self._group, raw=True
+            message_class(topic.msgtype),
+            topic.of(foot),
+            _taken_by_loop,
+            requested(topic),
+            callback_group=self._group,
+            raw=True,
         )
 
     @property

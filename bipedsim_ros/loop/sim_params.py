@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bipedsim.config import param
-from bipedsim.contact import CONTACT_MODELS
-from bipedsim.model import IDEAL, PRESETS
+from bipedsim.config import RunConfig, like, param
+from bipedsim.model import IDEAL
+from bipedsim.runs import Scenario
 
 CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
 RATE_CHECKS = ("refuse", "warn", "off")
@@ -18,22 +18,19 @@ TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
 class SimParams:
     """Parameters of sim_node."""
 
-    robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
-    contact_model: str = param("one_step", "contact model", choices=tuple(CONTACT_MODELS))
-    ground: str = param("flat", "name of a ground, or path of a ground YAML")
-    hardware: str = param(
-        IDEAL,
-        f"drives, sensors, masses: {', '.join(PRESETS)}, '{{preset: NAME, PARAMETER: VALUE}}' or path of a YAML file",
-    )
-    seed: int = param(0, "seed of the sensors' noise; every reset draws anew", low=0)
+    robot: str = like(RunConfig, "robot")
+    contact_model: str = like(RunConfig, "contact_model")
+    ground: str = like(RunConfig, "ground", "flat")
+    hardware: str = like(RunConfig, "hardware", IDEAL)
+    seed: int = like(RunConfig, "seed")
     clock: str = param(
         "real_time",
         "real_time keeps `rate` on the wall clock; as_fast_as_possible never waits; "
         "lock_step waits for one command per published state",
         choices=CLOCKS,
     )
-    rate: float = param(1000.0, "published states per second of simulated time", unit="Hz", low=1.0, high=20000.0)
-    physics_dt: float = param(1e-3, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1)
+    rate: float = like(RunConfig, "rate", doc="published states per second of simulated time")
+    physics_dt: float = like(RunConfig, "physics_dt", 1e-3)
     rate_check: str = param(
         "refuse",
         "real_time: measure the step at the start, and refuse a rate that this machine cannot keep, or warn only",
@@ -75,7 +72,7 @@ class SimParams:
         "scheduled pushes 'start duration fx fy fz [body [frame]]' in s, s and N; body is the root link by default or "
         "as 'root', frame 'world' (odom axes) or 'heading'",
     )
-    drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
+    drop_height: float = like(Scenario, "drop_height")
     ft_sign: float = param(
         1.0,
         "sign of the ankle wrenches: 1 is the ground on the foot (standing gives f_z > 0), -1 the reverse",
@@ -92,5 +89,5 @@ class SimParams:
         low=0,
         high=98,
     )
-    duration: float = param(0.0, "simulated time after which the node ends; 0 is never", unit="s", low=0.0, high=1e9)
+    duration: float = like(RunConfig, "duration", 0.0, "simulated time after which everything ends; 0 is never")
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")

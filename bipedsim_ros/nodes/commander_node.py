@@ -15,9 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from geometry_msgs.msg import Twist
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from bipedsim.config import param
 from bipedsim.recording import WALL_CLOCK_NS
@@ -26,7 +24,7 @@ from bipedsim.sim import Observation
 from bipedsim_ros.loop import Background, Inbox
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import LATEST_QOS, STEERING_QOS, VELOCITY_TOPIC, JointStateReader, TwistWriter
+from bipedsim_ros.wire import JointStateReader, TwistWriter, publisher, topics
 
 _LONGEST_WAIT_NS = 100_000_000
 # Sleeps are half of what is left until the next command at the most, as the pace of the robot may change.
@@ -59,8 +57,8 @@ class CommanderNode:
         params = parameters.declare(CommanderParams)
         parameters.refuse_unknown()
         self._schedule = VelocitySchedule(parse_velocities(params.schedule))
-        self._inbox = Inbox(node, JointState, "/joint_states", LATEST_QOS)
-        self._publisher = node.create_publisher(Twist, VELOCITY_TOPIC, STEERING_QOS)
+        self._inbox = Inbox(node, topics.JOINT_STATES)
+        self._publisher = publisher(node, topics.VELOCITY)
         self._background = Background(node)
         self._reader = JointStateReader(())
         self._nothing = Observation.zeros(0, 0)
@@ -70,7 +68,7 @@ class CommanderNode:
         self._begin_ns = 0
         self._heard_at = 0
         self._stop = False
-        node.get_logger().info(f"{len(params.schedule)} velocities on {VELOCITY_TOPIC}")
+        node.get_logger().info(f"{len(params.schedule)} velocities on {topics.VELOCITY.name}")
 
     def run(self) -> int:
         """Publish until :meth:`stop`; return the exit code."""

@@ -16,13 +16,10 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
-from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray
 
-from bipedsim.config import param
+from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
@@ -40,17 +37,7 @@ from bipedsim_ros.loop import (
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import (
-    COMMAND_TOPIC,
-    LATEST_QOS,
-    SENSOR_QOS,
-    STATE_QOS,
-    CommandWriter,
-    ImuReader,
-    JointStateReader,
-    WrenchReader,
-    ankle_wrench_topic,
-)
+from bipedsim_ros.wire import CommandWriter, ImuReader, JointStateReader, WrenchReader, publisher, topics
 
 _WARN_EVERY_S = 5.0
 _LONGEST_WAIT_NS = 100_000_000
@@ -63,11 +50,9 @@ _LISTENERS_S = 10.0
 class ControllerNodeParams:
     """Parameters of controller_node; those of the controller itself follow under its name."""
 
-    robot: str = param("biped14", "name of a robot, or path of a robot.yaml")
-    controller: str = param("posture", "name of a controller, or package.module:Class of your own")
-    rate: float = param(
-        1000.0, "messages per second on /joint_states, hence 1/dt of the controller", unit="Hz", low=1.0, high=20000.0
-    )
+    robot: str = like(RunConfig, "robot")
+    controller: str = like(RunConfig, "controller", "posture")
+    rate: float = like(RunConfig, "rate", doc="messages per second on /joint_states, hence 1/dt of the controller")
     joints: tuple[str, ...] = param((), "order of joints in the command; the robot's own by default")
     ft_sign: float = param(
         1.0, "sign of the ankle wrenches: 1 is the ground on the foot, -1 the reverse", low=-1.0, high=1.0
@@ -158,18 +143,16 @@ class ControllerNode:
             values.fill(np.nan)
         self._observation.imu_angular_velocity.fill(np.nan)
         self._observation.imu_linear_acceleration.fill(np.nan)
-        self._inbox = Inbox(node, JointState, "/joint_states", LATEST_QOS)
-        self._imu = self._inbox.subscribe(Imu, "/imu/data", SENSOR_QOS)
-        self._ankles = [
-            self._inbox.subscribe(WrenchStamped, ankle_wrench_topic(sole.name), SENSOR_QOS) for sole in robot.soles
-        ]
+        self._inbox = Inbox(node, topics.JOINT_STATES)
+        self._imu = self._inbox.subscribe(topics.IMU)
+        self._ankles = [self._inbox.subscribe(topics.ANKLE_WRENCH, sole.name) for sole in robot.soles]
         self._inputs = ControllerInputs(
             self._inbox, self._guard, params.cmd_vel_timeout, params.cmd_vel_period, self._warn, lambda: self._stop
         )
         self._missing = {self._imu.topic_name, *(ankle.topic_name for ankle in self._ankles)}
-        self._commands = node.create_publisher(Float64MultiArray, COMMAND_TOPIC, LATEST_QOS)
+        self._commands = publisher(node, topics.COMMANDS)
         self._outputs = ControllerOutputs(node, self._guard)
-        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
+        self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._background = Background(node)
         self._begun = time.monotonic()
         self._any_state = self._heard = False
@@ -250,7 +233,7 @@ class ControllerNode:
                 if absent
                 else "holds positions or velocities that are missing or not finite"
             )
-            self._warn(f"no command: /joint_states {what}")
+            self._warn(f"no command: {topics.JOINT_STATES.name} {what}")
             return False
         # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for
         # them.
@@ -267,7 +250,8 @@ class ControllerNode:
         if count == 0 or time.monotonic() - self._silent_since < _LISTENERS_S:
             return False
         self._warn(
-            f"{count} of {wanted} listeners on {COMMAND_TOPIC}, too few on {', '.join(unheard) or 'no other topic'}; "
+            f"{count} of {wanted} listeners on {topics.COMMANDS.name}, too few on "
+            f"{', '.join(unheard) or 'no other topic'}; "
             "starting without the rest"
         )
         return True
@@ -314,8 +298,8 @@ class ControllerNode:
         self._period_checked = True
         if abs(period * self._params.rate - 1.0) > 0.1:
             self._warn(
-                f"/joint_states came {period:.6f} s apart, but rate = {self._params.rate:g} Hz promises the controller "
-                f"{1.0 / self._params.rate:.6f} s"
+                f"{topics.JOINT_STATES.name} came {period:.6f} s apart, but rate = {self._params.rate:g} Hz promises "
+                f"the controller {1.0 / self._params.rate:.6f} s"
             )
 
     def _warn(self, text: str) -> None:
@@ -331,7 +315,7 @@ class ControllerNode:
             self._warn(f"waiting for {self._inbox.topic}, {nobody}")
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
-            found = duplicate_nodes(self._node, ("/joint_states",))
+            found = duplicate_nodes(self._node, (topics.JOINT_STATES.name,))
             if found:
                 self._warn(found)
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, get_origin, get_type_hints
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from bipedsim.config import from_mapping
+from bipedsim.config import choices_of, from_mapping, meaning_of
 from bipedsim.errors import ConfigError, UnknownNameError
 
 T = TypeVar("T")
@@ -28,10 +28,10 @@ _LARGEST_INT = 2**63 - 1
 def descriptor_of(field: dataclasses.Field[Any], kind: Any, read_only: bool) -> ParameterDescriptor:
     """Return the ROS descriptor of a dataclass field made by :func:`bipedsim.config.fields.param`."""
     meta = field.metadata
-    unit = f" [{meta['unit']}]" if meta.get("unit") else ""
-    result = ParameterDescriptor(name=field.name, description=f"{meta.get('doc', '')}{unit}", read_only=read_only)
-    if meta.get("choices"):
-        result.additional_constraints = "one of: " + ", ".join(meta["choices"])
+    result = ParameterDescriptor(name=field.name, description=meaning_of(field), read_only=read_only)
+    choices = choices_of(field)
+    if choices:
+        result.additional_constraints = "one of: " + ", ".join(choices)
     low, high = meta.get("low"), meta.get("high")
     if low is None and high is None:
         return result
@@ -122,7 +122,6 @@ class Parameters:
         for name, value in self.given(prefix).items():
             head, _, key = name.partition(".")
             if head in fields and not key and not _is_mapping(hints[head]):
-                self._check_list(prefix + name, value, hints[head])
                 given[head] = value
             elif head in fields and key and _is_mapping(hints[head]):
                 given.setdefault(head, dict((defaults or {}).get(head) or {}))[key] = value
@@ -135,13 +134,6 @@ class Parameters:
             self._declare_field(fields[name], hints[name], prefix, value, name not in group.live)
         self._groups.append(group)
         return result
-
-    def _check_list(self, name: str, value: Any, kind: Any) -> None:
-        if get_origin(kind) not in (list, tuple):
-            return
-        entry = get_args(kind)[0]
-        if not isinstance(value, list) or any(type(item) is not entry for item in value):
-            raise ConfigError(f"{self._where}: {name} = {value!r} must be a list of {entry.__name__}")
 
     def _declare_field(
         self, field: dataclasses.Field[Any], kind: Any, prefix: str, value: Any, read_only: bool

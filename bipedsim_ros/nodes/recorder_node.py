@@ -28,14 +28,24 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from bipedsim.config import param
+from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.recording import READOUTS
-from bipedsim.recording.bag import BagWriter, Pending
+from bipedsim.recording.bag import BagWriter, Pending, Qos
 from bipedsim_ros.loop import Background, HandledByLoop, run_urgently
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import OPTIONAL, default_topics, definition_of, described, message_class, offered_kind, qos_of
+from bipedsim_ros.wire import (
+    TOPICS,
+    Topic,
+    definition_of,
+    described,
+    incompatible,
+    message_class,
+    offered_qos,
+    publisher,
+    recorder_profile,
+    topics,
+)
 
 GRAPH_PERIOD = 0.5
 DIAGNOSTICS_PERIOD = 1.0
@@ -53,7 +63,7 @@ class RecorderParams:
         [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and controller"
     )
     feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
-    robot: str = param("", "robot name or file, kept in the bag so that plots know soles and limits")
+    robot: str = like(RunConfig, "robot", "", "robot name or file, kept in the bag so that plots know soles and limits")
     storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
     flush_period: float = param(
@@ -95,7 +105,7 @@ class Counts:
 class _Subscription:
     name: str
     msgtype: str
-    kind: str
+    qos: Qos
     message_class: Any
     handle: Any
     subscription: Any
@@ -142,23 +152,25 @@ class Recorder:
         self._node = node
         self._group = HandledByLoop()
         self._waiting_for_type: set[str] = set()
-        wanted: dict[str, tuple[str, str]] = {}
         feet = params.feet or _feet_of(params.robot)
-        known = default_topics(feet)
+        rows = [row for row in TOPICS.values() if row.recorded]
+        self._prefixes = tuple(row.name for row in rows if row.is_prefix and not params.topics)
+        known: dict[str, Topic] = {name: row for row in rows if not row.is_prefix for name in row.names(feet)}
+        self._optional = {name for name, row in known.items() if not row.expected}
+        wanted: dict[str, str] = {}
         for entry in params.topics:
             name, *given = entry.split()
             if not name.startswith("/") or len(given) > 1:
                 raise ConfigError(f"topics: {entry!r} must be '/topic' or '/topic package/msg/Type'")
-            kind = known[name][1] if name in known else ""
             if given or name in known:
-                wanted[name] = (given[0] if given else known[name][0], kind)
+                wanted[name] = given[0] if given else known[name].msgtype
             else:
                 self._waiting_for_type.add(name)
-        wanted = wanted if params.topics else known
-        self._all = not params.topics
+        if not params.topics:
+            wanted = {name: row.msgtype for name, row in known.items()}
         self._subscriptions: dict[str, _Subscription] = {}
-        for name, (msgtype, kind) in wanted.items():
-            self._subscribe(name, msgtype, kind or offered_kind(self._node, name) or "reliable")
+        for name, msgtype in wanted.items():
+            self._subscribe(name, msgtype, known[name].recorder_qos if name in known else self._offered(name))
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
         custom = {"robot": params.robot, "feet": ",".join(feet)}
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
@@ -169,7 +181,7 @@ class Recorder:
         self._first_at = 0.0
         self._flush_due = self._graph_due = 0.0
         self._diagnostics_due = time.monotonic() + DIAGNOSTICS_PERIOD
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._publisher = publisher(node, topics.DIAGNOSTICS)
 
     @property
     def n_topics(self) -> int:
@@ -178,32 +190,35 @@ class Recorder:
 
     @property
     def matched(self) -> bool:
-        """Whether every topic has a publisher, apart from :data:`OPTIONAL`."""
-        waited_for = [s for name, s in self._subscriptions.items() if name not in OPTIONAL]
+        """Whether every topic has a publisher, apart from those that wait for who pushes, steers or controls."""
+        waited_for = [s for name, s in self._subscriptions.items() if name not in self._optional]
         return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in waited_for)
 
-    def _subscribe(self, name: str, msgtype: str, kind: str) -> None:
+    def _offered(self, name: str) -> Qos:
+        return offered_qos(self._node, name) or Qos()
+
+    def _subscribe(self, name: str, msgtype: str, qos: Qos) -> None:
         definition_of(msgtype)  # raises now, not at the first message
         cls = message_class(msgtype)
         subscription = self._node.create_subscription(
-            cls, name, lambda _raw: None, qos_of(kind), callback_group=self._group, raw=True
+            cls, name, lambda _raw: None, recorder_profile(qos), callback_group=self._group, raw=True
         )
         handle = subscription.handle
-        self._subscriptions[name] = _Subscription(name, msgtype, kind, cls, handle, subscription)
+        self._subscriptions[name] = _Subscription(name, msgtype, qos, cls, handle, subscription)
 
     def _look_at_graph(self) -> None:
         """Subscribe to topics whose type has become known, and weaken a QoS that a publisher does not grant."""
-        if self._waiting_for_type or self._all:
+        if self._waiting_for_type or self._prefixes:
             for name, types in self._node.get_topic_names_and_types():
-                shown = self._all and name.startswith(READOUTS) and name not in self._subscriptions
+                shown = name.startswith(self._prefixes) and name not in self._subscriptions
                 if name in self._waiting_for_type or shown:
                     self._waiting_for_type.discard(name)
-                    self._subscribe(name, types[0], offered_kind(self._node, name) or "reliable")
+                    self._subscribe(name, types[0], self._offered(name))
         for source in list(self._subscriptions.values()):
-            if source.channel or source.kind == "best_effort":
+            if source.channel or source.qos.reliability == "best_effort":
                 continue
-            offered = offered_kind(self._node, source.name)
-            if offered and offered != source.kind and (source.kind, offered) != ("reliable", "latched"):
+            offered = offered_qos(self._node, source.name)
+            if offered is not None and incompatible(offered, source.qos):
                 self._node.destroy_subscription(source.subscription)
                 self._subscribe(source.name, source.msgtype, offered)
 
@@ -224,8 +239,8 @@ class Recorder:
         if source.handle.get_publisher_count() > 1:
             return
         if source.sequence == 0 or sequence <= source.sequence:
-            self.counts.missed += max(0, sequence - 1) if source.kind != "latched" else 0
-        elif source.kind == "best_effort":
+            self.counts.missed += max(0, sequence - 1) if source.qos.durability == "volatile" else 0
+        elif source.qos.reliability == "best_effort":
             self.counts.lost_best_effort += sequence - source.sequence - 1
         else:
             self.counts.lost += sequence - source.sequence - 1

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
-from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.contact import CONTACT_MODELS
@@ -38,7 +36,7 @@ from bipedsim_ros.loop import (
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import BASE_FRAME, COMMAND_QOS, COMMAND_TOPIC, STATE_QOS
+from bipedsim_ros.wire import BASE_FRAME, publisher, requested, topics
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
 # How long a node that ends waits for subscribers that are behind.
@@ -87,17 +85,17 @@ class SimNode:
         self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
         self._commands = Commands(robot, params, self._warn_of_command)
         self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
-        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", STATE_QOS)
-        self._inbox = inbox = Inbox(node, Float64MultiArray, COMMAND_TOPIC, COMMAND_QOS)
+        self._diagnostics = publisher(node, topics.DIAGNOSTICS)
+        self._inbox = inbox = Inbox(node, topics.COMMANDS)
         self.loop = SimLoop(
             sim, params, pushes, inbox, self._commands, self._publishers, self._statistics, node.get_logger().error
         )
         self._held = False
         self._push_frames = {BASE_FRAME: "", **{frame.name: frame.name for frame in robot.model.frames}}
-        node.create_subscription(WrenchStamped, "/push", self._on_push, 10)
-        node.create_service(Trigger, "~/reset", self._service(self.loop.reset))
-        node.create_service(Trigger, "~/step", self._service(self.loop.single_step))
-        node.create_service(SetBool, "~/pause", self._on_pause)
+        node.create_subscription(WrenchStamped, topics.PUSH.name, self._on_push, requested(topics.PUSH))
+        node.create_service(Trigger, topics.RESET, self._service(self.loop.reset))
+        node.create_service(Trigger, topics.STEP, self._service(self.loop.single_step))
+        node.create_service(SetBool, topics.PAUSE, self._on_pause)
         self._background = Background(node)
         self._looks = _LOOKS
         self._warned_of_duplicates = False
@@ -183,20 +181,20 @@ class SimNode:
         """Tell once why nothing moves, where nobody is there who could send the first command."""
         held = self._statistics.state == "waiting" and not self._inbox.publishers()
         if running and held and not self._held:
-            text = f"t = 0 is held until the first command on {COMMAND_TOPIC}, where nobody publishes yet"
+            text = f"t = 0 is held until the first command on {topics.COMMANDS.name}, where nobody publishes yet"
             self._node.get_logger().info(text)
         self._held = held
 
     def _look_around(self) -> None:
         """Warn once if this is not the only robot, or has two controllers."""
-        found = duplicate_nodes(self._node, ("/joint_states", COMMAND_TOPIC))
+        found = duplicate_nodes(self._node, (topics.JOINT_STATES.name, topics.COMMANDS.name))
         if found and not self._warned_of_duplicates:
             self._warned_of_duplicates = True
             self._node.get_logger().error(found)
 
     def _warn_of_command(self, fault: str) -> None:
         self._node.get_logger().warning(
-            f"command on {COMMAND_TOPIC} dropped: {fault} ({self._commands.dropped} dropped so far)",
+            f"command on {topics.COMMANDS.name} dropped: {fault} ({self._commands.dropped} dropped so far)",
             throttle_duration_sec=_WARN_EVERY_S,
         )
 
@@ -210,7 +208,8 @@ class SimNode:
         wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
         if frame not in self._push_frames or not np.isfinite(wrench).all():
             fault = "it is not finite" if frame in self._push_frames else f"the robot has no frame {frame!r}"
-            self._node.get_logger().warning(f"message on /push dropped: {fault}", throttle_duration_sec=_WARN_EVERY_S)
+            text = f"message on {topics.PUSH.name} dropped: {fault}"
+            self._node.get_logger().warning(text, throttle_duration_sec=_WARN_EVERY_S)
             return
         body, duration = self._push_frames[frame], self._params.push_timeout
         self.loop.post(lambda: self.loop.push(wrench, body, duration))

@@ -13,7 +13,7 @@ from typing import Any
 
 from bipedsim.config import param
 from bipedsim.errors import ConfigError
-from bipedsim.runs import Velocity
+from bipedsim.runs import PlanarVelocity
 
 HELP = "w/s: faster, slower   a/d: turn left, right   q/e: step left, right   space: stop   x: end"
 _STEPS = {"w": (1, 0, 0), "s": (-1, 0, 0), "q": (0, 1, 0), "e": (0, -1, 0), "a": (0, 0, 1), "d": (0, 0, -1)}
@@ -46,7 +46,7 @@ class Steering:
         self.ended = False
 
     @property
-    def velocity(self) -> Velocity:
+    def velocity(self) -> PlanarVelocity:
         """What is asked for: whole steps, so that as many back lead to rest."""
         vx, vy, wz = (count * step for count, step in zip(self._counts, self._step, strict=True))
         return vx, vy, wz

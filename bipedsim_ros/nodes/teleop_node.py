@@ -7,15 +7,14 @@ import sys
 import time
 from collections.abc import Sequence
 
-from geometry_msgs.msg import Twist
 from rclpy.duration import Duration
 from rclpy.node import Node
 
-from bipedsim.runs import PERIOD_NS, Velocity
+from bipedsim.runs import PERIOD_NS, PlanarVelocity
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.steering import HELP, KeyTerminal, Steering, TeleopParams
-from bipedsim_ros.wire import STEERING_QOS, VELOCITY_TOPIC, TwistWriter
+from bipedsim_ros.wire import TwistWriter, publisher, topics
 
 _GOODBYE = Duration(seconds=1)
 
@@ -33,7 +32,7 @@ class TeleopNode:
         self._steering = Steering(parameters.declare(TeleopParams))
         parameters.refuse_unknown()
         self._terminal = KeyTerminal(sys.stdin.fileno())
-        self._publisher = node.create_publisher(Twist, VELOCITY_TOPIC, STEERING_QOS)
+        self._publisher = publisher(node, topics.VELOCITY)
         self._writer = TwistWriter()
         self._stop = False
 
@@ -67,7 +66,7 @@ class TeleopNode:
         """Release the node."""
         self._node.destroy_node()
 
-    def _publish(self, velocity: Velocity) -> None:
+    def _publish(self, velocity: PlanarVelocity) -> None:
         self._publisher.publish(self._writer.write(velocity))
 
     def _show(self) -> None:

@@ -9,38 +9,17 @@ from .conversions import (
     TwistWriter,
     WrenchReader,
 )
-from .frames import (
-    BASE_FRAME,
-    COMMAND_TOPIC,
-    FEET_FRAME,
-    VELOCITY_TOPIC,
-    WORLD_FRAME,
-    ankle_frame,
-    ankle_wrench_topic,
-    foot_topic,
-    readout_topic,
-    sole_frame,
-)
+from .endpoints import described, message_class, offered_qos, profile, publisher, qos_words, recorder_profile, requested
 from .message_definitions import definition_of
-from .qos import CLOCK_QOS, COMMAND_QOS, LATCHED_QOS, LATEST_QOS, SENSOR_QOS, STATE_QOS, STEERING_QOS
-from .recorder_topics import OPTIONAL, default_topics, described, message_class, offered_kind, qos_of, qos_words
+from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
 from .transforms import make_transforms
 from .wire import NS_PER_S
 
 __all__ = [
     "BASE_FRAME",
-    "CLOCK_QOS",
-    "COMMAND_QOS",
-    "COMMAND_TOPIC",
     "FEET_FRAME",
-    "LATCHED_QOS",
-    "LATEST_QOS",
     "NS_PER_S",
-    "OPTIONAL",
-    "SENSOR_QOS",
-    "STATE_QOS",
-    "STEERING_QOS",
-    "VELOCITY_TOPIC",
+    "TOPICS",
     "WORLD_FRAME",
     "CommandReader",
     "CommandWriter",
@@ -48,20 +27,21 @@ __all__ = [
     "JointStateReader",
     "NumberWriter",
     "OdometryWriter",
+    "Topic",
     "TwistReader",
     "TwistWriter",
     "WrenchReader",
     "ankle_frame",
-    "ankle_wrench_topic",
-    "default_topics",
     "definition_of",
     "described",
-    "foot_topic",
+    "incompatible",
     "make_transforms",
     "message_class",
-    "offered_kind",
-    "qos_of",
+    "offered_qos",
+    "profile",
+    "publisher",
     "qos_words",
-    "readout_topic",
+    "recorder_profile",
+    "requested",
     "sole_frame",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, Twist, WrenchStamped
@@ -15,7 +16,11 @@ from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
 
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.sim import Observation
+from bipedsim_ros.wire.topics import CONTACT
 from bipedsim_ros.wire.wire import NS_PER_S, Groups, WireReader, WireWriter, items, leaves
+
+if TYPE_CHECKING:
+    from bipedsim.contact import ContactResult
 
 Array = NDArray[np.float64]
 
@@ -206,18 +211,27 @@ class OdometryWriter:
 
 
 class ContactWriter:
-    """Float64MultiArray messages with :data:`CONTACT_FIELDS` of one foot; the layout's label names them."""
+    """Float64MultiArray messages with the columns of the topic of contacts; the layout's label names the numbers."""
 
     def __init__(self) -> None:
         n = len(CONTACT_FIELDS)
         message = Float64MultiArray(data=_zeros(n))
         message.layout.dim = [MultiArrayDimension(label=",".join(CONTACT_FIELDS), size=n, stride=n)]
         self._wire = WireWriter(message, [items(message.data)], None)
+        numbers = self._wire.groups[0]
+        at = {label: i for i, label in enumerate(CONTACT_FIELDS)}
+        self._t = numbers[at["t"] : at["t"] + 1]
+        # The numbers of a column lie side by side.
+        self._places = [
+            (column.source.partition(".")[2], numbers[at[column.labels[0]] : at[column.labels[-1]] + 1])
+            for column in CONTACT.columns
+        ]
 
-    def write(self, values: Sequence[float], impact: Array) -> bytes:
-        """Return the message for values in the order of :data:`CONTACT_FIELDS`, the last six of them in ``impact``."""
-        self._wire.groups[0][: len(values)] = values
-        self._wire.groups[0][len(values) :] = impact
+    def write(self, contact: ContactResult, k: int, t: float) -> bytes:
+        """Return the message for foot ``k`` at the time ``t`` [s]."""
+        self._t[0] = t
+        for attribute, numbers in self._places:
+            numbers[:] = getattr(contact, attribute)[k]
         return self._wire.data(0)
 
 

@@ -8,8 +8,9 @@ from rclpy.node import Node
 
 from bipedsim.model import Robot
 from bipedsim.sim import Simulator
-from bipedsim_ros.wire.frames import BASE_FRAME, WORLD_FRAME, ankle_frame, sole_frame
-from bipedsim_ros.wire.qos import LATCHED_QOS, STATE_QOS
+from bipedsim_ros.wire import topics
+from bipedsim_ros.wire.endpoints import publisher
+from bipedsim_ros.wire.topics import BASE_FRAME, WORLD_FRAME, ankle_frame, sole_frame
 from bipedsim_ros.wire.wire import NS_PER_S
 
 
@@ -21,7 +22,7 @@ def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
         from tf2_msgs.msg import TFMessage
     except ImportError:
         node.get_logger().info(
-            "tf2_msgs is not installed: no transforms on /tf (/ground_truth/odom holds the same pose)"
+            f"tf2_msgs is not installed: no {topics.TF.name}, but {topics.GROUND_TRUTH.name} holds the pose"
         )
         return None
     return Transforms(node, robot, rate, TFMessage)
@@ -36,8 +37,8 @@ class Transforms:
         self._moving = TransformStamped(child_frame_id=BASE_FRAME)
         self._moving.header.frame_id = WORLD_FRAME
         self._message = message_type(transforms=[self._moving])
-        self._publisher = node.create_publisher(message_type, "/tf", STATE_QOS)
-        self._static = node.create_publisher(message_type, "/tf_static", LATCHED_QOS)
+        self._publisher = publisher(node, topics.TF)
+        self._static = publisher(node, topics.TF_STATIC)
         self._static.publish(message_type(transforms=[_transform(*frame) for frame in missing_frames(robot)]))
 
     def publish(self, sim: Simulator, t_ns: int) -> None:

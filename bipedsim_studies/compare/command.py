@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bipedsim.cli import add_run_options, key_values, run_settings
+from bipedsim.cli import OF_CONTACT, add_run_options, key_values, run_config
 from bipedsim.errors import EXIT_FAILED, ConfigError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    add_run_options(parser)
+    add_run_options(parser, without=OF_CONTACT)
     parser.add_argument("--models", nargs="+", metavar="MODEL", help="contact models (default: all)")
     parser.add_argument("--reference", metavar="MODEL", help="model to compare with (default: the first one)")
     parser.add_argument(
@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.compare.comparison import compare
     from bipedsim_studies.compare.table import table
 
-    settings = run_settings(args)
+    settings = run_config(args, without=OF_CONTACT)
     params = model_params(args.contact_set)
     progress = not args.json and sys.stderr.isatty()
     result = compare(settings, args.models or (), args.reference, params, progress)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bipedsim.config import from_mapping
+from bipedsim.config import RunConfig, from_mapping
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import DivergenceError, UnknownNameError
 from bipedsim.recording import Recording
-from bipedsim.runs import Prepared, RunSettings, prepare, run_headless
+from bipedsim.runs import Prepared, prepare, run
 from bipedsim_studies.bench import machine
 from bipedsim_studies.compare.figures import FIGURES, Figures, deviations, own_figures
 from bipedsim_studies.compare.meter import Meter
@@ -45,7 +45,7 @@ class Comparison:
         rows: Model to its run.
     """
 
-    settings: RunSettings
+    settings: RunConfig
     prepared: Prepared
     reference: str
     params: Mapping[str, Mapping[str, Any]]
@@ -76,7 +76,7 @@ class Comparison:
 
 
 def compare(
-    settings: RunSettings,
+    settings: RunConfig,
     models: Sequence[str] = (),
     reference: str | None = None,
     params: Mapping[str, Mapping[str, Any]] | None = None,
@@ -117,12 +117,12 @@ def compare(
 
 
 def _run(
-    settings: RunSettings, prepared: Prepared, first: Measured | Failed | None, progress: bool
+    settings: RunConfig, prepared: Prepared, first: Measured | Failed | None, progress: bool
 ) -> Measured | Failed:
     """Run one model; ``first`` is the run of the reference, or None if this is it."""
     meter = Meter()
     try:
-        recording, summary = run_headless(settings, progress, meter, settings.contact_model)
+        recording, summary = run(settings, progress, meter, settings.contact_model)
     except DivergenceError as error:
         return Failed("diverged", str(error))
     except Exception as error:  # whatever goes wrong in one model must not cost the rows of the others

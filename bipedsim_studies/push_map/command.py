@@ -8,8 +8,11 @@ import os
 import sys
 from pathlib import Path
 
-from bipedsim.cli import add_contact_options, add_plant_options, key_values, plant_settings
+from bipedsim.cli import add_run_options, run_config
 from bipedsim.runs import SCENARIO_FILES
+
+OF_PUSHES = ("scenario", "duration")
+"""What the map decides itself."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SCENARIO",
         help=f"situations: {', '.join(SCENARIO_FILES)}, or paths of scenario YAMLs (default: stand walk)",
     )
-    add_plant_options(parser)
+    add_run_options(parser, without=OF_PUSHES)
     parser.set_defaults(controller="zmp")
-    add_contact_options(parser)
     parser.add_argument(
         "--directions", type=int, default=4, help="how many, evenly from ahead to the left (default: %(default)s)"
     )
@@ -58,11 +60,7 @@ def main(args: argparse.Namespace) -> int:
     for name in ("directions", "push_duration", "settle", "tolerance", *(["jobs"] if args.jobs is not None else [])):
         if not getattr(args, name) > 0:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be positive")
-    base = replace(
-        plant_settings(args),
-        contact_model=args.contact_model,
-        contact_params=key_values(args.contact_set, "--contact-set"),
-    )
+    base = run_config(args, without=OF_PUSHES)
     found = push_map(
         [replace(base, scenario=name) for name in args.scenarios],
         PushKind(args.push_duration, args.body, args.settle),

@@ -10,7 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bipedsim.runs import RunSettings, WorkerPool, prepare
+from bipedsim.config import RunConfig
+from bipedsim.runs import WorkerPool, prepare
 from bipedsim_studies.push_map.search import Threshold, threshold
 from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situation, survives
 
@@ -92,7 +93,7 @@ def _search(where: Situation, kind: PushKind, angle: float, tolerance: float) ->
 
 
 def push_map(
-    runs: Sequence[RunSettings],
+    runs: Sequence[RunConfig],
     kind: PushKind,
     directions: int = 4,
     tolerance: float = 0.02,

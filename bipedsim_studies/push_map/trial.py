@@ -11,10 +11,11 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.analysis import CARRIES, fall_time, rotate
+from bipedsim.config import RunConfig
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
-from bipedsim.runs import HEADING, Prepared, Push, Run, RunSettings, append, heading_of, prepare
+from bipedsim.runs import HEADING, Prepared, Push, Run, append, heading_of, prepare
 from bipedsim_studies.push_map.capture import Stance, support_polygon
 
 Array = NDArray[np.float64]
@@ -49,13 +50,13 @@ class Situation:
         stance: How it stands.
     """
 
-    settings: RunSettings
+    settings: RunConfig
     at: float
     walking: bool
     stance: Stance
 
 
-def situation(settings: RunSettings, at: float | None) -> Situation:
+def situation(settings: RunConfig, at: float | None) -> Situation:
     """Run the scenario of ``settings`` without a push and return when and how it is to be pushed.
 
     Args:
@@ -110,7 +111,7 @@ def survives(where: Situation, kind: PushKind, angle: float, impulse: float) -> 
     return not run.guard.fallen and fall_time(recording, prepared.robot) is None
 
 
-def _undisturbed(settings: RunSettings) -> Prepared:
+def _undisturbed(settings: RunConfig) -> Prepared:
     prepared = prepare(settings)
     return replace(prepared, scenario=replace(prepared.scenario, pushes=()))
 

@@ -224,8 +224,7 @@ def simulate(sim: Simulator, controller: Controller, duration: float, label: str
     for tick in tqdm(range(ticks), desc=label, unit="tick", disable=not progress, leave=False):
         tau = np.clip(controller.update(observation).tau_joint, -robot.effort_limit, robot.effort_limit)
         observation = sim.step(tau)
-        truth = sim.ground_truth()
-        builder.append(observation.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+        builder.append(observation.t, observation, sim.contact, sim.ground_truth())
         com[tick + 1] = pin.centerOfMass(robot.model, data, sim.q, sim.v)
         v_com[tick + 1] = data.vcom[0]
     counters = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}

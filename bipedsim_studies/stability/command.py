@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli import add_contact_options, key_values
+from bipedsim.cli import OF_CONTACT, add_run_option, key_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("--robot", default="compass", help="name or path of a robot.yaml (default: %(default)s)")
-    parser.add_argument("--controller", help="controller, or package.module:Class of your own (default: no torques)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the controller; repeatable"
-    )
-    parser.add_argument("--rate", type=float, metavar="HZ", help="control rate (default: one tick per physics step)")
-    parser.add_argument("--ground", help="name or path of a ground of one plane (default: a slope)")
+    add_run_option(parser, "robot", "compass")
+    add_run_option(parser, "controller", said="no torques")
+    add_run_option(parser, "controller_params")
+    add_run_option(parser, "rate", said="one tick per physics step")
+    parser.set_defaults(rate=None)
+    add_run_option(parser, "ground", said="a slope; it must have one plane")
     parser.add_argument(
         "--slope", type=float, metavar="RAD", help="falls towards +x (default: that of the robot's gait.yaml, or level)"
     )
-    add_contact_options(parser)
-    parser.add_argument("--physics-dt", type=float, default=1e-3, metavar="S", help="(default: %(default)s)")
+    for name in OF_CONTACT:
+        add_run_option(parser, name)
+    add_run_option(parser, "physics_dt", 1e-3)
     parser.add_argument(
         "--refine",
         type=int,

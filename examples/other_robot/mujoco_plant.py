@@ -16,9 +16,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config import param
+from bipedsim.config import numbers_per_joint, param
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.model import Robot, numbers_per_joint, read_robot_config
+from bipedsim.model import Robot, read_robot_config
 from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
@@ -263,11 +263,10 @@ def _read_urdf(robot: Robot) -> Any:
 def _weld_locked(spec: Any, robot: Robot) -> None:
     """Turn every joint that robot.yaml locks into a weld at its angle."""
     locked = [joint for joint in spec.joints if not robot.model.existJointName(joint.name)]
-    config = dict(read_robot_config(robot.source).locked or {})
-    config.pop("others", None)
+    config = dict(read_robot_config(robot.source).locked)
+    others = config.pop("others", 0.0)
     names = [str(joint.name) for joint in spec.joints]
     angles = numbers_per_joint(config, names, f"{robot.source}: locked")
-    others = float((read_robot_config(robot.source).locked or {}).get("others", 0.0))
     for joint in locked:
         angle = angles.get(joint.name, others)
         body = joint.parent

@@ -18,10 +18,8 @@ from typing import Any
 
 from mujoco_plant import Plant, PlantParams
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robot_report import Report, write_json
-from robot_topics import COMMAND_TOPIC, RobotCommands, RobotTopics
-from std_msgs.msg import Float64MultiArray
+from robot_topics import RobotCommands, RobotTopics
 
 from bipedsim.config import param
 from bipedsim.errors import ConfigError, DivergenceError
@@ -29,9 +27,8 @@ from bipedsim.model import load_robot
 from bipedsim.runs import parse_pushes
 from bipedsim_ros.loop import NS_PER_S, Background, Histogram, Inbox, RateKeeper, sleep_on_time
 from bipedsim_ros.nodes import Parameters, run_node
+from bipedsim_ros.wire import topics
 
-# Best effort, because only the last command counts; it takes those of reliable publishers, too.
-_COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 _WAIT_NS = 20_000_000
 # While a simulated clock stands, the state is repeated for whoever comes late.
 _REPEAT_NS = 500_000_000
@@ -103,7 +100,7 @@ class RobotNode:
         self._report = Report(self._plant, params.rate)
         self._topics = RobotTopics(node, robot, params.ft_sign, clock=params.stamps == "simulated")
         self._commands = RobotCommands(robot, params.command_timeout, params.timeout_mode)
-        self._inbox = Inbox(node, Float64MultiArray, COMMAND_TOPIC, _COMMANDS)
+        self._inbox = Inbox(node, topics.COMMANDS)
         self._background = Background(node)
         self._keeper = RateKeeper(1.0 / params.rate)
         self._round_trip = Histogram()
@@ -184,7 +181,7 @@ class RobotNode:
     def _tick(self) -> None:
         params, plant = self._params, self._plant
         expected = self._commands.started
-        while self._pushes and plant.t >= self._pushes[0].start - 0.5 / params.rate:
+        while self._pushes and plant.t >= self._pushes[0].at - 0.5 / params.rate:
             push = self._pushes.popleft()
             plant.push(push.world_wrench(plant.robot, plant.base_configuration())[:3], push.duration)
         plant.step(self._commands.torque(plant.observation, plant.t))

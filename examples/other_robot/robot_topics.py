@@ -11,7 +11,7 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
@@ -19,12 +19,12 @@ from std_msgs.msg import Float64MultiArray, String
 
 from bipedsim.model import Robot
 from bipedsim.sim import Observation
-from bipedsim_ros.wire import BASE_FRAME, LATCHED_QOS, ankle_frame, ankle_wrench_topic
+from bipedsim_ros.wire import BASE_FRAME, ankle_frame, topics
 
 Array = NDArray[np.float64]
 
-COMMAND_TOPIC = "/effort_controller/commands"
 _STATE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -40,11 +40,11 @@ class RobotTopics:
 
     def __init__(self, node: Node, robot: Robot, ft_sign: float, clock: bool) -> None:
         self._ft_sign = ft_sign
-        self._joint_states = node.create_publisher(JointState, "/joint_states", _STATE)
-        self._imu = node.create_publisher(Imu, "/imu/data", _STATE)
-        self._feet = [node.create_publisher(WrenchStamped, ankle_wrench_topic(s.name), _STATE) for s in robot.soles]
-        self._clock = node.create_publisher(Clock, "/clock", _CLOCK) if clock else None
-        self._description = node.create_publisher(String, "/robot_description", LATCHED_QOS)
+        self._joint_states = node.create_publisher(JointState, topics.JOINT_STATES.name, _STATE)
+        self._imu = node.create_publisher(Imu, topics.IMU.name, _STATE)
+        self._feet = [node.create_publisher(WrenchStamped, topics.ANKLE_WRENCH.of(s.name), _STATE) for s in robot.soles]
+        self._clock = node.create_publisher(Clock, topics.CLOCK.name, _CLOCK) if clock else None
+        self._description = node.create_publisher(String, topics.ROBOT_DESCRIPTION.name, _LATCHED)
         self._description.publish(String(data=robot.urdf_xml))
         # One message each, filled again and again.
         self._state_message = JointState(name=list(robot.joint_names))

@@ -20,7 +20,7 @@ from bipedsim.contact.models import CONTACT_MODELS, make_contact_model
 from bipedsim.control.controllers import CONTROLLERS, find_controller
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model import load_robot
-from bipedsim.runs.scenario_file import SCENARIOS, ScenarioConfig
+from bipedsim.runs.scenario import SCENARIOS, Scenario
 from bipedsim_studies.compare.figures import FIGURES
 from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 
@@ -137,7 +137,7 @@ def test_all_scenarios_and_their_keys_are_described() -> None:
     del described["scenario"]
     assert described == {f"`{name}`": [f"`{s.controller}`", s.description] for name, s in SCENARIOS.items()}
     _, *table = rows(section(text, "Scenario files"))
-    assert [row[0] for row in table] == [f"`{field.name}`" for field in dataclasses.fields(ScenarioConfig)]
+    assert [row[0] for row in table] == [f"`{field.name}`" for field in dataclasses.fields(Scenario)]
 
 
 def test_all_figures_of_a_comparison_are_defined() -> None:

@@ -18,10 +18,11 @@ import pytest
 from paths import ROOT
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.control.monitor import joint_damping
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run
 
 PAGE = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
 PATIENCE_S = 120.0
@@ -57,15 +58,15 @@ def told_of_gains() -> list[tuple[float, str, str]]:
     return [(float(gain), what, error) for gain, what, error in found]
 
 
-def shoved(controller: str = "balance:Balance", gain: float = 3.0, duration: float | None = None) -> RunSettings:
+def shoved(controller: str = "balance:Balance", gain: float = 3.0, duration: float | None = None) -> RunConfig:
     """Return the run of the page."""
     params = {"gain": gain}
-    return RunSettings(controller=controller, scenario="shove.yaml", controller_params=params, duration=duration)
+    return RunConfig(controller=controller, scenario="shove.yaml", controller_params=params, duration=duration)
 
 
 @pytest.mark.parametrize(("gain", "what", "error"), told_of_gains())
 def test_the_class_balances_as_the_page_says(folder: Path, gain: float, what: str, error: str) -> None:
-    recording, summary = run_headless(shoved(gain=gain))
+    recording, summary = run(shoved(gain=gain))
     if "falls" in what:
         after = re.search(r"falls after ([0-9.]+) s", what)
         assert after
@@ -81,7 +82,7 @@ def test_the_class_balances_as_the_page_says(folder: Path, gain: float, what: st
 
 
 def test_a_careful_class_gives_up_before_it_lies_down(folder: Path) -> None:
-    recording, summary = run_headless(shoved("careful:Careful", gain=0.0, duration=2.6))
+    recording, summary = run(shoved("careful:Careful", gain=0.0, duration=2.6))
     assert 1.1 < summary["gave_up_at_s"] < summary["fell_at_s"] - 0.1
     robot = load_robot("biped14")
     first = int(np.searchsorted(recording.t, summary["gave_up_at_s"]))
@@ -121,7 +122,7 @@ def test_the_class_as_a_node_repeats_the_headless_run(folder: Path, ros_env: dic
     left = {path.name for path in (folder / "runs" / "shove").iterdir()}
     assert left >= {"bag", "summary.json", "forces.png"}
     recorded = load_recording(folder / "runs" / "shove")
-    expected, _ = run_headless(replace(shoved(gain=2.5, duration=0.3), hardware="realistic"))
+    expected, _ = run(replace(shoved(gain=2.5, duration=0.3), hardware="realistic"))
     rows = np.flatnonzero(recorded.t > 0.0)
     np.testing.assert_array_equal(recorded.joint_effort[rows], expected.joint_effort)
     assert np.isfinite(recorded.readouts["capture_error"]).any()

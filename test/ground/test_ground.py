@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from paths import BODIES, ROOT
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
 from bipedsim.ground.read import GROUNDS, get_ground
 from bipedsim.model import load_robot
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
 angles = st.floats(-1.4, 1.4)
@@ -259,10 +260,10 @@ def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
         ("flot: {}", "did you mean 'flat'"),
         ("{}", "no ground in it; give one of flat, slope, stairs, tiles, patches"),
         ("patches: []", "patches = [] must be a list of patches"),
-        ("patches: {name: ice}", "must be a list of patches"),
+        ("patches: {name: ice}", "patches = {'name': 'ice'} must be a list"),
         ("patches: [{nrmal: [0, 0, 1]}]", "patches[0]: unknown parameter 'nrmal'; did you mean 'normal'"),
         ("patches: [{}, {normal: [0, 0, 0]}]", "normal = [0.0, 0.0, 0.0] has no direction"),
-        ("patches: [{normal: [0, 0, .nan]}]", "patches[0]: normal = nan must be a finite number"),
+        ("patches: [{normal: [0, 0, .nan]}]", "patches[0].normal[2] = nan must be a finite number"),
         ("patches: [{normal: [0, 1]}]", "normal = [0, 1] must be three numbers"),
         ("patches: [{normal: [0, 0, 1], rpy: [0, 0, 0]}]", "give one of them"),
         ("patches: [{point: 3}]", "point = 3 must be three numbers"),
@@ -270,11 +271,11 @@ def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
         ("patches: [{friction_static: slippery}]", "friction_static = 'slippery' must be a finite number"),
         ("patches: [{friction_static: 0.1, friction_dynamic: 0.2}]", "friction_dynamic = 0.2 is above"),
         ("stairs: {rise: 0}", "rise = 0.0 m must be positive"),
-        ("stairs: {steps: 2.5}", "steps = 2.5 must be of type int"),
+        ("stairs: {steps: 2.5}", "steps = 2.5 must be a whole number"),
         ("stairs: {steps: 0}", "steps = 0 is below its minimum 1"),
         ("slope: {angle_deg: 90}", "angle_deg = 90.0 deg is above its maximum 89.0 deg"),
-        ("flat: {height: .inf}", "height = inf must be finite"),
-        ("flat: 3", "expected a mapping"),
+        ("flat: {height: .inf}", "height = inf must be a finite number"),
+        ("flat: 3", "flat = 3 must be a mapping"),
     ],
 )
 def test_faults_of_a_file_are_named(tmp_path: Path, text: str, said: str) -> None:
@@ -300,8 +301,8 @@ def test_a_robot_stands_on_a_slope(capsys: pytest.CaptureFixture[str]) -> None:
 def test_how_deep_a_ball_is_counts_from_its_skin() -> None:
     """A spring of the default 1e5 N/m gives way by m g / k, and at first by twice that at most."""
     ball = BODIES / "ball_3d"
-    settings = RunSettings(str(ball), "user_controllers:Rest", contact_model="nonlinear_damping", duration=0.6)
-    recording, summary = run_headless(settings)
+    settings = RunConfig(str(ball), "user_controllers:Rest", contact_model="nonlinear_damping", duration=0.6)
+    recording, summary = run(settings)
     sag = 0.3 * 9.81 / 1e5
     assert 0.2 - recording.sole_poses[-1, 0, 2] == pytest.approx(sag, rel=1e-3)
     assert sag < summary["penetration_m"] < 2.0 * sag

@@ -13,12 +13,12 @@ import pytest
 import yaml
 from paths import ROOT, STANDING
 
-from bipedsim.cli.options import add_run_options, run_settings
+from bipedsim.cli.options import add_run_options, run_config
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import PRESETS, HardwareParams, Robot, load_robot, read_hardware
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import run_headless
+from bipedsim.runs.runner import run
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
 
@@ -96,11 +96,11 @@ def test_the_command_line_runs_what_a_simulator_does_after_its_first_reset(biped
     parser = argparse.ArgumentParser()
     add_run_options(parser)
 
-    def run(*options: str) -> Recording:
-        return run_headless(run_settings(parser.parse_args(["--duration", "0.02", *options])))[0]
+    def recorded(*options: str) -> Recording:
+        return run(run_config(parser.parse_args(["--duration", "0.02", *options])))[0]
 
     hardware = "{preset: realistic, velocity_noise: 0.5}"
-    recording = run("--hardware", hardware, "--seed", "5")
+    recording = recorded("--hardware", hardware, "--seed", "5")
     sim = Simulator(biped, hardware=hardware, seed=5)
     controller = make_controller("posture", biped, {}, sim.control_dt)
     observation = sim.reset()
@@ -110,8 +110,8 @@ def test_the_command_line_runs_what_a_simulator_does_after_its_first_reset(biped
             np.clip(controller.update(observation).tau_joint, -biped.effort_limit, biped.effort_limit)
         )
         np.testing.assert_array_equal(row, observation.joint_velocity)
-    assert (run("--hardware", hardware, "--seed", "6").joint_velocity != recording.joint_velocity).all()
-    assert (run("--seed", "5").joint_velocity == run().joint_velocity).all()
+    assert (recorded("--hardware", hardware, "--seed", "6").joint_velocity != recording.joint_velocity).all()
+    assert (recorded("--seed", "5").joint_velocity == recorded().joint_velocity).all()
 
 
 @pytest.mark.parametrize("name", STANDING)

@@ -9,7 +9,7 @@ from physics_support import SELECTION_MODELS
 
 from bipedsim.contact.base import ContactResult
 from bipedsim.model import load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 FACE = 9

@@ -13,7 +13,7 @@ from physics_support import BOX_URDF, SELECTION_MODELS, G, box_robot, pose_on, r
 
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)

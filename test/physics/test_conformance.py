@@ -21,7 +21,7 @@ from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
 from bipedsim.model import Robot, load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)

@@ -20,7 +20,7 @@ from bipedsim.contact.models import make_contact_model
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
 from bipedsim.model import load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 
 H = 1e-3
 ROBOTS = ("biped14", "talos", "g1")

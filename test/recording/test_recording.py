@@ -13,7 +13,8 @@ from recording_support import standing
 from bipedsim.errors import RecordingError
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
-from bipedsim.recording.recording import COLUMNS, Recording
+from bipedsim.recording.recording import Recording
+from bipedsim.recording.schema import COLUMNS
 from bipedsim.sim.simulator import Simulator
 
 
@@ -42,10 +43,10 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
     builder = Recording.Builder(robot, capacity=3)
     rows = []
     for i in range(20):
-        builder.note({"tick": i}, None)
+        builder.note({"tick": i})
         observation = sim.step(np.full(robot.nu, 0.1 * i))
         truth = sim.ground_truth()
-        builder.append(sim.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+        builder.append(sim.t, observation, sim.contact, truth)
         kept = observation.copy()
         rows.append((sim.t, kept, sim.contact.wrench.copy(), sim.contact.mode.copy(), sim.q.copy(), truth))
     r = builder.build()

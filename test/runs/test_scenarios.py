@@ -9,27 +9,28 @@ import numpy as np
 import pytest
 from paths import STANDING
 
+from bipedsim.config.run import RunConfig
 from bipedsim.contact.modes import clamped_range
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.posture.motions import JUMP, ONCE, SQUAT, SWAY, path
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import RunSettings, run_headless
-from bipedsim.runs.scenario_file import SCENARIOS, get_scenario
+from bipedsim.runs.runner import run
+from bipedsim.runs.scenario import SCENARIOS, get_scenario
 
 loaded = lru_cache(load_robot)
 RECTANGULAR = tuple(name for name in STANDING if loaded(name).soles[0].n_vertices == 4)
 """iCub's soles are round: it rolls over one edge after the other, and its ankles of 24 N.m catch no landing there."""
 
 
-def run(robot: str, scenario: str, duration: float) -> tuple[Recording, dict[str, object]]:
-    return run_headless(RunSettings(robot=robot, scenario=scenario, duration=duration))
+def run_scenario(robot: str, scenario: str, duration: float) -> tuple[Recording, dict[str, object]]:
+    return run(RunConfig(robot=robot, scenario=scenario, duration=duration))
 
 
 @pytest.mark.parametrize("name", STANDING)
 def test_sways_on_feet_that_stay(name: str) -> None:
-    recording, summary = run(name, "sway", 12.0)
+    recording, summary = run_scenario(name, "sway", 12.0)
     assert summary["state_changes"] == 0
     assert summary["unresolved_steps"] == 0
     assert summary["foot_drift_m"] < 1e-5
@@ -40,7 +41,7 @@ def test_sways_on_feet_that_stay(name: str) -> None:
 
 @pytest.mark.parametrize("name", RECTANGULAR)
 def test_shifts_until_the_right_foot_rests_on_its_inner_edge(name: str) -> None:
-    recording, summary = run(name, "shift", 5.0)
+    recording, summary = run_scenario(name, "shift", 5.0)
     assert summary["state_changes"] <= 30
     assert summary["unresolved_steps"] == 0
     sole = loaded(name).soles[1]
@@ -54,7 +55,7 @@ def test_shifts_until_the_right_foot_rests_on_its_inner_edge(name: str) -> None:
 @pytest.mark.parametrize("name", RECTANGULAR)
 def test_falls_over_the_front_edges(name: str) -> None:
     """Face to front edge, once per foot, and nothing else until far over."""
-    recording = run(name, "toe_fall", 6.0)[0]
+    recording = run_scenario(name, "toe_fall", 6.0)[0]
     x, y = recording.base_pose[:, 3:5].T
     up = 1.0 - 2.0 * (x * x + y * y)
     start = np.arccos(np.clip(up[0], -1.0, 1.0))
@@ -71,7 +72,7 @@ def test_falls_over_the_front_edges(name: str) -> None:
 
 @pytest.mark.parametrize("name", RECTANGULAR)
 def test_jumps_lands_and_stands(name: str) -> None:
-    recording, summary = run(name, "jump", 4.0)
+    recording, summary = run_scenario(name, "jump", 4.0)
     assert summary["unresolved_steps"] == 0
     air = (recording.mode == 0).all(axis=1)
     assert 0.1 < air.sum() / 1000.0 < 0.3

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bipedsim.config.run import RunConfig
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import HardwareParams, Robot, load_robot
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.compare.meter import Meter
@@ -207,8 +208,8 @@ def test_friction_takes_coulombs_work_and_the_energy_balance_closes_to_first_ord
     for substeps in (1, 2):
         meter = Meter()
         hardware = {"coulomb_friction": friction, "presliding": 1e-4, "mass_scale": 1.1}
-        settings = RunSettings(scenario="squat", duration=1.2, hardware=hardware, physics_dt=H / substeps)
-        recording, _ = run_headless(settings, observer=meter)
+        settings = RunConfig(scenario="squat", duration=1.2, hardware=hardware, physics_dt=H / substeps)
+        recording, _ = run(settings, observer=meter)
         residuals.append(np.abs(meter.residual).max())
         lost.append(meter.energies[-1, 2])
     assert 1.8 < residuals[0] / residuals[1] < 2.2

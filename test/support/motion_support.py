@@ -37,7 +37,7 @@ class Motion:
     ) -> None:
         self.sim = Simulator(robot, contact=contact, physics_dt=physics_dt, contact_params=contact_params)
         self.robot = robot
-        self._pushes = PushSchedule(push.scheduled(robot) for push in scenario.pushes)
+        self._pushes = PushSchedule(push.for_robot(robot) for push in scenario.pushes)
         self._controller = make_controller("posture", robot, scenario.controller_params, self.sim.control_dt)
         q = robot.q_nominal.copy()
         q[2] += scenario.drop_height

@@ -9,7 +9,8 @@ import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.recording.bag.reader import BagWriter, Qos, Topic
-from bipedsim.recording.recording import CONTACT_FIELDS, Recording
+from bipedsim.recording.recording import Recording
+from bipedsim.recording.schema import CONTACT_FIELDS
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 

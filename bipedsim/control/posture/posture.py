@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config import param
+from bipedsim.config import numbers_per_joint, param
 from bipedsim.control.base import fitting
 from bipedsim.control.posture.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
 from bipedsim.control.posture.references import goal_posture
 from bipedsim.control.posture.static_support import UNPLANNED, StaticSupport
 from bipedsim.control.posture.steps import Gait, steps
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, inverse_inertia, numbers_per_joint
+from bipedsim.model import Robot, inverse_inertia
 from bipedsim.numerics import control_entry
 from bipedsim.sim import Command, Observation
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PPoly
 
-from bipedsim.config import param
+from bipedsim.config import numbers_per_joint, param
 from bipedsim.control.output import LEAD, PlanarGait, PlanarWalk
 from bipedsim.control.posture.motions import SQUAT, Motion, Postures, motion, path, still
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, numbers_per_joint
+from bipedsim.model import Robot
 from bipedsim.numerics import quintic
 
 Array = NDArray[np.float64]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,13 +14,25 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.bag.messages import Columns, columns, text
 from bipedsim.recording.bag.reader import Bag
-from bipedsim.recording.recording import CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Recording
+from bipedsim.recording.recording import Recording
+from bipedsim.recording.schema import (
+    CARRIERS,
+    CONTACT_FIELDS,
+    FALLEN,
+    FOOT,
+    JOINT_STATES,
+    READOUTS,
+    ROBOT_DESCRIPTION,
+    WALL_CLOCK_NS,
+    Column,
+    columns_on,
+)
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-_IMPACT = tuple(name for name in CONTACT_FIELDS if name.startswith("impact_"))
-_FOOT = re.compile(r"^/(\w+?)_foot(?:_ft)?/(?:wrench|cop|contact)$")
+# The field of messages whose numbers have labels.
+_LABELLED = "data"
 
 
 def recording_from_bag(path: Path, segment: int = -1) -> Recording:
@@ -38,40 +50,31 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
         RecordingError: No bag, or none with joint states; the message says what was found.
     """
     bag = Bag(path)
-    if not bag.messages.get("/joint_states"):
+    if not bag.messages.get(JOINT_STATES):
         found = ", ".join(f"{name} ({len(m)})" for name, m in sorted(bag.messages.items())) or "no topics"
-        raise RecordingError(f"{path}: no messages on /joint_states; found {found}")
+        raise RecordingError(f"{path}: no messages on {JOINT_STATES}; found {found}")
     notes = [bag.recovered] if bag.recovered else []
     reader = _TopicReader(bag, segment)
-    joints = reader.read("/joint_states")
+    joints = reader.read(JOINT_STATES)
     assert joints is not None
     if reader.segments > 1:
         notes.append(
             f"time jumps back {reader.segments - 1} times (reset); this is stretch {segment} of {reader.segments}"
         )
-    names = {match[1]: None for topic in sorted(bag.messages) if (match := _FOOT.match(topic))}
+    names = {match[match.lastindex or 0]: None for topic in sorted(bag.messages) if (match := FOOT.match(topic))}
     feet = [f for f in bag.custom_data.get("feet", "").split(",") if f in names] or list(names)
     out = Recording.empty(len(joints.stamp), joints.labels, feet)
     shift = joints.stamp[0] if joints.stamp[0] > WALL_CLOCK_NS else 0
     out.t[:] = (joints.stamp - shift) * 1e-9
-    for name in ("position", "velocity", "effort"):
-        if joints.values[name].shape[1] == len(joints.labels):
-            getattr(out, f"joint_{name}")[:] = joints.values[name]
     rows = _Rows(joints.stamp)
-    imu = reader.read("/imu/data")
-    rows.put(out.imu_orientation, imu, "orientation")
-    rows.put(out.imu_angular_velocity, imu, "angular_velocity")
-    rows.put(out.imu_linear_acceleration, imu, "linear_acceleration")
-    rows.put(out.base_pose, reader.read("/ground_truth/odom"), "pose")
-    rows.put(out.odometry, reader.read("/odom"), "pose")
-    rows.put(out.cop_world, reader.read("/cop"), "point")
-    for k, foot in enumerate(feet):
-        rows.put(out.wrench[:, k], reader.read(f"/{foot}_foot/wrench"), "wrench")
-        rows.put(out.ankle_wrench[:, k], reader.read(f"/{foot}_foot_ft/wrench"), "wrench")
-        point = np.full((len(out), 3), np.nan)
-        rows.put(point, reader.read(f"/{foot}_foot/cop"), "point")
-        out.cop[:, k] = point[:, :2]
-        _put_contact(out, k, rows, reader.read(f"/{foot}_foot/contact"))
+    for topic in CARRIERS:
+        for k, foot in enumerate(feet) if "{foot}" in topic else ((None, ""),):
+            table = joints if topic == JOINT_STATES else reader.read(topic.format(foot=foot))
+            if table is None:
+                continue
+            for column in columns_on(topic):
+                target = getattr(out, column.name)
+                rows.put(target if k is None else target[:, k], table, column)
     _put_controller(out, reader)
     robot, problem = _robot_of(bag)
     if robot is not None:
@@ -106,11 +109,11 @@ class _TopicReader:
         except RecordingError as error:
             raise RecordingError(f"{self._bag.path}: {topic}: {error}") from error
         stamp = table.stamp
-        if "data" in table.values:
-            t = table.values["data"][:, 0] if table.values["data"].shape[1] else np.zeros(len(messages))
+        if _LABELLED in table.values:
+            t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(messages))
             stamp = np.rint(t * 1e9).astype(np.int64)
         starts = [0, *(np.flatnonzero(np.diff(stamp) < 0) + 1), len(stamp)]
-        if topic == "/joint_states":
+        if topic == JOINT_STATES:
             self.segments = len(starts) - 1
             if not -self.segments <= self._segment < self.segments:
                 raise RecordingError(
@@ -122,14 +125,13 @@ class _TopicReader:
             return None
         first, last = starts[back - 1], starts[back] if back < -1 else starts[-1]
         stamp = stamp[first:last]
-        if topic == "/joint_states":
+        if topic == JOINT_STATES:
             self._stretch = range(first, last)
             self._row_of = np.unique(stamp, return_inverse=True)[1]
         _, keep = np.unique(stamp[::-1], return_index=True)
         keep = len(stamp) - 1 - keep
         values = {name: value[first:last][keep] for name, value in table.values.items()}
         return Columns(stamp[keep], values, table.labels)
-
 
     def numbers(self, prefix: str) -> list[str]:
         """Return the topics of single numbers that begin with ``prefix``."""
@@ -141,7 +143,7 @@ class _TopicReader:
 
         A message belongs to the row whose joint states were the last to arrive before it.
         """
-        joints, messages = self._bag.messages["/joint_states"], self._bag.messages.get(topic)
+        joints, messages = self._bag.messages[JOINT_STATES], self._bag.messages.get(topic)
         if not messages:
             return np.zeros(0, dtype=np.intp), np.zeros(0)
         numbers = columns([m.data for m in messages], self._bag.types[topic]).values["data"][:, 0]
@@ -162,26 +164,26 @@ class _Rows:
         _, rows, entries = np.intersect1d(self._stamp, stamp, assume_unique=True, return_indices=True)
         return rows, entries
 
-    def put(self, target: Array, table: Columns | None, name: str) -> None:
-        """Copy the field ``name`` of a topic into the rows of ``target`` that it belongs to."""
-        if table is None or name not in table.values:
+    def put(self, target: NDArray[Any], table: Columns, column: Column) -> None:
+        """Copy a column into the rows of ``target`` that its messages belong to, if they hold it."""
+        values = _values_of(table, column)
+        if values is None or (column.per == "joint" and values.shape[1] != target.shape[1]):
             return
         rows, entries = self.match(table.stamp)
-        target[rows] = table.values[name][entries]
+        width = int(np.prod(target.shape[1:]))
+        target[rows] = values[entries, :width].reshape(-1, *target.shape[1:]).astype(target.dtype)
 
 
-def _put_contact(out: Recording, foot: int, rows: _Rows, table: Columns | None) -> None:
-    if table is None:
-        return
-    labels = table.labels if len(table.labels) > 1 else CONTACT_FIELDS
-    at, entries = rows.match(table.stamp)
-    data = table.values["data"][entries]
-    for column, name in enumerate(labels[: data.shape[1]]):
-        if name.startswith("impact_"):
-            out.impact[at, foot, _IMPACT.index(name)] = data[:, column]
-        elif name in CONTACT_FIELDS and name != "t":
-            target = getattr(out, name)
-            target[at, foot] = data[:, column].astype(target.dtype)
+def _values_of(table: Columns, column: Column) -> Array | None:
+    """Return the numbers (n, k) of a column in the messages of its topic, None where they hold no such thing."""
+    if column.field != _LABELLED:
+        return table.values.get(column.field)
+    values = table.values[_LABELLED]
+    # Bags of before there were labels.
+    labels = (table.labels if len(table.labels) > 1 else CONTACT_FIELDS)[: values.shape[1]]
+    if not set(column.labels) <= set(labels):
+        return None
+    return values[:, [labels.index(label) for label in column.labels]]
 
 
 def _put_controller(out: Recording, reader: _TopicReader) -> None:
@@ -191,7 +193,7 @@ def _put_controller(out: Recording, reader: _TopicReader) -> None:
         rows, numbers = reader.unstamped(topic)
         column[rows] = numbers
         out.readouts[topic.removeprefix(READOUTS)] = column
-    rows, fallen = reader.unstamped("/fallen")
+    rows, fallen = reader.unstamped(FALLEN)
     if fallen.any():
         out.gave_up_at = float(out.t[rows[np.argmax(fallen)]])
 
@@ -199,11 +201,11 @@ def _put_controller(out: Recording, reader: _TopicReader) -> None:
 def _robot_of(bag: Bag) -> tuple[Robot | None, str]:
     """Return the robot of the bag, or None and why it is unknown."""
     name = bag.custom_data.get("robot", "")
-    if not name and bag.messages.get("/robot_description"):
+    if not name and bag.messages.get(ROBOT_DESCRIPTION):
         try:
-            name = ElementTree.fromstring(text(bag.messages["/robot_description"][-1].data)).get("name", "")
+            name = ElementTree.fromstring(text(bag.messages[ROBOT_DESCRIPTION][-1].data)).get("name", "")
         except ElementTree.ParseError as error:
-            return None, f"/robot_description is no XML ({error})"
+            return None, f"{ROBOT_DESCRIPTION} is no XML ({error})"
     if not name:
         return None, "the bag does not name its robot"
     try:

@@ -20,7 +20,7 @@ from bipedsim.view.animation.motion import frame_times, read_motion, stretch
 from bipedsim.view.animation.skeleton import Skeleton
 
 if TYPE_CHECKING:
-    from bipedsim.runs import RunSettings
+    from bipedsim.config import RunConfig
     from bipedsim.view.animation.figure import Film
 
 Array = NDArray[np.float64]
@@ -135,8 +135,8 @@ def animate(
     return len(times)
 
 
-def animate_run(recording: Recording, settings: RunSettings, path: Path, progress: bool = False) -> int:
-    """Draw what :func:`bipedsim.runs.run_headless` returned, with robot and ground of the settings, files or not.
+def animate_run(recording: Recording, settings: RunConfig, path: Path, progress: bool = False) -> int:
+    """Draw what :func:`bipedsim.runs.run` returned, with robot and ground of the settings, files or not.
 
     Args:
         recording: The run.

@@ -10,9 +10,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.config import RunConfig
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
-from bipedsim.runs import RunSettings, run_headless
+from bipedsim.runs import run
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.gait_modes import GaitReport, report_recording
@@ -114,8 +115,8 @@ def measure(progress: bool = False) -> Found:
 
     def walked(duration: float, watch: Watch) -> tuple[Recording, Array]:
         params = {"mode": "walk", "n_steps": N_STEPS}
-        settings = RunSettings(ROBOT, "computed_torque", duration=duration, controller_params=params)
-        return run_headless(settings, progress, watch)[0], np.array(watch.q)
+        settings = RunConfig(ROBOT, "computed_torque", duration=duration, controller_params=params)
+        return run(settings, progress, watch)[0], np.array(watch.q)
 
     recording, q = walked(BEGIN + 0.5 * N_STEPS * STRIDE + 0.7, Watch())
     return Found(robot, recording, q, walked(PUSH_AT + STRIDE, Watch(PUSH))[1], PUSH)

@@ -15,7 +15,7 @@ from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, s
 from bipedsim.contact.models import make_contact_model
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model import Robot, load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)

@@ -9,7 +9,7 @@ from motion_support import Motion
 
 from bipedsim.contact.modes import mode_name
 from bipedsim.model import load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 SECONDS = {"drop": 2.0, "stand": 1.0, "squat": 2.5, "sway": 3.0, "jump": 3.0, "push": 3.5, "toe_fall": 4.0}

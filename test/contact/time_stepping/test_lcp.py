@@ -20,7 +20,7 @@ from bipedsim.dynamics.step import Dynamics
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.complementarity.coulomb import Contacts, pyramid_radius
 from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step

@@ -15,7 +15,7 @@ from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
-from bipedsim.runs.scenario_file import SCENARIOS
+from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 H = 1e-3

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from measured_support import measured
 from paths import STANDING
 
-from bipedsim.config.fields import from_mapping
+from bipedsim.config.read import from_mapping
 from bipedsim.control.controllers import CONTROLLERS, make_controller
 from bipedsim.control.posture.posture import PostureController, PostureParams
 from bipedsim.control.posture.static_support import StaticSupport

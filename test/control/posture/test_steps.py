@@ -21,7 +21,7 @@ from bipedsim.control.posture.static_support import StaticSupport
 from bipedsim.control.posture.steps import HEIGHT, LENGTH, Gait, pendulum, swing
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.runs.scenario_file import get_scenario
+from bipedsim.runs.scenario import get_scenario
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.common import Trace, simulate
 
@@ -246,7 +246,7 @@ def test_a_planned_velocity_is_not_damped() -> None:
     [
         ({"step_length": 0.9}, "step_length = 0.9 m and step_height = 0.0564 m are more than biped14 can"),
         ({"n_steps": 1}, "n_steps = 1 is below its minimum 2"),
-        ({"n_steps": 2.5}, "n_steps = 2.5 must be of type int"),
+        ({"n_steps": 2.5}, "n_steps = 2.5 must be a whole number"),
         ({"step_duration": 0.0}, "step_duration = 0.0 s is below its minimum"),
         ({"touch_down_speed": 2.0}, "touch_down_speed = 2.0 m/s is above its maximum"),
     ],

@@ -110,7 +110,7 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'posture' has no set_velocity; take zmp"):
         plan({"scenario": "walk", "controller": "posture"})
     path = tmp_path / "mine.yaml"
-    path.write_text("hardware: {preset: realistic, command_delay: 0.003}\ncontroller_params: {n_steps: 3, unknown: 1}")
+    path.write_text("hardware: {preset: realistic, command_delay: 0.003}\ncontroller_params: {n_steps: 3}")
     sim, controller = plan({"scenario": str(path)}).nodes
     assert sim.parameters == {"hardware": "{preset: realistic, command_delay: 0.003}"}
     assert controller.parameters == {"posture.n_steps": 3}

@@ -20,7 +20,7 @@ from std_msgs.msg import Float64MultiArray
 
 from bipedsim.model import load_robot
 from bipedsim_ros.contract.robot_contract import robot_contract
-from bipedsim_ros.wire.recorder_topics import qos_words
+from bipedsim_ros.wire.endpoints import qos_words
 
 pytestmark = pytest.mark.ros
 

@@ -14,7 +14,8 @@ from geometry_msgs.msg import Twist
 from ros_support import RosWorld
 from sensor_msgs.msg import JointState
 
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.config.run import RunConfig
+from bipedsim.runs.runner import run
 from bipedsim_ros.bringup.bringup import plan
 
 pytestmark = pytest.mark.ros
@@ -34,7 +35,7 @@ pushes:
 def test_lock_step_with_a_schedule_repeats_the_headless_run_to_the_bit(ros: RosWorld, tmp_path: Path) -> None:
     scenario = tmp_path / "steered.yaml"
     scenario.write_text(SCENARIO)
-    expected, summary = run_headless(RunSettings(scenario=str(scenario)))
+    expected, summary = run(RunConfig(scenario=str(scenario)))
     assert summary["readouts"]["vx"] == {"min": -1.0, "max": 0.5}
     # What begins between two commands, a tenth of a second apart, is in the second.
     assert np.flatnonzero(np.diff(expected.readouts["vx"][:-1])).tolist() == [198, 298]

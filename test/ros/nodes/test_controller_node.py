@@ -20,7 +20,8 @@ from std_msgs.msg import Bool, Float64, Float64MultiArray, Header
 from bipedsim.control.controllers import make_controller
 from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
-from bipedsim_ros.wire.qos import LATCHED_QOS
+from bipedsim_ros.wire.endpoints import profile
+from bipedsim_ros.wire.topics import FALLEN
 
 pytestmark = pytest.mark.ros
 
@@ -195,7 +196,7 @@ def damping(observation: Observation) -> np.ndarray:
 
 def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: PlayedRobot) -> None:
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
-    fallen = ros.collect(Bool, "/fallen", LATCHED_QOS)
+    fallen = ros.collect(Bool, FALLEN.name, profile(FALLEN.offered))
     ros.start("controller_node", controller="user_controllers:NotFinite")
     np.testing.assert_allclose(robot.answer(0), damping(robot.observation), rtol=1e-12)
     said = "fallen: its torque is not finite"
@@ -209,7 +210,7 @@ def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRo
     path = ros.node.create_publisher(NavPath, "/footsteps", 10)
     shown = {name: ros.collect(Float64, f"/controller/{name}") for name in ("vx", "vy", "wz", "steps", "yaw")}
     odometry = ros.collect(Odometry, "/odom")
-    fallen = ros.collect(Bool, "/fallen", LATCHED_QOS)
+    fallen = ros.collect(Bool, FALLEN.name, profile(FALLEN.offered))
     node = ros.start("controller_node", controller="user_controllers:Steered")
     for publisher in (velocity, path):
         ros.connected(publisher)

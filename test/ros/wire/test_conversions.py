@@ -22,7 +22,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.recording.recording import CONTACT_FIELDS
+from bipedsim.contact.base import ContactResult
+from bipedsim.recording.schema import CONTACT_FIELDS
 from bipedsim.sim.io import Observation
 from bipedsim_ros.wire import conversions
 from bipedsim_ros.wire.wire import NS_PER_S, WireReader, items
@@ -205,15 +206,15 @@ def test_odometry_holds_pose_and_twist() -> None:
 
 
 def test_contact_labels_match_the_data() -> None:
-    impact = np.arange(6.0) + 10.0
-    data = conversions.ContactWriter().write([1.0, 9.0, 0.0, 1.0, 0.02, 0.4, 4.0], impact)
-    message = deserialize_message(data, Float64MultiArray)
+    contact = ContactResult.empty(2)
+    contact.mode[1], contact.sliding[1], contact.cop_margin[1], contact.impact[1] = 9, True, 0.02, np.arange(6.0) + 10.0
+    message = deserialize_message(conversions.ContactWriter().write(contact, 1, 1.0), Float64MultiArray)
     dim = message.layout.dim[0]
     labels = dim.label.split(",")
     assert labels == list(CONTACT_FIELDS)
     assert dim.size == len(message.data) == len(labels)
-    assert message.data[labels.index("cop_margin")] == 0.02
-    assert message.data[labels.index("impact_fz")] == 12.0
+    for label, value in {"t": 1.0, "mode": 9.0, "sliding": 1.0, "cop_margin": 0.02, "impact_fz": 12.0}.items():
+        assert message.data[labels.index(label)] == value
 
 
 def test_sound_command_is_copied() -> None:
@@ -249,7 +250,8 @@ def test_messages_pass_the_field_checks_of_ros() -> None:
     code = (
         "import numpy as np\n"
         "from bipedsim.sim.io import Observation\n"
-        "from bipedsim_ros import conversions as c\n"
+        "from bipedsim.contact.base import ContactResult\n"
+        "from bipedsim_ros.wire import conversions as c\n"
         "o = Observation.zeros(3, 2)\n"
         "w = c.JointStateWriter(('a', 'b', 'c'), 'base_link')\n"
         "c.JointStateReader(('c', 'a', 'b')).read(w.write(o, 5), o)\n"
@@ -257,7 +259,7 @@ def test_messages_pass_the_field_checks_of_ros() -> None:
         "c.WrenchReader().read(c.WrenchWriter('l_sole').write(np.ones(6), 5), np.ones(6))\n"
         "c.PointWriter('odom').write(np.ones(3), 5)\n"
         "c.OdometryWriter('odom', 'base_link').write(np.ones(7), np.ones(6), 5)\n"
-        "c.ContactWriter().write([0.0] * 7, np.zeros(6))\n"
+        "c.ContactWriter().write(ContactResult.empty(2), 1, 0.5)\n"
         "assert c.CommandReader(('a', 'b')).read(c.CommandWriter(2).write(np.ones(2)), np.ones(2)) == ''\n"
         "c.ClockWriter().write(5)\n"
     )

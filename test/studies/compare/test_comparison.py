@@ -13,21 +13,22 @@ from penalty_model import Penalty, PenaltyParams
 from physics_support import SELECTION_MODELS
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured, compare
 from bipedsim_studies.compare.figures import FIGURES, deviations, force_noise
 from bipedsim_studies.compare.meter import Meter
 
 MODELS = tuple(CONTACT_MODELS)
-STAND = RunSettings(duration=2.0)
+STAND = RunConfig(duration=2.0)
 
 
-def metered(settings: RunSettings) -> tuple[Recording, Meter]:
+def metered(settings: RunConfig) -> tuple[Recording, Meter]:
     meter = Meter()
-    return run_headless(settings, observer=meter)[0], meter
+    return run(settings, observer=meter)[0], meter
 
 
 def measured(comparison: Comparison, name: str) -> Measured:
@@ -52,7 +53,7 @@ def test_the_energy_balance_closes_to_first_order(
     model: str, robot: str, scenario: str, duration: float, steps: tuple[int, ...]
 ) -> None:
     """Under one control rate: the impulses, poses and velocities of every physics step must be those that acted."""
-    settings = RunSettings(robot=robot, scenario=scenario, contact_model=model, duration=duration)
+    settings = RunConfig(robot=robot, scenario=scenario, contact_model=model, duration=duration)
     residuals = [np.abs(metered(replace(settings, physics_dt=1e-3 / n))[1].residual).max() for n in steps]
     ratios = [coarse / fine for coarse, fine in pairwise(residuals)]
     assert min(ratios) > 1.8
@@ -65,7 +66,7 @@ def test_the_residual_is_what_the_potential_gains_by_moving_with_the_last_veloci
     """Semi-implicit: q moves by h v+, where kinetic energy is booked with the mean velocity. Their difference in m g z
     telescopes to h / 2 times m g times the change of the CoM's velocity since the start, and nothing else is left
     of first order in a drop."""
-    settings = RunSettings(scenario="drop", duration=0.09)
+    settings = RunConfig(scenario="drop", duration=0.09)
     recording, meter = metered(settings)
     weight = recording.weight
     h, g = 1e-3, weight / load_robot("biped14").mass
@@ -74,7 +75,7 @@ def test_the_residual_is_what_the_potential_gains_by_moving_with_the_last_veloci
 
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_landing_dissipates_what_is_missing_and_a_foot_that_holds_nothing(model: str) -> None:
-    _, meter = metered(RunSettings(scenario="drop", contact_model=model, duration=3.0))
+    _, meter = metered(RunConfig(scenario="drop", contact_model=model, duration=3.0))
     actuators, push, damping, contact, rise, change = meter.energies[-1]
     assert push == 0.0
     assert damping == 0.0
@@ -88,7 +89,7 @@ def test_a_landing_dissipates_what_is_missing_and_a_foot_that_holds_nothing(mode
 
 def test_a_push_works_along_the_way_of_the_base() -> None:
     """The work booked as J^T f . v is force times displacement, taken from the recording."""
-    recording, meter = metered(RunSettings(scenario="push", duration=2.2))
+    recording, meter = metered(RunConfig(scenario="push", duration=2.2))
     during = (recording.t >= 2.0) & (recording.t < 2.1 + 1e-9)
     moved = recording.base_pose[during, 1]
     work = 0.1 * recording.weight * (moved[-1] - moved[0])
@@ -117,14 +118,14 @@ def test_noise_is_the_rms_of_what_is_fast() -> None:
 
 
 def test_a_model_does_not_deviate_from_itself() -> None:
-    settings = RunSettings(scenario="squat", duration=1.5)
+    settings = RunConfig(scenario="squat", duration=1.5)
     first, second = metered(settings)[0], metered(settings)[0]
     assert first is not second
     assert set(deviations(second, first).values()) == {0.0}
 
 
 def test_deviations_are_from_the_reference_that_was_asked_for(penalty: str) -> None:
-    settings = RunSettings(scenario="drop", duration=0.6)
+    settings = RunConfig(scenario="drop", duration=0.6)
     a = compare(settings, [MODELS[0], penalty])
     b = compare(settings, [MODELS[0], penalty], reference=penalty)
     assert (a.reference, b.reference) == (MODELS[0], penalty)
@@ -153,14 +154,14 @@ def test_a_model_that_diverges_costs_the_others_nothing(penalty: str, tmp_path: 
     """An explicit spring of 1e14 N/m at 1 kHz leaves all sane speeds in the step after the landing."""
     picture = tmp_path / "new" / "compare.png"
     result = compare(
-        RunSettings(scenario="drop", duration=1.5), [MODELS[0], penalty], None, {penalty: {"stiffness": 1e14}}
+        RunConfig(scenario="drop", duration=1.5), [MODELS[0], penalty], None, {penalty: {"stiffness": 1e14}}
     )
     row = result.rows[penalty]
     assert isinstance(row, Failed)
     assert row.status == "diverged"
     assert "diverged at t = " in row.error
     assert not result.ok
-    alone = compare(RunSettings(scenario="drop", duration=1.5), [MODELS[0]])
+    alone = compare(RunConfig(scenario="drop", duration=1.5), [MODELS[0]])
     timed = {key for key, figure in FIGURES.items() if figure.timed}
     for key, value in measured(alone, MODELS[0]).figures.items():
         assert key in timed or value == measured(result, MODELS[0]).figures[key]

@@ -14,12 +14,13 @@ from paths import BODIES
 from picture_support import Drawn
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.read import get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run
 from bipedsim.view.sheet import FOOT_COLOURS
 from bipedsim_studies.feasibility.margins import run_margins
 from bipedsim_studies.feasibility.report import plot
@@ -27,14 +28,14 @@ from bipedsim_studies.feasibility.states import recorded_states
 from bipedsim_studies.feasibility.touchdowns import touch_downs
 
 RUNS = {
-    "biped14": RunSettings(scenario="squat", duration=0.5),
-    "planar_biped": RunSettings(
+    "biped14": RunConfig(scenario="squat", duration=0.5),
+    "planar_biped": RunConfig(
         robot="planar_biped",
         controller="computed_torque",
         duration=0.5,
         controller_params={"wave": {"l_hip": 0.02, "r_hip": 0.02, "l_ankle": -0.01, "r_ankle": -0.01}, "ramp": 0.2},
     ),
-    "compass": RunSettings(robot="compass", controller="pfl", ground="downhill", rate=100.0, duration=6.0),
+    "compass": RunConfig(robot="compass", controller="pfl", ground="downhill", rate=100.0, duration=6.0),
 }
 """On two flat feet in space and in a plane, and a walk on points."""
 
@@ -47,7 +48,7 @@ def robot() -> Robot:
 @pytest.fixture(scope="module")
 def jump() -> Recording:
     """Crouch, push off, fly and land: contacts that stick, break and hit."""
-    return run_headless(RunSettings(scenario="jump", duration=2.0))[0]
+    return run(RunConfig(scenario="jump", duration=2.0))[0]
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -61,7 +62,7 @@ def test_states_of_a_run_are_those_of_the_simulator(name: str) -> None:
         def tick(self, tau_joint: np.ndarray, seconds: float) -> None:
             seen.append((self.sim.q.copy(), self.sim.v.copy()))  # type: ignore[attr-defined]
 
-    recording, _ = run_headless(RUNS[name], observer=Look())
+    recording, _ = run(RUNS[name], observer=Look())
     states = recorded_states(recording, load_robot(name))
     assert states.dt == pytest.approx(1.0 / RUNS[name].rate)
     assert np.isnan(states.v[0]).all()
@@ -88,7 +89,7 @@ def test_margins_are_those_of_the_recorded_wrenches(robot: Robot, jump: Recordin
 def test_margins_of_a_planar_robot_are_those_of_its_recorded_wrenches() -> None:
     """Its base has joints without drives, which a recording does not hold."""
     robot = load_robot("planar_biped")
-    recording, _ = run_headless(RUNS["planar_biped"])
+    recording, _ = run(RUNS["planar_biped"])
     margins = run_margins(recording, robot, Ground.flat(), every=5)
     rows = np.searchsorted(recording.t, margins.t) + 1
     assert margins.agreement == 1.0
@@ -100,7 +101,7 @@ def test_margins_of_a_planar_robot_are_those_of_its_recorded_wrenches() -> None:
 
 def test_touch_downs_of_a_walk_on_points_are_predicted() -> None:
     """Straight legs swing through the ground: where a foot comes down depends on where it was before."""
-    recording, _ = run_headless(RUNS["compass"])
+    recording, _ = run(RUNS["compass"])
     found = touch_downs(recording, load_robot("compass"), get_ground("downhill"))
     assert [entry.feet for entry in found] == [("right",), ("left",)]
     for entry in found:

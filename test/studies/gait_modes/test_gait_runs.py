@@ -14,11 +14,12 @@ from paths import ROOT
 from physics_support import special_robot
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.recording import Recording
-from bipedsim.runs.runner import RunSettings, run_headless
+from bipedsim.runs.runner import run
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.gait_modes.gait import GaitReport, report_recording
 from bipedsim_studies.gait_modes.sequence import ModeSequence, mode_sequence
@@ -26,18 +27,18 @@ from bipedsim_studies.gait_modes.states import IMPACTS, is_impact
 from bipedsim_studies.gait_modes.times import BOUNCE
 
 
-def ran(settings: RunSettings) -> tuple[Recording, ModeSequence, GaitReport]:
-    recording = run_headless(settings)[0]
+def ran(settings: RunConfig) -> tuple[Recording, ModeSequence, GaitReport]:
+    recording = run(settings)[0]
     return (recording, *report_recording(recording))
 
 
 @pytest.fixture(scope="module")
 def jump() -> Recording:
-    return ran(RunSettings(scenario="jump", duration=2.0))[0]
+    return ran(RunConfig(scenario="jump", duration=2.0))[0]
 
 
 def test_a_walk_under_zmp_is_eq_45a_to_the_letter() -> None:
-    recording, modes, report = ran(RunSettings(scenario="walk", duration=6.0))
+    recording, modes, report = ran(RunConfig(scenario="walk", duration=6.0))
     assert report.verdict == "walking"
     assert max(report.sliding) < 0.01
     cycle = report.stretches[1].cycle
@@ -54,7 +55,7 @@ def test_a_walk_under_zmp_is_eq_45a_to_the_letter() -> None:
 
 @pytest.mark.parametrize("model", ["one_step", "lcp", "nonlinear_damping"])
 def test_a_hop_is_hopping_under_rigid_and_soft_contact(model: str, jump: Recording) -> None:
-    settings = RunSettings(scenario="jump", duration=2.0, contact_model=model)
+    settings = RunConfig(scenario="jump", duration=2.0, contact_model=model)
     report = report_recording(jump)[1] if model == "one_step" else ran(settings)[2]
     assert report.verdict == "hopping"
     assert [stretch.gaits for stretch in report.stretches] == [("standing",), ("hopping",), ("standing",)]
@@ -138,7 +139,7 @@ def bouncing(robot: Robot, model: str, params: dict[str, float], height: float =
     for _ in range(1500):
         observation = sim.step(np.zeros(0))
         truth = sim.ground_truth()
-        builder.append(sim.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+        builder.append(sim.t, observation, sim.contact, truth)
     return report_recording(builder.build())[1]
 
 
@@ -169,7 +170,7 @@ def test_a_ball_hops_until_it_rests() -> None:
     for _ in range(2500):
         observation = sim.step(np.zeros(0))
         truth = sim.ground_truth()
-        builder.append(sim.t, observation, sim.contact, sim.q, truth.cop_world, truth.pose_world_sole)
+        builder.append(sim.t, observation, sim.contact, truth)
     report = report_recording(builder.build())[1]
     assert report.verdict == "hopping"
     assert [stretch.sets for stretch in report.stretches] == ["CVIS", "FCIS"]

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from picture_support import Drawn
 
 from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.runs.runner import RunSettings
 from bipedsim_studies.push_map.capture import Stance, support_polygon
 from bipedsim_studies.push_map.picture import plot
 from bipedsim_studies.push_map.push_map import Direction, PushMap
@@ -87,7 +87,7 @@ def test_sides_are_named_by_the_foot_that_carries() -> None:
 
 def test_the_reference_of_a_standing_robot_is_where_it_stands() -> None:
     robot = load_robot("talos")
-    where = situation(RunSettings(robot="talos", controller="posture"), 0.5)
+    where = situation(RunConfig(robot="talos", controller="posture"), 0.5)
     assert where.stance.feet == ("left", "right")
     assert where.stance.mass == pytest.approx(robot.mass)
     # The soles are 0.17 m apart; the nominal posture has its CoM over the middle of them, 0.877 m up.
@@ -99,11 +99,11 @@ def test_the_reference_of_a_standing_robot_is_where_it_stands() -> None:
 
 def test_a_robot_that_falls_by_itself_is_no_situation() -> None:
     with pytest.raises(ConfigError, match=r"scenario 'stand': biped14 falls by itself at t = 0\.\d"):
-        situation(RunSettings(controller="user_controllers:Rest"), 1.5)
+        situation(RunConfig(controller="user_controllers:Rest"), 1.5)
 
 
 def test_one_foot_only_carries_a_walker_when_it_is_pushed() -> None:
-    where = situation(RunSettings(scenario="walk"), 2.0)
+    where = situation(RunConfig(scenario="walk"), 2.0)
     assert where.walking
     assert where.at > 2.0
     (foot,) = where.stance.feet
@@ -113,7 +113,7 @@ def test_one_foot_only_carries_a_walker_when_it_is_pushed() -> None:
 
 def test_standing_takes_most_of_what_the_support_allows_and_no_more() -> None:
     """The oracle of the linear inverted pendulum on both sides: 85 % of it are recovered from, 115 % are not."""
-    where = situation(RunSettings(controller="zmp"), 1.2)
+    where = situation(RunConfig(controller="zmp"), 1.2)
     angle = 0.5 * math.pi
     bound = where.stance.bound(angle)
     kind = PushKind(settle=1.0)
@@ -124,7 +124,7 @@ def test_standing_takes_most_of_what_the_support_allows_and_no_more() -> None:
 def test_a_stiff_robot_takes_what_a_rigid_body_that_pivots_about_its_edge_does() -> None:
     """`posture` goes beyond m omega d as the page says: it tips and comes back, by energy of a body of its inertia."""
     robot = load_robot("biped14")
-    where = situation(RunSettings(controller="posture"), 1.2)
+    where = situation(RunConfig(controller="posture"), 1.2)
     data, q = robot.model.createData(), robot.q_nominal.copy()
     pin.ccrba(robot.model, data, q, np.zeros(robot.model.nv))
     z, d, m = where.stance.com_height, where.stance.reach(0.0), where.stance.mass
@@ -144,7 +144,7 @@ def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
     names = ("forward", "left", "backward", "right")
     found = PushMap(
         PushKind(),
-        (Situation(RunSettings(controller="zmp"), 2.0, False, stance()),),
+        (Situation(RunConfig(controller="zmp"), 2.0, False, stance()),),
         {0: [Direction(n, k * math.pi / 2.0, Threshold(20.0 + k, math.inf, 3), 30.0) for k, n in enumerate(names)]},
     )
     plot(found, tmp_path / "map.png")
@@ -160,8 +160,8 @@ def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: P
     """Two curves that nearly meet ahead: the larger number stands outside, the smaller one inside."""
     rng = np.random.default_rng(3)
     situations = (
-        Situation(RunSettings(controller="zmp"), 2.0, False, stance()),
-        Situation(RunSettings(controller="zmp", scenario="walk"), 4.0, True, stance(("left",), 0.1)),
+        Situation(RunConfig(controller="zmp"), 2.0, False, stance()),
+        Situation(RunConfig(controller="zmp", scenario="walk"), 4.0, True, stance(("left",), 0.1)),
     )
     values = 30.0 + rng.uniform(-2.0, 2.0, (2, 4)).round(1)
     directions = {

@@ -1,0 +1,333 @@
+"""Values from outside to dataclasses of parameters: names, types and ranges are checked, and all faults told at once.
+
+Every message has one format, ``FILE: key.sub[2] = value must ...``. The type of a field says what its value must be:
+a number, a text, ``T | None``, ``tuple[T, ...]`` or ``list[T]`` (a list), ``tuple[float, float, float]`` (that many
+numbers), ``dict[str, T]`` or ``Mapping[str, T]``, another dataclass, or one of several of these. A dataclass may have a
+method ``problems()`` that yields what is wrong between its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import types
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import yaml
+
+from bipedsim.config.fields import choices_of
+from bipedsim.errors import ConfigError, UnknownNameError
+
+T = TypeVar("T")
+
+_SCALARS = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a text"}
+_PLURALS = {float: "numbers", int: "whole numbers", bool: "true or false", str: "texts"}
+_COUNTS = {2: "two", 3: "three", 4: "four", 6: "six"}
+_WRONG: Any = object()
+
+
+def together(faults: Sequence[ConfigError]) -> None:
+    """Raise what was found wrong, if anything was: one fault as it is, several as one error with a line for each.
+
+    Raises:
+        ConfigError: There are faults.
+    """
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        raise ConfigError("\n  ".join([f"{len(faults)} things are wrong:", *map(str, faults)]))
+
+
+def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str, folder: Path | None = None) -> T:
+    """Build the dataclass ``cls`` from ``values``, checking names, types and ranges.
+
+    Args:
+        cls: A dataclass whose fields were declared with :func:`bipedsim.config.param`.
+        values: Field name to value; missing fields keep their default.
+        where: File or argument that the values came from, for messages.
+        folder: From where relative paths in the values count.
+
+    Raises:
+        ConfigError: A value has the wrong type or is out of range, or several things are wrong.
+        UnknownNameError: A key is no field of ``cls``; the message lists the fields.
+    """
+    if values is not None and not isinstance(values, Mapping):
+        raise ConfigError(f"{where}: expected a mapping of {cls.__name__} parameters, got {values!r}")
+    reading = _Reading(where, folder)
+    result = reading.build(cls, values or {}, "")
+    together(reading.faults)
+    return result
+
+
+def from_file(cls: type[T], path: Path) -> T:
+    """Build the dataclass ``cls`` from a YAML file; paths in it count from its folder.
+
+    Raises:
+        ConfigError: As :func:`read_yaml` and :func:`from_mapping`.
+    """
+    return from_mapping(cls, read_yaml(path), str(path), path.parent)
+
+
+def check(config: Any, where: str) -> None:
+    """Check a dataclass that a caller has filled as :func:`from_mapping` does one that it fills.
+
+    Raises:
+        ConfigError: As :func:`from_mapping`.
+    """
+    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    # What nobody gave is the default, whatever its type.
+    given = {f.name: values[f.name] for f in dataclasses.fields(config) if values[f.name] is not None}
+    from_mapping(type(config), given, where)
+
+
+class _Reading:
+    """One source while it is read; what is wrong in it is gathered in ``faults``."""
+
+    def __init__(self, source: str, folder: Path | None) -> None:
+        self.faults: list[ConfigError] = []
+        self._source = source
+        self._folder = folder
+
+    def _at(self, key: str) -> str:
+        return f"{self._source}: {key}" if key else self._source
+
+    def _fault(self, key: str, value: Any, text: str) -> Any:
+        self.faults.append(ConfigError(f"{self._at(key)} = {value!r} {text}"))
+        return _WRONG
+
+    def build(self, cls: type[Any], values: Mapping[str, Any], key: str) -> Any:
+        """Return ``cls`` filled, or a mark where something is wrong."""
+        before = len(self.faults)
+        fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
+        hints = get_type_hints(cls)
+        given: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in fields:
+                self.faults.append(UnknownNameError("parameter", str(name), fields, self._at(key)))
+            elif not (value is None and _may_be_left_empty(hints[name])):
+                given[name] = self.value(value, hints[name], f"{key}.{name}" if key else name, fields[name])
+        for name, field in fields.items():
+            if field.metadata.get("required") and values.get(name) in (None, "", [], {}):
+                self.faults.append(ConfigError(f"{self._at(key)}: key {name!r} is missing"))
+        if len(self.faults) > before:
+            return _WRONG
+        result = cls(**given)
+        for problem in getattr(result, "problems", tuple)():
+            self.faults.append(ConfigError(f"{self._at(key)}: {problem}"))
+        return result
+
+    def value(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
+        """Return ``value`` as ``kind``, or a mark where it is none."""
+        kinds = _alternatives(kind)
+        if value is None and any(map(dataclasses.is_dataclass, kinds)):
+            value = {}
+        if value is None and types.NoneType in kinds:
+            return None
+        kinds = tuple(one for one in kinds if one is not types.NoneType)
+        one = next((one for one in kinds if _fits(value, one)), kinds[0])
+        origin, arguments = get_origin(one) or one, get_args(one)
+        if not _fits(value, one):
+            return self._fault(key, value, f"must be {' or '.join(map(_described, kinds))}")
+        if dataclasses.is_dataclass(origin):
+            return self.build(origin, value, key)
+        if _is_mapping(origin):
+            entry = arguments[1] if arguments else Any
+            return {str(k): self.value(v, entry, f"{key}.{k}", field) for k, v in value.items()}
+        if origin in (tuple, list, Sequence):
+            entries = _entries(arguments, len(value))
+            if len(entries) != len(value):
+                return self._fault(key, value, f"must be {_described(one)}")
+            pairs = enumerate(zip(value, entries, strict=True))
+            found = [self.value(v, entry, f"{key}[{i}]", field) for i, (v, entry) in pairs]
+            return found if origin is list else tuple(found)
+        return self._scalar(value, origin, key, field)
+
+    def _scalar(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
+        if kind is float:
+            value = float(value)
+            if not math.isfinite(value):
+                return self._fault(key, value, "must be a finite number")
+        meta = field.metadata
+        if kind is str:
+            if meta.get("choices") and value not in choices_of(field):
+                parent, _, name = key.rpartition(".")
+                self.faults.append(UnknownNameError(name, value, choices_of(field), self._at(parent)))
+                return _WRONG
+            named = self._folder is None or not meta.get("path")
+            return value if named else from_folder(value, self._folder)
+        low, high = meta.get("low"), meta.get("high")
+        unit = f" {meta['unit']}" if meta.get("unit") else ""
+        numeric = kind in (float, int)
+        for bound, wrong, text in (
+            (low, numeric and low is not None and value < low, "below its minimum"),
+            (high, numeric and high is not None and value > high, "above its maximum"),
+        ):
+            if wrong:
+                self.faults.append(ConfigError(f"{self._at(key)} = {value}{unit} is {text} {bound}{unit}"))
+                return _WRONG
+        return value
+
+
+def _is_mapping(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Mapping)
+
+
+def _may_be_left_empty(kind: Any) -> bool:
+    """Whether a key with nothing behind it, such as ``feet:``, counts as not given."""
+    return any(_is_mapping(get_origin(one) or one) or get_origin(one) in (tuple, list) for one in _alternatives(kind))
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether ``value`` has the shape of ``kind``; what is in it is looked at later."""
+    origin = get_origin(kind) or kind
+    if dataclasses.is_dataclass(origin) or _is_mapping(origin):
+        return isinstance(value, Mapping)
+    if origin in (tuple, list, Sequence):
+        return isinstance(value, (tuple, list))
+    if origin is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return origin not in _SCALARS or type(value) is origin
+
+
+def _entries(arguments: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """Return the type of each entry of a list."""
+    if not arguments:
+        return (Any,) * count
+    return (arguments[0],) * count if len(arguments) == 1 or arguments[1] is Ellipsis else arguments
+
+
+def _described(kind: Any) -> str:
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin in _SCALARS:
+        return _SCALARS[origin]
+    if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+        return f"{_COUNTS.get(len(arguments), len(arguments))} numbers"
+    if origin in (tuple, list, Sequence):
+        return "a list" + _of(" of ", arguments[0] if arguments else Any)
+    return "a mapping" + _of(" of names to ", arguments[1] if len(arguments) > 1 else Any)
+
+
+def _of(joint: str, kind: Any) -> str:
+    """Return what the entries of a list or mapping are, as words behind its name."""
+    origin = get_origin(kind) or kind
+    if origin in _SCALARS:
+        return joint + _PLURALS[origin]
+    if origin in (tuple, list, Sequence):
+        return f"{joint}lists"
+    return "" if kind is Any else f"{joint}mappings"
+
+
+def from_folder(text: str, folder: Path | None) -> str:
+    """Return a name as it is, and the path of a file from ``folder``."""
+    return str((folder / text).resolve()) if folder is not None and is_path(text) else text
+
+
+def is_path(text: str) -> bool:
+    """Whether a text that may be a name or the path of a YAML file is a path."""
+    return "/" in text or text.endswith((".yaml", ".yml"))
+
+
+def number(value: Any, where: str) -> float:
+    """Return ``value`` as a finite float.
+
+    Raises:
+        ConfigError: It is no finite number.
+    """
+    if not _fits(value, float) or not math.isfinite(value):
+        raise ConfigError(f"{where} = {value!r} must be {_SCALARS[float]}")
+    return float(value)
+
+
+def per_joint(values: Any, names: Sequence[str], where: str) -> dict[str, Any]:
+    """Spread ``{joint name or regular expression: value}`` over the joints; later entries win.
+
+    Args:
+        values: The mapping, or one value for every joint, or None for nothing.
+        names: Joints that may be named.
+        where: File and key, for messages.
+
+    Raises:
+        UnknownNameError: A key matches no joint; the message lists the joints.
+        ConfigError: A key is no valid regular expression, or several keys are wrong.
+    """
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        return dict.fromkeys(names, values)
+    found: dict[str, Any] = {}
+    faults: list[ConfigError] = []
+    for pattern, value in values.items():
+        try:
+            matches = [n for n in names if n == pattern or re.fullmatch(str(pattern), n)]
+        except re.error as error:
+            text = f"{where}: {pattern!r} is neither a joint nor a regular expression ({error})"
+            faults.append(ConfigError(text))
+            continue
+        if not matches:
+            faults.append(UnknownNameError("joint", str(pattern), names, where))
+        found.update(dict.fromkeys(matches, value))
+    together(faults)
+    return found
+
+
+def numbers_per_joint(values: Any, names: Sequence[str], where: str, low: float = -math.inf) -> dict[str, float]:
+    """Like :func:`per_joint`, for finite numbers that are at least ``low``."""
+    found = {n: number(v, f"{where}.{n}") for n, v in per_joint(values, names, where).items()}
+    for name, value in found.items():
+        if value < low:
+            raise ConfigError(f"{where}.{name} = {value} is below its minimum {low}")
+    return found
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key given twice, where plain YAML would keep the last one, and takes 1e-3 for a number."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, (str, int, float)) and key in seen:
+                raise yaml.MarkedYAMLError(problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark)
+            seen.add(str(key) if isinstance(key, (dict, list)) else key)
+        return super().construct_mapping(node, deep)
+
+
+# YAML 1.1 takes 1e-3 and 1.5e3 for texts: it wants 1.0e-3 and 1.5e+3.
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
+
+
+def yaml_value(text: str) -> Any:
+    """Return what a text means in YAML.
+
+    Raises:
+        yaml.YAMLError: It means nothing.
+    """
+    return yaml.load(text, Loader=_Loader)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML mapping from ``path``.
+
+    Raises:
+        ConfigError: The file is missing, is no YAML in UTF-8, gives a key twice, or holds no mapping.
+    """
+    try:
+        data = yaml_value(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: expected a mapping at top level, got {type(data).__name__}")
+    return data

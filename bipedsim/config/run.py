@@ -1,0 +1,45 @@
+"""What a run is, declared once: the command line, launch arguments and nodes take their parameters from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bipedsim.config.fields import param
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A run; where a field is None, the scenario decides."""
+
+    robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml", path=True)
+    controller: str | None = param(None, "package.module:Class of your own", names="bipedsim.control:CONTROLLERS")
+    scenario: str = param(
+        "stand", "path of a scenario YAML (docs/scenarios.md)", names="bipedsim.runs:SCENARIO_FILES", path=True
+    )
+    duration: float | None = param(None, "simulated time", unit="s", low=0.0, high=1e9)
+    contact_model: str = param(
+        "one_step", "what holds the feet on the ground", choices="bipedsim.contact:CONTACT_MODELS"
+    )
+    ground: str | None = param(
+        None, "path of a ground YAML (docs/ground.md)", names="bipedsim.ground:GROUNDS", path=True
+    )
+    rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
+    physics_dt: float | None = param(
+        None, "physics step, of which 1/rate must be a whole multiple", unit="s", low=1e-6, high=0.1
+    )
+    hardware: str | Mapping[str, Any] | None = param(
+        None,
+        "'{preset: NAME, PARAMETER: VALUE}' or path of a YAML file (docs/hardware.md)",
+        names="bipedsim.model:PRESETS",
+        path=True,
+    )
+    seed: int = param(0, "seed of the sensors' noise; every reset draws anew", low=0)
+    controller_params: Mapping[str, Any] = param({}, "parameters of the controller that differ from its defaults")
+    contact_params: Mapping[str, Any] = param({}, "parameters of the contact model that differ from its defaults")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the fields."""
+        if self.duration == 0.0:
+            yield "duration = 0.0 s must be above 0"

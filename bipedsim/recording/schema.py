@@ -1,0 +1,264 @@
+"""The columns of a recording: what each is, its shape, units and type, where a run gets it and which topic carries it.
+
+A new column is one row of :class:`RecordedColumns`, and the code that computes it. Files, tables, the builder, the
+messages on the topic of contacts, the reader of bags and the table in docs/recording.md all follow from the row.
+
+Names of topics that a reader of bags must know are here too; what else there is to say of a topic, its type, quality of
+service and frame, is in the table of the ROS nodes (``bipedsim_ros/wire/topics.py``), which takes these names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+ABSENT_MODE = -1
+"""What integers are that were not recorded."""
+WALL_CLOCK_NS = 10**18
+"""Stamps beyond 30 years are wall clock and not simulated time: what they stamp starts at t = 0."""
+
+JOINT_STATES = "/joint_states"
+IMU = "/imu/data"
+ANKLE_WRENCH = "/{foot}_foot_ft/wrench"
+SOLE_WRENCH = "/{foot}_foot/wrench"
+SOLE_COP = "/{foot}_foot/cop"
+CONTACT = "/{foot}_foot/contact"
+COP = "/cop"
+GROUND_TRUTH = "/ground_truth/odom"
+ODOMETRY = "/odom"
+FALLEN = "/fallen"
+ROBOT_DESCRIPTION = "/robot_description"
+READOUTS = "/controller/"
+"""What the topics of a controller's readouts begin with."""
+
+_FORCE = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
+_IMPULSE = ("fx[N.s]", "fy[N.s]", "fz[N.s]", "tx[N.m.s]", "ty[N.m.s]", "tz[N.m.s]")
+_POSITION = ("x[m]", "y[m]", "z[m]")
+_QUATERNION = ("qx", "qy", "qz", "qw")
+_POSE = (*_POSITION, *_QUATERNION)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A row of the schema: one array of a recording, which may hold several numbers a tick.
+
+    Attributes:
+        per: "joint" or "foot" where each of them has its own; else empty.
+        components: Names of the numbers with their units; a single one may be a unit only, or empty.
+        doc: What it is.
+        source: Where a run gets it: an attribute of observation, contact, truth, controller or tick; empty: computed.
+        topic: Topic that carries it in a bag, with ``{foot}`` for the name of a foot; empty: none does.
+        field: Field of the decoded message; "data" of a labelled array, in which :attr:`labels` are the column's.
+        free_base: Only robots that float have it.
+        name, dtype: Of the attribute; taken from its declaration.
+    """
+
+    per: str
+    components: tuple[str, ...]
+    doc: str
+    source: str = ""
+    topic: str = ""
+    field: str = ""
+    free_base: bool = False
+    name: str = ""
+    dtype: Any = np.float64
+
+    @property
+    def width(self) -> int:
+        """Numbers a tick, for each joint or foot."""
+        return len(self.components)
+
+    @property
+    def absent(self) -> Any:
+        """What stands where nothing was recorded."""
+        return {np.float64: np.nan, np.int64: ABSENT_MODE, np.bool_: False}[self.dtype]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of its numbers in a message, without units."""
+        parts = (component.partition("[")[0] for component in self.components)
+        return tuple(f"{self.name}_{part}" if part else self.name for part in parts)
+
+    def empty(self, n: int, joints: int, feet: int) -> NDArray[Any]:
+        """Return an array of ``n`` rows in which nothing has been recorded."""
+        owners: tuple[int, ...] = {"": (), "joint": (joints,), "foot": (feet,)}[self.per]
+        inner = (self.width,) if self.width > 1 else ()
+        return np.full((n, *owners, *inner), self.absent, dtype=self.dtype)
+
+    def headers(self, joint_names: Sequence[str], feet: Sequence[str]) -> list[str]:
+        """Return the names of its numbers in a table, with units: ``left_foot_wrench_fx[N]``."""
+        owners = {"": [""], "joint": list(joint_names), "foot": [f"{foot}_foot" for foot in feet]}[self.per]
+        units = (component[len(component.partition("[")[0]) :] for component in self.components)
+        names = [label + unit for label, unit in zip(self.labels, units, strict=True)]
+        return [f"{owner}_{name}" if owner else name for owner in owners for name in names]
+
+
+@dataclass(eq=False, kw_only=True)
+class RecordedColumns:
+    """The schema. Arrays are (n,), (n, joints) or (n, feet), and one axis more where a column has several numbers.
+
+    What was not recorded is NaN, -1 in columns of integers, False in those of truth values. The order is that of
+    exported tables and of the message on the topic of contacts.
+    """
+
+    t: Annotated[Array, Column("", ("[s]",), "time of the measurements, rising", "tick.t")]
+    joint_position: Annotated[
+        Array, Column("joint", ("[rad]",), "", "observation.joint_position", JOINT_STATES, "position")
+    ]
+    joint_velocity: Annotated[
+        Array, Column("joint", ("[rad/s]",), "", "observation.joint_velocity", JOINT_STATES, "velocity")
+    ]
+    joint_effort: Annotated[
+        Array,
+        Column("joint", ("[N.m]",), "torque over the step before", "observation.joint_effort", JOINT_STATES, "effort"),
+    ]
+    wrench: Annotated[
+        Array,
+        Column(
+            "foot",
+            _FORCE,
+            "of the ground on the foot at the sole's origin, in the sole frame",
+            "contact.wrench",
+            SOLE_WRENCH,
+            "wrench",
+        ),
+    ]
+    cop: Annotated[
+        Array,
+        Column(
+            "foot",
+            _POSITION[:2],
+            "centre of pressure in the sole frame, NaN in the air",
+            "contact.cop",
+            SOLE_COP,
+            "point",
+        ),
+    ]
+    mode: Annotated[Integers, Column("foot", ("",), "contact mode (contact/modes.py)", "contact.mode", CONTACT, "data")]
+    clamped: Annotated[
+        Integers, Column("foot", ("",), "the same as bits, one a vertex", "contact.clamped", CONTACT, "data")
+    ]
+    sliding: Annotated[
+        Booleans, Column("foot", ("",), "whether friction is dynamic", "contact.sliding", CONTACT, "data")
+    ]
+    cop_margin: Annotated[
+        Array,
+        Column(
+            "foot",
+            ("[m]",),
+            "of the CoP to the nearest edge, positive inside, NaN in the air",
+            "contact.cop_margin",
+            CONTACT,
+            "data",
+        ),
+    ]
+    friction_used: Annotated[
+        Array,
+        Column("foot", ("",), "force along the ground over mu f_z", "contact.friction_used", CONTACT, "data"),
+    ]
+    n_vertices: Annotated[
+        Integers,
+        Column("foot", ("",), "of the polygon that modes and bits refer to", "contact.n_vertices", CONTACT, "data"),
+    ]
+    impact: Annotated[
+        Array,
+        Column(
+            "foot",
+            _IMPULSE,
+            "part of the step's impulse that stopped velocities at once, in the sole frame",
+            "contact.impact",
+            CONTACT,
+            "data",
+        ),
+    ]
+    ankle_wrench: Annotated[
+        Array,
+        Column(
+            "foot",
+            _FORCE,
+            "what the force-torque sensor measured, in its frame",
+            "observation.foot_wrench",
+            ANKLE_WRENCH,
+            "wrench",
+        ),
+    ]
+    sole_poses: Annotated[Array, Column("foot", _POSE, "of the sole frame in the world", "truth.pose_world_sole")]
+    cop_world: Annotated[
+        Array,
+        Column("", _POSITION, "centre of pressure of all feet, NaN in the air", "truth.cop_world", COP, "point"),
+    ]
+    base_pose: Annotated[
+        Array,
+        Column("", _POSE, "true pose of the base in the world", "truth.pose_world_base", GROUND_TRUTH, "pose", True),
+    ]
+    odometry: Annotated[
+        Array,
+        Column(
+            "",
+            _POSE,
+            "the same as the controller estimated it from the row, in axes of its own",
+            "controller.odometry",
+            ODOMETRY,
+            "pose",
+        ),
+    ]
+    imu_orientation: Annotated[
+        Array,
+        Column("", _QUATERNION, "of the IMU frame in the world", "observation.imu_orientation", IMU, "orientation"),
+    ]
+    imu_angular_velocity: Annotated[
+        Array,
+        Column(
+            "",
+            ("x[rad/s]", "y[rad/s]", "z[rad/s]"),
+            "in the IMU frame",
+            "observation.imu_angular_velocity",
+            IMU,
+            "angular_velocity",
+        ),
+    ]
+    imu_linear_acceleration: Annotated[
+        Array,
+        Column(
+            "",
+            ("x[m/s^2]", "y[m/s^2]", "z[m/s^2]"),
+            "specific force in the IMU frame, +g upwards at rest",
+            "observation.imu_linear_acceleration",
+            IMU,
+            "linear_acceleration",
+        ),
+    ]
+
+
+def _columns() -> dict[str, Column]:
+    result = {}
+    for name, hint in get_type_hints(RecordedColumns, include_extras=True).items():
+        kind, row = get_args(hint)
+        result[name] = replace(row, name=name, dtype=get_args(get_args(kind)[1])[0])
+    return result
+
+
+COLUMNS = _columns()
+"""Name of the attribute to its row."""
+
+
+def columns_on(topic: str) -> tuple[Column, ...]:
+    """Return the columns that a topic carries, given with ``{foot}`` where it has the name of a foot."""
+    return tuple(column for column in COLUMNS.values() if column.topic == topic)
+
+
+CARRIERS = tuple(dict.fromkeys(column.topic for column in COLUMNS.values() if column.topic))
+"""The topics that carry columns."""
+CONTACT_FIELDS = ("t", *(label for column in columns_on(CONTACT) for label in column.labels))
+"""What the message on the topic of contacts holds, in this order: its time, and what no other type of message holds."""
+FOOT = re.compile("|".join(f"{re.escape(t).replace(re.escape('{foot}'), '(.+)')}$" for t in CARRIERS if "{foot}" in t))
+"""Matches the topics of feet; one of its groups is the name of the foot."""

@@ -1,0 +1,42 @@
+"""``bipedsim up``: its options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+
+from bipedsim.cli import add_run_option, option_name
+from bipedsim_ros.bringup.bringup import DEMO, argument_help, argument_names
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the arguments of a bring-up to the parser of ``bipedsim up``."""
+    add_options(parser, argument_names())
+    for name in ("controller_params", "contact_params"):
+        add_run_option(parser, name)
+    add_overwrite(parser)
+    parser.add_argument(
+        "--demo", action="store_true", help=f"stand, then squat, recorded into {DEMO.arguments['record']}"
+    )
+
+
+def add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Declare an option for each of these arguments of a bring-up; their values stay texts, as launch has them."""
+    for name in names:
+        # argparse takes % for itself.
+        text = argument_help(name).replace("%", "%%")
+        parser.add_argument(option_name(name), metavar=name.upper(), help=text)
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """Give the option that a refused folder asks for to the parser of a command that records."""
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run ``bipedsim up`` with parsed arguments and return its exit code."""
+    from bipedsim_ros.bringup.runner import run_arguments
+
+    return run_arguments(args)

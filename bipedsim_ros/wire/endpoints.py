@@ -1,0 +1,85 @@
+"""Publishers and subscriptions: the topics of the table in the words of rclpy, and what a graph offers in ours."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from bipedsim.errors import ConfigError
+from bipedsim.recording import bag
+from bipedsim.recording.bag import Qos
+from bipedsim_ros.wire.message_definitions import definition_of, type_hash_of
+from bipedsim_ros.wire.topics import Topic
+
+# Deeper than anything that arrives while the recorder is kept from running for a second.
+_RECORDER_DEPTH = 5000
+
+
+def profile(qos: Qos) -> QoSProfile:
+    """Return a quality of service as rclpy takes it."""
+    return QoSProfile(
+        depth=qos.depth,
+        history=HistoryPolicy[qos.history.upper()],
+        reliability=ReliabilityPolicy[qos.reliability.upper()],
+        durability=DurabilityPolicy[qos.durability.upper()],
+    )
+
+
+def qos_words(profile: QoSProfile) -> Qos:
+    """Return a profile in the words of rosbag2."""
+    names = (profile.reliability.name, profile.durability.name, profile.history.name)
+    reliability, durability, history = (name.lower() for name in names)
+    return Qos(reliability, durability, history, profile.depth, profile.liveliness.name.lower())
+
+
+def message_class(msgtype: str) -> Any:
+    """Return the Python class of a message type.
+
+    Raises:
+        ConfigError: It cannot be imported.
+    """
+    package, kind, name = msgtype.split("/")
+    try:
+        return getattr(importlib.import_module(f"{package}.{kind}"), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"message type {msgtype} cannot be imported: install {package} ({error})") from error
+
+
+def publisher(node: Node, topic: Topic, foot: str = "", name: str = "") -> Any:
+    """Return a publisher of a topic: of ``foot``, or of ``name`` among those that begin with the name of the row."""
+    return node.create_publisher(message_class(topic.msgtype), topic.of(foot) + name, profile(topic.offered))
+
+
+def requested(topic: Topic) -> QoSProfile:
+    """Return what our subscription to a topic asks for."""
+    if topic.requested is None:
+        raise ConfigError(f"the table of topics does not say how {topic.name} is subscribed to")
+    return profile(topic.requested)
+
+
+def recorder_profile(qos: Qos) -> QoSProfile:
+    """Return what a recorder asks of publishers that grant ``qos``."""
+    return profile(replace(qos, history="keep_last", depth=_RECORDER_DEPTH))
+
+
+def offered_qos(node: Node, name: str) -> Qos | None:
+    """Return the strongest quality of service that every present publisher grants; None without publishers."""
+    found = [qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(name)]
+    if not found:
+        return None
+    best_effort = any(qos.reliability == "best_effort" for qos in found)
+    latched = not best_effort and all(qos.durability == "transient_local" for qos in found)
+    return Qos(
+        reliability="best_effort" if best_effort else "reliable",
+        durability="transient_local" if latched else "volatile",
+    )
+
+
+def described(node: Node, name: str, msgtype: str) -> bag.Topic:
+    """Return a topic as a bag describes it, with the profiles of its present publishers."""
+    profiles = tuple(qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(name))
+    return bag.Topic(name, msgtype, definition_of(msgtype), type_hash_of(msgtype), profiles)

@@ -1,0 +1,258 @@
+"""The table of topics: name, type, quality of service and frame of each, who publishes it, what a recording keeps.
+
+Publishers, subscriptions, the recorder, ``bipedsim check-robot`` and the table in docs/ros_interface.md read it.
+Another package adds a row by an entry point of the group ``bipedsim.topics``, ``payload = my_package.topics:PAYLOAD``,
+which is a :class:`Topic`: it is recorded with all others. Nothing here needs ROS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bipedsim.config.plugins import Table
+from bipedsim.errors import ConfigError
+from bipedsim.recording import Column, columns_on, schema
+from bipedsim.recording.bag import Qos
+
+WORLD_FRAME = "odom"
+BASE_FRAME = "base_link"
+FEET_FRAME = "feet"
+"""Midway between the feet as they stand, level, x ahead: footsteps are given in it."""
+_SOLE, _ANKLE, _IMU = "{side}_sole", "{side}_ankle", "{imu}"
+_SIDES = {"left": "l", "right": "r"}
+
+STATE = Qos(depth=1000)
+"""Deep enough that a recorder which gets no processor for a second at 1 kHz loses nothing."""
+LATCHED = Qos(durability="transient_local", depth=1)
+NEWEST = Qos(depth=1)
+"""What a controller reads: the newest message, but not one lost, so that a lock-step simulator never waits in vain."""
+NEWEST_OF_ANY = Qos(reliability="best_effort", depth=1)
+"""The newest of what others publish, reliable or not: a best-effort subscription takes both."""
+STEERING = Qos(depth=10)
+"""What is sent by hand or by a schedule: few messages, of which the last one counts, but all are seen."""
+
+ROBOT, SIMULATOR, CONTROLLER, USER, NODES = "robot or simulator", "simulator", "controller", "user", "every node"
+
+
+def _in_frame(pattern: str, foot: str = "", imu: str = "") -> str:
+    return pattern.format(side=_SIDES.get(foot, foot), imu=imu)
+
+
+def sole_frame(foot: str) -> str:
+    """Return the frame of a foot's sole: l_sole and r_sole for left and right."""
+    return _in_frame(_SOLE, foot)
+
+
+def ankle_frame(foot: str) -> str:
+    """Return the frame of a foot's force-torque sensor: l_ankle and r_ankle for left and right."""
+    return _in_frame(_ANKLE, foot)
+
+
+def incompatible(offered: Qos, requested: Qos) -> str:
+    """Return why a subscription that requests one gets nothing from a publisher that offers the other; empty if not."""
+    reasons = []
+    if offered.reliability == "best_effort" and requested.reliability == "reliable":
+        reasons.append("reliability: best_effort is offered, reliable requested")
+    if offered.durability == "volatile" and requested.durability == "transient_local":
+        reasons.append("durability: volatile is offered, transient_local requested")
+    return "; ".join(reasons)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A row of the table.
+
+    Attributes:
+        name: With ``{foot}`` where each foot has one of its own. A name that ends in "/" begins those of several topics
+            of this type.
+        msgtype: Type, such as ``sensor_msgs/msg/Imu``.
+        by: Who publishes it: ``ROBOT`` what a robot measures, ``SIMULATOR`` what only a simulator knows,
+            ``CONTROLLER``, ``USER`` whoever steers or pushes, or ``NODES``.
+        holds: What is in it.
+        offered: Quality of service of our publisher.
+        requested: The same of our subscription, where a node other than the recorder takes it.
+        frame: ``frame_id`` of the header, with ``{side}`` for l, r or the name of a foot, and ``{imu}`` for the frame
+            of the IMU; and, after a comma, ``child_frame_id``.
+        recorded: Whether the recorder subscribes to it.
+    """
+
+    name: str
+    msgtype: str
+    by: str
+    holds: str
+    offered: Qos = STATE
+    requested: Qos | None = None
+    frame: str = ""
+    recorded: bool = True
+
+    @property
+    def per_foot(self) -> bool:
+        """Whether each foot has a topic of its own."""
+        return "{foot}" in self.name
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether there are several topics, whose names begin with this one."""
+        return self.name.endswith("/")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a recording that it carries."""
+        return columns_on(self.name)
+
+    @property
+    def expected(self) -> bool:
+        """Whether it is published by itself as long as a robot or simulator runs."""
+        return self.by in (ROBOT, SIMULATOR)
+
+    @property
+    def recorder_qos(self) -> Qos:
+        """What a recorder asks for at first: of what others may publish, what our own node asks for."""
+        return self.offered if self.requested is None or self.by == ROBOT else self.requested
+
+    def of(self, foot: str) -> str:
+        """Return its name for a foot."""
+        return self.name.format(foot=foot)
+
+    def frame_of(self, foot: str = "", imu: str = "") -> str:
+        """Return its ``frame_id`` for a foot, or for a robot whose IMU has the frame ``imu``."""
+        return _in_frame(self.frame, foot, imu)
+
+    def names(self, feet: Sequence[str]) -> Iterator[str]:
+        """Yield the names for a robot with these feet."""
+        yield from map(self.of, feet) if self.per_foot else (self.name,)
+
+
+_JOINT_STATE, _WRENCH, _POINT = (
+    "sensor_msgs/msg/JointState",
+    "geometry_msgs/msg/WrenchStamped",
+    "geometry_msgs/msg/PointStamped",
+)
+_ODOMETRY, _NUMBERS, _TEXT, _TRANSFORMS = (
+    "nav_msgs/msg/Odometry",
+    "std_msgs/msg/Float64MultiArray",
+    "std_msgs/msg/String",
+    "tf2_msgs/msg/TFMessage",
+)
+
+JOINT_STATES = Topic(
+    schema.JOINT_STATES, _JOINT_STATE, ROBOT, "match joints by name", requested=NEWEST, frame=BASE_FRAME
+)
+IMU = Topic(
+    schema.IMU,
+    "sensor_msgs/msg/Imu",
+    ROBOT,
+    "specific force, +g upward at rest (REP-145)",
+    requested=NEWEST_OF_ANY,
+    frame=_IMU,
+)
+ANKLE_WRENCH = Topic(
+    schema.ANKLE_WRENCH,
+    _WRENCH,
+    ROBOT,
+    "ankle sensor: ground on foot, less the foot's own weight and inertia",
+    requested=NEWEST_OF_ANY,
+    frame=_ANKLE,
+)
+SOLE_WRENCH = Topic(
+    schema.SOLE_WRENCH, _WRENCH, SIMULATOR, "ground on sole: standing gives sum F_z = +m g", frame=_SOLE
+)
+SOLE_COP = Topic(
+    schema.SOLE_COP, _POINT, SIMULATOR, "centre of pressure; x, y are NaN when the foot is in the air", frame=_SOLE
+)
+CONTACT = Topic(schema.CONTACT, _NUMBERS, SIMULATOR, "see below; the layout's label names the values")
+CONTACT_MODE = Topic(
+    "/{foot}_foot/contact_mode", _TEXT, SIMULATOR, 'on change: "none", "edge 0-1 slide", "face stick"', LATCHED
+)
+COP = Topic(schema.COP, _POINT, SIMULATOR, "of all feet; NaN when nothing touches", frame=WORLD_FRAME)
+GROUND_TRUTH = Topic(
+    schema.GROUND_TRUTH,
+    _ODOMETRY,
+    SIMULATOR,
+    "true base pose and twist: for plots, not for controllers",
+    frame=f"{WORLD_FRAME}, {BASE_FRAME}",
+)
+ROBOT_DESCRIPTION = Topic(schema.ROBOT_DESCRIPTION, _TEXT, ROBOT, "URDF", LATCHED)
+CLOCK = Topic("/clock", "rosgraph_msgs/msg/Clock", SIMULATOR, "simulated time", NEWEST_OF_ANY)
+TF = Topic(
+    "/tf",
+    _TRANSFORMS,
+    SIMULATOR,
+    "odom -> base_link at `tf_rate`; only where tf2_msgs is installed",
+    recorded=False,
+)
+TF_STATIC = Topic("/tf_static", _TRANSFORMS, SIMULATOR, "frames that the URDF lacks", LATCHED, recorded=False)
+DIAGNOSTICS = Topic(
+    "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", NODES, "once a second: loop, commands, contact"
+)
+COMMANDS = Topic(
+    "/effort_controller/commands",
+    _NUMBERS,
+    CONTROLLER,
+    "joint torques [N.m] in the order of the robot's `joints`",
+    NEWEST,
+    NEWEST_OF_ANY,
+)
+READOUTS = Topic(
+    schema.READOUTS,
+    "std_msgs/msg/Float64",
+    CONTROLLER,
+    "`readouts`, a dict of numbers: one topic for each name, such as /controller/zmp_margin",
+)
+ODOMETRY = Topic(
+    schema.ODOMETRY,
+    _ODOMETRY,
+    CONTROLLER,
+    "`estimate`: where it believes the robot to be, from measurements alone",
+    frame=f"{WORLD_FRAME}, {BASE_FRAME}",
+)
+FALLEN = Topic(
+    schema.FALLEN, "std_msgs/msg/Bool", CONTROLLER, "whether it was found fallen: at the start, and on change", LATCHED
+)
+VELOCITY = Topic(
+    "/cmd_vel",
+    "geometry_msgs/msg/Twist",
+    USER,
+    "for `set_velocity(vx, vy, wz)`: `linear.x`, `linear.y` [m/s], `angular.z` [rad/s] in the robot's heading frame",
+    STEERING,
+    STEERING,
+)
+FOOTSTEPS = Topic(
+    "/footsteps",
+    "nav_msgs/msg/Path",
+    USER,
+    "for `set_footsteps(steps)`: x, y and yaw of the next footsteps, alternating between the feet; midway between the "
+    "feet as they stand is the origin of the frame, which may be left empty",
+    STEERING,
+    NEWEST,
+    FEET_FRAME,
+)
+PUSH = Topic(
+    "/push",
+    _WRENCH,
+    USER,
+    "force and torque in odom axes on the body `header.frame_id` (base_link if empty), until the next message or "
+    "`push_timeout`",
+    STEERING,
+    STEERING,
+)
+
+_OWN = {name.lower(): f"{__name__}:{name}" for name, row in tuple(globals().items()) if isinstance(row, Topic)}
+
+
+class _Topics(Table):
+    """Rows that are what they should be."""
+
+    def __getitem__(self, name: str) -> Topic:
+        row = super().__getitem__(name)
+        if not isinstance(row, Topic):
+            raise ConfigError(f"topic {name!r} is {row!r}; it must be a bipedsim_ros.wire.Topic")
+        return row
+
+
+TOPICS = _Topics("topic", "bipedsim.topics", _OWN)
+"""All of them by name of the row, those of other packages too."""
+
+RESET, STEP, PAUSE = "~/reset", "~/step", "~/pause"
+"""Services of sim_node: back to t = 0, one tick, and whether time stands still."""
