@@ -1,30 +1,36 @@
-"""What the cases of all papers share: figures to meet, the table of them, pictures, and a run with its CoM."""
+"""What the cases of all papers share: figures to meet, the table of them, bodies, runs and pictures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from bipedsim.contact import mode_name
 from bipedsim.control import Controller
 from bipedsim.errors import UnknownNameError
+from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
-from bipedsim.sim import Simulator
-from bipedsim.view import picture
+from bipedsim.sim import Observation, Simulator
+from bipedsim.view import FOOT_COLOURS, foot_dash, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+Found = TypeVar("Found")
+"""What a case has measured."""
+BODIES = Path(__file__).parents[1] / "bodies"
+MARK_COLOUR = "#777777"
+"""Of instants and spans of time that are marked."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +140,14 @@ def table(checks: Iterable[Check]) -> str:
         verdict = ("yes" if check.ok else "NO") if check.expected else ""
         expected = f"{check.expected}{unit}" if check.expected else ""
         rows.append((check.quantity, expected, f"{check.measured:.6g}{unit}", verdict))
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return "\n".join(
-        "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of texts as lines with columns of one width each."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(f"  {line}".rstrip() for line in lines)
 
 
 def as_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
@@ -193,6 +203,66 @@ def reproduce(
     return {"reference": paper.reference, "ok": all(case["ok"] for case in found.values()), "cases": found}
 
 
+def body(name: str, mass: float | None = None) -> Robot:
+    """Return a paper's body by its folder's name, of another ``mass`` [kg] with the inertia in proportion if given."""
+    robot = load_robot(BODIES / name)
+    if mass is None:
+        return robot
+    joint = robot.soles[0].joint_id
+    known = robot.model.inertias[joint]
+    return robot.with_inertia(joint, pin.Inertia(mass, known.lever, known.inertia * (mass / known.mass)))
+
+
+class Series(dict[str, Array]):
+    """Arrays by name, a row per step each; ``run.height`` is ``run["height"]``."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, ArrayLike]]) -> Series:
+        """Stack rows of the same names; each is copied when it comes, so that it may be a view."""
+        kept = [{name: np.array(value) for name, value in row.items()} for row in rows]
+        return cls({name: np.array([row[name] for row in kept]) for name in kept[0]})
+
+    def __getattr__(self, name: str) -> Array:
+        """Return the array ``name``."""
+        if name not in self:
+            raise AttributeError(f"no series {name!r}; there are {', '.join(self)}")
+        return self[name]
+
+    def since(self, row: int) -> Series:
+        """Return all arrays from ``row`` on."""
+        return Series({name: values[row:] for name, values in self.items()})
+
+
+def steps(
+    sim: Simulator,
+    duration: float,
+    controller: Controller | None = None,
+    start: tuple[Array, Array] | tuple[()] = (),
+    label: str = "",
+    progress: bool = False,
+) -> Iterator[Observation]:
+    """Reset the simulator and step it for ``duration`` [s]; yield the observation after every tick.
+
+    Args:
+        sim: The simulator; whoever iterates reads it.
+        duration: [s].
+        controller: Gives the torques, which are cut to the effort limits; none for no torques.
+        start: Configuration and velocity to start from; the settled posture by default.
+        label: Of the progress bar.
+        progress: Whether to show it.
+    """
+    limit = sim.robot.effort_limit
+    observation = sim.reset(*start)
+    if controller is not None:
+        controller.reset(observation)
+    tau = np.zeros(sim.robot.nu)
+    for _ in tqdm(range(round(duration / sim.control_dt)), desc=label, unit="tick", disable=not progress, leave=False):
+        if controller is not None:
+            tau = np.clip(controller.update(observation).tau_joint, -limit, limit)
+        observation = sim.step(tau)
+        yield observation
+
+
 @dataclass(eq=False)
 class Trace:
     """A run and its centre of mass.
@@ -215,20 +285,56 @@ def simulate(sim: Simulator, controller: Controller, duration: float, label: str
     """Run ``controller`` on ``sim`` from its settled posture for ``duration`` [s], within the effort limits."""
     robot = sim.robot
     data = robot.model.createData()
-    ticks = round(duration / sim.control_dt)
-    observation = sim.reset()
-    controller.reset(observation)
-    builder = Recording.Builder(robot, ticks)
-    com, v_com = np.zeros((ticks + 1, 3)), np.zeros((ticks + 1, 3))
-    com[0] = pin.centerOfMass(robot.model, data, sim.q, sim.v)
-    for tick in tqdm(range(ticks), desc=label, unit="tick", disable=not progress, leave=False):
-        tau = np.clip(controller.update(observation).tau_joint, -robot.effort_limit, robot.effort_limit)
-        observation = sim.step(tau)
+    builder = Recording.Builder(robot, round(duration / sim.control_dt))
+    com, v_com = [], [np.zeros(3)]
+    for observation in steps(sim, duration, controller, label=label, progress=progress):
         builder.append(observation.t, observation, sim.contact, sim.ground_truth())
-        com[tick + 1] = pin.centerOfMass(robot.model, data, sim.q, sim.v)
-        v_com[tick + 1] = data.vcom[0]
+        com.append(pin.centerOfMass(robot.model, data, sim.q, sim.v).copy())
+        v_com.append(data.vcom[0].copy())
     counters = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
-    return Trace(builder.build(), com[1:], v_com[1:], np.diff(v_com, axis=0) / sim.control_dt, counters)
+    speeds = np.array(v_com)
+    return Trace(builder.build(), np.array(com), speeds[1:], np.diff(speeds, axis=0) / sim.control_dt, counters)
+
+
+def study(
+    measure: Callable[[bool], Found],
+    checks: Callable[[Found], Iterable[Check]],
+    draw: Callable[[Figure, Found], None] | None = None,
+    size: tuple[float, float] = (10.0, 7.0),
+    text: Callable[[Found], str] | None = None,
+) -> Callable[[bool], Outcome]:
+    """Return the run of a case that measures once, and judges, draws and describes what was found."""
+
+    def run(progress: bool) -> Outcome:
+        found = measure(progress)
+        picture_of = None if draw is None else lambda figure: draw(figure, found)
+        return Outcome(tuple(checks(found)), picture_of, size, text(found) if text else "")
+
+    return run
+
+
+def label(ax: Axes, title: str = "", x: str = "", y: str = "", legend: Any = "", **settings: Any) -> None:
+    """Title an axis, name its quantities, and place its legend.
+
+    Args:
+        ax: The axis.
+        title, x, y: Texts above it, below it and at its side; what is empty stays as it is.
+        legend: Its place in matplotlib's words or "above" for a row over the right end; none by default.
+        settings: More of ``Axes.set``, such as ``xlim``.
+    """
+    if title:
+        ax.set_title(title, pad=3)
+    texts = {"xlabel": x, "ylabel": y}
+    ax.set(**{name: text for name, text in texts.items() if text}, **settings)
+    if legend == "above":
+        ax.legend(ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    elif legend:
+        ax.legend(loc=legend)
+
+
+def foot_looks(width: float) -> list[dict[str, Any]]:
+    """Return the look of the curves of two feet, by lines of ``width`` [pt]."""
+    return [{"color": FOOT_COLOURS[k], "linestyle": foot_dash(k), "linewidth": width} for k in range(2)]
 
 
 def draw_modes(
