@@ -122,8 +122,9 @@ class _Reading:
     def value(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
         """Return ``value`` as ``kind``, or a mark where it is none."""
         kinds = _alternatives(kind)
-        if value is None and any(map(dataclasses.is_dataclass, kinds)):
-            value = {}
+        if any(map(dataclasses.is_dataclass, kinds)):
+            # What a caller filled is looked at, too.
+            value = vars(value) if dataclasses.is_dataclass(value) else {} if value is None else value
         if value is None and types.NoneType in kinds:
             return None
         kinds = tuple(one for one in kinds if one is not types.NoneType)

@@ -1,5 +1,5 @@
 from .base import Controller, checked_torque
-from .controllers import CONTROLLERS, find_controller, make_controller
+from .controllers import CONTROLLERS, find_controller, make_controller, robot_params
 from .monitor import FALL_TILT, Guard, joint_damping
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "find_controller",
     "joint_damping",
     "make_controller",
+    "robot_params",
 ]

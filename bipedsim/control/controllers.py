@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from bipedsim.config import Table, from_mapping
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError, closest
 
 if TYPE_CHECKING:
     from bipedsim.control.base import Controller
@@ -81,6 +81,19 @@ def _classes(module: ModuleType) -> list[str]:
     ]
 
 
+def robot_params(robot: Robot, prefix: str) -> dict[str, Any]:
+    """Return what robot.yaml says of the parameters under the name ``prefix``.
+
+    Raises:
+        UnknownNameError: It also has some under a misspelt name of a controller.
+    """
+    for name in robot.controllers:
+        # Classes of users have names of their own there, but in another case.
+        if name not in (prefix, *CONTROLLERS) and name.islower() and closest(name, CONTROLLERS):
+            raise UnknownNameError("controller", name, CONTROLLERS, f"{robot.source}: controllers")
+    return dict(robot.controllers.get(prefix, {}))
+
+
 def make_controller(
     name: str, robot: Robot, overrides: Mapping[str, Any] | None = None, dt: float = 1e-3
 ) -> Controller:
@@ -103,7 +116,7 @@ def make_controller(
             raise ConfigError(f"{where}: it has no Params, but {', '.join(overrides)} is given")
         without: Controller = cls(robot, None, dt)
         return without
-    values = dict(robot.controllers.get(prefix, {}))
+    values = robot_params(robot, prefix)
     for key, value in (overrides or {}).items():
         old = values.get(key)
         values[key] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value

@@ -6,8 +6,10 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import Polygon, Vector, from_file, is_path, param, together
@@ -45,13 +47,14 @@ class PatchConfig(_Friction):
         if self.normal is not None and self.rpy is not None:
             yield f"normal = {list(self.normal)} and rpy = {list(self.rpy)}: give one of them"
 
-    def patch(self, i: int) -> Patch:
-        """Return the patch number ``i``."""
+    def patches(self, i: int) -> tuple[Patch, ...]:
+        """Return the patch, which is number ``i`` of its list."""
         if self.rpy is not None:
             axes = pin.rpy.rpyToMatrix(*self.rpy)
         else:
             axes = axes_of_normal([0.0, 0.0, 1.0] if self.normal is None else list(self.normal))
-        return Patch(self.point, axes, self.region, name=self.name or f"patch {i}", **self.pair())  # type: ignore[arg-type]
+        region = None if self.region is None else np.array(self.region)
+        return (Patch(np.array(self.point), axes, region, name=self.name or f"patch {i}", **self.pair()),)
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,8 @@ class StairsConfig(_Friction):
 
     def patches(self) -> tuple[Patch, ...]:
         """Return floor and treads."""
-        sizes = (self.rise, self.run, self.steps, self.width, self.start, self.landing)
-        return Ground.stairs(*sizes, **self.pair()).patches
+        width, start, landing = self.width, self.start, self.landing
+        return Ground.stairs(self.rise, self.run, self.steps, width, start, landing, **self.pair()).patches
 
 
 @dataclass(frozen=True)
@@ -141,9 +144,7 @@ def read_ground(path: Path) -> Ground:
         for key in ("flat", "slope", "stairs", "tiles")
         if (part := getattr(config, key)) is not None
     ]
-    parts += [
-        (f"patches[{i}]", lambda entry=entry, i=i: (entry.patch(i),)) for i, entry in enumerate(config.patches or ())
-    ]
+    parts += [(f"patches[{i}]", partial(entry.patches, i)) for i, entry in enumerate(config.patches or ())]
     patches: list[Patch] = []
     faults = []
     for key, build in parts:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import yaml
 
-from bipedsim.config import RunConfig, from_mapping, help_of, like, param
+from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_yaml
 from bipedsim.control import find_controller
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError, closest
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, get_scenario, no_velocity
 from bipedsim_ros.loop import SimParams
 
 NO_CONTROLLER = "none"
+NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,7 @@ def plan(
         files = (Path(arguments.params_file),)
         if not files[0].is_file():
             raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
+        refuse_misspelt("node", (str(key).rpartition("/")[2] for key in read_yaml(files[0])), NODES, str(files[0]))
     nodes = []
     if run_folder is not None:
         recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot}
@@ -195,6 +197,17 @@ def plan(
             commander["wait_for_listeners"] = 2
         nodes.append(NodeProcess("commander_node", commander, files))
     return BringUp(arguments, tuple(nodes), run_folder)
+
+
+def refuse_misspelt(kind: str, given: Iterable[str], known: Collection[str], where: str) -> None:
+    """Refuse what is nearly one of the ``known`` names; what is far from all of them may be meant for somebody else.
+
+    Raises:
+        UnknownNameError: A name is misspelt.
+    """
+    for name in given:
+        if name not in known and closest(name, known):
+            raise UnknownNameError(kind, name, known, where)
 
 
 def _defaults(scenario: Scenario) -> dict[str, Any]:

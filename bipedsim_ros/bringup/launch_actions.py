@@ -10,7 +10,7 @@ from launch.events.process import ProcessIO
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from bipedsim_ros.bringup.bringup import BringUp, NodeProcess, argument_help, from_text
+from bipedsim_ros.bringup.bringup import BringUp, NodeProcess, argument_help, from_text, refuse_misspelt
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 
@@ -23,6 +23,7 @@ def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp])
     """
 
     def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        refuse_misspelt("argument", (text.partition(":=")[0] for text in context.argv if ":=" in text), names, "launch")
         return actions(make(from_text({name: LaunchConfiguration(name).perform(context) for name in names})))
 
     arguments = [DeclareLaunchArgument(name, default_value="", description=argument_help(name)) for name in names]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 
 from bipedsim.config import RunConfig, like, param
-from bipedsim.control import FALL_TILT, Guard, find_controller
+from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim import Observation
@@ -125,7 +125,7 @@ class ControllerNode:
         prefix, cls = find_controller(params.controller)
         own: Any = None
         if hasattr(cls, "Params"):
-            own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot.controllers.get(prefix))
+            own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot_params(robot, prefix))
         parameters.refuse_unknown()
         if abs(params.ft_sign) != 1.0:
             raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")

@@ -81,3 +81,9 @@ def test_a_wrong_argument_is_explained(tmp_path: Path) -> None:
     refused = ros2_launch(tmp_path, "sim.launch.py", "clock:=slow")
     assert refused.returncode != 0
     assert "unknown clock 'slow'" in refused.stdout + refused.stderr
+
+
+def test_a_misspelt_argument_is_refused(tmp_path: Path) -> None:
+    refused = ros2_launch(tmp_path, "sim.launch.py", "robto:=talos")
+    assert refused.returncode != 0
+    assert "did you mean 'robot'?" in refused.stdout + refused.stderr

@@ -1,0 +1,140 @@
+"""Reading: types say what is meant, paths count from their file, and all faults of a file are told at once."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bipedsim.config.fields import Vector, param
+from bipedsim.config.read import check, from_file, from_mapping
+from bipedsim.errors import ConfigError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part."""
+
+    at: Vector = param((0.0, 0.0, 0.0), "where", unit="m", low=-1.0, high=1.0)
+    kind: str = param("soft", "what", choices=("soft", "hard"))
+    mass: float = param(0.0, "how heavy", unit="kg", required=True)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Has one field of each shape."""
+
+    parts: tuple[Part, ...] = param((), "in a list")
+    named: Mapping[str, Part] = param({}, "by name")
+    main: Part = param(Part(), "one")
+    gains: float | Mapping[str, float] = param(1.0, "one number, or per joint", low=0.0)
+    words: list[str] = param([], "some")
+    maybe: float | None = param(None, "or none")
+    file: str = param("name", "a name or a path", path=True)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the fields."""
+        if self.words and self.maybe is not None:
+            yield "give words or maybe"
+
+
+def test_shapes_arrive(tmp_path: Path) -> None:
+    path = tmp_path / "whole.yaml"
+    path.write_text(
+        "parts: [{at: [0, 1, 0.5], mass: 1e-3}]\nnamed: {left: {mass: 2}}\ngains: {knee: 3}\nwords:\nfile: sub/x.yaml\n"
+    )
+    whole = from_file(Whole, path)
+    assert whole.parts == (Part((0.0, 1.0, 0.5), mass=1e-3),)
+    assert whole.named == {"left": Part(mass=2.0)}
+    assert whole.gains == {"knee": 3.0}
+    assert whole.words == [], "a key with nothing behind it is not given"
+    assert whole.file == str(tmp_path / "sub" / "x.yaml")
+    assert from_mapping(Whole, {"file": "sub/x.yaml"}, "here").file == "sub/x.yaml"
+    assert from_mapping(Whole, {"gains": 2, "maybe": None}, "here") == Whole(gains=2.0)
+
+
+NONSENSE = [
+    None,
+    True,
+    -1,
+    float("nan"),
+    "",
+    "x",
+    [],
+    [None],
+    [[1]],
+    {},
+    {"": None},
+    {1: [2]},
+    [{"at": {}}],
+    {"a": {"b": []}},
+]
+
+
+@pytest.mark.parametrize("key", [field.name for field in dataclasses.fields(Whole)])
+def test_nothing_but_a_message_comes_of_nonsense(key: str) -> None:
+    for value in NONSENSE:
+        with contextlib.suppress(ConfigError):
+            assert isinstance(from_mapping(Whole, {key: value}, "here"), Whole)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"parts": [{"mass": 1}, {"mass": "x"}]}, r"^f: parts\[1\]\.mass = 'x' must be a finite number$"),
+        ({"parts": [{"mass": 1, "at": [0, 0, 2]}]}, r"^f: parts\[0\]\.at\[2\] = 2.0 m is above its maximum 1.0 m$"),
+        ({"parts": [{"mass": 1, "at": [0, 0]}]}, r"^f: parts\[0\]\.at = \[0, 0\] must be three numbers$"),
+        ({"parts": {"mass": 1}}, r"^f: parts = {'mass': 1} must be a list of mappings$"),
+        ({"named": {"left": {"kind": "sft"}}}, r"f: named\.left: unknown kind 'sft'; did you mean 'soft'\?"),
+        ({"named": {"left": {"mss": 1}}}, r"f: named\.left: unknown parameter 'mss'; did you mean 'mass'\?"),
+        ({"main": {}}, r"^f: main: key 'mass' is missing$"),
+        ({"main": 3}, r"^f: main = 3 must be a mapping$"),
+        ({"gains": {"knee": -1}}, r"^f: gains\.knee = -1.0 is below its minimum 0.0$"),
+        ({"gains": "x"}, r"^f: gains = 'x' must be a finite number or a mapping of names to numbers$"),
+        ({"words": ["a", 1]}, r"^f: words\[1\] = 1 must be a text$"),
+        ({"words": ["a"], "maybe": 1.0}, r"^f: give words or maybe$"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        from_mapping(Whole, values, "f")
+
+
+def test_all_faults_are_told_at_once() -> None:
+    values = {"gians": 1, "maybe": "x", "parts": [{"mass": -1, "at": 3}, {"mas": 2}]}
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(Whole, values, "f")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "5 things are wrong:"
+    for said in (
+        "unknown parameter 'gians'",
+        "maybe = 'x'",
+        "parts[0].at = 3",
+        "'mas'",
+        "parts[1]: key 'mass' is missing",
+    ):
+        assert sum(said in line for line in lines[1:]) == 1, said
+    assert not isinstance(caught.value, UnknownNameError)
+
+
+def test_what_a_caller_has_filled_is_checked_likewise() -> None:
+    check(Whole(maybe=1.0, main=Part(mass=1.0)), "here")
+    with pytest.raises(ConfigError, match=r"here: gains = -1\.0 is below"):
+        check(Whole(gains=-1.0, main=Part(mass=1.0)), "here")
+
+
+def test_reading_needs_no_physics() -> None:
+    """Help texts are made from these declarations: neither pinocchio nor numba is waited for."""
+    code = (
+        "import argparse, sys; from bipedsim.cli.options import add_run_options; p = argparse.ArgumentParser(); "
+        "add_run_options(p); p.format_help(); print(*({'pinocchio', 'numba'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

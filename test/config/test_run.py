@@ -1,0 +1,81 @@
+"""What a run is has one declaration: nothing else in the packages declares a parameter or an option of its own."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+from bipedsim.config.run import RunConfig
+from bipedsim.runs.scenario import Scenario
+
+NAMES = tuple(field.name for field in dataclasses.fields(RunConfig))
+OPTIONS = {f"--{name.replace('_', '-')}" for name in NAMES} | {"--set", "--contact-set"}
+# Facts of another kind, which happen to have the name of one of a run.
+OTHERS = {
+    ("bipedsim/ground/read.py", "seed"),  # of the heights of tiles
+    ("bipedsim/model/schema.py", "hardware"),  # what a robot changes in the presets
+    ("bipedsim/runs/pushes.py", "duration"),  # of a push
+    ("bipedsim/cli/animate.py", "--robot"),  # of a recording that does not say
+    ("bipedsim/cli/animate.py", "--ground"),
+    ("bipedsim_studies/feasibility/command.py", "--robot"),
+    ("bipedsim_studies/feasibility/command.py", "--ground"),
+    ("bipedsim_studies/feasibility/filter.py", "controller"),  # the one inside the filter
+    ("bipedsim_studies/feasibility/filter.py", "controller_params"),
+    ("bipedsim_studies/compare/command.py", "--contact-set"),  # of several models
+    ("bipedsim_studies/stability/command.py", "--seed"),  # of random starts
+    ("bipedsim_ros/contract/check_robot.py", "--rate"),  # what a robot that is up should keep
+    ("bipedsim_ros/contract/check_robot.py", "--duration"),  # how long to listen
+}
+
+
+def declared(source: str) -> Iterator[str]:
+    """Yield the parameters and options of a run that a source declares by itself."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
+            if ast.unparse(node.value.func).endswith("param") and node.target.id in NAMES:
+                yield node.target.id
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("add_argument"):
+            yield from (a.value for a in node.args if isinstance(a, ast.Constant) and a.value in OPTIONS)
+
+
+def found() -> set[tuple[str, str]]:
+    paths = (
+        path for package in ("bipedsim", "bipedsim_ros", "bipedsim_studies") for path in (ROOT / package).rglob("*.py")
+    )
+    return {
+        (str(path.relative_to(ROOT)), name) for path in paths for name in declared(path.read_text(encoding="utf-8"))
+    }
+
+
+def test_a_run_is_declared_once() -> None:
+    own = {("bipedsim/config/run.py", name) for name in NAMES}
+    assert found() - OTHERS == own
+    assert found() >= OTHERS, "no exception outlives what it was for"
+
+
+@pytest.mark.parametrize(
+    "source", ["class A:\n    rate: float = param(1.0, 'x')\n", "parser.add_argument('--rate', type=float)\n"]
+)
+def test_a_second_declaration_would_be_found(source: str) -> None:
+    assert list(declared(source))
+
+
+def test_whoever_has_a_parameter_of_a_run_has_its_range(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from bipedsim_ros.bringup.bringup import Arguments
+    from bipedsim_ros.loop.sim_params import SimParams
+    from bipedsim_ros.nodes.controller_node import ControllerNodeParams
+
+    ours = {field.name: field for field in dataclasses.fields(RunConfig)}
+    nodes = {field.name: field for field in dataclasses.fields(SimParams)}
+    for cls, known in ((Scenario, ours), (SimParams, ours), (ControllerNodeParams, ours), (Arguments, ours | nodes)):
+        shared = [field for field in dataclasses.fields(cls) if field.name in known]
+        assert len(shared) >= 3
+        for field in shared:
+            for key in ("unit", "low", "high", "choices", "names"):
+                assert field.metadata[key] == known[field.name].metadata[key], (cls.__name__, field.name, key)
