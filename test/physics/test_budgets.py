@@ -1,21 +1,22 @@
-"""Figures that catch a wrong contact model, on three robots and for every model."""
+"""Bipeds under every contact model: figures that catch a wrong one."""
 
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from motion_support import Bookkeeper, Motion
-from physics_support import SELECTION_MODELS
+from theory import MODELS, theory
 
 from bipedsim.contact.base import ContactResult
-from bipedsim.model import load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
-FACE = 9
+H = 1e-3
 
 pytestmark = [
-    pytest.mark.parametrize("model", SELECTION_MODELS),
+    pytest.mark.parametrize("model", MODELS),
     pytest.mark.parametrize("name", ["biped14", "talos", "g1"]),
 ]
 
@@ -36,77 +37,113 @@ def check_cones(contact: ContactResult) -> None:
     assert (np.nan_to_num(contact.cop_margin) >= -2e-6).all()
 
 
-def test_quiet_standing_changes_nothing(name: str, model: str) -> None:
-    robot = load_robot(name)
-    motion = Motion(robot, SCENARIOS["stand"], model)
-    start = motion.sim.ground_truth().pose_world_sole.copy()
-    for _ in range(3000):
-        contact = motion.step()
-        check_cones(contact)
-    assert contact.state_changes == 0
-    assert contact.unresolved == 0
-    assert contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=1e-6)
-    assert np.abs(motion.sim.ground_truth().pose_world_sole - start).max() < 1e-9
+def on_all_vertices(contact: ContactResult, robot: Robot) -> bool:
+    return [2**sole.n_vertices - 1 for sole in robot.soles] == contact.clamped.tolist()
 
 
-def test_squats_balance_momentum_and_keep_the_feet(name: str, model: str) -> None:
-    """Five squats of 1 s: at most 12 changes of state, 0.1 N at every step, and feet that do not drift."""
+@pytest.mark.parametrize(("scenario", "duration"), [("stand", 1.5), ("squat", 4.0)])
+def test_standing_and_squats_balance_momentum_and_keep_the_feet(
+    name: str, model: str, scenario: str, duration: float
+) -> None:
+    """Momentum is balanced in every step; after the first second feet stay where they are, and no contact changes."""
     robot = load_robot(name)
-    motion = Motion(robot, SCENARIOS["squat"], model)
-    sim, book = motion.sim, Bookkeeper(robot)
-    start = sim.ground_truth().pose_world_sole.copy()
+    motion = Motion(robot, SCENARIOS[scenario], model)
+    sim, book, expected = motion.sim, Bookkeeper(robot), theory(model)
     worst = 0.0
-    for _ in range(5000):
+    depth = expected.depth(0.25 * robot.weight)
+    for step in range(round(duration / H)):
         q, v = sim.q.copy(), sim.v.copy()
         contact = motion.step()
         check_cones(contact)
         worst = max(worst, book.force_error(q, v, sim.v, contact))
-    drift = np.abs(sim.ground_truth().pose_world_sole - start)[:, :3].max()
+        if step == 999 or (step == 0 and expected.rigid):
+            start = sim.ground_truth().pose_world_sole.copy()
+            changes = contact.state_changes
+    poses = sim.ground_truth().pose_world_sole
+    drift = np.abs(poses[:, :2] - start[:, :2]).max()
     print(f"\n{name} {model}: {contact.state_changes} changes, balance {worst:.1e} N, drift {drift:.1e} m")
-    assert contact.state_changes <= 12
+    assert not motion.fallen
     assert contact.unresolved == 0
-    assert worst < 0.1
-    assert drift < 1e-5
+    assert contact.state_changes == changes
+    assert on_all_vertices(contact, robot)
+    assert worst < 1e-6 * robot.weight
+    assert drift < expected.drift
+    assert (poses[:, 2] > -max(2.0 * depth, 1e-4)).all()
+    if scenario == "stand":
+        assert contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=1e-4)
 
 
 def test_drop_ends_on_the_ground_and_never_adds_energy(name: str, model: str) -> None:
-    """A drop of 5 cm, feet not level: no vertex 0.1 mm deep, no impact that adds kinetic energy, momentum balanced."""
+    """A drop of 5 cm, feet not level, so that one vertex comes first: the whole robot on it would go deepest.
+
+    Contact never has given more kinetic energy than it took. One that holds none takes in every step.
+    """
     robot = load_robot(name)
     motion = Motion(robot, SCENARIOS["drop"], model, tilt=0.02)
-    sim, book = motion.sim, Bookkeeper(robot)
-    worst, deepest, gain, hits = 0.0, 0.0, -np.inf, 0
+    sim, book, expected = motion.sim, Bookkeeper(robot), theory(model)
+    worst, gain, given, hits = 0.0, -np.inf, 0.0, 0
+    heights, deepest, fastest = sole_heights(sim), 0.0, 0.0
     for _ in range(1500):
         q, v = sim.q.copy(), sim.v.copy()
         tau = motion.torque()
         contact = motion.step(tau)
         check_cones(contact)
         worst = max(worst, book.force_error(q, v, sim.v, contact))
-        deepest = min(deepest, float(sole_heights(sim).min()))
+        before, heights = heights, sole_heights(sim)
+        deepest = min(deepest, float(heights.min()))
+        if (before > 0.0).any():
+            fastest = max(fastest, float((before - heights)[before > 0.0].max()) / H)
         if (contact.impulse[:, 2] > 0.0).any():
             after, free = book.kinetic(q, v, sim.v, tau)
-            gain = max(gain, after - free)
+            given += after - free
+            gain = max(gain, after - free if expected.rigid else given)
             hits += contact.wrench[:, 2].sum() > 3.0 * robot.weight
     print(
         f"\n{name} {model}: {-deepest:.1e} m deep, gain {gain:.1e} J, balance {worst:.1e} N, {hits} impacts, "
         f"{contact.state_changes} changes, {contact.unresolved} unresolved"
     )
     assert hits > 0
-    assert worst < 0.1
-    assert deepest > -1e-4
+    assert worst < 1e-6 * robot.weight
+    assert -deepest < max(expected.landing(robot.mass, fastest), 1e-4)
     assert gain < 1e-9
-    assert contact.mode.tolist() == [FACE, FACE]
+    assert heights.max() < 1e-6
 
 
 def test_feet_do_not_creep_under_a_steady_push(name: str, model: str) -> None:
-    """50 N sideways for 3 s. It acts at the height of the soles: at the waist it would tip the lighter robots."""
+    """50 N sideways for 2 s. It acts at the height of the soles: at the waist it would tip the lighter robots."""
     robot = load_robot(name)
-    motion = Motion(robot, SCENARIOS["stand"], model)
+    motion, expected = Motion(robot, SCENARIOS["stand"], model), theory(model)
+    data = robot.model.createData()
     start = motion.sim.ground_truth().pose_world_sole.copy()
-    motion.sim.push(np.array([0.0, 50.0, 0.0, 50.0 * robot.q_nominal[2], 0.0, 0.0]))
-    for _ in range(3000):
+    # Sudden for rigid feet. Compliant ones that have no depth yet carry nothing sideways.
+    begin, growth = (0, 1) if expected.rigid else (500, 200)
+    share = 50.0 / sum(sole.n_vertices for sole in robot.soles)
+    even, sideways = True, []
+    for step in range(begin + 2000):
+        pushed = 50.0 * min(max(step - begin + 1, 0) / growth, 1.0)
+        motion.sim.push(np.array([0.0, pushed, 0.0, pushed * robot.q_nominal[2], 0.0, 0.0]))
         contact = motion.step()
-        assert not contact.sliding.any()
-    creep = np.abs(motion.sim.ground_truth().pose_world_sole - start)[:, :2].max()
-    print(f"\n{name} {model}: {creep:.1e} m")
-    assert contact.wrench[:, 1].sum() == pytest.approx(-50.0, abs=1.0)
-    assert creep < 1e-7
+        if step >= begin:
+            assert not contact.sliding.any()
+        else:
+            start = motion.sim.ground_truth().pose_world_sole.copy()
+        if not expected.uneven:
+            grip = contact.vertex_forces[:, :, 2] * np.array([[sole.friction_static] for sole in robot.soles])
+            even &= step < begin or bool((grip > share).all())
+        if step >= begin + 1000:
+            sideways.append(contact.impulse[:, 1].sum() / H)
+        else:
+            settled = motion.sim.ground_truth().pose_world_sole.copy()
+            pin.centerOfMass(robot.model, data, motion.sim.q, motion.sim.v)
+            before = data.vcom[0].copy()
+    pin.centerOfMass(robot.model, data, motion.sim.q, motion.sim.v)
+    swayed = robot.mass * (data.vcom[0] - before)[1] / (H * len(sideways))
+    poses = motion.sim.ground_truth().pose_world_sole
+    moved, creep = np.abs(poses - start)[:, :2].max(), np.abs(poses - settled)[:, :2].max()
+    print(f"\n{name} {model}: {moved:.1e} m, {creep:.1e} m of them in the last second")
+    # The ground takes the push, but for what makes the robot sway.
+    assert np.mean(sideways) == pytest.approx(swayed - 50.0, abs=0.05)
+    if not even:
+        return
+    assert moved < expected.give(50.0) + 1e-7
+    assert creep < expected.give(1.0) + 1e-7

@@ -1,12 +1,7 @@
-"""What holds under every contact model of the table, each as exactly as its theory says.
-
-A new entry of ``CONTACT_MODELS`` is held to the strictest theory until ``THEORY`` says what it cannot do, and why.
-"""
+"""What holds under every contact model of the table, each as exactly as its theory says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,86 +9,26 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from motion_support import Bookkeeper, Motion
+from motion_support import Bookkeeper
 from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope, special_robot
+from theory import MODELS, run, simulator, theory
 
-from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
-from bipedsim.model import Robot, load_robot
-from bipedsim.runs.scenario import SCENARIOS
+from bipedsim.model import Robot
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)
 H = 1e-3
 MASS = 2.0
 MU = 0.45
-MODELS = list(CONTACT_MODELS)
 pytestmark = pytest.mark.parametrize("model", MODELS)
-
-
-@dataclass(frozen=True)
-class Theory:
-    """What a model promises.
-
-    Attributes:
-        depth: Depth [m] at which a vertex rests that carries a load [N].
-        rest: Time [s] until a body is at rest to ``force``, a relative error of its force, and 2 % of ``depth``.
-        grip: Share of mu up to which a box on a slope sticks.
-        creep: How far [m] it then moves in a second.
-        drift: How far [m] a foot of a biped wanders in squats of 3 s.
-        landing: How deep [m] a vertex gets at 1 m/s.
-        params: What the model needs for bodies of 2 kg, as (name, value).
-    """
-
-    depth: Callable[[float], float] = lambda load: 0.0
-    rest: float = 1.0
-    force: float = 1e-9
-    grip: float = 0.999
-    creep: float = 1e-9
-    drift: float = 1e-8
-    landing: float = 1e-6
-    params: tuple[tuple[str, float], ...] = ()
-
-
-THEORY = {
-    # Depth is a parameter, reached at the rate k_p / k_v. Friction is shared evenly, whatever a vertex carries, so that
-    # the vertices up the slope slip first. A landing at v goes v / k_v deep.
-    "feedback_linearised": Theory(
-        depth=lambda load: 5e-5, rest=4.0, force=1e-6, grip=0.7, creep=1e-6, drift=1e-6, landing=4.2e-3
-    ),
-    # Springs of 1e5 N/m at the vertices. Damping is in proportion to the load: little for a light body.
-    "nonlinear_damping": Theory(
-        depth=lambda load: load / 1e5,
-        rest=2.0,
-        force=1e-6,
-        grip=0.99,
-        drift=2e-6,
-        landing=4e-3,
-        params=(("alpha", 20.0),),
-    ),
-}
-
-
-def theory(model: str) -> Theory:
-    return THEORY.get(model, Theory())
 
 
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     folder = tmp_path_factory.mktemp("box")
     return box_robot(folder, rectangle(0.3, 0.2), mass=MASS, mu_s=MU, mu_d=MU)
-
-
-def simulator(robot: Robot, model: str, ground: Ground | None = None, control_dt: float | None = None) -> Simulator:
-    """Return a light body under ``model``."""
-    params = dict(theory(model).params)
-    return Simulator(robot, ground, model, control_dt=control_dt, contact_params=params)
-
-
-def run(sim: Simulator, duration: float) -> None:
-    for _ in range(round(duration / sim.physics_dt)):
-        sim.advance(NOTHING)
 
 
 def lowest(sim: Simulator) -> float:
@@ -103,7 +38,7 @@ def lowest(sim: Simulator) -> float:
     return float((vertices @ pose.rotation.T + pose.translation)[:, 2].min())
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 32])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 64])
 def test_a_body_rests_on_its_weight(model: str, n: int, tmp_path: Path) -> None:
     vertices = {1: [[0.0, 0.0]], 2: [[0.1, 0.0], [-0.1, 0.0]]}.get(n) or regular_polygon(n, 0.1)
     sim = simulator(box_robot(tmp_path, vertices, mass=MASS, height=0.0), model)
@@ -125,7 +60,8 @@ def test_a_body_rests_on_its_weight(model: str, n: int, tmp_path: Path) -> None:
 
 def test_a_box_on_a_slope_sticks_below_friction(box: Robot, model: str) -> None:
     expected = theory(model)
-    ground = slope(np.arctan(expected.grip * MU))
+    grip = expected.grip(MU * 0.1 / 0.15)
+    ground = slope(np.arctan(grip * MU))
     sim = simulator(box, model, ground)
     sim.reset(pose_on(ground))
     run(sim, expected.rest)
@@ -134,27 +70,7 @@ def test_a_box_on_a_slope_sticks_below_friction(box: Robot, model: str) -> None:
     along = ground.patches[0].rotation_world_patch[:, :2].T @ (sim.q[:3] - start)
     assert not sim.contact.sliding[0]
     assert np.linalg.norm(along) < expected.creep
-    assert sim.contact.friction_used[0] == pytest.approx(expected.grip, rel=max(expected.force, 1e-6))
-
-
-@pytest.mark.parametrize("heading", [0.0, 0.5, 2.0, -2.5])
-def test_a_box_on_a_slope_slides_above_it_straight_down(box: Robot, model: str, heading: float) -> None:
-    """The axes of the ground point downhill, those of the box anywhere."""
-    angle = np.arctan(1.2 * MU)
-    ground = slope(angle)
-    sim = simulator(box, model, ground)
-    turned = pin.XYZQUATToSE3(pose_on(ground)) * pin.SE3(pin.utils.rotate("z", heading), np.zeros(3))
-    sim.reset(pin.SE3ToXYZQUAT(turned))
-    run(sim, 0.5)
-    before = np.linalg.norm(sim.v[:3])
-    run(sim, 0.5)
-    gained = (np.linalg.norm(sim.v[:3]) - before) / 0.5
-    assert sim.contact.sliding[0]
-    assert gained == pytest.approx(G * (np.sin(angle) - MU * np.cos(angle)), rel=2e-3)
-    velocity = ground.patches[0].rotation_world_patch.T @ pin.XYZQUATToSE3(sim.q).rotation @ sim.v[:3]
-    assert abs(velocity[1]) < 1e-3 * velocity[0]
-    force = sim.contact.impulse[0, :3]
-    assert np.hypot(force[0], force[1]) == pytest.approx(MU * force[2], rel=1e-5)
+    assert sim.contact.friction_used[0] == pytest.approx(grip, rel=max(expected.force, 1e-6))
 
 
 @pytest.mark.parametrize("speed", [0.0, 1.0])
@@ -173,19 +89,6 @@ def test_what_sticks_meets_static_friction_and_what_slides_dynamic(model: str, t
     gained = (sim.v[0] - before) / (199 * H)
     assert gained == pytest.approx((pull - mu_dynamic) * G if speed else 0.0, rel=2e-3, abs=1e-5)
     assert sim.contact.sliding[0] == (speed > 0.0)
-
-
-def test_a_sliding_box_stops_after_the_way_of_its_energy(box: Robot, model: str) -> None:
-    expected = theory(model)
-    sim = simulator(box, model)
-    run(sim, expected.rest)
-    speed = 3.0
-    sim.reset(sim.q.copy(), np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    start = sim.q[0]
-    run(sim, 1.0)
-    # Impulse models take the velocity after the step: v h / 2 short.
-    assert sim.q[0] - start == pytest.approx(speed**2 / (2.0 * MU * G), rel=2e-3)
-    assert abs(sim.v[0]) < max(expected.creep, 1e-9)
 
 
 @settings(max_examples=12)
@@ -232,7 +135,7 @@ def test_a_landing_goes_as_deep_as_the_model_says_and_ends_at_rest(box: Robot, m
         sim.advance(NOTHING)
         deepest = max(deepest, -lowest(sim))
     arrival = np.hypot(speed, np.sqrt(2.0 * G * 1e-4))
-    assert deepest < max(expected.landing * arrival, 2.0 * expected.depth(MASS * G / 4)) + 1e-9
+    assert deepest < max(expected.landing(MASS / 4, arrival), 2.0 * expected.depth(MASS * G / 4)) + 1e-9
     assert sim.contact.wrench[0, 2] == pytest.approx(MASS * G, rel=expected.force)
 
 
@@ -275,7 +178,7 @@ def test_a_box_over_a_nose_sticks_under_a_pull(box: Robot, model: str) -> None:
     expected = theory(model)
     sim = over_a_nose(box, model, -0.05)
     run(sim, expected.rest)
-    pull = 0.3 * expected.grip * MU * MASS * G * np.array([0.8, 0.6])
+    pull = 0.3 * expected.grip(MU * 0.1 / 0.1) * MU * MASS * G * np.array([0.8, 0.6])
     for step in range(1000):
         if step == 500:
             start = sim.q.copy()
@@ -325,29 +228,3 @@ def test_a_tick_of_several_steps_keeps_every_impulse(box: Robot, model: str) -> 
             total = contact.vertex_forces[0].sum(axis=0) * coarse.control_dt
             np.testing.assert_allclose(total, impulse[:3], atol=1e-12)
     np.testing.assert_array_equal(fine.q, coarse.q)
-
-
-@pytest.mark.parametrize("scenario", ["stand", "squat"])
-@pytest.mark.parametrize("name", ["biped14", "talos"])
-def test_bipeds_stand_and_squat_under_one_controller(model: str, name: str, scenario: str) -> None:
-    robot = load_robot(name)
-    motion = Motion(robot, SCENARIOS[scenario], model)
-    book = Bookkeeper(robot)
-    sim, expected = motion.sim, theory(model)
-    worst = 0.0
-    depth = expected.depth(0.25 * robot.weight)
-    for step in range(4_000):
-        q, v = sim.q.copy(), sim.v.copy()
-        contact = motion.step()
-        worst = max(worst, book.force_error(q, v, sim.v, contact))
-        if step == 999:
-            start = sim.ground_truth().pose_world_sole.copy()
-    poses = sim.ground_truth().pose_world_sole
-    assert not motion.fallen
-    assert contact.unresolved == 0
-    assert worst < 1e-6 * robot.weight
-    assert np.abs(poses[:, :2] - start[:, :2]).max() < expected.drift
-    assert (poses[:, 2] > -max(2.0 * depth, 1e-4)).all()
-    if scenario == "stand":
-        assert contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=1e-4)
-        assert (contact.cop_margin > 0.0).all()

@@ -13,6 +13,7 @@ from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
 SECONDS = {"drop": 2.0, "stand": 1.0, "squat": 2.5, "sway": 3.0, "jump": 3.0, "push": 3.5, "toe_fall": 4.0}
+SECONDS["steps"] = 3.0
 
 
 def differences(name: str, scenario: str, seconds: float) -> tuple[int, Counter[str], int]:

@@ -1,0 +1,132 @@
+"""What the theory of each contact model promises: the tolerances of everything in test/physics.
+
+A new entry of ``CONTACT_MODELS`` is held to the strictest theory, rigid bodies, until ``THEORY`` says what it cannot
+do, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from physics_support import G
+
+from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.ground.ground import Ground
+from bipedsim.model import Robot
+from bipedsim.sim.simulator import Simulator
+
+MODELS = list(CONTACT_MODELS)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What a model promises.
+
+    Attributes:
+        rigid: Feet do not give way: a step ends at the velocity that its contacts ask for, and no contact holds energy.
+        depth: Depth [m] at which a vertex rests that carries a load [N].
+        landing: How deep [m] a vertex gets at most when a mass [kg] arrives on it at a speed [m/s].
+        rest: Time [s] until a body is at rest to ``force``, a relative error of its force, and 2 % of ``depth``.
+        grip: Share of mu up to which a box on a slope sticks, from mu h / l: its centre is h high, its edge l away.
+        tip: Share of the push m g l / h up to which a box of 2 kg, h = 0.1 m and l = 0.05 m, stands.
+        aslant: Friction may point beside the slip by this angle [rad], and be its cosine of mu N.
+        uneven: Whether feet hold where a vertex cannot take an even share of the friction.
+        give: How far [m] a sticking vertex moves under a force along the ground [N].
+        creep: How far [m] a body that sticks moves in a second.
+        drift: How far [m] a foot of a biped wanders in squats of 3 s.
+        params: What the model needs for bodies of a few kg, as (name, value).
+    """
+
+    rigid: bool = True
+    depth: Callable[[float], float] = lambda load: 0.0
+    landing: Callable[[float, float], float] = lambda mass, speed: 1e-6 * speed
+    rest: float = 1.0
+    force: float = 1e-9
+    grip: Callable[[float], float] = lambda lever: 0.999
+    tip: float = 0.999
+    aslant: float = 0.0
+    uneven: bool = True
+    give: Callable[[float], float] = lambda force: 0.0
+    creep: float = 1e-9
+    drift: float = 1e-8
+    params: tuple[tuple[str, float], ...] = ()
+
+
+# Parameters of feedback_linearised.
+K_P, K_V, EPSILON = 500.0, 250.0, 5e-5
+# ... and of nonlinear_damping [N/m], its springs and its bristles alike.
+STIFFNESS = 1e5
+
+
+def _sprung_landing(mass: float, speed: float) -> float:
+    """Return how deep one spring is when all energy is in it: k x^2 / 2 = m v^2 / 2 + m g x."""
+    sag = mass * G / STIFFNESS
+    return float(sag + np.sqrt(sag**2 + mass * speed**2 / STIFFNESS))
+
+
+THEORY = {
+    # The friction cone is a pyramid of four sides inside it. Along its corners, the axes of the ground, it is exact.
+    "lcp": Theory(aslant=np.pi / 4.0),
+    # A vertex in contact moves by x'' = -k_v x' - k_p (x - epsilon), whatever it carries: at rest at epsilon, reached
+    # at the rate k_p / k_v (2 per s: 4 s leave 3e-4 of the way), and v / k_v deeper after a landing. Along the ground
+    # k_v alone acts, so that a foot which was moved stays there: it creeps by what rounding and saturation leave.
+    # Friction is shared evenly, whatever a vertex carries, so that the vertices up the slope slip first: they carry
+    # 1 - h tan(a) / l of the mean, which tan(a) = mu (1 - h tan(a) / l) exceeds from 1 / (1 + mu h / l) of mu on.
+    # For the same reason a foot that is pushed and bears on one side creeps: one of g1 by 4 mm/s under 50 N.
+    # A rear edge may be asked to rise at k_p epsilon, which takes (I + m h^2) k_p epsilon / (2 l) = 0.01 N.m of the
+    # 0.98 N.m that hold a box of 2 kg.
+    "feedback_linearised": Theory(
+        rigid=False,
+        depth=lambda load: EPSILON,
+        landing=lambda mass, speed: EPSILON + speed / K_V,
+        rest=4.0,
+        force=1e-6,
+        grip=lambda lever: 0.99 / (1.0 + lever),
+        tip=0.98,
+        uneven=False,
+        give=lambda force: EPSILON,
+        creep=1e-6,
+        drift=1e-6,
+    ),
+    # Springs at the vertices. Damping is in proportion to the load, little for a light body: alpha 20 gives four
+    # vertices under a box of 2 kg a damping ratio of 3/4 alpha g sqrt(m / k) = 0.33. Bristles stick without creep; a
+    # pull bends them by f / k. The front edge of a box that is about to tip is d = m g / 2 k deep, and its centre
+    # h d / (2 l) nearer to it: 0.2 % of l, and twice that while it rings.
+    "nonlinear_damping": Theory(
+        rigid=False,
+        depth=lambda load: load / STIFFNESS,
+        landing=_sprung_landing,
+        rest=2.0,
+        force=1e-6,
+        grip=lambda lever: 0.99,
+        tip=0.994,
+        give=lambda force: force / STIFFNESS,
+        drift=2e-6,
+        params=(("alpha", 20.0),),
+    ),
+}
+
+
+def theory(model: str) -> Theory:
+    """Return what a model promises."""
+    return THEORY.get(model, Theory())
+
+
+def simulator(
+    robot: Robot,
+    model: str,
+    ground: Ground | None = None,
+    physics_dt: float = 1e-3,
+    control_dt: float | None = None,
+) -> Simulator:
+    """Return a body of a few kg under ``model``."""
+    params = dict(theory(model).params)
+    return Simulator(robot, ground, model, physics_dt=physics_dt, control_dt=control_dt, contact_params=params)
+
+
+def run(sim: Simulator, duration: float) -> None:
+    """Let time [s] pass; nothing is actuated."""
+    for _ in range(round(duration / sim.physics_dt)):
+        sim.advance(np.zeros(sim.robot.nu))
