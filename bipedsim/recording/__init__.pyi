@@ -1,3 +1,4 @@
+from . import schema
 from .csv import export_csv
 from .load import load_recording
 from .recording import Recording
@@ -14,4 +15,5 @@ __all__ = [
     "columns_on",
     "export_csv",
     "load_recording",
+    "schema",
 ]

@@ -16,7 +16,7 @@ from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS
 
 
-def export_csv(recording: Recording, path: Path, progress: bool | None = None) -> None:
+def export_csv(recording: Recording, path: Path | str, progress: bool | None = None) -> None:
     """Write one wide CSV table: a row per tick, names with units in the first line, NaN as empty cells.
 
     Groups that were not recorded at all are left out.
@@ -29,6 +29,7 @@ def export_csv(recording: Recording, path: Path, progress: bool | None = None) -
     Raises:
         RecordingError: The file cannot be written.
     """
+    path = Path(path)
     n = len(recording)
     names: list[str] = []
     formats: list[str] = []

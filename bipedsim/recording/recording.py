@@ -97,12 +97,13 @@ class Recording(RecordedColumns):
         values["readouts"] = {name: column[selection] for name, column in self.readouts.items()}
         return Recording(**values)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write the recording to ``path`` (.npz), without pickles.
 
         Raises:
             RecordingError: The file cannot be written.
         """
+        path = Path(path)
         header = {
             "format": FORMAT,
             "robot": self.robot,

@@ -32,7 +32,9 @@ NOISE = 1e-6
 """Torque [N.m] below which joints are left out."""
 
 
-def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutoff: float | None = None) -> None:
+def plot(
+    recording: Recording, path: Path | str, panels: Sequence[str] = PANELS, cutoff: float | None = None
+) -> None:
     """Draw a recording into a picture file.
 
     Args:
@@ -58,7 +60,7 @@ def plot(recording: Recording, path: Path, panels: Sequence[str] = PANELS, cutof
             raise RecordingError("the recording has no readouts: its controller showed none")
     plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
     height = _heights(recording, panels, plate)
-    with picture(path, (PAGE, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
+    with picture(Path(path), (PAGE, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
         _compose(figure, recording, panels, height, plate)
 
 

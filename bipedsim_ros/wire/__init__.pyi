@@ -1,3 +1,4 @@
+from . import conversions, topics
 from .conversions import (
     CommandReader,
     CommandWriter,
@@ -32,6 +33,7 @@ __all__ = [
     "TwistWriter",
     "WrenchReader",
     "ankle_frame",
+    "conversions",
     "definition_of",
     "described",
     "incompatible",
@@ -44,4 +46,5 @@ __all__ = [
     "recorder_profile",
     "requested",
     "sole_frame",
+    "topics",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bipedsim.config.plugins import Table
+from bipedsim.config import Table
 from bipedsim.errors import ConfigError
 from bipedsim.recording import Column, columns_on, schema
 from bipedsim.recording.bag import Qos

@@ -58,7 +58,7 @@ def check_output(path: Path, fps: float = FPS) -> None:
 
 def animate(
     recording: Recording,
-    path: Path,
+    path: Path | str,
     *,
     robot: Robot | None = None,
     ground: Ground | None = None,
@@ -101,6 +101,7 @@ def animate(
         raise UnknownNameError("view", view, VIEWS)
     if postures < 1:
         raise ConfigError(f"postures = {postures} must be at least 1")
+    path = Path(path)
     check_output(path, fps)
     times = frame_times(recording, fps, speed, start, stop)
     if path.suffix == ".png":
