@@ -12,8 +12,16 @@ from bipedsim.model import load_robot
 from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
-SECONDS = {"drop": 2.0, "stand": 1.0, "squat": 2.5, "sway": 3.0, "jump": 3.0, "push": 3.5, "toe_fall": 4.0}
-SECONDS["steps"] = 3.0
+SECONDS = {
+    "drop": 2.0,
+    "jump": 3.0,
+    "push": 3.5,
+    "squat": 2.5,
+    "stand": 1.0,
+    "steps": 3.0,
+    "sway": 3.0,
+    "toe_fall": 4.0,
+}
 
 
 def differences(name: str, scenario: str, seconds: float) -> tuple[int, Counter[str], int]:
