@@ -133,7 +133,7 @@ class _Reading:
         if not _fits(value, one):
             return self._fault(key, value, f"must be {' or '.join(map(_described, kinds))}")
         if dataclasses.is_dataclass(origin):
-            return self.build(origin, value, key)
+            return self.build(one, value, key)
         if _is_mapping(origin):
             entry = arguments[1] if arguments else Any
             return {str(k): self.value(v, entry, f"{key}.{k}", field) for k, v in value.items()}

@@ -74,17 +74,15 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], options: tuple[
     refused(capsys, meant, *options)
 
 
-def test_in_what_a_node_is_given(tmp_path: Path) -> None:
+@pytest.mark.ros
+def test_in_what_a_node_is_given(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    from ros_support import new_environment
-
+    env = request.getfixturevalue("ros").env
     path = tmp_path / "params.yaml"
     path.write_text("sim_node:\n  ros__parameters:\n    timeout_mod: zero\n")
     for given, meant in ((["-p", "physcs_dt:=0.001"], "physics_dt"), (["--params-file", str(path)], "timeout_mode")):
         command = [sys.executable, "-m", "bipedsim_ros.nodes.sim_node", "--ros-args", *given]
-        done = subprocess.run(
-            command, cwd=ROOT, env=new_environment(), capture_output=True, text=True, timeout=120, check=False
-        )
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == EXIT_USAGE
         assert MEANT.format(meant) in done.stderr
 
