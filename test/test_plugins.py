@@ -21,6 +21,7 @@ ENTRY_POINTS = {
     "bipedsim.grounds": {"walkabout": "walkabout.grounds"},
     "bipedsim.scenarios": {"walkabout": "walkabout.scenarios"},
     "bipedsim.commands": {"greet": "walkabout.commands:GREET"},
+    "bipedsim.topics": {"payload": "walkabout.topics:PAYLOAD"},
 }
 
 IDLE = '''
@@ -53,6 +54,12 @@ COMMANDS = '''
 from bipedsim.cli import Command
 
 GREET = Command("say hello", "Say hello to somebody who is named.", "walkabout.greet")
+'''
+
+TOPICS = '''
+from bipedsim_ros.wire import Topic
+
+PAYLOAD = Topic("/payload", "std_msgs/msg/Float64", "what carries it", "its mass [kg]")
 '''
 
 GREET = '''
@@ -99,7 +106,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "description: nothing happens\ncontroller: idle\nground: ramp\nduration: 0.02\n"
     )
     shutil.copy(ROOT / "test" / "support" / "penalty_model.py", package / "springs.py")
-    for name, text in (("idle", IDLE), ("commands", COMMANDS), ("greet", GREET)):
+    for name, text in (("idle", IDLE), ("commands", COMMANDS), ("greet", GREET), ("topics", TOPICS)):
         (package / f"{name}.py").write_text(text)
     install(folder, "walkabout", ENTRY_POINTS)
     return folder
@@ -168,9 +175,11 @@ from bipedsim import CONTACT_MODELS, CONTROLLERS, get_ground, get_scenario, load
 robot = load_robot("cobble")
 print(robot.name, len(get_ground("ramp").patches), get_scenario("rest").controller, CONTACT_MODELS["springs"].__name__)
 print(CONTROLLERS["idle"].__name__, make_controller("idle", robot, {"patience": 3.0}).params.patience)
+from bipedsim_ros.wire import TOPICS
+print(TOPICS["payload"].name, TOPICS["payload"] in TOPICS.values())
 """
     process = python(site, "-c", code)
-    assert process.stdout == "brick 1 idle Penalty\nIdle 3.0\n", process.stderr
+    assert process.stdout == "brick 1 idle Penalty\nIdle 3.0\n/payload True\n", process.stderr
 
 
 def test_a_broken_package_leaves_the_rest_alone(tmp_path: Path) -> None:
