@@ -16,6 +16,7 @@ from typing import Any
 
 from numba import njit
 
+from bipedsim.numerics.inner import KernelCompiler
 from bipedsim.numerics.kernel_cache import KernelCache
 
 _announcement = ""
@@ -44,7 +45,9 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         # One wrapper less to compile: none of them is called from C.
-        made: Any = njit(**{"error_model": "numpy", "no_cfunc_wrapper": True, **options})(function)
+        made: Any = njit(
+            **{"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler, **options}
+        )(function)
         made._cache = KernelCache(made, _announce)
         return made
 

@@ -29,6 +29,8 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
+from bipedsim.numerics.inner import is_inner, rebuild
+
 config: Any = numba_config
 
 KEPT = 3
@@ -41,7 +43,7 @@ _GLOBAL = opmap["LOAD_GLOBAL"]
 _GLOBAL_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 # What comes with the compiler, whose versions are part of every key.
 _FOREIGN = frozenset({"builtins", "math", "cmath", "numba", "numpy", "llvmlite", "typing"})
-_COMPILER = f"{sys.implementation.cache_tag} numba {numba.__version__} numpy {np.__version__}"
+_COMPILER = f"{sys.implementation.cache_tag} numba {numba.__version__} numpy {np.__version__} inner"
 
 
 class KernelType(types.Type):
@@ -260,15 +262,15 @@ class KernelCache(_Cache):
         if not self._enabled:
             return None
         target_context.refresh()
+        inner = is_inner(_arguments(sig))
         try:
             reduced = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
         except (OSError, EOFError, pickle.UnpicklingError):
             self._on_miss()
             # Python cannot call what takes a pointer into a box: a wrapper that lets it would be compiled for nothing.
-            inner = any(getattr(kind, "members", None) is not None for kind in _arguments(sig))
             self._kernel.targetoptions["no_cpython_wrapper"] = inner
             return None
-        return CompileResult._rebuild(target_context, *reduced)
+        return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep ``data``, and of its older versions :data:`KEPT` in all; a disk that takes nothing is no error."""
