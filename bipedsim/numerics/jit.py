@@ -20,11 +20,15 @@ from bipedsim.numerics.inner import KernelCompiler
 from bipedsim.numerics.kernel_cache import KernelCache
 
 _announcement = ""
+_silent = True
 
 
 @contextmanager
 def announced(what: str, seconds: float) -> Iterator[None]:
-    """Say on stderr that ``what`` is compiled, about ``seconds`` long, if within the context a kernel must be."""
+    """Say on stderr that ``what`` is compiled, about ``seconds`` long, if within the context a kernel must be.
+
+    Without a context, the first kernel of a process that must be compiled says so for all.
+    """
     global _announcement
     before, _announcement = _announcement, f"compiling the kernels of {what}, about {seconds:.0f} s, once ..."
     try:
@@ -34,10 +38,11 @@ def announced(what: str, seconds: float) -> Iterator[None]:
 
 
 def _announce() -> None:
-    global _announcement
-    if _announcement:
-        print(_announcement, file=sys.stderr, flush=True)
-        _announcement = ""
+    global _announcement, _silent
+    if _announcement or _silent:
+        print(_announcement or "compiling kernels, some seconds, once ...", file=sys.stderr, flush=True)
+        _announcement, _silent = "", False
+_silent = True
 
 
 def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:

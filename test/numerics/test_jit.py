@@ -1,0 +1,49 @@
+"""Who has to wait for the compiler is told, once, and on stderr."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+from bipedsim.numerics import jit, kernel_cache
+
+
+def test_what_is_compiled_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "_silent", True)
+    kernel_cache.cache_folder.cache_clear()
+
+    @jit.kernel
+    def once(x):
+        return x + 1.0
+
+    @jit.kernel
+    def others(x):
+        return x + 2.0
+
+    with jit.announced("the test", 3.4):
+        assert (once(1.0), others(1.0)) == (2.0, 3.0)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "compiling the kernels of the test, about 3 s, once ...\n")
+    with jit.announced("the test", 3.4):
+        assert once(2.0) == 3.0
+    assert once(1) == 2.0
+    assert capsys.readouterr().err == "", "what is there is loaded in silence, and one line is enough"
+    monkeypatch.setattr(jit, "_silent", True)
+    assert others(1) == 3.0
+    assert capsys.readouterr().err == "compiling kernels, some seconds, once ...\n"
+    kernel_cache.cache_folder.cache_clear()
+
+
+def test_a_kernel_cannot_allocate() -> None:
+    @jit.kernel
+    def greedy(n):
+        return np.zeros(n)[0]
+
+    with pytest.raises(NumbaError, match="Only accept returning of array passed into the function"):
+        greedy(3)
