@@ -6,14 +6,14 @@ order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import NEW_PLANE, Projection
-from bipedsim.numerics import kernel
+from bipedsim.numerics import kernel, zeros_of
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -27,20 +27,15 @@ class Anchors(NamedTuple):
         old_place, old_held: (N, 2), (N,) work, for a polygon that changes.
     """
 
-    place: Array
-    held: Flags
-    old_place: Array
-    old_held: Flags
+    place: Annotated[Array, "K", "N", 2]
+    held: Annotated[Flags, "K", "N"]
+    old_place: Annotated[Array, "N", 2]
+    old_held: Annotated[Flags, "N"]
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int) -> Anchors:
         """Return the arrays for ``n_feet`` of ``widest`` vertices at most, none of them held."""
-        return cls(
-            place=np.zeros((n_feet, widest, 2)),
-            held=np.zeros((n_feet, widest), dtype=np.bool_),
-            old_place=np.zeros((widest, 2)),
-            old_held=np.zeros(widest, dtype=np.bool_),
-        )
+        return zeros_of(cls, {"K": n_feet, "N": widest})
 
 
 @kernel

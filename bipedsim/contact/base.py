@@ -17,6 +17,10 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+STATE_CHANGES, UNRESOLVED, CANDIDATES, STEPS = range(4)
+"""What :attr:`ContactResult.counters` count, each since reset; see its properties."""
+
+
 @dataclass(slots=True, eq=False)
 class ContactResult:
     """What the ground did to the feet over one step; arrays are reused from step to step.
@@ -39,7 +43,7 @@ class ContactResult:
         sliding: (K,) whether friction is dynamic.
         vertex_forces: (K, N, 3) mean force of the ground on each vertex, ground axes [N]; N = 0 for models that find
             one wrench per foot and no share of the vertices.
-        counters: (4,) see the properties.
+        counters: (4,) by ``STATE_CHANGES``, ``UNRESOLVED``, ``CANDIDATES``, ``STEPS``.
     """
 
     impulse: Array
@@ -58,22 +62,22 @@ class ContactResult:
     @property
     def state_changes(self) -> int:
         """Changes of mode or of friction state since reset, over all feet."""
-        return int(self.counters[0])
+        return int(self.counters[STATE_CHANGES])
 
     @property
     def unresolved(self) -> int:
         """Steps since reset that ended without a violation-free state."""
-        return int(self.counters[1])
+        return int(self.counters[UNRESOLVED])
 
     @property
     def candidates(self) -> int:
         """Sets of modes that were solved for since reset, one or more a step."""
-        return int(self.counters[2])
+        return int(self.counters[CANDIDATES])
 
     @property
     def steps(self) -> int:
         """Physics steps since reset."""
-        return int(self.counters[3])
+        return int(self.counters[STEPS])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, to be read or overwritten."""

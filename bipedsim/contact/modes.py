@@ -8,10 +8,14 @@ The compiled functions work on one foot at a time, in ground axes (t1, t2, n) ab
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.numerics import kernel
+from bipedsim.numerics import kernel, point_velocity
+
+Array = NDArray[np.float64]
 
 NONE = 0
 # Fastest that a penetration is taken back [m/s].
@@ -78,146 +82,241 @@ def target_height_velocity(z: float, h: float, gamma: float) -> float:
 
 
 @kernel
-def constraints(mode, sliding, n, offsets, heights, errors, mu, radius, slip, h, gamma, T, F, b, r_vj):
-    """Fill the selection matrices of one foot and return the number of constrained rows m (Table I of moraud2008).
+def distance_outside(vertices: Array, edges: Array, n: int, clamped: tuple[int, int], x: float, y: float) -> float:
+    """Return how far (x, y) is beyond the lines of the clamped polygon or the ends of the clamped edge [m].
+
+    Negative inside, 0 for a single vertex.
 
     Args:
+        vertices, edges: (N, 2), (N, 3) as in :class:`bipedsim.dynamics.Projection`.
+        n, clamped: Number of vertices, and of those that are clamped the first and the number.
+        x, y: A point of the sole plane, sole frame [m].
+    """
+    first, count = clamped
+    if count < 2:
+        return 0.0
+    if count == 2:
+        j = (first + 1) % n
+        ex = vertices[j, 0] - vertices[first, 0]
+        ey = vertices[j, 1] - vertices[first, 1]
+        length = np.sqrt(ex * ex + ey * ey)
+        along = ((x - vertices[first, 0]) * ex + (y - vertices[first, 1]) * ey) / length
+        return max(-along, along - length)
+    outside = -np.inf
+    for i in range(n):
+        outside = max(outside, edges[i, 0] * x + edges[i, 1] * y - edges[i, 2])
+    return outside
+
+
+@kernel
+def normal_velocity(twists: Array, k: int, r: Array) -> float:
+    """Return the normal velocity [m/s] of the point r (3,) from the sole origin of foot ``k``; ``twists`` (6K,)."""
+    return point_velocity(twists[6 * k :], r)[2]
+
+
+class FootMode(NamedTuple):
+    """A foot in a mode.
+
+    Attributes:
         mode, sliding: Contact mode and whether the tangential directions are free.
         n: Number of vertices.
         offsets: (N, 3) vertices relative to the sole origin, ground axes [m].
         heights: (N,) heights above the ground [m].
         errors: (N, 2) drift of each vertex from its anchor, ground axes [m].
-        mu, radius: Friction coefficient and torsional radius c [m] while sliding.
-        slip: (3,) unit direction (u_x, u_y, c w_z) of the slip, zero where friction carries nothing.
         h, gamma: Step [s] and share of an error that is removed in one step.
-        T: (6, 6) out, first m rows: picks the constrained velocities at the virtual joint from (u, w) at the sole
-            origin.
-        F: (6, 6) out, first m columns: spreads the multipliers into (f, torque) at the sole origin.
-        b: (6,) out, first m: wanted velocities.
-        r_vj: (3,) out: the virtual joint, mean of the clamped vertices, relative to the sole origin.
-
-    A sticking face holds all six velocities: T and F are then the identity, at the sole origin, and are not written.
-
-    While sliding, f_t = -mu f_z (s_x, s_y), and the torque about the normal is that of this force acting at the CoP,
-    plus -mu c f_z s_3: all linear in the multipliers, so the coupling of friction and normal force is exact.
     """
-    first, count = clamped_range(mode, n)
-    r_vj[:] = 0.0
-    if count == 0:
-        return 0
-    mean_b = 0.0
-    err_x = 0.0
-    err_y = 0.0
+
+    mode: int
+    sliding: bool
+    n: int
+    offsets: Array
+    heights: Array
+    errors: Array
+    h: float
+    gamma: float
+
+
+class Sliding(NamedTuple):
+    """Friction of a foot that slides.
+
+    Attributes:
+        mu, radius: Friction coefficient and torsional radius c [m].
+        direction: (3,) unit direction (u_x, u_y, c w_z) of the slip, zero where friction carries nothing.
+    """
+
+    mu: float
+    radius: float
+    direction: Array
+
+
+class Rows(NamedTuple):
+    """The constraints of one foot.
+
+    Attributes:
+        T: (6, 6), first m rows: picks the constrained velocities at the virtual joint from (u, w) at the sole origin.
+        F: (6, 6), first m columns: spreads the multipliers into (f, torque) at the sole origin.
+        b: (6,), first m: wanted velocities.
+        r_vj: (3,) the virtual joint, mean of the clamped vertices, relative to the sole origin.
+    """
+
+    T: Array
+    F: Array
+    b: Array
+    r_vj: Array
+
+
+class _Fit(NamedTuple):
+    """The rigid motion that comes nearest to what the clamped vertices want: rise [m/s] of their mean, its drift [m],
+    tilts and turn [rad/s]."""
+
+    rise: float
+    drift_x: float
+    drift_y: float
+    tilt_x: float
+    tilt_y: float
+    turn: float
+
+
+@kernel
+def _fit(foot: FootMode, clamped: tuple[int, int], r_vj: Array) -> _Fit:
+    """Fill the virtual joint, and return the fit of the vertices' wanted velocities by least squares."""
+    first, count = clamped
+    rise = drift_x = drift_y = 0.0
     share = 1.0 / count
     for k in range(count):
-        i = (first + k) % n
+        i = (first + k) % foot.n
         for j in range(3):
-            r_vj[j] += offsets[i, j] * share
-        mean_b += target_height_velocity(heights[i], h, gamma) * share
-        err_x += errors[i, 0] * share
-        err_y += errors[i, 1] * share
-
-    # Fits of the clamped vertices' wanted velocities by one rigid motion (least squares).
-    sxx = 0.0
-    sxy = 0.0
-    syy = 0.0
-    sxb = 0.0
-    syb = 0.0
-    turn = 0.0
+            r_vj[j] += foot.offsets[i, j] * share
+        rise += target_height_velocity(foot.heights[i], foot.h, foot.gamma) * share
+        drift_x += foot.errors[i, 0] * share
+        drift_y += foot.errors[i, 1] * share
+    sxx = sxy = syy = sxb = syb = turn = 0.0
     if count > 1:
         for k in range(count):
-            i = (first + k) % n
-            x = offsets[i, 0] - r_vj[0]
-            y = offsets[i, 1] - r_vj[1]
-            db = target_height_velocity(heights[i], h, gamma) - mean_b
+            i = (first + k) % foot.n
+            x = foot.offsets[i, 0] - r_vj[0]
+            y = foot.offsets[i, 1] - r_vj[1]
+            db = target_height_velocity(foot.heights[i], foot.h, foot.gamma) - rise
             sxx += x * x
             sxy += x * y
             syy += y * y
             sxb += x * db
             syb += y * db
-            turn += x * (errors[i, 1] - err_y) - y * (errors[i, 0] - err_x)
-
-    tilt_x = 0.0
-    tilt_y = 0.0
+            turn += x * (foot.errors[i, 1] - drift_y) - y * (foot.errors[i, 0] - drift_x)
+        turn = -foot.gamma * turn / (sxx + syy) / foot.h
+    tilt_x = tilt_y = 0.0
     if count > 2:
         # v_z = w_x y - w_y x
         scale = 1.0 / (sxx * syy - sxy * sxy)
         tilt_x = (sxx * syb - sxy * sxb) * scale
         tilt_y = -(syy * sxb - sxy * syb) * scale
-        if not sliding:
-            wz = -gamma * turn / (sxx + syy) / h
-            b[0] = -gamma * err_x / h - tilt_y * r_vj[2] + wz * r_vj[1]
-            b[1] = -gamma * err_y / h - wz * r_vj[0] + tilt_x * r_vj[2]
-            b[2] = mean_b - tilt_x * r_vj[1] + tilt_y * r_vj[0]
-            b[3] = tilt_x
-            b[4] = tilt_y
-            b[5] = wz
-            return 6
+    return _Fit(rise, drift_x, drift_y, tilt_x, tilt_y, turn)
 
+
+@kernel
+def _hold_face(foot: FootMode, fit: _Fit, rows: Rows) -> None:
+    """Fill b of a face that sticks: the fit itself, at the sole origin."""
+    b, r = rows.b, rows.r_vj
+    b[0] = -foot.gamma * fit.drift_x / foot.h - fit.tilt_y * r[2] + fit.turn * r[1]
+    b[1] = -foot.gamma * fit.drift_y / foot.h - fit.turn * r[0] + fit.tilt_x * r[2]
+    b[2] = fit.rise - fit.tilt_x * r[1] + fit.tilt_y * r[0]
+    b[3] = fit.tilt_x
+    b[4] = fit.tilt_y
+    b[5] = fit.turn
+
+
+@kernel
+def _hold_edge(foot: FootMode, first: int, T: Array, b: Array) -> None:
+    """Fill a row of T, and its wanted velocity: the turn that lowers one end of an edge and lifts the other."""
+    j = (first + 1) % foot.n
+    ex = foot.offsets[j, 0] - foot.offsets[first, 0]
+    ey = foot.offsets[j, 1] - foot.offsets[first, 1]
+    length = np.sqrt(ex * ex + ey * ey)
+    ex /= length
+    ey /= length
+    # n = z x e; turning by w_n lowers the end of the edge that e points to.
+    T[3] = -ey
+    T[4] = ex
+    b_i = target_height_velocity(foot.heights[first], foot.h, foot.gamma)
+    b_j = target_height_velocity(foot.heights[j], foot.h, foot.gamma)
+    b[0] = -(b_j - b_i) / length
+
+
+@kernel
+def _slide(slip: Sliding, rows: Rows, m: int) -> None:
+    """Fill F of a foot that slides; its first row is that of the normal.
+
+    f_t = -mu f_z (s_x, s_y), and the torque about the normal is that of this force acting at the CoP, plus -mu c f_z
+    s_3: all linear in the multipliers, so the coupling of friction and normal force is exact.
+    """
+    T, F, r = rows.T, rows.F, rows.r_vj
+    fx = -slip.mu * slip.direction[0]
+    fy = -slip.mu * slip.direction[1]
+    F[0, 0] = fx
+    F[1, 0] = fy
+    F[2, 0] = 1.0
+    F[3, 0] = r[1] - r[2] * fy
+    F[4, 0] = r[2] * fx - r[0]
+    F[5, 0] = r[0] * fy - r[1] * fx - slip.mu * slip.radius * slip.direction[2]
+    for row in range(1, m):
+        tx = T[row, 3]
+        ty = T[row, 4]
+        F[3, row] = tx
+        F[4, row] = ty
+        F[5, row] = slip.mu * (slip.direction[0] * tx + slip.direction[1] * ty)
+
+
+@kernel
+def constraints(foot: FootMode, slip: Sliding, rows: Rows) -> int:
+    """Fill the selection matrices of one foot and return the number of constrained rows m (Table I of moraud2008).
+
+    A sticking face holds all six velocities: T and F are then the identity, at the sole origin, and are not written.
+    """
+    first, count = clamped_range(foot.mode, foot.n)
+    T, F, b, r = rows.T, rows.F, rows.b, rows.r_vj
+    r[:] = 0.0
+    if count == 0:
+        return 0
+    fit = _fit(foot, (first, count), r)
+    if count > 2 and not foot.sliding:
+        _hold_face(foot, fit, rows)
+        return 6
     T[:, :] = 0.0
     F[:, :] = 0.0
     m = 0
     # Rows at the virtual joint: u + w x r for translations.
-    if not sliding:
+    if not foot.sliding:
         T[0, 0] = 1.0
-        T[0, 4] = r_vj[2]
-        T[0, 5] = -r_vj[1]
-        b[0] = -gamma * err_x / h
+        T[0, 4] = r[2]
+        T[0, 5] = -r[1]
+        b[0] = -foot.gamma * fit.drift_x / foot.h
         T[1, 1] = 1.0
-        T[1, 5] = r_vj[0]
-        T[1, 3] = -r_vj[2]
-        b[1] = -gamma * err_y / h
+        T[1, 5] = r[0]
+        T[1, 3] = -r[2]
+        b[1] = -foot.gamma * fit.drift_y / foot.h
         m = 2
-    normal_row = m
     T[m, 2] = 1.0
-    T[m, 3] = r_vj[1]
-    T[m, 4] = -r_vj[0]
-    b[m] = mean_b
+    T[m, 3] = r[1]
+    T[m, 4] = -r[0]
+    b[m] = fit.rise
     m += 1
-    tilt_row = m
     if count == 2:
-        i = first
-        j = (first + 1) % n
-        ex = offsets[j, 0] - offsets[i, 0]
-        ey = offsets[j, 1] - offsets[i, 1]
-        length = np.sqrt(ex * ex + ey * ey)
-        ex /= length
-        ey /= length
-        # n = z x e; turning by w_n lowers the end of the edge that e points to.
-        T[m, 3] = -ey
-        T[m, 4] = ex
-        b_i = target_height_velocity(heights[i], h, gamma)
-        b_j = target_height_velocity(heights[j], h, gamma)
-        b[m] = -(b_j - b_i) / length
+        _hold_edge(foot, first, T[m], b[m:])
         m += 1
     elif count > 2:
         T[m, 3] = 1.0
-        b[m] = tilt_x
+        b[m] = fit.tilt_x
         T[m + 1, 4] = 1.0
-        b[m + 1] = tilt_y
+        b[m + 1] = fit.tilt_y
         m += 2
-    if not sliding:
-        if count > 1:
-            T[m, 5] = 1.0
-            b[m] = -gamma * turn / (sxx + syy) / h
-            m += 1
-        for r in range(m):
-            for c in range(6):
-                F[c, r] = T[r, c]
+    if foot.sliding:
+        _slide(slip, rows, m)
         return m
-
-    fx = -mu * slip[0]
-    fy = -mu * slip[1]
-    F[0, normal_row] = fx
-    F[1, normal_row] = fy
-    F[2, normal_row] = 1.0
-    F[3, normal_row] = r_vj[1] - r_vj[2] * fy
-    F[4, normal_row] = r_vj[2] * fx - r_vj[0]
-    F[5, normal_row] = r_vj[0] * fy - r_vj[1] * fx - mu * radius * slip[2]
-    for r in range(tilt_row, m):
-        tx = T[r, 3]
-        ty = T[r, 4]
-        F[3, r] = tx
-        F[4, r] = ty
-        F[5, r] = mu * (slip[0] * tx + slip[1] * ty)
+    if count > 1:
+        T[m, 5] = 1.0
+        b[m] = fit.turn
+        m += 1
+    for row in range(m):
+        for c in range(6):
+            F[c, row] = T[row, c]
     return m

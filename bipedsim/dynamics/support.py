@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from bipedsim.dynamics.projection import Projection
 from bipedsim.ground import (
-    FootingWork,
     GroundArrays,
+    SupportWork,
     choose_patch,
     make_work,
     patch_friction,
@@ -46,7 +46,7 @@ class Foothold(NamedTuple):
     """
 
     ground: GroundArrays
-    work: FootingWork
+    work: SupportWork
     spare: Array
     endless: bool
     soles: Array

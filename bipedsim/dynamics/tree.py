@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
-from bipedsim.numerics import inlined_kernel, kernel
+from bipedsim.numerics import act, assign, inlined_kernel, kernel, point_acceleration, turn_axes
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -109,14 +109,8 @@ def factor(
 def locate_foot(k: int, t: Tree, f: Foothold) -> None:
     """Fill the pose of the sole of foot ``k`` in the world."""
     pose = t.poses[t.foot_joint[k]]
-    for a in range(3):
-        f.sole_origin[k, a] = pose[9 + a]
-        for b in range(3):
-            f.sole_origin[k, a] += pose[3 * b + a] * t.placement_p[k, b]
-            total = 0.0
-            for c in range(3):
-                total += pose[3 * c + a] * t.placement_R[k, c, b]
-            f.sole_axes[k, a, b] = total
+    assign(f.sole_origin[k], act(pose, t.placement_p[k]))
+    turn_axes(pose, t.placement_R[k], f.sole_axes[k])
 
 
 @inlined_kernel
@@ -257,23 +251,8 @@ def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
     for k in range(t.leaf.shape[0]):
         joint = t.foot_joint[k]
         pose = t.poses[joint]
-        twist = t.twists[joint]
-        acceleration = t.accelerations[joint]
-        r = t.placement_p[k]
-        wx = twist[3]
-        wy = twist[4]
-        wz = twist[5]
-        # Velocity of the sole origin, in the frame of the joint.
-        ux = twist[0] + wy * r[2] - wz * r[1]
-        uy = twist[1] + wz * r[0] - wx * r[2]
-        uz = twist[2] + wx * r[1] - wy * r[0]
-        bx = acceleration[3]
-        by = acceleration[4]
-        bz = acceleration[5]
-        # Spatial acceleration moved to the sole origin, and w x u for the classical one.
-        ax = acceleration[0] + by * r[2] - bz * r[1] + wy * uz - wz * uy
-        ay = acceleration[1] + bz * r[0] - bx * r[2] + wz * ux - wx * uz
-        az = acceleration[2] + bx * r[1] - by * r[0] + wx * uy - wy * ux
+        ax, ay, az = point_acceleration(t.twists[joint], t.accelerations[joint], t.placement_p[k])
+        bx, by, bz = t.accelerations[joint, 3], t.accelerations[joint, 4], t.accelerations[joint, 5]
         for a in range(3):
             linear = 0.0
             angular = 0.0

@@ -32,7 +32,7 @@ CARRY = 1e-4
 """Vertices and edges nearer than this [m] in two support polygons are the same one."""
 
 
-class FootingWork(NamedTuple):
+class SupportWork(NamedTuple):
     """Work arrays of one foot; see :func:`make_work`."""
 
     affine: NDArray[np.float64]
@@ -47,10 +47,10 @@ def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
     return n_max if not ground.counts.any() else n_max + int(ground.counts.max())
 
 
-def make_work(ground: GroundArrays, n_max: int) -> FootingWork:
+def make_work(ground: GroundArrays, n_max: int) -> SupportWork:
     """Return work arrays for soles of at most ``n_max`` vertices."""
     widest = 2 * (n_max + int(ground.counts.max())) + 2
-    return FootingWork(
+    return SupportWork(
         affine=np.zeros((3, 3)),
         part=np.zeros((widest, 2)),
         spare=np.zeros((widest, 2)),

@@ -1,7 +1,7 @@
 from .blend import quintic
 from .boxing import Box, box
 from .cholesky import solve_positive_definite
-from .hull import clamp, hull_corners, margin
+from .hull import clamp, hull_corners, margin, move_inside
 from .jit import announced, control_entry, control_kernel, entry, inlined_kernel, kernel
 from .linear import is_doubtful, solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, simplify, span, start_as
@@ -23,6 +23,7 @@ from .spatial import (
     turn,
     turn_axes,
 )
+from .zeros import zeros_of
 
 __all__ = [
     "MERGE",
@@ -50,6 +51,7 @@ __all__ = [
     "is_doubtful",
     "kernel",
     "margin",
+    "move_inside",
     "mul",
     "mul_t",
     "point_acceleration",
@@ -69,4 +71,5 @@ __all__ = [
     "to_quaternion",
     "turn",
     "turn_axes",
+    "zeros_of",
 ]

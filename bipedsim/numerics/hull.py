@@ -64,23 +64,47 @@ def hull_corners(points, n, hull) -> int:  # type: ignore[no-untyped-def]
 
 
 @control_kernel
+def _to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
+    """Return the point of edge ``i`` that is nearest to (x, y), its distance, and whether (x, y) is inside the edge."""
+    k = i + 1 if i + 1 < n else 0
+    ex = hull[k, 0] - hull[i, 0]
+    ey = hull[k, 1] - hull[i, 1]
+    dx = x - hull[i, 0]
+    dy = y - hull[i, 1]
+    length = ex * ex + ey * ey
+    along = min(max((dx * ex + dy * ey) / length, 0.0), 1.0) if length > 0.0 else 0.0
+    gap = math.hypot(dx - along * ex, dy - along * ey)
+    return hull[i, 0] + along * ex, hull[i, 1] + along * ey, gap, not ex * dy - ey * dx < 0.0
+
+
+@control_kernel
 def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
     """Return the signed distance [m] from (x, y) to the boundary, positive inside; of a point or a line at most 0."""
     inside = n > 2
     nearest = math.inf
     for i in range(n):
-        k = i + 1 if i + 1 < n else 0
-        ex = hull[k, 0] - hull[i, 0]
-        ey = hull[k, 1] - hull[i, 1]
-        dx = x - hull[i, 0]
-        dy = y - hull[i, 1]
-        length = ex * ex + ey * ey
-        along = min(max((dx * ex + dy * ey) / length, 0.0), 1.0) if length > 0.0 else 0.0
-        gap = math.hypot(dx - along * ex, dy - along * ey)
+        _, _, gap, within = _to_edge(hull, n, i, x, y)
         nearest = min(nearest, gap)
-        if ex * dy - ey * dx < 0.0:
-            inside = False
+        inside = inside and within
     return nearest if inside else -nearest
+
+
+@control_kernel
+def move_inside(hull, n, point) -> None:  # type: ignore[no-untyped-def]
+    """Move ``point`` (2,) to the nearest point of a convex polygon, line or point, counter-clockwise (>= n, 2)."""
+    inside = n > 2
+    nearest = math.inf
+    x, y = point
+    for i in range(n):
+        to_x, to_y, gap, within = _to_edge(hull, n, i, x, y)
+        inside = inside and within
+        if gap < nearest:
+            nearest = gap
+            point[0] = to_x
+            point[1] = to_y
+    if inside:
+        point[0] = x
+        point[1] = y
 
 
 @control_kernel

@@ -10,18 +10,24 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bipedsim.numerics.jit import kernel
 
+Array = NDArray[np.float64]
+Three = tuple[float, float, float]
+Vector = Array | Three
+Motion = Array | tuple[float, float, float, float, float, float]
+
 
 @kernel
-def assign(out, v):
+def assign(out: Array, v: Vector) -> None:
     """Fill the first three of ``out`` with the vector v."""
     out[0], out[1], out[2] = v[0], v[1], v[2]
 
 
 @kernel
-def accumulate(out, v):
+def accumulate(out: Array, v: Vector) -> None:
     """Add the vector v to the first three of ``out``."""
     out[0] += v[0]
     out[1] += v[1]
@@ -29,13 +35,13 @@ def accumulate(out, v):
 
 
 @kernel
-def cross(a, b):
+def cross(a: Vector, b: Vector) -> Three:
     """Return a x b."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 @kernel
-def mul(R, v):
+def mul(R: Array, v: Vector) -> Three:
     """Return R v, R (3, 3)."""
     return (
         R[0, 0] * v[0] + R[0, 1] * v[1] + R[0, 2] * v[2],
@@ -45,7 +51,7 @@ def mul(R, v):
 
 
 @kernel
-def mul_t(R, v):
+def mul_t(R: Array, v: Vector) -> Three:
     """Return R^T v, R (3, 3)."""
     return (
         R[0, 0] * v[0] + R[1, 0] * v[1] + R[2, 0] * v[2],
@@ -55,7 +61,7 @@ def mul_t(R, v):
 
 
 @kernel
-def product(A, B, out):
+def product(A: Array, B: Array, out: Array) -> None:
     """Fill ``out`` with A B, all (3, 3) and apart."""
     for i in range(3):
         for j in range(3):
@@ -63,7 +69,7 @@ def product(A, B, out):
 
 
 @kernel
-def act(pose, r):
+def act(pose: Array, r: Vector) -> Three:
     """Return where the point r of the frame ``pose`` is."""
     return (
         pose[9] + pose[0] * r[0] + pose[3] * r[1] + pose[6] * r[2],
@@ -73,7 +79,7 @@ def act(pose, r):
 
 
 @kernel
-def turn(pose, v):
+def turn(pose: Array, v: Vector) -> Three:
     """Return the vector v of the frame ``pose`` in the axes that the pose is given in."""
     return (
         pose[0] * v[0] + pose[3] * v[1] + pose[6] * v[2],
@@ -83,7 +89,7 @@ def turn(pose, v):
 
 
 @kernel
-def turn_axes(pose, R, out):
+def turn_axes(pose: Array, R: Array, out: Array) -> None:
     """Fill ``out`` with the rotation of ``pose`` times R, both (3, 3) and apart."""
     for i in range(3):
         for j in range(3):
@@ -94,7 +100,7 @@ def turn_axes(pose, R, out):
 
 
 @kernel
-def point_velocity(motion, r):
+def point_velocity(motion: Motion, r: Vector) -> Three:
     """Return the velocity u + w x r of the point r of a body that moves with ``motion`` = (u, w)."""
     return (
         motion[0] + motion[4] * r[2] - motion[5] * r[1],
@@ -104,7 +110,7 @@ def point_velocity(motion, r):
 
 
 @kernel
-def point_acceleration(motion, acceleration, r):
+def point_acceleration(motion: Motion, acceleration: Motion, r: Vector) -> Three:
     """Return the classical acceleration of the point r of a body.
 
     The spatial ``acceleration`` (6,) is that of the body's field of velocities at a place which stays; a point that
@@ -120,14 +126,14 @@ def point_acceleration(motion, acceleration, r):
 
 
 @kernel
-def add_wrench(out, f, r):
+def add_wrench(out: Array, f: Vector, r: Vector) -> None:
     """Add the force ``f`` at the point ``r`` to the wrench ``out`` (6,)."""
     accumulate(out, f)
     accumulate(out[3:], cross(r, f))
 
 
 @kernel
-def exp3(phi, scale, out):
+def exp3(phi: Vector, scale: float, out: Array) -> None:
     """Fill ``out`` (3, 3) with the rotation by the vector ``scale`` phi [rad], by Rodrigues."""
     square = scale * scale * (phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
     angle = math.sqrt(square)
@@ -149,7 +155,7 @@ def exp3(phi, scale, out):
 
 
 @kernel
-def rotation_error(R, goal):
+def rotation_error(R: Array, goal: Array) -> Three:
     """Return the vector that turns R into ``goal``, both (3, 3), for small angles and in the axes that both are in.
 
     Half the sum of the cross products of their columns: but for third order the rotation vector.
@@ -164,7 +170,7 @@ def rotation_error(R, goal):
 
 
 @kernel
-def from_quaternion(quaternion, out):
+def from_quaternion(quaternion: Array, out: Array) -> None:
     """Fill ``out`` with the rotation matrix (3, 3) of the unit quaternion x y z w."""
     x, y, z, w = quaternion
     out[0, 0] = 1.0 - 2.0 * (y * y + z * z)
@@ -179,7 +185,7 @@ def from_quaternion(quaternion, out):
 
 
 @kernel
-def to_quaternion(R, out):
+def to_quaternion(R: Array, out: Array) -> None:
     """Fill ``out`` (4,) with the unit quaternion x y z w, w >= 0, of the rotation matrix R (3, 3)."""
     trace = R[0, 0] + R[1, 1] + R[2, 2]
     if trace > 0.0:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact import clamped_range, constraints
+from bipedsim.contact import FootMode, Rows, Sliding, clamped_range, constraints
 from bipedsim.errors import ConfigError
 from bipedsim_studies.feasibility.foot_rule import FORCES, FootRule, Units, mode_of
 from bipedsim_studies.feasibility.support import TOUCHES, Foot, Support
@@ -290,16 +290,18 @@ def _held_rows(support: Support, modes: Sequence[int], slips: Mapping[int, Slip]
     """
     size = 6 * len(modes)
     rows, columns = [np.zeros((0, size))], [np.zeros((0, size))]
-    T, F, b, middle = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(3)
+    held = Rows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
     for k, mode in enumerate(modes):
         foot = support.feet[k]
         n = foot.n_vertices
         slip = slips.get(k, _STILL)
+        level = np.zeros(n), np.zeros((n, 2))
         m = constraints(
-            mode, k in slips, n, foot.offsets, np.zeros(n), np.zeros((n, 2)), foot.mu_dynamic, slip.radius,
-            slip.direction, 1.0, 0.0, T, F, b, middle,
-        )  # fmt: skip
-        picked, spread = (np.eye(6), np.eye(6)) if m == 6 else (T[:m], F[:, :m].T)
+            FootMode(mode, k in slips, n, foot.offsets, *level, h=1.0, gamma=0.0),
+            Sliding(foot.mu_dynamic, slip.radius, slip.direction),
+            held,
+        )
+        picked, spread = (np.eye(6), np.eye(6)) if m == 6 else (held.T[:m], held.F[:, :m].T)
         for parts, part in ((rows, picked), (columns, spread)):
             parts.append(np.zeros((m, size)))
             parts[-1][:, 6 * k : 6 * k + 6] = part

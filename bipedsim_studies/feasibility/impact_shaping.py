@@ -102,7 +102,7 @@ def impact_outcome(support: Support, v: Array, gained: Array | None = None, touc
     sliding = tuple(bool(slides) for slides in result.sliding)
     feet = support.feet
     keep = {feet[k].name: held_vertices(mode, feet[k].n_vertices) for k, mode in enumerate(modes) if mode}
-    slips, radii = model.arrays.slip, model.arrays.radius
+    slips, radii = model.arrays.state.slip, model.arrays.trial.radius
     slide = {
         feet[k].name: Slip(slips[k].copy(), float(radii[k]), feet[k].rotation[:, :2] @ result.cop[k])
         for k, slides in enumerate(sliding)

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from physics_support import regular_polygon
 
-from bipedsim.contact.modes import clamped_range, constraints, face_mode, mode_masks, mode_name, n_modes
+from bipedsim.contact.modes import (
+    FootMode,
+    Rows,
+    Sliding,
+    clamped_range,
+    constraints,
+    face_mode,
+    mode_masks,
+    mode_name,
+    n_modes,
+)
 
 
 @given(n=st.integers(3, 64))
@@ -52,21 +62,23 @@ def test_constraints_hold_the_clamped_vertices_and_nothing_else(
     """The motions that T leaves free are those that move no clamped vertex (normal direction only while sliding)."""
     n = 4
     offsets = np.column_stack([regular_polygon(n, 0.1), np.zeros(n)]) + np.array([0.03, -0.02, -0.05])
-    T, F, b, r = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(3)
+    rows = Rows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
     slip = np.array([0.6, 0.0, 0.8])
-    m = constraints(mode, sliding, n, offsets, np.zeros(n), np.zeros((n, 2)), 0.5, 0.07, slip, 1e-3, 0.2, T, F, b, r)
+    foot = FootMode(mode, sliding, n, offsets, np.zeros(n), np.zeros((n, 2)), h=1e-3, gamma=0.2)
+    m = constraints(foot, Sliding(0.5, 0.07, slip), rows)
+    T, F = rows.T, rows.F
     assert m == (slide_rows if sliding else stick_rows)
     if m == 6:
         # A sticking face holds all six velocities; its matrices are not written.
         T = np.eye(6)
         F = np.eye(6)
-    np.testing.assert_array_equal(b[:m], 0.0)
-    rows = []
+    np.testing.assert_array_equal(rows.b[:m], 0.0)
+    velocities = []
     for i in np.flatnonzero(mode_masks(n)[mode]):
         x, y, z = offsets[i]
         velocity = np.hstack([np.eye(3), [[0, z, -y], [-z, 0, x], [y, -x, 0]]])
-        rows.append(velocity[2:] if sliding else velocity)
-    held = np.vstack(rows)
+        velocities.append(velocity[2:] if sliding else velocity)
+    held = np.vstack(velocities)
     assert np.linalg.matrix_rank(held) == m
     assert np.linalg.matrix_rank(np.vstack([held, T[:m]]), tol=1e-9) == m
     if not sliding:
@@ -79,8 +91,9 @@ def test_targets_close_gaps_and_let_penetration_decay(heights: list[float]) -> N
     n, h, gamma = 3, 1e-3, 0.2
     z = np.array(heights)
     offsets = np.column_stack([regular_polygon(n, 0.1), np.zeros(n)])
-    T, F, b, r = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(3)
-    m = constraints(face_mode(n), True, n, offsets, z, np.zeros((n, 2)), 0.5, 0.0, np.zeros(3), h, gamma, T, F, b, r)
-    motion = np.linalg.lstsq(T[:m], b[:m], rcond=None)[0]
+    rows = Rows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
+    foot = FootMode(face_mode(n), True, n, offsets, z, np.zeros((n, 2)), h, gamma)
+    m = constraints(foot, Sliding(0.5, 0.0, np.zeros(3)), rows)
+    motion = np.linalg.lstsq(rows.T[:m], rows.b[:m], rcond=None)[0]
     speeds = motion[2] + motion[3] * offsets[:, 1] - motion[4] * offsets[:, 0]
     np.testing.assert_allclose(z + h * speeds, np.where(z < 0.0, (1.0 - gamma) * z, 0.0), atol=1e-15)

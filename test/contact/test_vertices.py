@@ -10,7 +10,7 @@ import pytest
 from physics_support import rectangle
 
 from bipedsim.contact.base import ContactResult
-from bipedsim.contact.vertices import VertexContacts, friction, publish
+from bipedsim.contact.vertices import VertexContacts, friction, write_result
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model import load_robot
 
@@ -36,20 +36,20 @@ def test_impulses_of_vertices_become_wrenches_and_centres_of_pressure() -> None:
     s.impacts[:] = rng.normal(size=s.impacts.shape)
     s.touching[:] = s.sticking[:] = True
     s.sticking[1] = False
-    publish(p, s, 1, False)
+    write_result(p, s, 1, False)
     for k in range(2):
         f, R = s.impulses[k], p.rotation[k]
         total = np.concatenate([f.sum(axis=0), np.cross(p.offsets[k], f).sum(axis=0)])
         hit = np.concatenate([s.impacts[k].sum(axis=0), np.cross(p.offsets[k], s.impacts[k]).sum(axis=0)])
-        np.testing.assert_allclose(s.impulse[k], total, rtol=1e-12)
-        np.testing.assert_allclose(s.wrench[k].reshape(2, 3), total.reshape(2, 3) @ R / H, rtol=1e-9)
-        np.testing.assert_allclose(s.impact[k].reshape(2, 3), hit.reshape(2, 3) @ R, rtol=1e-9)
-        np.testing.assert_allclose(s.cop[k], f[:, 2] @ SOLE / f[:, 2].sum(), rtol=1e-12)
-        np.testing.assert_allclose(s.vertex_forces[k], f / H, rtol=1e-12)
+        np.testing.assert_allclose(s.result.impulse[k], total, rtol=1e-12)
+        np.testing.assert_allclose(s.result.wrench[k].reshape(2, 3), total.reshape(2, 3) @ R / H, rtol=1e-9)
+        np.testing.assert_allclose(s.result.impact[k].reshape(2, 3), hit.reshape(2, 3) @ R, rtol=1e-9)
+        np.testing.assert_allclose(s.result.cop[k], f[:, 2] @ SOLE / f[:, 2].sum(), rtol=1e-12)
+        np.testing.assert_allclose(s.result.vertex_forces[k], f / H, rtol=1e-12)
         mu = 0.4 if k else 0.6
-        assert s.friction_used[k] == pytest.approx(np.hypot(*total[:2]) / (mu * total[2]), rel=1e-12)
-    assert s.sliding.tolist() == [False, True]
-    assert s.mode.tolist() == [9, 9]
+        assert s.result.friction_used[k] == pytest.approx(np.hypot(*total[:2]) / (mu * total[2]), rel=1e-12)
+    assert s.result.sliding.tolist() == [False, True]
+    assert s.result.mode.tolist() == [9, 9]
 
 
 @pytest.mark.parametrize(

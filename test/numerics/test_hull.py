@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear
 from scipy.spatial import ConvexHull
 
 from bipedsim.model.sole import Sole
-from bipedsim.numerics.hull import clamp, hull_corners, margin
+from bipedsim.numerics.hull import clamp, hull_corners, margin, move_inside
 
 Array = NDArray[np.float64]
 
@@ -109,6 +109,16 @@ def test_margin_is_that_of_a_sole(points: Array, x: float, y: float) -> None:
     hull = hull_of(points)
     sole = Sole("s", "s", 1, None, hull, 1.0, 1.0)  # type: ignore[arg-type]
     assert margin(hull, len(hull), x, y) == pytest.approx(sole.margin([x, y]), abs=1e-12)
+
+
+@given(supports(), st.integers(1, 8), coordinates, coordinates)
+def test_moving_inside_ends_there_and_goes_no_further(points: Array, most: int, x: float, y: float) -> None:
+    hull = hull_of(points[:most])
+    moved = np.array([x, y])
+    move_inside(hull, len(hull), moved)
+    way = np.hypot(*(moved - [x, y]))
+    assert way == pytest.approx(max(0.0, -margin(hull, len(hull), x, y)), abs=1e-12)
+    assert margin(hull, len(hull), *moved) > -1e-12
 
 
 @given(supports(), coordinates, coordinates, st.sampled_from([0.0, 0.003, 0.02]))

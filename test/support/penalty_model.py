@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.config.fields import param
-from bipedsim.contact.base import ContactResult
+from bipedsim.contact.base import STEPS, ContactResult
 from bipedsim.dynamics.projection import Projection
 
 
@@ -59,7 +59,7 @@ class Penalty:
             r.cop[k] = (-r.wrench[k, 4] / fz, r.wrench[k, 3] / fz) if fz > 0.0 else np.nan
             r.n_vertices[k] = p.n_vertices[k]
             r.mode[k] = 2 * p.n_vertices[k] + 1 if fz > 0.0 else 0
-        r.counters[3] += 1
+        r.counters[STEPS] += 1
         return r
 
     def state(self) -> dict[str, Any]:

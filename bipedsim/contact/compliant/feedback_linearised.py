@@ -18,8 +18,8 @@ import numpy as np
 
 from bipedsim.config import param
 from bipedsim.contact.compliant.linearisation import Linearised, lacking, let_go, patterns, resolve, spread
-from bipedsim.contact.compliant.substeps import Course, begin_substep, crossing, is_closed, next_stage, start, substep
-from bipedsim.contact.vertices import VertexModel, begin, friction, publish
+from bipedsim.contact.compliant.substeps import Substeps, begin_substep, crossing, is_closed, next_stage, start, substep
+from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import inlined_kernel, kernel, solve_least_norm
 
@@ -45,7 +45,7 @@ class FeedbackLinearisedParams:
 def _sticks(p: Projection, m: Linearised):
     """A vertex in contact sticks while friction of the first stage is inside its cone."""
     s = m.contacts
-    f = m.course.force
+    f = m.substeps.force
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
             if m.closed[k, i]:
@@ -78,7 +78,7 @@ def _forces(p: Projection, m: Linearised) -> int:
 def feedback_linearised(p: Projection, m: Linearised):
     """Take one step of the contacts."""
     s = m.contacts
-    c = m.course
+    c = m.substeps
     begin(p, s)
     start(p, c)
     h = s.h
@@ -103,7 +103,7 @@ def feedback_linearised(p: Projection, m: Linearised):
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
             s.touching[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
-    publish(p, s, solves, not m.agreed[0])
+    write_result(p, s, solves, not m.agreed[0])
 
 
 class FeedbackLinearised(VertexModel):
@@ -121,11 +121,11 @@ class FeedbackLinearised(VertexModel):
     def __init__(self, projection: Projection, params: FeedbackLinearisedParams, physics_dt: float) -> None:
         super().__init__(projection, physics_dt)
         self.params = params
-        course = Course.of_feet(self.contacts)
-        self._act_within(course.impulse, course.late)
+        substeps = Substeps.of_feet(self.contacts)
+        self._act_within(substeps.impulse, substeps.late)
         self.arrays = Linearised.of_feet(
             self.contacts,
-            course,
+            substeps,
             k_p=params.k_p,
             k_v=params.k_v,
             epsilon=params.epsilon,

@@ -7,15 +7,15 @@ Accelerations are projected on these, at most 6 a foot, and forces spread along 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.compliant.substeps import Course
+from bipedsim.contact.compliant.substeps import Substeps
 from bipedsim.contact.vertices import VertexContacts, friction
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import inlined_kernel, kernel, solve_least_norm
+from bipedsim.numerics import cross, inlined_kernel, kernel, solve_least_norm, zeros_of
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,7 +30,7 @@ class Linearised(NamedTuple):
     """Arrays of the model; the parameters as in :class:`bipedsim.contact.compliant.FeedbackLinearisedParams`.
 
     Attributes:
-        contacts, course: Vertices, and feet within the step.
+        contacts, substeps: Vertices, and feet within the step.
         closed: (K, N) whether a vertex is in contact in this substep.
         active: (K, N) whether it takes part at this stage: those in contact, without those that would be pulled.
         centre: (K, 3) mean of the active vertices from the sole origin, ground axes [m].
@@ -51,55 +51,34 @@ class Linearised(NamedTuple):
     epsilon: float
     resolves: int
     contacts: VertexContacts
-    course: Course
-    closed: NDArray[np.bool_]
-    active: NDArray[np.bool_]
-    centre: Array
-    axes: Array
-    inertia: Array
-    members: Integers
-    R: Array
-    foot: Integers
-    upright: NDArray[np.bool_]
-    A: Array
-    L: Array
-    work: Array
-    rhs: Array
-    rhs_normal: Array
-    y: Array
-    wanted: Array
-    normal: Array
-    normals: Integers
-    A_normal: Array
-    friction: Array
-    agreed: NDArray[np.bool_]
+    substeps: Substeps
+    closed: Annotated[NDArray[np.bool_], "K", "N"]
+    active: Annotated[NDArray[np.bool_], "K", "N"]
+    centre: Annotated[Array, "K", 3]
+    axes: Annotated[Array, "K", 3, 3]
+    inertia: Annotated[Array, "K", 3]
+    members: Annotated[Integers, "K"]
+    R: Annotated[Array, "6K", 6]
+    foot: Annotated[Integers, "6K"]
+    upright: Annotated[NDArray[np.bool_], "6K"]
+    A: Annotated[Array, "6K", "6K"]
+    L: Annotated[Array, "6K", "6K"]
+    work: Annotated[Array, "6K", "6K"]
+    rhs: Annotated[Array, "6K"]
+    rhs_normal: Annotated[Array, "6K"]
+    y: Annotated[Array, "6K"]
+    wanted: Annotated[Array, "K", "N", 2]
+    normal: Annotated[Array, "K", "N"]
+    normals: Annotated[Integers, "6K"]
+    A_normal: Annotated[Array, "6K", "6K"]
+    friction: Annotated[Array, "K", 6]
+    agreed: Annotated[NDArray[np.bool_], 1]
 
     @classmethod
-    def of_feet(
-        cls,
-        contacts: VertexContacts,
-        course: Course,
-        *,
-        k_p: float,
-        k_v: float,
-        epsilon: float,
-        resolves: int,
-    ) -> Linearised:
+    def of_feet(cls, contacts: VertexContacts, substeps: Substeps, **params: float) -> Linearised:
         """Return the arrays for the feet of ``contacts``."""
-        feet, widest = contacts.heights.shape
-        size = 6 * feet
-        return cls(
-            k_p=k_p, k_v=k_v, epsilon=epsilon, resolves=resolves, contacts=contacts, course=course,
-            closed=np.zeros((feet, widest), dtype=np.bool_), active=np.zeros((feet, widest), dtype=np.bool_),
-            centre=np.zeros((feet, 3)), axes=np.zeros((feet, 3, 3)), inertia=np.zeros((feet, 3)),
-            members=np.zeros(feet, dtype=np.int64),
-            R=np.zeros((size, 6)), foot=np.zeros(size, dtype=np.int64), upright=np.zeros(size, dtype=np.bool_),
-            A=np.zeros((size, size)), L=np.zeros((size, size)), work=np.zeros((size, size)),
-            rhs=np.zeros(size), rhs_normal=np.zeros(size), y=np.zeros(size),
-            wanted=np.zeros((feet, widest, 2)), normal=np.zeros((feet, widest)),
-            normals=np.zeros(size, dtype=np.int64),
-            A_normal=np.zeros((size, size)), friction=np.zeros((feet, 6)), agreed=np.zeros(1, dtype=np.bool_),
-        )  # fmt: skip
+        n_feet, widest = contacts.heights.shape
+        return zeros_of(cls, {"K": n_feet, "N": widest}, contacts=contacts, substeps=substeps, **params)
 
 
 @kernel
@@ -191,7 +170,7 @@ def patterns(p: Projection, m: Linearised) -> int:
 @inlined_kernel
 def lacking(p: Projection, m: Linearised, rows: int):
     """Fill ``rhs``: wanted minus free acceleration of the active vertices, along the patterns (eq. 17, 18)."""
-    c = m.course
+    c = m.substeps
     for i in range(rows):
         m.rhs[i] = 0.0
     row = 0
@@ -226,9 +205,7 @@ def lacking(p: Projection, m: Linearised, rows: int):
             x = p.offsets[k, i, 0] - m.centre[k, 0]
             y = p.offsets[k, i, 1] - m.centre[k, 1]
             z = p.offsets[k, i, 2] - m.centre[k, 2]
-            tx = y * az - z * ay
-            ty = z * ax - x * az
-            tz = x * ay - y * ax
+            tx, ty, tz = cross((x, y, z), (ax, ay, az))
             j = row + 3
             for b in range(3):
                 if m.inertia[k, b] > 0.0:
@@ -244,7 +221,7 @@ def lacking(p: Projection, m: Linearised, rows: int):
 @kernel
 def spread(p: Projection, m: Linearised) -> bool:
     """Turn the patterns ``y`` into vertex forces, saturated by the ground (eq. 19, 20); return whether friction was."""
-    c = m.course
+    c = m.substeps
     saturated = False
     row = 0
     for k in range(m.members.shape[0]):
@@ -281,7 +258,7 @@ def spread(p: Projection, m: Linearised) -> bool:
 @inlined_kernel
 def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bool:
     """Set the force of a vertex from ``normal`` and what it wants tangentially; return whether friction is less."""
-    f = m.course.force[k, i]
+    f = m.substeps.force[k, i]
     x = m.wanted[k, i, 0]
     y = m.wanted[k, i, 1]
     m.normal[k, i] = normal
@@ -313,7 +290,7 @@ def let_go(m: Linearised) -> bool:
 @kernel
 def resolve(p: Projection, m: Linearised, rows: int) -> int:
     """Solve for the normal forces under the friction that is left, until both agree; return how often."""
-    f = m.course.force
+    f = m.substeps.force
     count = 0
     for i in range(rows):
         if m.upright[i]:

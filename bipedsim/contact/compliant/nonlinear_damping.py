@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.contact.compliant.substeps import (
-    Course,
+    Substeps,
     begin_substep,
     next_stage,
     normal_compliance,
@@ -27,7 +27,7 @@ from bipedsim.contact.compliant.substeps import (
     substep,
     tangential_compliance,
 )
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, publish
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import inlined_kernel, kernel
 
@@ -52,7 +52,7 @@ class Bristles(NamedTuple):
     """Arrays of the model; the parameters as in :class:`NonlinearDampingParams`.
 
     Attributes:
-        contacts, course: Vertices, and feet within the step.
+        contacts, substeps: Vertices, and feet within the step.
         bend: (K, N, 2) deflection of the bristles [m]: state.
         stage, rate_sum: (K, N, 2) the same at a stage, and their weighted rates.
         rate: (K, N, 2) [m/s].
@@ -68,7 +68,7 @@ class Bristles(NamedTuple):
     resolution: float
     max_substeps: int
     contacts: VertexContacts
-    course: Course
+    substeps: Substeps
     bend: Array
     stage: Array
     rate: Array
@@ -79,7 +79,7 @@ class Bristles(NamedTuple):
 @inlined_kernel
 def _forces(p: Projection, m: Bristles):
     """Fill the vertex forces and the rates of the bristles at the stage."""
-    c = m.course
+    c = m.substeps
     for k in range(c.height.shape[0]):
         for i in range(p.n_vertices[k]):
             f = c.force[k, i]
@@ -112,7 +112,7 @@ def _forces(p: Projection, m: Bristles):
 @kernel
 def _settle(p: Projection, m: Bristles):
     """At the end of a substep: who touches, who sticks; bristles in the air are straight."""
-    c = m.course
+    c = m.substeps
     s = m.contacts
     for k in range(c.height.shape[0]):
         for i in range(c.height.shape[1]):
@@ -137,7 +137,7 @@ def _substeps(p: Projection, m: Bristles) -> int:
     may fall to the ground within the step count too: a stiff spring would throw them back out of too long a substep.
     """
     s = m.contacts
-    c = m.course
+    c = m.substeps
     h = s.h
     stiff = damped = stiff_t = damped_t = 0.0
     for k in range(s.heights.shape[0]):
@@ -164,7 +164,7 @@ def _substeps(p: Projection, m: Bristles) -> int:
 def nonlinear_damping(p: Projection, m: Bristles):
     """Take one step of the contacts."""
     s = m.contacts
-    c = m.course
+    c = m.substeps
     begin(p, s)
     _carry(p, m)
     start(p, c)
@@ -198,7 +198,7 @@ def nonlinear_damping(p: Projection, m: Bristles):
                     m.bend[k, i, a] += dt / 6.0 * m.rate_sum[k, i, a]
         _settle(p, m)
         t = h if dt == rest else t + dt
-    publish(p, s, 1, wanted > count)
+    write_result(p, s, 1, wanted > count)
 
 
 @kernel
@@ -232,8 +232,8 @@ class NonlinearDamping(VertexModel):
         super().__init__(projection, physics_dt)
         self.params = params
         feet, widest = projection.vertices.shape[:2]
-        course = Course.of_feet(self.contacts)
-        self._act_within(course.impulse, course.late)
+        substeps = Substeps.of_feet(self.contacts)
+        self._act_within(substeps.impulse, substeps.late)
         self.arrays = Bristles(
             stiffness=params.stiffness,
             exponent=params.exponent,
@@ -244,7 +244,7 @@ class NonlinearDamping(VertexModel):
             resolution=params.resolution,
             max_substeps=params.max_substeps,
             contacts=self.contacts,
-            course=course,
+            substeps=substeps,
             bend=np.zeros((feet, widest, 2)),
             stage=np.zeros((feet, widest, 2)),
             rate=np.zeros((feet, widest, 2)),

@@ -1,4 +1,4 @@
-"""The course of the feet within a step, for models whose forces depend on where the vertices are.
+"""The motion of the feet within a step, for models whose forces depend on where the vertices are.
 
 The Delassus matrix, and what accelerates the feet besides contact, are taken as constant over the step of the
 dynamics; in between, feet are integrated in contact space, 6 numbers a foot: w' = drive + G f(x, w). So a stiff force
@@ -11,14 +11,14 @@ of its force is at an end.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.vertices import VertexContacts, add_at
+from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import inlined_kernel, kernel
+from bipedsim.numerics import add_wrench, assign, cross, inlined_kernel, kernel, point_velocity, zeros_of
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ LEAVING = 1e-9
 """A vertex at the ground that rises faster than this [m/s] is leaving it."""
 
 
-class Course(NamedTuple):
+class Substeps(NamedTuple):
     """Work arrays of K feet with N vertices at most.
 
     Attributes:
@@ -48,49 +48,34 @@ class Course(NamedTuple):
     """
 
     h: float
-    drive: Array
-    shift: Array
-    twist: Array
-    shift0: Array
-    twist0: Array
-    shift_sum: Array
-    twist_sum: Array
-    wrench: Array
-    wrench_sum: Array
-    early: Array
-    impulse: Array
-    late: Array
-    height: Array
-    velocity: Array
-    arm: Array
-    force: Array
-    force_sum: Array
-    impulses: Array
+    drive: Annotated[Array, "6K"]
+    shift: Annotated[Array, "6K"]
+    twist: Annotated[Array, "6K"]
+    shift0: Annotated[Array, "6K"]
+    twist0: Annotated[Array, "6K"]
+    shift_sum: Annotated[Array, "6K"]
+    twist_sum: Annotated[Array, "6K"]
+    wrench: Annotated[Array, "K", 6]
+    wrench_sum: Annotated[Array, "K", 6]
+    early: Annotated[Array, "K", 6]
+    impulse: Annotated[Array, "K", 6]
+    late: Annotated[Array, "K", 6]
+    height: Annotated[Array, "K", "N"]
+    velocity: Annotated[Array, "K", "N", 3]
+    arm: Annotated[Array, "K", "N", 3]
+    force: Annotated[Array, "K", "N", 3]
+    force_sum: Annotated[Array, "K", "N", 3]
+    impulses: Annotated[Array, "K", "N", 3]
 
     @classmethod
-    def of_feet(cls, contacts: VertexContacts) -> Course:
+    def of_feet(cls, contacts: VertexContacts) -> Substeps:
         """Return the arrays for the feet of ``contacts``, whose impulses are summed up."""
         n_feet, widest = contacts.heights.shape
-
-        def flat() -> Array:
-            return np.zeros(6 * n_feet)
-
-        def wrench() -> Array:
-            return np.zeros((n_feet, 6))
-
-        def vertices() -> Array:
-            return np.zeros((n_feet, widest, 3))
-
-        return cls(
-            h=contacts.h, drive=flat(), shift=flat(), twist=flat(), shift0=flat(), twist0=flat(), shift_sum=flat(),
-            twist_sum=flat(), wrench=wrench(), wrench_sum=wrench(), early=wrench(), impulse=wrench(), late=wrench(),
-            height=np.zeros((n_feet, widest)), velocity=vertices(), arm=vertices(), force=vertices(),
-            force_sum=vertices(), impulses=contacts.impulses,
-        )  # fmt: skip
+        return zeros_of(cls, {"K": n_feet, "N": widest}, h=contacts.h, impulses=contacts.impulses)
 
 
 @kernel
-def start(p: Projection, c: Course):
+def start(p: Projection, c: Substeps):
     """Put the feet where the step begins."""
     for r in range(c.drive.shape[0]):
         c.drive[r] = (p.w_free[r] - p.w_before[r]) / c.h + p.bias[r]
@@ -104,40 +89,31 @@ def start(p: Projection, c: Course):
 
 
 @kernel
-def place(p: Projection, c: Course):
+def place(p: Projection, c: Substeps):
     """Fill heights, arms and velocities of vertices from ``shift`` and ``twist``; balls touch below their centre."""
     for k in range(c.height.shape[0]):
         d = c.shift[6 * k : 6 * k + 6]
         w = c.twist[6 * k : 6 * k + 6]
-        tx = d[3]
-        ty = d[4]
-        tz = d[5]
+        turn = d[3:]
         for i in range(p.n_vertices[k]):
-            x = p.offsets[k, i, 0]
-            y = p.offsets[k, i, 1]
-            z = p.offsets[k, i, 2] + p.radius[k]
+            x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2] + p.radius[k]
             # The turn to second order: x + t x x + t x (t x x) / 2.
-            ax = ty * z - tz * y
-            ay = tz * x - tx * z
-            az = tx * y - ty * x
-            rx = x + ax + 0.5 * (ty * az - tz * ay)
-            ry = y + ay + 0.5 * (tz * ax - tx * az)
-            rz = z + az + 0.5 * (tx * ay - ty * ax) - p.radius[k]
-            c.arm[k, i, 0] = rx
-            c.arm[k, i, 1] = ry
-            c.arm[k, i, 2] = rz
+            once = cross(turn, (x, y, z))
+            twice = cross(turn, once)
+            rx = x + once[0] + 0.5 * twice[0]
+            ry = y + once[1] + 0.5 * twice[1]
+            rz = z + once[2] + 0.5 * twice[2] - p.radius[k]
+            assign(c.arm[k, i], (rx, ry, rz))
             c.height[k, i] = p.position[k, 2] + d[2] + rz
-            c.velocity[k, i, 0] = w[0] + w[4] * rz - w[5] * ry
-            c.velocity[k, i, 1] = w[1] + w[5] * rx - w[3] * rz
-            c.velocity[k, i, 2] = w[2] + w[3] * ry - w[4] * rx
+            assign(c.velocity[k, i], point_velocity(w, (rx, ry, rz)))
 
 
 @kernel
-def substep(p: Projection, c: Course, longest: float, rest: float) -> float:
+def substep(p: Projection, c: Substeps, longest: float, rest: float) -> float:
     """Return how long the next substep is [s]: until the next vertex arrives or leaves at most.
 
     Args:
-        p, c: See :class:`Projection` and :class:`Course`.
+        p, c: See :class:`Projection` and :class:`Substeps`.
         longest: Most that the force law allows [s].
         rest: What is left of the step [s].
     """
@@ -152,14 +128,14 @@ def substep(p: Projection, c: Course, longest: float, rest: float) -> float:
 
 
 @inlined_kernel
-def is_closed(c: Course, k: int, i: int) -> bool:
+def is_closed(c: Substeps, k: int, i: int) -> bool:
     """Return whether vertex ``i`` of foot ``k`` is in contact."""
     height = c.height[k, i]
     return height < -CLOSED or (height <= CLOSED and c.velocity[k, i, 2] <= LEAVING)
 
 
 @kernel
-def begin_substep(c: Course):
+def begin_substep(c: Substeps):
     """Remember where the substep begins."""
     for r in range(c.shift.shape[0]):
         c.shift0[r] = c.shift[r]
@@ -183,7 +159,7 @@ def _sum_up(p, c):
         for r in range(6):
             wrench[r] = 0.0
         for i in range(p.n_vertices[k]):
-            add_at(c.force[k, i], p.offsets[k, i], wrench)
+            add_wrench(wrench, c.force[k, i], p.offsets[k, i])
 
 
 @inlined_kernel
@@ -197,7 +173,7 @@ def _acceleration(p, c, r):
 
 
 @kernel
-def crossing(p: Projection, c: Course, dt: float) -> float:
+def crossing(p: Projection, c: Substeps, dt: float) -> float:
     """Return ``dt`` [s], or when the first vertex crosses the ground under the forces of the first stage.
 
     A vertex that has just left has hardly a velocity, and comes back within a substep by its acceleration alone: found
@@ -228,7 +204,7 @@ def crossing(p: Projection, c: Course, dt: float) -> float:
 
 
 @kernel
-def next_stage(p: Projection, c: Course, stage: int, dt: float):
+def next_stage(p: Projection, c: Substeps, stage: int, dt: float):
     """Take the vertex forces of ``stage`` (0 to 3) into account and go to the next one, after the last to the end.
 
     Torques are taken at the arms of the beginning of the step, as G is.
@@ -290,6 +266,4 @@ def tangential_compliance(p: Projection, k: int, i: int) -> float:
 @inlined_kernel
 def _quadratic(G, a, b, c, sb, sc):
     """Return e^T G e for e = 1 at a, sb at b, sc at c."""
-    return (
-        G[a, a] + sb * sb * G[b, b] + sc * sc * G[c, c] + 2.0 * (sb * G[a, b] + sc * G[a, c] + sb * sc * G[b, c])
-    )
+    return G[a, a] + sb * sb * G[b, b] + sc * sc * G[c, c] + 2.0 * (sb * G[a, b] + sc * G[a, c] + sb * sc * G[b, c])

@@ -1,5 +1,5 @@
-from .arrays import PUBLISHED, REVISED, Selection
-from .candidate import centre_of_pressure, centre_on_edge, distance_outside
+from .arrays import PUBLISHED, REVISED, Selection, Settings
+from .candidate import centre_of_pressure, centre_on_edge
 from .exact import Exact, ExactParams
 from .friction import torsion_radius
 from .one_step import OneStep
@@ -12,10 +12,10 @@ __all__ = [
     "ExactParams",
     "OneStep",
     "Selection",
+    "Settings",
     "centre_of_pressure",
     "centre_on_edge",
     "choose",
-    "distance_outside",
     "nearest_feature",
     "nearest_mode",
     "torsion_radius",

@@ -1,8 +1,8 @@
-"""State and work arrays of constraint selection, and how a step begins."""
+"""What constraint selection reads and writes, split by owner, and how a step begins."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,173 +10,163 @@ from numpy.typing import NDArray
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.carry import carry_mode
+from bipedsim.contact.write_result import ResultArrays
 from bipedsim.dynamics import NEW_PLANE, UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
-from bipedsim.numerics import kernel
+from bipedsim.numerics import kernel, zeros_of
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # Rules of one-step selection.
-REVISED, PUBLISHED, THRESHOLDS = 0, 1, 2
+REVISED, PUBLISHED, THRESHOLDS = range(3)
 
 
-class Selection(NamedTuple):
-    """Parameters, state and work arrays of constraint selection for K feet of N vertices at most.
+class Settings(NamedTuple):
+    """Parameters of constraint selection.
 
     Attributes:
         h, gamma, threshold, tolerance: Step [s], share of an error removed in one step, geometric threshold d [m],
             violation that counts as none [m].
         rules: ``REVISED``, ``PUBLISHED`` or ``THRESHOLDS``.
-        resolves: Solves after the first one in one-step selection. candidates: Most that a search may solve for, 0 for
-            one-step selection.
-        present: (K,) modes to try first. slip: (K, 3) unit directions (u_x, u_y, c w_z). anchors, anchored: (K, N, 2)
-            where a sticking vertex belongs [m], (K, N) whether it has an anchor. landed: (1,) whether a vertex touched
-            down in the last step.
-        mode ... clamped, counters: As in :class:`ContactResult`; they hold the last step until it is published.
-        trial, trial_sliding, trial_slip: (K,), (K,), (K, 3) the candidate that is solved for. chosen: (K,) the modes
-            that its solution calls for.
-        heights, errors: (K, N) heights of the vertices [m], (K, N, 2) drift from their anchors [m].
-        T, F, b, rows: Per foot, see :func:`bipedsim.contact.modes.constraints`; whole: (K,) whether T and F are the
-            identity.
-        turn: (2, K, 3) last two turns of the slip. relaxation: (1,) share of a turn that is made.
-        held: (K,) 1 for a foot that sticks again because friction would have driven it. converged: (1,) whether the
-            slips of the last solve did.
-        trial_impulse, trial_impact, w_next: (K, 6) impulses at the sole origins in ground axes, the part of them that
-            is impact, (6K,) velocities after the step.
-        trial_cop, cop_ground, outside: (K, 2) sole frame, (K, 3) the same from the sole origin in ground axes, (K,)
-            distance outside the clamped vertices [m].
-        radius: (K,) torsional radius [m].
-        perfect, cost: (N,) what each vertex should be, and the weight of leaving it otherwise.
-        violations: (4,) of the candidate: CoP, geometric, negative force, kinematic. size: (1,) their extent [m].
-        tested, choices, scores, cursor, open: (C, K), (C, K), (C, 6), (C,), (C,) of the search: candidates, the modes
-            that their solutions call for, what they violate, which of their corrections comes next, whether one may
-            be left.
-        GF ... work: (6K, 6K), (6K,) of the solve.
-        origin, old_anchors, old_anchored: (N,), (N, 2), (N,) for a polygon that changes: the vertex that each one
-            continues, and its anchor.
+        resolves: Solves after the first one in one-step selection.
+        candidates: Most that a search may solve for, 0 for one-step selection.
     """
 
     h: float
     gamma: float
     threshold: float
     tolerance: float
-    rules: int
-    resolves: int
-    candidates: int
-    present: Integers
-    slip: Array
-    anchors: Array
-    anchored: Flags
-    landed: Flags
-    impulse: Array
-    wrench: Array
-    impact: Array
-    cop: Array
-    cop_margin: Array
-    friction_used: Array
-    n_vertices: Integers
-    mode: Integers
-    clamped: Integers
-    sliding: Flags
-    counters: Integers
-    trial: Integers
-    trial_sliding: Flags
-    trial_slip: Array
-    turn: Array
-    relaxation: Array
-    held: Integers
-    converged: Flags
-    chosen: Integers
-    heights: Array
-    errors: Array
-    T: Array
-    F: Array
-    b: Array
-    r_vj: Array
-    rows: Integers
-    whole: Flags
-    GF: Array
-    A: Array
-    L: Array
-    rhs: Array
-    lam: Array
-    residual: Array
-    correction: Array
-    work: Array
-    pivot_rows: Integers
-    pivot_columns: Integers
-    trial_impulse: Array
-    trial_impact: Array
-    w_next: Array
-    trial_cop: Array
-    cop_ground: Array
-    outside: Array
-    radius: Array
-    perfect: Integers
-    cost: Array
-    violations: Integers
-    size: Array
-    tested: Integers
-    choices: Integers
-    scores: Array
-    cursor: Integers
-    open: Flags
-    origin: Integers
-    old_anchors: Array
-    old_anchored: Flags
+    rules: int = REVISED
+    resolves: int = 0
+    candidates: int = 0
+
+
+class State(NamedTuple):
+    """What the next step depends on besides the last result: what a snapshot copies.
+
+    Attributes:
+        present: Modes to try first.
+        slip: Unit directions (u_x, u_y, c w_z).
+        anchors, anchored: Where a sticking vertex belongs [m], whether it has an anchor.
+        landed: Whether a vertex touched down in the last step.
+    """
+
+    present: Annotated[Integers, "K"]
+    slip: Annotated[Array, "K", 3]
+    anchors: Annotated[Array, "K", "N", 2]
+    anchored: Annotated[Flags, "K", "N"]
+    landed: Annotated[Flags, 1]
+
+
+class Trial(NamedTuple):
+    """The candidate that is solved for, and its solution.
+
+    Attributes:
+        mode, sliding, slip: Modes, whether friction is dynamic, and its directions.
+        held: 1 for a foot that sticks again because friction would have driven it.
+        converged: Whether the slips of the last solve did.
+        impulse, impact: At the sole origins in ground axes, the second the part of the first that is impact.
+        w_next: Velocities after the step.
+        cop, cop_ground, outside: In the sole frame [m], the same from the sole origin in ground axes [m], and its
+            distance outside the clamped vertices [m].
+        radius: Torsional radius [m].
+        chosen: The modes that the solution calls for.
+        violations: How often the solution breaks each rule, see :mod:`bipedsim.contact.selection.rules`.
+        extent: By how much [m].
+    """
+
+    mode: Annotated[Integers, "K"]
+    sliding: Annotated[Flags, "K"]
+    slip: Annotated[Array, "K", 3]
+    held: Annotated[Integers, "K"]
+    converged: Annotated[Flags, 1]
+    impulse: Annotated[Array, "K", 6]
+    impact: Annotated[Array, "K", 6]
+    w_next: Annotated[Array, "6K"]
+    cop: Annotated[Array, "K", 2]
+    cop_ground: Annotated[Array, "K", 3]
+    outside: Annotated[Array, "K"]
+    radius: Annotated[Array, "K"]
+    chosen: Annotated[Integers, "K"]
+    violations: Annotated[Integers, 4]
+    extent: Annotated[Array, 1]
+
+
+class Scratch(NamedTuple):
+    """Room of one step and of one solve.
+
+    Attributes:
+        heights, errors: Heights of the vertices [m], drift from their anchors [m].
+        T, F, b, r_vj: Per foot, see :class:`bipedsim.contact.modes.Rows`.
+        rows, whole: How many rows are constrained, whether T and F are the identity.
+        turn: Last two turns of the slip. relaxation: Share of a turn that is made.
+        GF, A, L, work, rhs, lam, residual, correction, pivot_rows, pivot_columns: Of the linear equations.
+        perfect, cost: What each vertex of a foot should be, and the weight of leaving it otherwise.
+        origin, old_anchors, old_anchored: For a polygon that changes: the vertex that each one continues, its anchor.
+    """
+
+    heights: Annotated[Array, "K", "N"]
+    errors: Annotated[Array, "K", "N", 2]
+    T: Annotated[Array, "K", 6, 6]
+    F: Annotated[Array, "K", 6, 6]
+    b: Annotated[Array, "K", 6]
+    r_vj: Annotated[Array, "K", 3]
+    rows: Annotated[Integers, "K"]
+    whole: Annotated[Flags, "K"]
+    turn: Annotated[Array, 2, "K", 3]
+    relaxation: Annotated[Array, 1]
+    GF: Annotated[Array, "6K", "6K"]
+    A: Annotated[Array, "6K", "6K"]
+    L: Annotated[Array, "6K", "6K"]
+    work: Annotated[Array, "6K", "6K"]
+    rhs: Annotated[Array, "6K"]
+    lam: Annotated[Array, "6K"]
+    residual: Annotated[Array, "6K"]
+    correction: Annotated[Array, "6K"]
+    pivot_rows: Annotated[Integers, "6K"]
+    pivot_columns: Annotated[Integers, "6K"]
+    perfect: Annotated[Integers, "N"]
+    cost: Annotated[Array, "N"]
+    origin: Annotated[Integers, "N"]
+    old_anchors: Annotated[Array, "N", 2]
+    old_anchored: Annotated[Flags, "N"]
+
+
+class Queue(NamedTuple):
+    """The candidates of a search: modes, the modes that their solutions call for, what they violate, which of their
+    corrections comes next, and whether one may be left."""
+
+    tested: Annotated[Integers, "C", "K"]
+    choices: Annotated[Integers, "C", "K"]
+    scores: Annotated[Array, "C", 6]
+    cursor: Annotated[Integers, "C"]
+    open: Annotated[Flags, "C"]
+
+
+class Selection(NamedTuple):
+    """All that constraint selection reads and writes, for K feet of N vertices at most and C candidates."""
+
+    settings: Settings
+    result: ResultArrays
+    state: State
+    trial: Trial
+    scratch: Scratch
+    queue: Queue
 
     @classmethod
-    def of_feet(
-        cls,
-        n_feet: int,
-        widest: int,
-        result: ContactResult,
-        *,
-        h: float,
-        gamma: float,
-        threshold: float,
-        tolerance: float,
-        rules: int = REVISED,
-        resolves: int = 0,
-        candidates: int = 0,
-    ) -> Selection:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most; ``result`` is published into."""
-        k, n, size = n_feet, widest, 6 * n_feet
-        queue = max(candidates, 1)
-
-        def integers(*shape: int) -> Integers:
-            return np.zeros(shape, dtype=np.int64)
-
-        def flags(*shape: int) -> Flags:
-            return np.zeros(shape, dtype=np.bool_)
-
+    def of_feet(cls, n_feet: int, widest: int, result: ContactResult, settings: Settings) -> Selection:
+        """Return the arrays for ``n_feet`` of ``widest`` vertices at most, which write into ``result``."""
+        sizes = {"K": n_feet, "N": widest, "C": max(settings.candidates, 1)}
         return cls(
-            h=h, gamma=gamma, threshold=threshold, tolerance=tolerance, rules=rules, resolves=resolves,
-            candidates=candidates,
-            present=integers(k), slip=np.zeros((k, 3)), anchors=np.zeros((k, n, 2)), anchored=flags(k, n),
-            landed=flags(1),
-            impulse=result.impulse, wrench=result.wrench, impact=result.impact, cop=result.cop,
-            cop_margin=result.cop_margin, friction_used=result.friction_used,
-            n_vertices=result.n_vertices, mode=result.mode, clamped=result.clamped, sliding=result.sliding,
-            counters=result.counters,
-            trial=integers(k), trial_sliding=flags(k), trial_slip=np.zeros((k, 3)),
-            turn=np.zeros((2, k, 3)), relaxation=np.ones(1), held=integers(k), converged=flags(1),
-            chosen=integers(k),
-            heights=np.zeros((k, n)), errors=np.zeros((k, n, 2)),
-            T=np.zeros((k, 6, 6)), F=np.zeros((k, 6, 6)), b=np.zeros((k, 6)), r_vj=np.zeros((k, 3)),
-            rows=integers(k), whole=flags(k),
-            GF=np.zeros((size, size)), A=np.zeros((size, size)), L=np.zeros((size, size)), rhs=np.zeros(size),
-            work=np.zeros((size, size)),
-            lam=np.zeros(size), residual=np.zeros(size), correction=np.zeros(size),
-            pivot_rows=integers(size), pivot_columns=integers(size),
-            trial_impulse=np.zeros((k, 6)), trial_impact=np.zeros((k, 6)), w_next=np.zeros(size),
-            trial_cop=np.zeros((k, 2)), cop_ground=np.zeros((k, 3)), outside=np.zeros(k), radius=np.zeros(k),
-            perfect=integers(n), cost=np.zeros(n), violations=integers(4), size=np.zeros(1),
-            tested=integers(queue, k), choices=integers(queue, k), scores=np.zeros((queue, 6)), cursor=integers(queue),
-            open=flags(queue), origin=integers(n), old_anchors=np.zeros((n, 2)), old_anchored=flags(n),
-        )  # fmt: skip
+            settings=settings,
+            result=ResultArrays(**result.arrays()),
+            state=zeros_of(State, sizes),
+            trial=zeros_of(Trial, sizes),
+            scratch=zeros_of(Scratch, sizes)._replace(relaxation=np.ones(1)),
+            queue=zeros_of(Queue, sizes),
+        )
 
 
 @kernel
@@ -185,56 +175,56 @@ def begin(p: Projection, s: Selection):
 
     A ball has no anchor: it rolls away from where it touched.
     """
-    for k in range(s.mode.shape[0]):
+    state, scratch = s.state, s.scratch
+    for k in range(s.result.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
             _carry(k, p, s)
         n = p.n_vertices[k]
         z = p.position[k, 2]
         for i in range(n):
-            s.heights[k, i] = z + p.offsets[k, i, 2]
-        first, count = clamped_range(s.mode[k], n)
-        if s.sliding[k] or p.radius[k] > 0.0:
+            scratch.heights[k, i] = z + p.offsets[k, i, 2]
+        first, count = clamped_range(s.result.mode[k], n)
+        if s.result.sliding[k] or p.radius[k] > 0.0:
             count = 0
         for j in range(n):
             i = (first + j) % n
+            error = scratch.errors[k, i]
             if j >= count:
-                s.anchored[k, i] = False
-                s.errors[k, i, 0] = 0.0
-                s.errors[k, i, 1] = 0.0
+                state.anchored[k, i] = False
+                error[0] = 0.0
+                error[1] = 0.0
                 continue
             x = p.position[k, 0] + p.offsets[k, i, 0]
             y = p.position[k, 1] + p.offsets[k, i, 1]
-            if not s.anchored[k, i]:
-                s.anchored[k, i] = True
-                s.anchors[k, i, 0] = x
-                s.anchors[k, i, 1] = y
-            s.errors[k, i, 0] = x - s.anchors[k, i, 0]
-            s.errors[k, i, 1] = y - s.anchors[k, i, 1]
+            anchor = state.anchors[k, i]
+            if not state.anchored[k, i]:
+                state.anchored[k, i] = True
+                anchor[0] = x
+                anchor[1] = y
+            error[0] = x - anchor[0]
+            error[1] = y - anchor[1]
 
 
 @kernel
 def _carry(k, p: Projection, s: Selection):
     """Continue modes and anchors of foot ``k`` on another polygon; on another plane it has no anchors yet."""
+    state, scratch = s.state, s.scratch
     n = p.n_vertices[k]
     if p.changed[k] == NEW_PLANE:
-        for i in range(s.anchored.shape[1]):
-            s.anchored[k, i] = False
-        for a in range(3):
-            s.slip[k, a] = 0.0
+        state.anchored[k, :] = False
+        state.slip[k, :] = 0.0
     old = p.previous[k]
     n_old = p.n_previous[k]
-    s.mode[k] = carry_mode(s.mode[k], old, n_old, p.vertices[k], n)
-    s.present[k] = carry_mode(s.present[k], old, n_old, p.vertices[k], n)
-    carry_vertices(old, n_old, p.vertices[k], n, s.origin)
+    s.result.mode[k] = carry_mode(s.result.mode[k], old, n_old, p.vertices[k], n)
+    state.present[k] = carry_mode(state.present[k], old, n_old, p.vertices[k], n)
+    carry_vertices(old, n_old, p.vertices[k], n, scratch.origin)
     for i in range(n_old):
-        s.old_anchored[i] = s.anchored[k, i]
+        scratch.old_anchored[i] = state.anchored[k, i]
         for a in range(2):
-            s.old_anchors[i, a] = s.anchors[k, i, a]
-    for i in range(s.anchored.shape[1]):
-        j = s.origin[i] if i < n else -1
-        s.anchored[k, i] = j >= 0 and s.old_anchored[j]
+            scratch.old_anchors[i, a] = state.anchors[k, i, a]
+    for i in range(state.anchored.shape[1]):
+        j = scratch.origin[i] if i < n else -1
+        state.anchored[k, i] = j >= 0 and scratch.old_anchored[j]
         if j >= 0:
             for a in range(2):
-                s.anchors[k, i, a] = s.old_anchors[j, a]
-
-
+                state.anchors[k, i, a] = scratch.old_anchors[j, a]

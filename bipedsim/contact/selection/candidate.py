@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.modes import clamped_range, constraints
-from bipedsim.contact.selection.arrays import Selection
+from bipedsim.contact.base import CANDIDATES
+from bipedsim.contact.modes import FootMode, Rows, Sliding, clamped_range, constraints, distance_outside
+from bipedsim.contact.selection.arrays import Scratch, Selection, Trial
 from bipedsim.contact.selection.friction import torsion_radius, update_slip
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import (
+    cross,
     inlined_kernel,
     is_doubtful,
     kernel,
+    point_velocity,
     solve_cholesky,
     solve_dense,
     solve_pseudo_inverse,
@@ -30,7 +33,7 @@ DRIVEN = 1e-9
 
 
 @kernel
-def _assemble(p: Projection, s: Selection, w) -> int:
+def _assemble(p: Projection, s: Scratch, w) -> int:
     """Fill A = T G F and rhs = b - T w of the stacked constraints and return their number."""
     feet = s.rows.shape[0]
     size = 6 * feet
@@ -71,30 +74,31 @@ def _assemble(p: Projection, s: Selection, w) -> int:
 @inlined_kernel
 def multipliers(p: Projection, s: Selection, w):
     """Fill lam with the multipliers that bring the velocities ``w`` (6K,) to the wanted ones."""
+    e = s.scratch
     symmetric = True
     all_whole = True
-    for k in range(s.rows.shape[0]):
-        symmetric = symmetric and not s.trial_sliding[k]
-        all_whole = all_whole and s.whole[k]
+    for k in range(e.rows.shape[0]):
+        symmetric = symmetric and not s.trial.sliding[k]
+        all_whole = all_whole and e.whole[k]
     if all_whole:
         # T = F = 1 for every foot: the Delassus matrix itself.
-        size = s.rhs.shape[0]
-        for k in range(s.rows.shape[0]):
+        size = e.rhs.shape[0]
+        for k in range(e.rows.shape[0]):
             for r in range(6):
-                s.rhs[6 * k + r] = s.b[k, r] - w[6 * k + r]
-        if solve_cholesky(p.G, s.rhs, size, s.L, s.lam) and not is_doubtful(p.G, size, s.L):
+                e.rhs[6 * k + r] = e.b[k, r] - w[6 * k + r]
+        if solve_cholesky(p.G, e.rhs, size, e.L, e.lam) and not is_doubtful(p.G, size, e.L):
             return
-    total = _assemble(p, s, w)
+    total = _assemble(p, e, w)
     if not symmetric:
-        solve_dense(s.A, s.rhs, total, s.lam, s.pivot_rows, s.pivot_columns)
-    elif not solve_cholesky(s.A, s.rhs, total, s.L, s.lam):
-        solve_singular(s.A, s.rhs, total, s.L, s.lam, s.residual, s.correction)
-    elif is_doubtful(s.A, total, s.L):
-        solve_pseudo_inverse(s.A, s.rhs, total, s.L, s.work, s.lam)
+        solve_dense(e.A, e.rhs, total, e.lam, e.pivot_rows, e.pivot_columns)
+    elif not solve_cholesky(e.A, e.rhs, total, e.L, e.lam):
+        solve_singular(e.A, e.rhs, total, e.L, e.lam, e.residual, e.correction)
+    elif is_doubtful(e.A, total, e.L):
+        solve_pseudo_inverse(e.A, e.rhs, total, e.L, e.work, e.lam)
 
 
 @inlined_kernel
-def spread(s: Selection, impulse):
+def spread(s: Scratch, impulse):
     """Fill ``impulse`` (K, 6) = F lam."""
     row = 0
     for k in range(s.rows.shape[0]):
@@ -147,10 +151,11 @@ def centre_on_edge(impulse, vertices, offsets, first, second, cop, cop_ground):
     share = 0.0
     if first != second:
         fx, fy, fz = impulse[0], impulse[1], impulse[2]
-        rx, ry, rz = offsets[first, 0], offsets[first, 1], offsets[first, 2]
-        tx = impulse[3] - (ry * fz - rz * fy)
-        ty = impulse[4] - (rz * fx - rx * fz)
-        ex, ey, ez = offsets[second, 0] - rx, offsets[second, 1] - ry, offsets[second, 2] - rz
+        r = offsets[first]
+        moment = cross(r, impulse)
+        tx = impulse[3] - moment[0]
+        ty = impulse[4] - moment[1]
+        ex, ey, ez = offsets[second, 0] - r[0], offsets[second, 1] - r[1], offsets[second, 2] - r[2]
         a = ey * fz - ez * fy
         b = ez * fx - ex * fz
         share = (tx * a + ty * b) / (a * a + b * b)
@@ -163,63 +168,38 @@ def centre_on_edge(impulse, vertices, offsets, first, second, cop, cop_ground):
 @inlined_kernel
 def _pressure(k, p: Projection, s: Selection):
     """Fill CoP of foot ``k`` and its distance outside; where nothing presses, the mean of its clamped vertices."""
+    trial = s.trial
     n = p.n_vertices[k]
-    first, count = clamped_range(s.trial[k], n)
-    cop = s.trial_cop[k]
-    if s.trial_impulse[k, 2] > 0.0 and count < 3:
+    first, count = clamped_range(trial.mode[k], n)
+    cop = trial.cop[k]
+    if trial.impulse[k, 2] > 0.0 and count < 3:
         second = (first + count - 1) % n
-        centre_on_edge(s.trial_impulse[k], p.vertices[k], p.offsets[k], first, second, cop, s.cop_ground[k])
-    elif s.trial_impulse[k, 2] > 0.0:
-        centre_of_pressure(s.trial_impulse[k], p.rotation[k], cop, s.cop_ground[k])
+        centre_on_edge(trial.impulse[k], p.vertices[k], p.offsets[k], first, second, cop, trial.cop_ground[k])
+    elif trial.impulse[k, 2] > 0.0:
+        centre_of_pressure(trial.impulse[k], p.rotation[k], cop, trial.cop_ground[k])
     else:
         cop[:] = 0.0
         for a in range(3):
-            s.cop_ground[k, a] = s.r_vj[k, a]
+            trial.cop_ground[k, a] = s.scratch.r_vj[k, a]
         for j in range(count):
             i = (first + j) % n
             cop[0] += p.vertices[k, i, 0] / count
             cop[1] += p.vertices[k, i, 1] / count
-    s.outside[k] = distance_outside(p.vertices[k], p.edges[k], n, first, count, cop[0], cop[1])
-
-
-@inlined_kernel
-def distance_outside(vertices, edges, n, first, count, x, y) -> float:
-    """Return how far (x, y) is beyond the lines of the clamped polygon or the ends of the clamped edge [m].
-
-    Negative inside, 0 for a single vertex.
-
-    Args:
-        vertices, edges: (N, 2), (N, 3) as in :class:`Projection`.
-        n, first, count: Number of vertices, and which are clamped.
-        x, y: A point of the sole plane, sole frame [m].
-    """
-    if count < 2:
-        return 0.0
-    if count == 2:
-        j = (first + 1) % n
-        ex = vertices[j, 0] - vertices[first, 0]
-        ey = vertices[j, 1] - vertices[first, 1]
-        length = np.sqrt(ex * ex + ey * ey)
-        along = ((x - vertices[first, 0]) * ex + (y - vertices[first, 1]) * ey) / length
-        return max(-along, along - length)
-    outside = -np.inf
-    for i in range(n):
-        outside = max(outside, edges[i, 0] * x + edges[i, 1] * y - edges[i, 2])
-    return outside
+    trial.outside[k] = distance_outside(p.vertices[k], p.edges[k], n, (first, count), cop[0], cop[1])
 
 
 @kernel
 def _radius(k, p: Projection, s: Selection) -> float:
-    first, count = clamped_range(s.trial[k], p.n_vertices[k])
-    return torsion_radius(first, count, p.n_vertices[k], p.vertices[k], s.trial_cop[k, 0], s.trial_cop[k, 1])
+    first, count = clamped_range(s.trial.mode[k], p.n_vertices[k])
+    return torsion_radius(first, count, p.n_vertices[k], p.vertices[k], s.trial.cop[k, 0], s.trial.cop[k, 1])
 
 
 @kernel
-def _slip_velocity(k, s: Selection):
+def _slip_velocity(k, s: Trial):
     """Return the velocity of the CoP of foot ``k`` along the ground [m/s] and its spin [rad/s] after the step."""
-    w = s.w_next[6 * k : 6 * k + 6]
-    r = s.cop_ground[k]
-    return w[0] + w[4] * r[2] - w[5] * r[1], w[1] + w[5] * r[0] - w[3] * r[2], w[5]
+    w = s.w_next[6 * k :]
+    u = point_velocity(w, s.cop_ground[k])
+    return u[0], u[1], w[5]
 
 
 @kernel
@@ -229,16 +209,17 @@ def _hold_driven(p: Projection, s: Selection) -> bool:
     All feet outside their cones slide at once. With one of them sliding, another may well stick; the iteration can
     then end in its other fixed point, friction along the slip. A foot is held once in a solve.
     """
+    trial = s.trial
     held = False
-    for k in range(s.rows.shape[0]):
-        if s.rows[k] == 0 or not s.trial_sliding[k] or s.held[k] > 0 or s.trial_impulse[k, 2] <= 0.0:
+    for k in range(s.scratch.rows.shape[0]):
+        if s.scratch.rows[k] == 0 or not trial.sliding[k] or trial.held[k] > 0 or trial.impulse[k, 2] <= 0.0:
             continue
-        ux, uy, wz = _slip_velocity(k, s)
-        slip = s.trial_slip[k]
-        if slip[0] * ux + slip[1] * uy + slip[2] * s.radius[k] * wz < -DRIVEN:
+        ux, uy, wz = _slip_velocity(k, trial)
+        slip = trial.slip[k]
+        if slip[0] * ux + slip[1] * uy + slip[2] * trial.radius[k] * wz < -DRIVEN:
             held = True
-            s.held[k] = 1
-            s.trial_sliding[k] = False
+            trial.held[k] = 1
+            trial.sliding[k] = False
     return held
 
 
@@ -249,68 +230,70 @@ def _turn_slips(p: Projection, s: Selection) -> float:
     The fixed point iteration is relaxed by Aitken's rule for vectors (Irons and Tuck, 1969): the mobility of a foot in
     the air is several times that of one under load, and plain turns then take a hundred iterations.
     """
+    trial, turn, relaxation = s.trial, s.scratch.turn, s.scratch.relaxation
     moved = 0.0
     square = 0.0
     product = 0.0
     before = 0.0
-    for k in range(s.rows.shape[0]):
+    for k in range(s.scratch.rows.shape[0]):
         for a in range(3):
-            s.turn[0, k, a] = s.turn[1, k, a]
-            s.turn[1, k, a] = 0.0
-        if s.rows[k] == 0 or not s.trial_sliding[k]:
+            turn[0, k, a] = turn[1, k, a]
+            turn[1, k, a] = 0.0
+        if s.scratch.rows[k] == 0 or not trial.sliding[k]:
             continue
         c = _radius(k, p, s)
-        ux, uy, wz = _slip_velocity(k, s)
+        ux, uy, wz = _slip_velocity(k, trial)
         rho = 2.0 / (p.G[6 * k, 6 * k] + p.G[6 * k + 1, 6 * k + 1])
-        fz = s.trial_impulse[k, 2]
-        slip = s.trial_slip[k]
+        fz = trial.impulse[k, 2]
+        slip = trial.slip[k]
         for a in range(3):
-            s.turn[1, k, a] = -slip[a]
+            turn[1, k, a] = -slip[a]
         turned = update_slip(fz, p.mu_dynamic[k], c, ux, uy, wz, rho, slip)
-        moved = max(moved, turned, abs(c - s.radius[k]))
-        s.radius[k] = c
+        moved = max(moved, turned, abs(c - trial.radius[k]))
+        trial.radius[k] = c
         if fz <= 0.0:
             # Without load there is no friction and no direction to relax.
             for a in range(3):
-                s.turn[1, k, a] = 0.0
+                turn[1, k, a] = 0.0
             continue
         for a in range(3):
-            s.turn[1, k, a] += slip[a]
-            slip[a] -= s.turn[1, k, a]
-            difference = s.turn[1, k, a] - s.turn[0, k, a]
+            turn[1, k, a] += slip[a]
+            slip[a] -= turn[1, k, a]
+            difference = turn[1, k, a] - turn[0, k, a]
             square += difference * difference
-            product += s.turn[0, k, a] * difference
-            before += abs(s.turn[0, k, a])
+            product += turn[0, k, a] * difference
+            before += abs(turn[0, k, a])
     if before > 0.0 and square > 0.0:
-        s.relaxation[0] = min(max(-s.relaxation[0] * product / square, 0.2), 30.0)
+        relaxation[0] = min(max(-relaxation[0] * product / square, 0.2), 30.0)
     else:
-        s.relaxation[0] = 1.0
-    for k in range(s.rows.shape[0]):
-        slip = s.trial_slip[k]
+        relaxation[0] = 1.0
+    for k in range(s.scratch.rows.shape[0]):
+        slip = trial.slip[k]
         norm = 0.0
         for a in range(3):
-            slip[a] += s.relaxation[0] * s.turn[1, k, a]
+            slip[a] += relaxation[0] * turn[1, k, a]
             norm += slip[a] * slip[a]
         norm = np.sqrt(norm)
         for a in range(3):
-            slip[a] = slip[a] / norm if norm > 0.0 and s.trial_sliding[k] else slip[a]
+            slip[a] = slip[a] / norm if norm > 0.0 and trial.sliding[k] else slip[a]
     return moved
 
 
 @inlined_kernel
 def _start_sliding(p: Projection, s: Selection) -> bool:
     """Let the feet slide whose sticking force lies outside the cone; return whether there was one."""
+    trial = s.trial
     started = False
-    for k in range(s.rows.shape[0]):
-        if s.rows[k] == 0 or s.trial_sliding[k]:
+    for k in range(s.scratch.rows.shape[0]):
+        if s.scratch.rows[k] == 0 or trial.sliding[k]:
             continue
         # A foot that was sliding comes to rest inside the dynamic cone.
-        mu = p.mu_dynamic[k] if s.sliding[k] or s.held[k] > 0 else p.mu_static[k]
-        f = s.trial_impulse[k]
+        mu = p.mu_dynamic[k] if s.result.sliding[k] or trial.held[k] > 0 else p.mu_static[k]
+        f = trial.impulse[k]
         reach = mu * max(f[2], 0.0)
         tangential = f[0] * f[0] + f[1] * f[1]
-        torsion = f[5] - (s.cop_ground[k, 0] * f[1] - s.cop_ground[k, 1] * f[0])
-        margin = -s.outside[k]
+        torsion = f[5] - (trial.cop_ground[k, 0] * f[1] - trial.cop_ground[k, 1] * f[0])
+        margin = -trial.outside[k]
         # No vertex is nearer to the CoP than the nearest edge: c >= margin, which is cheaper than c.
         if margin > 0.0 and f[2] > 0.0 and tangential + (torsion / margin) ** 2 <= reach * reach:
             continue
@@ -319,10 +302,10 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
         used = np.sqrt(tangential + spin * spin)
         if used > reach:
             started = True
-            s.trial_sliding[k] = True
-            s.radius[k] = c
-            slip = s.trial_slip[k]
-            fresh = s.held[k] > 0 or not s.sliding[k]
+            trial.sliding[k] = True
+            trial.radius[k] = c
+            slip = trial.slip[k]
+            fresh = trial.held[k] > 0 or not s.result.sliding[k]
             if fresh or slip[0] ** 2 + slip[1] ** 2 + slip[2] ** 2 == 0.0:
                 slip[0] = -f[0] / used
                 slip[1] = -f[1] / used
@@ -332,42 +315,46 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
 
 @inlined_kernel
 def solve(p: Projection, s: Selection):
-    """Solve for the impulses of all feet in the modes ``s.trial``; everything named trial is filled."""
-    feet = s.trial.shape[0]
+    """Solve for the impulses of all feet in the modes ``s.trial.mode``; ``s.trial`` is filled."""
+    settings, trial, scratch = s.settings, s.trial, s.scratch
+    feet = trial.mode.shape[0]
     size = 6 * feet
-    s.counters[2] += 1
+    s.result.counters[CANDIDATES] += 1
     for k in range(feet):
-        s.trial_sliding[k] = False
-        s.radius[k] = 0.0
-        s.outside[k] = 0.0
-        s.held[k] = 0
+        trial.sliding[k] = False
+        trial.radius[k] = 0.0
+        trial.outside[k] = 0.0
+        trial.held[k] = 0
         for a in range(3):
-            s.trial_slip[k, a] = s.slip[k, a]
+            trial.slip[k, a] = s.state.slip[k, a]
     iterations = 1
     # Every foot starts to slide at most twice and is held once.
     for _ in range(3 * feet + 1):
-        s.turn[:, :, :] = 0.0
-        s.converged[0] = False
+        scratch.turn[:, :, :] = 0.0
+        trial.converged[0] = False
         for _ in range(iterations):
             for k in range(feet):
-                s.rows[k] = constraints(
-                    s.trial[k], s.trial_sliding[k], p.n_vertices[k], p.offsets[k], s.heights[k], s.errors[k],
-                    p.mu_dynamic[k], s.radius[k], s.trial_slip[k], s.h, s.gamma, s.T[k], s.F[k], s.b[k], s.r_vj[k],
+                foot = FootMode(
+                    trial.mode[k], trial.sliding[k], p.n_vertices[k], p.offsets[k], scratch.heights[k],
+                    scratch.errors[k], settings.h, settings.gamma,
                 )  # fmt: skip
-                s.whole[k] = s.rows[k] == 6
+                slip = Sliding(p.mu_dynamic[k], trial.radius[k], trial.slip[k])
+                rows = Rows(scratch.T[k], scratch.F[k], scratch.b[k], scratch.r_vj[k])
+                scratch.rows[k] = constraints(foot, slip, rows)
+                scratch.whole[k] = scratch.rows[k] == 6
             multipliers(p, s, p.w_free)
-            spread(s, s.trial_impulse)
+            spread(scratch, trial.impulse)
             for r in range(size):
                 total = p.w_free[r]
                 for k in range(feet):
                     for a in range(6):
-                        total += p.G[r, 6 * k + a] * s.trial_impulse[k, a]
-                s.w_next[r] = total
+                        total += p.G[r, 6 * k + a] * trial.impulse[k, a]
+                trial.w_next[r] = total
             for k in range(feet):
-                if s.rows[k] > 0:
+                if scratch.rows[k] > 0:
                     _pressure(k, p, s)
             if _turn_slips(p, s) <= SLIP_TOLERANCE:
-                s.converged[0] = True
+                trial.converged[0] = True
                 break
         if not (_start_sliding(p, s) or _hold_driven(p, s)):
             break

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from bipedsim.config import param
 from bipedsim.contact.modes import clamped_range
-from bipedsim.contact.selection.arrays import Selection, begin
+from bipedsim.contact.selection.arrays import Queue, Selection, Settings, begin
 from bipedsim.contact.selection.candidate import solve
-from bipedsim.contact.selection.fallback import take_least_evil
+from bipedsim.contact.selection.fallback import fall_back
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose, judge
-from bipedsim.contact.selection.write_result import publish
+from bipedsim.contact.selection.write_result import write_result
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
 
@@ -58,20 +58,20 @@ def neighbour(mode, n, j) -> int:
 
 
 @kernel
-def _better(s: Selection, a, b) -> bool:
+def _better(queue: Queue, a, b) -> bool:
     """Whether candidate ``a`` ranks before ``b``: by rule, then by the extent of what is violated, then by freedom."""
     for r in range(6):
-        if s.scores[a, r] != s.scores[b, r]:
-            return s.scores[a, r] < s.scores[b, r]
+        if queue.scores[a, r] != queue.scores[b, r]:
+            return queue.scores[a, r] < queue.scores[b, r]
     return a < b
 
 
 @kernel
-def _is_new(s: Selection, count) -> bool:
+def _is_new(mode, tested, count) -> bool:
     for c in range(count):
         same = True
-        for k in range(s.trial.shape[0]):
-            same = same and s.tested[c, k] == s.trial[k]
+        for k in range(mode.shape[0]):
+            same = same and tested[c, k] == mode[k]
         if same:
             return False
     return True
@@ -79,33 +79,34 @@ def _is_new(s: Selection, count) -> bool:
 
 @kernel
 def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
-    """Fill ``s.trial`` with the next correction of candidate ``source`` that is new; return False if none is left."""
-    feet = s.trial.shape[0]
+    """Fill ``s.trial.mode`` with the next new correction of candidate ``source``; return False if none is left."""
+    mode, queue = s.trial.mode, s.queue
+    feet = mode.shape[0]
     n_choices = feet + 1
     # The longest list of neighbours has N entries.
-    widest = max(s.perfect.shape[0], 3)
+    widest = max(s.scratch.perfect.shape[0], 3)
     while True:
-        step = s.cursor[source]
+        step = queue.cursor[source]
         if choices_only and step >= n_choices:
             return False
-        s.cursor[source] += 1
+        queue.cursor[source] += 1
         for k in range(feet):
-            s.trial[k] = s.tested[source, k]
+            mode[k] = queue.tested[source, k]
         if step == 0:
             for k in range(feet):
-                s.trial[k] = s.choices[source, k]
+                mode[k] = queue.choices[source, k]
         elif step < n_choices:
-            s.trial[step - 1] = s.choices[source, step - 1]
+            mode[step - 1] = queue.choices[source, step - 1]
         else:
             foot = (step - n_choices) // widest
             if foot >= feet:
                 return False
-            mode = neighbour(s.trial[foot], p.n_vertices[foot], (step - n_choices) % widest)
-            if mode < 0:
-                s.cursor[source] = n_choices + (foot + 1) * widest
+            other = neighbour(mode[foot], p.n_vertices[foot], (step - n_choices) % widest)
+            if other < 0:
+                queue.cursor[source] = n_choices + (foot + 1) * widest
                 continue
-            s.trial[foot] = mode
-        if _is_new(s, count):
+            mode[foot] = other
+        if _is_new(mode, queue.tested, count):
             return True
 
 
@@ -113,9 +114,10 @@ def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
 def exact(p: Projection, s: Selection):
     """Take one step with the first set of modes that violates nothing, or the best of those that were tried."""
     begin(p, s)
-    feet = s.mode.shape[0]
+    mode, present = s.trial.mode, s.state.present
+    feet = mode.shape[0]
     for k in range(feet):
-        s.trial[k] = s.present[k]
+        mode[k] = present[k]
     count = 0
     best = 0
     searching = True
@@ -129,40 +131,41 @@ def exact(p: Projection, s: Selection):
             break
         choose(p, s)
         _remember(p, s, count)
-        if count == 0 or _better(s, count, best):
+        if count == 0 or _better(s.queue, count, best):
             best = count
         count += 1
-        if count == s.candidates or not _next_candidate(p, s, count):
-            # The best one is solved for once more, to be published.
+        if count == s.settings.candidates or not _next_candidate(p, s, count):
+            # The best one is solved for once more, to be written.
             searching = False
             for k in range(feet):
-                s.trial[k] = s.tested[best, k]
+                mode[k] = s.queue.tested[best, k]
     if not resolved:
-        take_least_evil(p, s)
+        fall_back(p, s)
     for k in range(feet):
-        s.present[k] = s.trial[k]
-    publish(p, s, not resolved)
+        present[k] = mode[k]
+    write_result(p, s, not resolved)
 
 
 @kernel
 def _remember(p: Projection, s: Selection, count):
     """Put the candidate that was solved into the queue as number ``count``."""
+    trial, queue = s.trial, s.queue
     clamped = 0
-    for k in range(s.trial.shape[0]):
-        s.tested[count, k] = s.trial[k]
-        s.choices[count, k] = s.chosen[k]
-        clamped += clamped_range(s.trial[k], p.n_vertices[k])[1]
+    for k in range(trial.mode.shape[0]):
+        queue.tested[count, k] = trial.mode[k]
+        queue.choices[count, k] = trial.chosen[k]
+        clamped += clamped_range(trial.mode[k], p.n_vertices[k])[1]
     for r in range(4):
-        s.scores[count, r] = s.violations[r]
-    s.scores[count, 4] = s.size[0]
-    s.scores[count, 5] = clamped
-    s.cursor[count] = 0
-    s.open[count] = True
+        queue.scores[count, r] = trial.violations[r]
+    queue.scores[count, 4] = trial.extent[0]
+    queue.scores[count, 5] = clamped
+    queue.cursor[count] = 0
+    queue.open[count] = True
 
 
 @kernel
 def _next_candidate(p: Projection, s: Selection, count) -> bool:
-    """Fill ``s.trial`` with a new correction; return False if there is none.
+    """Fill ``s.trial.mode`` with a new correction; return False if there is none.
 
     What the candidates themselves call for comes first, the newest one's before all: a landing foot goes from none
     over a vertex to its edge, and each of these looks worse than none until the last. Then the neighbours, the best
@@ -174,13 +177,13 @@ def _next_candidate(p: Projection, s: Selection, count) -> bool:
     while True:
         top = -1
         for c in range(count):
-            if s.open[c] and (top < 0 or _better(s, c, top)):
+            if s.queue.open[c] and (top < 0 or _better(s.queue, c, top)):
                 top = c
         if top < 0:
             return False
         if _correct(p, s, top, count, False):
             return True
-        s.open[top] = False
+        s.queue.open[top] = False
 
 
 class Exact(SelectionModel):
@@ -190,10 +193,15 @@ class Exact(SelectionModel):
         projection: The feet and what is under them; see :class:`SelectionModel`.
         params: See :class:`ExactParams`.
         physics_dt: Step h [s].
+
+    Attributes:
+        params: Parameters of the model.
     """
 
     Params = ExactParams
     kernel = exact
 
     def __init__(self, projection: Projection, params: ExactParams, physics_dt: float) -> None:
-        super().__init__(projection, params, physics_dt, candidates=params.candidates)
+        self.params = params
+        shared = physics_dt, params.gamma, params.threshold, params.tolerance
+        super().__init__(projection, Settings(*shared, candidates=params.candidates))

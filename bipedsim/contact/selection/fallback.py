@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-from bipedsim.contact.modes import clamped_range
+from bipedsim.contact.modes import clamped_range, normal_velocity
 from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.candidate import solve
-from bipedsim.contact.selection.rules import choose, judge, nearest_feature, normal_speed, pulls
+from bipedsim.contact.selection.rules import COP, GEOMETRIC, PULL, choose, judge, nearest_feature, pulls
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
 
-# Falling this far through the ground in a step [m] is the least evil.
+# A set of modes through which vertices fall less than this [m] in a step is kept.
 SLIGHT = 1e-5
 
 
 @kernel
-def take_least_evil(p: Projection, s: Selection):
+def fall_back(p: Projection, s: Selection):
     """Replace the candidate that was solved last by one that holds the lowest vertices and only pushes."""
-    if _fall_back(p, s):
+    if _hold_lowest(p, s):
         solve(p, s)
     # Face to edge to vertex to none, for every foot.
-    for _ in range(3 * s.trial.shape[0]):
+    for _ in range(3 * s.trial.mode.shape[0]):
         if not _release(p, s):
             break
         solve(p, s)
 
 
 @kernel
-def _fall_back(p: Projection, s: Selection) -> bool:
+def _hold_lowest(p: Projection, s: Selection) -> bool:
     """Replace a candidate that violates more than ``SLIGHT`` where no valid one was found; return whether it was.
 
     Every foot that calls for another mode touches with the one vertex that would fall deepest without contact.
     """
     judge(p, s)
-    if s.violations[0] + s.violations[1] + s.violations[2] == 0 and s.size[0] < SLIGHT:
+    broken = s.trial.violations
+    if broken[COP] + broken[GEOMETRIC] + broken[PULL] == 0 and s.trial.extent[0] < SLIGHT:
         return False
     choose(p, s)
-    for k in range(s.trial.shape[0]):
-        if s.chosen[k] == s.trial[k]:
+    for k in range(s.trial.mode.shape[0]):
+        if s.trial.chosen[k] == s.trial.mode[k]:
             continue
-        s.trial[k] = 0
+        s.trial.mode[k] = 0
         deepest = 0.0
         for i in range(p.n_vertices[k]):
-            height = s.heights[k, i] + s.h * normal_speed(k, i, p, p.w_free)
+            height = s.scratch.heights[k, i] + s.settings.h * normal_velocity(p.w_free, k, p.offsets[k, i])
             if height < deepest:
                 deepest = height
-                s.trial[k] = 1 + i
+                s.trial.mode[k] = 1 + i
     return True
 
 
@@ -56,18 +57,18 @@ def _release(p: Projection, s: Selection) -> bool:
     which never add energy, though a vertex may fall through the ground.
     """
     released = False
-    for k in range(s.trial.shape[0]):
+    for k in range(s.trial.mode.shape[0]):
         n = p.n_vertices[k]
-        first, count = clamped_range(s.trial[k], n)
+        first, count = clamped_range(s.trial.mode[k], n)
         if count == 0:
             continue
-        if pulls(k, s):
-            s.trial[k] = 0
+        if pulls(k, s.trial):
+            s.trial.mode[k] = 0
             released = True
-        elif s.outside[k] > s.tolerance:
+        elif s.trial.outside[k] > s.settings.tolerance:
             keep, keep_count, _ = nearest_feature(
-                p.vertices[k], n, first, count, s.trial_cop[k, 0], s.trial_cop[k, 1], s.tolerance
+                p.vertices[k], n, (first, count), s.trial.cop[k, 0], s.trial.cop[k, 1], s.settings.tolerance
             )
-            s.trial[k] = 1 + keep if keep_count == 1 else 1 + n + keep
+            s.trial.mode[k] = 1 + keep if keep_count == 1 else 1 + n + keep
             released = True
     return released

@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bipedsim.config import param
-from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, begin
+from bipedsim.contact.base import STEPS
+from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, Settings, begin
 from bipedsim.contact.selection.candidate import solve
-from bipedsim.contact.selection.fallback import take_least_evil
+from bipedsim.contact.selection.fallback import fall_back
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose
-from bipedsim.contact.selection.write_result import publish
+from bipedsim.contact.selection.write_result import write_result
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
 
@@ -46,25 +47,26 @@ class OneStepParams:
 def one_step(p: Projection, s: Selection):
     """Take one step: solve, choose, and solve for the choice until it stands or ``resolves`` is used up."""
     begin(p, s)
-    feet = s.mode.shape[0]
+    settings, trial, state = s.settings, s.trial, s.state
+    feet = trial.mode.shape[0]
     for k in range(feet):
-        s.trial[k] = s.present[k]
+        trial.mode[k] = state.present[k]
     # A robot that starts on the ground has no present modes to begin from: touching down takes the first solve.
-    resolves = s.resolves + (1 if s.counters[3] == 0 and s.rules == REVISED else 0)
+    resolves = settings.resolves + (1 if s.result.counters[STEPS] == 0 and settings.rules == REVISED else 0)
     changed = True
     for attempt in range(resolves + 1):
         if attempt > 0:
             for k in range(feet):
-                s.trial[k] = s.chosen[k]
+                trial.mode[k] = trial.chosen[k]
         solve(p, s)
         changed = choose(p, s)
         if not changed:
             break
-    if changed and s.rules == REVISED:
-        take_least_evil(p, s)
+    if changed and settings.rules == REVISED:
+        fall_back(p, s)
     for k in range(feet):
-        s.present[k] = s.chosen[k] if resolves == 0 else s.trial[k]
-    publish(p, s, changed or not s.converged[0])
+        state.present[k] = trial.chosen[k] if resolves == 0 else trial.mode[k]
+    write_result(p, s, changed or not trial.converged[0])
 
 
 class OneStep(SelectionModel):
@@ -74,6 +76,9 @@ class OneStep(SelectionModel):
         projection: The feet and what is under them; see :class:`SelectionModel`.
         params: See :class:`OneStepParams`. The printed rules take their choice in the next step: no further solve.
         physics_dt: Step h [s].
+
+    Attributes:
+        params: Parameters of the model.
     """
 
     Params = OneStepParams
@@ -81,4 +86,6 @@ class OneStep(SelectionModel):
 
     def __init__(self, projection: Projection, params: OneStepParams, physics_dt: float) -> None:
         resolves = params.resolves if params.rules == "revised" else 0
-        super().__init__(projection, params, physics_dt, rules=_RULES[params.rules], resolves=resolves)
+        self.params = params
+        shared = physics_dt, params.gamma, params.threshold, params.tolerance
+        super().__init__(projection, Settings(*shared, rules=_RULES[params.rules], resolves=resolves))

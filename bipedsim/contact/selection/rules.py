@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.modes import clamped_range, target_height_velocity
-from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection
+from bipedsim.contact.modes import clamped_range, normal_velocity, target_height_velocity
+from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection, Settings, Trial
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import inlined_kernel, kernel
+from bipedsim.numerics import cross, inlined_kernel, kernel
 
 # Thresholds of the published kinematic rule: a vertex separates with a_z > A_T [m/s^2] and v_z > -V_T [m/s].
 A_T = 0.1
@@ -22,17 +22,20 @@ V_T = 0.1
 TIE = 1e-6
 DEEP = 1e-2
 
+COP, GEOMETRIC, PULL, KINEMATIC = range(4)
+"""What :attr:`bipedsim.contact.selection.arrays.Trial.violations` counts, one a rule."""
+
 
 @kernel
 def nearest_feature(
-    vertices, n: int, first: int, count: int, x: float, y: float, tolerance: float
+    vertices, n: int, clamped: tuple[int, int], x: float, y: float, tolerance: float
 ) -> tuple[int, int, float]:
     """Return (first, count) of the clamped vertices that the CoP tips over, and how far outside it is [m].
 
     Args:
         vertices: (N, 2) counter-clockwise in the sole frame [m].
         n: Number of vertices.
-        first, count: Vertices that are clamped.
+        clamped: First of the vertices that are clamped, and how many.
         x, y: CoP in the sole frame [m].
         tolerance: A CoP this far outside [m] is on the edge: rounding, not physics.
 
@@ -40,6 +43,7 @@ def nearest_feature(
         The present range and a distance <= 0 while the CoP is inside, else the edge or vertex nearest to it and the
         distance.
     """
+    first, count = clamped
     if count < 2:
         return first, count, 0.0
     edges = 1 if count == 2 else n
@@ -87,38 +91,34 @@ def nearest_feature(
 
 
 @kernel
-def normal_speed(k, i, p: Projection, w) -> float:
-    """Return the normal velocity of vertex ``i`` of foot ``k`` where the foot moves with ``w`` (6K,) [m/s]."""
-    return w[6 * k + 2] + w[6 * k + 3] * p.offsets[k, i, 1] - w[6 * k + 4] * p.offsets[k, i, 0]
-
-
-@kernel
-def pulls(k, s: Selection) -> bool:
+def pulls(k, trial: Trial) -> bool:
     """Whether foot ``k`` would have to be pulled; a torque without load counts, which only redundant feet can get."""
-    f = s.trial_impulse[k]
+    f = trial.impulse[k]
     return f[2] < 0.0 or (f[2] == 0.0 and (f[3] != 0.0 or f[4] != 0.0))
 
 
 @kernel
-def _must_be_clamped(z, speed, h, gamma, threshold, tolerance) -> bool:
+def _must_be_clamped(z, speed, settings: Settings) -> bool:
     """Whether a free vertex at height ``z`` may not go on with ``speed``.
 
     Near the ground it must not move further into it; below the threshold it must rise as fast as a clamped one would,
     so that a foot that is leaving is not held.
     """
-    if z < -threshold:
-        return speed < target_height_velocity(z, h, gamma)
-    return z + h * speed < -tolerance and speed < 0.0
+    if z < -settings.threshold:
+        return speed < target_height_velocity(z, settings.h, settings.gamma)
+    return z + settings.h * speed < -settings.tolerance and speed < 0.0
 
 
 @inlined_kernel
 def perfect_vector(k, p: Projection, s: Selection):
-    """Fill ``s.perfect`` and ``s.cost`` for foot ``k``: every vertex judged on its own (moraud2008 section IV-B).
+    """Fill ``perfect`` and ``cost`` for foot ``k``: every vertex judged on its own (moraud2008 section IV-B).
 
     A clamped vertex ends the step on the ground, so that only the free ones can violate the kinematic rule.
     """
+    settings, trial = s.settings, s.trial
+    perfect, cost = s.scratch.perfect, s.scratch.cost
     n = p.n_vertices[k]
-    first, count = clamped_range(s.trial[k], n)
+    first, count = clamped_range(trial.mode[k], n)
     # With one vertex nothing competes within the foot, but the order of the rules must hold.
     a_cop = 1.0
     a_g = a_cop / max(n, 2)
@@ -126,41 +126,43 @@ def perfect_vector(k, p: Projection, s: Selection):
     a_k = a_nf / max(n, 2)
     for j in range(n):
         i = (first + j) % n
-        z = s.heights[k, i]
-        s.cost[i] = a_k
+        z = s.scratch.heights[k, i]
+        speed = normal_velocity(trial.w_next, k, p.offsets[k, i])
+        cost[i] = a_k
         if j < count:
-            s.perfect[i] = 1
-            if z > s.threshold and z + s.h * normal_speed(k, i, p, s.w_next) > s.threshold:
-                s.perfect[i] = 0
-                s.cost[i] = a_g
+            perfect[i] = 1
+            if z > settings.threshold and z + settings.h * speed > settings.threshold:
+                perfect[i] = 0
+                cost[i] = a_g
             continue
-        speed = normal_speed(k, i, p, s.w_next)
-        s.perfect[i] = 1 if _must_be_clamped(z, speed, s.h, s.gamma, s.threshold, s.tolerance) else 0
-        if abs(z) > s.threshold:
-            s.cost[i] = a_g
-        if s.perfect[i] == 1:
+        perfect[i] = 1 if _must_be_clamped(z, speed, settings) else 0
+        if abs(z) > settings.threshold:
+            cost[i] = a_g
+        if perfect[i] == 1:
             # Of many that fall through, the deepest are clamped first.
-            s.cost[i] *= 1.0 + TIE * min(max(-(z + s.h * speed), 0.0) / DEEP, 1.0)
+            cost[i] *= 1.0 + TIE * min(max(-(z + settings.h * speed), 0.0) / DEEP, 1.0)
     if count == 0:
         return
-    if pulls(k, s):
+    if pulls(k, trial):
         for j in range(count):
             i = (first + j) % n
-            s.perfect[i] = 0
-            s.cost[i] = a_nf
-    elif s.outside[k] > s.tolerance:
-        _keep_nearest(k, p, s, first, count, a_cop)
+            perfect[i] = 0
+            cost[i] = a_nf
+    elif trial.outside[k] > settings.tolerance:
+        _keep_nearest(k, p, s, (first, count), a_cop)
 
 
 @kernel
 def published_vector(k, p: Projection, s: Selection):
-    """Fill ``s.perfect`` and ``s.cost`` for foot ``k`` by the rules as printed (moraud2008 sections II to IV).
+    """Fill ``perfect`` and ``cost`` for foot ``k`` by the rules as printed (moraud2008 sections II to IV).
 
     Vertex forces are the minimum-norm ones; the kinematic rule clamps whatever rests within the threshold; the CoP
     rule is left out with ``THRESHOLDS``.
     """
+    settings, trial = s.settings, s.trial
+    perfect, cost = s.scratch.perfect, s.scratch.cost
     n = p.n_vertices[k]
-    first, count = clamped_range(s.trial[k], n)
+    first, count = clamped_range(trial.mode[k], n)
     a_cop = 1.0
     a_g = a_cop / max(n, 2)
     a_nf = a_g / max(n, 2)
@@ -168,43 +170,44 @@ def published_vector(k, p: Projection, s: Selection):
     base, slope_x, slope_y = _minimum_norm_forces(k, p, s, first, count)
     for j in range(n):
         i = (first + j) % n
-        z = s.heights[k, i]
-        if abs(z) > s.threshold:
-            s.perfect[i] = 1 if z < 0.0 else 0
-            s.cost[i] = a_g
+        z = s.scratch.heights[k, i]
+        if abs(z) > settings.threshold:
+            perfect[i] = 1 if z < 0.0 else 0
+            cost[i] = a_g
             continue
-        x = p.offsets[k, i, 0] - s.r_vj[k, 0]
-        y = p.offsets[k, i, 1] - s.r_vj[k, 1]
+        x = p.offsets[k, i, 0] - s.scratch.r_vj[k, 0]
+        y = p.offsets[k, i, 1] - s.scratch.r_vj[k, 1]
         if j < count and base + slope_x * x + slope_y * y < 0.0:
-            s.perfect[i] = 0
-            s.cost[i] = a_nf
+            perfect[i] = 0
+            cost[i] = a_nf
             continue
         if j < count:
             # "Separating vertices ought to remain unclamped": of a clamped one, the acceleration is that of an impact.
-            s.perfect[i] = 1
-            s.cost[i] = a_k
+            perfect[i] = 1
+            cost[i] = a_k
             continue
-        speed = normal_speed(k, i, p, s.w_next)
-        acceleration = (speed - normal_speed(k, i, p, p.w_before)) / s.h
-        s.perfect[i] = 0 if acceleration > A_T and speed > -V_T else 1
-        s.cost[i] = a_k
-    if s.rules == PUBLISHED and count > 1 and s.trial_impulse[k, 2] > 0.0 and s.outside[k] > s.tolerance:
-        _keep_nearest(k, p, s, first, count, a_cop)
+        speed = normal_velocity(trial.w_next, k, p.offsets[k, i])
+        acceleration = (speed - normal_velocity(p.w_before, k, p.offsets[k, i])) / settings.h
+        perfect[i] = 0 if acceleration > A_T and speed > -V_T else 1
+        cost[i] = a_k
+    outside = trial.outside[k] > settings.tolerance
+    if settings.rules == PUBLISHED and count > 1 and trial.impulse[k, 2] > 0.0 and outside:
+        _keep_nearest(k, p, s, (first, count), a_cop)
 
 
 @kernel
-def _keep_nearest(k, p: Projection, s: Selection, first, count, weight):
+def _keep_nearest(k, p: Projection, s: Selection, clamped, weight):
     """Of the clamped vertices, let the perfect vector hold only those that the CoP tips over."""
     n = p.n_vertices[k]
+    first, count = clamped
+    x, y = s.trial.cop[k]
     for j in range(count):
         i = (first + j) % n
-        s.perfect[i] = 0
-        s.cost[i] = weight
-    keep, keep_count, _ = nearest_feature(
-        p.vertices[k], n, first, count, s.trial_cop[k, 0], s.trial_cop[k, 1], s.tolerance
-    )
+        s.scratch.perfect[i] = 0
+        s.scratch.cost[i] = weight
+    keep, keep_count, _ = nearest_feature(p.vertices[k], n, clamped, x, y, s.settings.tolerance)
     for j in range(keep_count):
-        s.perfect[(keep + j) % n] = 1
+        s.scratch.perfect[(keep + j) % n] = 1
 
 
 @kernel
@@ -213,11 +216,12 @@ def _minimum_norm_forces(k, p: Projection, s: Selection, first, count):
     if count == 0:
         return 0.0, 0.0, 0.0
     n = p.n_vertices[k]
-    f = s.trial_impulse[k]
-    r = s.r_vj[k]
+    f = s.trial.impulse[k]
+    r = s.scratch.r_vj[k]
     # Moments about the virtual joint.
-    mx = f[3] - (r[1] * f[2] - r[2] * f[1])
-    my = f[4] - (r[2] * f[0] - r[0] * f[2])
+    moment = cross(r, f)
+    mx = f[3] - moment[0]
+    my = f[4] - moment[1]
     sxx = 0.0
     sxy = 0.0
     syy = 0.0
@@ -280,49 +284,51 @@ def nearest_mode(mode, n, perfect, cost) -> int:
 
 @inlined_kernel
 def choose(p: Projection, s: Selection) -> bool:
-    """Fill ``s.chosen`` from the candidate that was solved, and return whether any foot should change its mode."""
+    """Fill ``s.trial.chosen`` from the candidate that was solved; return whether any foot should change its mode."""
+    trial, perfect = s.trial, s.scratch.perfect
     changed = False
-    for k in range(s.trial.shape[0]):
+    for k in range(trial.mode.shape[0]):
         n = p.n_vertices[k]
-        if s.rules == REVISED:
+        if s.settings.rules == REVISED:
             perfect_vector(k, p, s)
         else:
             published_vector(k, p, s)
-        first, count = clamped_range(s.trial[k], n)
+        first, count = clamped_range(trial.mode[k], n)
         agrees = True
         for j in range(n):
-            agrees = agrees and s.perfect[(first + j) % n] == (1 if j < count else 0)
-        s.chosen[k] = s.trial[k] if agrees else nearest_mode(s.trial[k], n, s.perfect, s.cost)
-        changed = changed or s.chosen[k] != s.trial[k]
+            agrees = agrees and perfect[(first + j) % n] == (1 if j < count else 0)
+        trial.chosen[k] = trial.mode[k] if agrees else nearest_mode(trial.mode[k], n, perfect, s.scratch.cost)
+        changed = changed or trial.chosen[k] != trial.mode[k]
     return changed
 
 
 @inlined_kernel
 def judge(p: Projection, s: Selection) -> bool:
-    """Count in ``s.violations`` what the candidate violates, by rule, and return whether it is free of violations."""
-    for r in range(4):
-        s.violations[r] = 0
-    s.size[0] = 0.0
-    if not s.converged[0]:
-        s.violations[3] += 1
-    for k in range(s.trial.shape[0]):
+    """Count in ``s.trial.violations`` what the candidate violates, and return whether it is free of violations."""
+    settings, trial = s.settings, s.trial
+    trial.violations[:] = 0
+    trial.extent[0] = 0.0
+    if not trial.converged[0]:
+        trial.violations[KINEMATIC] += 1
+    for k in range(trial.mode.shape[0]):
         n = p.n_vertices[k]
-        first, count = clamped_range(s.trial[k], n)
+        first, count = clamped_range(trial.mode[k], n)
         if count > 0:
-            if pulls(k, s):
-                s.violations[2] += 1
-            elif s.outside[k] > s.tolerance:
-                s.violations[0] += 1
-                s.size[0] += s.outside[k]
+            if pulls(k, trial):
+                trial.violations[PULL] += 1
+            elif trial.outside[k] > settings.tolerance:
+                trial.violations[COP] += 1
+                trial.extent[0] += trial.outside[k]
         for j in range(n):
             i = (first + j) % n
-            z = s.heights[k, i]
+            z = s.scratch.heights[k, i]
+            speed = normal_velocity(trial.w_next, k, p.offsets[k, i])
             if j < count:
-                if z > s.threshold and z + s.h * normal_speed(k, i, p, s.w_next) > s.threshold:
-                    s.violations[1] += 1
+                if z > settings.threshold and z + settings.h * speed > settings.threshold:
+                    trial.violations[GEOMETRIC] += 1
                 continue
-            speed = normal_speed(k, i, p, s.w_next)
-            if _must_be_clamped(z, speed, s.h, s.gamma, s.threshold, s.tolerance):
-                s.violations[1 if z < -s.threshold else 3] += 1
-                s.size[0] += max(-(z + s.h * speed), 0.0)
-    return s.violations[0] + s.violations[1] + s.violations[2] + s.violations[3] == 0
+            if _must_be_clamped(z, speed, settings):
+                trial.violations[GEOMETRIC if z < -settings.threshold else KINEMATIC] += 1
+                trial.extent[0] += max(-(z + settings.h * speed), 0.0)
+    broken = trial.violations
+    return broken[COP] + broken[GEOMETRIC] + broken[PULL] + broken[KINEMATIC] == 0

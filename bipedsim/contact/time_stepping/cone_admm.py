@@ -15,8 +15,7 @@ from bipedsim.contact.time_stepping.cone_problem import (
     multiply,
     multiply_blocks,
 )
-from bipedsim.contact.vertices import velocity_at
-from bipedsim.numerics import kernel, solve_dense
+from bipedsim.numerics import assign, kernel, point_velocity, solve_dense
 
 ADMM_BLOCK = 50
 """Iterations of ADMM between two tries of Newton."""
@@ -88,7 +87,7 @@ def admm(G, q: ConeProblem, damping):
         gather(q, q.z, True)
         multiply(G, q.wrench, q.twist)
         for m in range(q.points[0]):
-            velocity_at(q.twist, q.foot[m], q.arm[m], q.u[m])
+            assign(q.u[m], point_velocity(q.twist[6 * q.foot[m] :], q.arm[m]))
             by = 1.0 / np.sqrt(q.mobility[m])
             for a in range(3):
                 q.x[m, a] = rho * (q.z[m, a] - q.y[m, a]) - by * q.g[m, a]
@@ -100,7 +99,7 @@ def admm(G, q: ConeProblem, damping):
         primal = 0.0
         dual = 0.0
         for m in range(q.points[0]):
-            velocity_at(q.twist, q.foot[m], q.arm[m], q.u[m])
+            assign(q.u[m], point_velocity(q.twist[6 * q.foot[m] :], q.arm[m]))
             by = 1.0 / np.sqrt(q.mobility[m])
             for a in range(3):
                 q.x[m, a] = (q.x[m, a] - by * q.u[m, a]) / rho

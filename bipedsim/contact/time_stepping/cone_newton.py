@@ -19,8 +19,7 @@ from bipedsim.contact.time_stepping.cone_problem import (
     multiply,
     multiply_blocks,
 )
-from bipedsim.contact.vertices import velocity_at
-from bipedsim.numerics import kernel, solve_dense
+from bipedsim.numerics import assign, kernel, point_velocity, solve_dense
 
 EASE, LEAST_PROXIMAL = 0.2, 1e-11
 """A Newton step that does not help lowers the weight by this, to this: points whose heights do not quite fit together
@@ -100,7 +99,7 @@ def _newton_step(G, q: ConeProblem):
     multiply_blocks(G, q.H, 1.0, q.A)
     solve_dense(q.A, q.rhs, q.rhs.shape[0], q.twist, q.rows, q.columns)
     for m in range(q.points[0]):
-        velocity_at(q.twist, q.foot[m], q.arm[m], q.u[m])
+        assign(q.u[m], point_velocity(q.twist[6 * q.foot[m] :], q.arm[m]))
         by = 1.0 / q.mobility[m]
         for a in range(3):
             step = q.C[m, a, 0] * q.u[m, 0] + q.C[m, a, 1] * q.u[m, 1] + q.C[m, a, 2] * q.u[m, 2]

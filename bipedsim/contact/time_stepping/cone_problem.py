@@ -12,13 +12,12 @@ D = J G J^T is never formed: J of a foot is known from the arms of its points, a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.vertices import velocity_at
-from bipedsim.numerics import kernel
+from bipedsim.numerics import add_wrench, assign, kernel, point_velocity, zeros_of
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,52 +44,40 @@ class ConeProblem(NamedTuple):
 
     tolerance: float
     iterations: int
-    points: Integers
-    foot: Integers
-    arm: Array
-    mu: Array
-    mobility: Array
-    g: Array
-    scale: Array
-    f: Array
-    u: Array
-    best: Array
-    residual: Array
-    used: Integers
-    wrench: Array
-    twist: Array
-    z: Array
-    y: Array
-    x: Array
-    rho: Array
-    proximal: Array
-    shift: Array
-    W: Array
-    S: Array
-    c: Array
-    C: Array
-    H: Array
-    A: Array
-    rhs: Array
-    rows: Integers
-    columns: Integers
+    points: Annotated[Integers, 1]
+    foot: Annotated[Integers, "N"]
+    arm: Annotated[Array, "N", 3]
+    mu: Annotated[Array, "N"]
+    mobility: Annotated[Array, "N"]
+    g: Annotated[Array, "N", 3]
+    scale: Annotated[Array, 1]
+    f: Annotated[Array, "N", 3]
+    u: Annotated[Array, "N", 3]
+    best: Annotated[Array, "N", 3]
+    residual: Annotated[Array, 1]
+    used: Annotated[Integers, 1]
+    wrench: Annotated[Array, "6K"]
+    twist: Annotated[Array, "6K"]
+    z: Annotated[Array, "N", 3]
+    y: Annotated[Array, "N", 3]
+    x: Annotated[Array, "N", 3]
+    rho: Annotated[Array, 1]
+    proximal: Annotated[Array, 1]
+    shift: Annotated[Array, "N"]
+    W: Annotated[Array, "6K", "6K"]
+    S: Annotated[Array, "K", 6, 6]
+    c: Annotated[Array, "N", 3]
+    C: Annotated[Array, "N", 3, 3]
+    H: Annotated[Array, "K", 6, 6]
+    A: Annotated[Array, "6K", "6K"]
+    rhs: Annotated[Array, "6K"]
+    rows: Annotated[Integers, "6K"]
+    columns: Annotated[Integers, "6K"]
 
     @classmethod
     def of_feet(cls, n_feet: int, n_points: int, tolerance: float, iterations: int) -> ConeProblem:
         """Return an empty problem for ``n_points`` at most on ``n_feet``."""
-        n, size = n_points, 6 * n_feet
-        return cls(
-            tolerance=tolerance, iterations=iterations,
-            points=np.zeros(1, dtype=np.int64), foot=np.zeros(n, dtype=np.int64), arm=np.zeros((n, 3)),
-            mu=np.zeros(n), mobility=np.zeros(n), g=np.zeros((n, 3)), scale=np.zeros(1),
-            f=np.zeros((n, 3)), u=np.zeros((n, 3)), best=np.zeros((n, 3)), residual=np.zeros(1),
-            used=np.zeros(1, dtype=np.int64), wrench=np.zeros(size), twist=np.zeros(size),
-            z=np.zeros((n, 3)), y=np.zeros((n, 3)), x=np.zeros((n, 3)),
-            rho=np.zeros(1), proximal=np.zeros(1), shift=np.zeros(n),
-            W=np.zeros((size, size)), S=np.zeros((n_feet, 6, 6)), c=np.zeros((n, 3)), C=np.zeros((n, 3, 3)),
-            H=np.zeros((n_feet, 6, 6)), A=np.zeros((size, size)), rhs=np.zeros(size),
-            rows=np.zeros(size, dtype=np.int64), columns=np.zeros(size, dtype=np.int64),
-        )  # fmt: skip
+        return zeros_of(cls, {"K": n_feet, "N": n_points}, tolerance=tolerance, iterations=iterations)
 
 
 @kernel
@@ -98,18 +85,8 @@ def gather(q: ConeProblem, f, scaled):
     """Fill ``q.wrench`` with J^T f; ``scaled``: of impulses in units of ADMM."""
     q.wrench[:] = 0.0
     for m in range(q.points[0]):
-        a = 6 * q.foot[m]
-        r = q.arm[m]
         by = 1.0 / np.sqrt(q.mobility[m]) if scaled else 1.0
-        x = f[m, 0] * by
-        y = f[m, 1] * by
-        z = f[m, 2] * by
-        q.wrench[a] += x
-        q.wrench[a + 1] += y
-        q.wrench[a + 2] += z
-        q.wrench[a + 3] += r[1] * z - r[2] * y
-        q.wrench[a + 4] += r[2] * x - r[0] * z
-        q.wrench[a + 5] += r[0] * y - r[1] * x
+        add_wrench(q.wrench[6 * q.foot[m] :], (f[m, 0] * by, f[m, 1] * by, f[m, 2] * by), q.arm[m])
 
 
 @kernel
@@ -170,7 +147,7 @@ def fill_velocities(G, q: ConeProblem):
     gather(q, q.f, False)
     multiply(G, q.wrench, q.twist)
     for m in range(q.points[0]):
-        velocity_at(q.twist, q.foot[m], q.arm[m], q.u[m])
+        assign(q.u[m], point_velocity(q.twist[6 * q.foot[m] :], q.arm[m]))
         for a in range(3):
             q.u[m, a] += q.g[m, a]
 

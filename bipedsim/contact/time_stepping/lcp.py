@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from bipedsim.contact.anchors import carry_anchors, way_back
-from bipedsim.contact.modes import target_height_velocity
+from bipedsim.contact.modes import normal_velocity, target_height_velocity
 from bipedsim.contact.time_stepping.lcp_problem import (
     LcpContacts,
     LcpParams,
@@ -19,12 +19,11 @@ from bipedsim.contact.time_stepping.lcp_problem import (
     carry_basis,
     fill_constant,
     fill_matrix,
-    normal_velocity,
     take_impulses,
 )
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import kernel
+from bipedsim.numerics import assign, kernel, point_velocity
 from bipedsim.numerics.lcp import SOLVED, respond, solve
 
 # What is asked of a step that has no solution: all, no restitution, no friction either, nothing.
@@ -44,7 +43,7 @@ class Vertices(NamedTuple):
 @kernel
 def _carry(p: Projection, s: VertexContacts, m: LcpContacts):
     """Continue anchors on polygons that changed; a basis of the old one says nothing of the new one."""
-    for k in range(s.mode.shape[0]):
+    for k in range(s.result.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
             carry_anchors(k, p, s, m.anchors)
             m.basis[k, :, :] = False
@@ -54,7 +53,7 @@ def _carry(p: Projection, s: VertexContacts, m: LcpContacts):
 def _choose(p: Projection, s: VertexContacts, m: LcpContacts, twists, lowest) -> bool:
     """Let vertices that end below ``lowest`` [m] with the ``twists`` take part; return whether any is new."""
     more = False
-    for k in range(s.mode.shape[0]):
+    for k in range(s.result.mode.shape[0]):
         for i in range(p.n_vertices[k]):
             if not m.active[k, i]:
                 height = s.heights[k, i] + s.h * normal_velocity(twists, k, p.offsets[k, i])
@@ -72,7 +71,7 @@ def _break_loose(p: Projection, s: VertexContacts, m: LcpContacts, count) -> boo
         k = m.foot[a]
         i = m.vertex[a]
         if not m.slides[k, i] and s.impulses[k, i, 2] > 0.0 and p.mu_dynamic[k] != p.mu_static[k]:
-            velocity_at(m.w_next, k, p.offsets[k, i], v)
+            assign(v, point_velocity(m.w_next[6 * k :], p.offsets[k, i]))
             slip = max(abs(v[0] - m.wanted[a, 0]), abs(v[1] - m.wanted[a, 1]))
             m.slides[k, i] = slip > _HELD / s.h
             more = more or m.slides[k, i]
@@ -83,7 +82,7 @@ def _break_loose(p: Projection, s: VertexContacts, m: LcpContacts, count) -> boo
 def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
     """List the contacts that take part with friction and wanted velocities; return how many there are."""
     count = 0
-    for k in range(s.mode.shape[0]):
+    for k in range(s.result.mode.shape[0]):
         vx, vy, turn = way_back(k, p, s, m.anchors, m.gamma / s.h)
         for i in range(p.n_vertices[k]):
             if not m.active[k, i]:
@@ -113,7 +112,7 @@ def _settle(p: Projection, s: VertexContacts, m: LcpContacts, count, level) -> b
         k = m.foot[a]
         i = m.vertex[a]
         v = m.column[0]
-        velocity_at(m.w_next, k, p.offsets[k, i], v)
+        assign(v, point_velocity(m.w_next[6 * k :], p.offsets[k, i]))
         before = s.touching[k, i]
         near = v[2] - m.wanted[a, 2] <= _NEAR / s.h
         touching = near and (s.impulses[k, i, 2] > 0.0 or s.heights[k, i] + s.h * v[2] <= _NEAR)
@@ -121,7 +120,7 @@ def _settle(p: Projection, s: VertexContacts, m: LcpContacts, count, level) -> b
         s.touching[k, i] = touching
         s.sticking[k, i] = touching and level < _NO_FRICTION and slip <= _HELD / s.h
         gained = gained or (touching and not before)
-    for k in range(s.mode.shape[0]):
+    for k in range(s.result.mode.shape[0]):
         for i in range(m.active.shape[1]):
             if not m.active[k, i]:
                 s.touching[k, i] = False
@@ -155,7 +154,7 @@ def lcp(p: Projection, model: Vertices):
     m = model.lcp
     begin(p, s)
     _carry(p, s, m)
-    for k in range(s.mode.shape[0]):
+    for k in range(s.result.mode.shape[0]):
         for i in range(m.active.shape[1]):
             m.active[k, i] = False
             m.slides[k, i] = s.touching[k, i] and not s.sticking[k, i]
@@ -185,7 +184,7 @@ def lcp(p: Projection, model: Vertices):
         respond(m.work, count * (sides + 2) if sides > 0 else count)
         take_impulses(m, count, sides, s.impacts)
     m.landed[0] = gained
-    publish(p, s, solves, level > _ALL)
+    write_result(p, s, solves, level > _ALL)
 
 
 class Lcp(VertexModel):

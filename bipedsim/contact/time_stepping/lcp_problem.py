@@ -6,16 +6,16 @@ Unknowns: the normal impulse of each contact; its impulses along the corners of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors
-from bipedsim.contact.vertices import VertexContacts, velocity_at
+from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import kernel
+from bipedsim.numerics import assign, cross, kernel, point_velocity, zeros_of
 from bipedsim.numerics.lcp import LcpWork, pyramid
 
 Array = NDArray[np.float64]
@@ -60,41 +60,34 @@ class LcpContacts(NamedTuple):
     restitution: float
     rest_speed: float
     corners: Array
-    basis: Flags
+    basis: Annotated[Flags, "K", "N", "S"]
     anchors: Anchors
-    landed: Flags
-    active: Flags
-    slides: Flags
-    foot: Integers
-    vertex: Integers
-    mu: Array
-    wanted: Array
-    column: Array
-    w_next: Array
+    landed: Annotated[Flags, 1]
+    active: Annotated[Flags, "K", "N"]
+    slides: Annotated[Flags, "K", "N"]
+    foot: Annotated[Integers, "M"]
+    vertex: Annotated[Integers, "M"]
+    mu: Annotated[Array, "M"]
+    wanted: Annotated[Array, "M", 3]
+    column: Annotated[Array, "6K", 3]
+    w_next: Annotated[Array, "6K"]
     work: LcpWork
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, params: LcpParams) -> LcpContacts:
         """Return the arrays for ``n_feet`` of ``widest`` vertices at most."""
         most, kinds = n_feet * widest, params.sides + 2
-
-        def flags(*shape: int) -> Flags:
-            return np.zeros(shape, dtype=np.bool_)
-
-        return cls(
-            threshold=params.threshold, gamma=params.gamma, restitution=params.restitution,
-            rest_speed=params.rest_speed, corners=pyramid(params.sides),
-            basis=flags(n_feet, widest, kinds), anchors=Anchors.of_feet(n_feet, widest), landed=flags(1),
-            active=flags(n_feet, widest), slides=flags(n_feet, widest),
-            foot=np.zeros(most, dtype=np.int64), vertex=np.zeros(most, dtype=np.int64), mu=np.zeros(most),
-            wanted=np.zeros((most, 3)), column=np.zeros((6 * n_feet, 3)), w_next=np.zeros(6 * n_feet),
+        return zeros_of(
+            cls,
+            {"K": n_feet, "N": widest, "M": most, "S": kinds},
+            threshold=params.threshold,
+            gamma=params.gamma,
+            restitution=params.restitution,
+            rest_speed=params.rest_speed,
+            corners=pyramid(params.sides),
+            anchors=Anchors.of_feet(n_feet, widest),
             work=LcpWork.of_size(most * kinds),
-        )  # fmt: skip
-
-
-@kernel
-def normal_velocity(twists, k, r) -> float:
-    return twists[6 * k + 2] + twists[6 * k + 3] * r[1] - twists[6 * k + 4] * r[0]
+        )
 
 
 @kernel
@@ -103,7 +96,7 @@ def fill_constant(p: Projection, m: LcpContacts, count, sides, twists):
     q = m.work.q
     v = m.column[0]
     for a in range(count):
-        velocity_at(twists, m.foot[a], p.offsets[m.foot[a], m.vertex[a]], v)
+        assign(v, point_velocity(twists[6 * m.foot[a] :], p.offsets[m.foot[a], m.vertex[a]]))
         for j in range(3):
             v[j] -= m.wanted[a, j]
         q[a] = v[2]
@@ -130,18 +123,14 @@ def fill_matrix(p: Projection, m: LcpContacts, count, sides):
         r = p.offsets[m.foot[b], m.vertex[b]]
         # J M^-1 J^T of all feet by the three axes of an impulse at contact b.
         for i in range(G.shape[0]):
-            m.column[i, 0] = G[i, g] + r[2] * G[i, g + 4] - r[1] * G[i, g + 5]
-            m.column[i, 1] = G[i, g + 1] + r[0] * G[i, g + 5] - r[2] * G[i, g + 3]
-            m.column[i, 2] = G[i, g + 2] + r[1] * G[i, g + 3] - r[0] * G[i, g + 4]
+            assign(m.column[i], point_velocity(G[i, g:], r))
         first = count + b * sides
         for a in range(count):
             f = 6 * m.foot[a]
             o = p.offsets[m.foot[a], m.vertex[a]]
             row = count + a * sides
             for j in range(3):
-                x = m.column[f, j] + m.column[f + 4, j] * o[2] - m.column[f + 5, j] * o[1]
-                y = m.column[f + 1, j] + m.column[f + 5, j] * o[0] - m.column[f + 3, j] * o[2]
-                z = m.column[f + 2, j] + m.column[f + 3, j] * o[1] - m.column[f + 4, j] * o[0]
+                x, y, z = point_velocity(m.column[f:, j], o)
                 if j == 2:
                     M[a, b] = z
                     for c in range(sides):
@@ -207,9 +196,7 @@ def advance_twists(p: Projection, s: VertexContacts, m: LcpContacts, count):
         k = 6 * m.foot[a]
         f = s.impulses[m.foot[a], m.vertex[a]]
         r = p.offsets[m.foot[a], m.vertex[a]]
-        tx = r[1] * f[2] - r[2] * f[1]
-        ty = r[2] * f[0] - r[0] * f[2]
-        tz = r[0] * f[1] - r[1] * f[0]
+        tx, ty, tz = cross(r, f)
         for i in range(m.w_next.shape[0]):
             G = p.G[i]
             m.w_next[i] += G[k] * f[0] + G[k + 1] * f[1] + G[k + 2] * f[2]

@@ -8,7 +8,7 @@ after Moreau. See ``cone_problem.py`` for the problem and its residual, ``cone_s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from bipedsim.contact.compliant import normal_compliance, tangential_compliance
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.contact.time_stepping.cone_solver import solve_cones
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, publish, velocity_at
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import kernel
+from bipedsim.numerics import assign, kernel, point_velocity, zeros_of
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -59,27 +59,19 @@ class Friction(NamedTuple):
 
     restitution: float
     gamma: float
-    warm: Array
+    warm: Annotated[Array, "K", "N", 3]
     anchors: Anchors
-    landed: Flags
-    targets: Array
-    old_warm: Array
-    figures: Array
+    landed: Annotated[Flags, 1]
+    targets: Annotated[Array, "K", "N", 3]
+    old_warm: Annotated[Array, "N", 3]
+    figures: Annotated[Array, 2]
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, restitution: float, gamma: float) -> Friction:
         """Return the arrays for ``n_feet`` of ``widest`` vertices at most."""
-        k, n = n_feet, widest
-        return cls(
-            restitution=restitution,
-            gamma=gamma,
-            warm=np.zeros((k, n, 3)),
-            anchors=Anchors.of_feet(k, n),
-            landed=np.zeros(1, dtype=np.bool_),
-            targets=np.zeros((k, n, 3)),
-            old_warm=np.zeros((n, 3)),
-            figures=np.zeros(2),
-        )
+        anchors = Anchors.of_feet(n_feet, widest)
+        sizes = {"K": n_feet, "N": widest}
+        return zeros_of(cls, sizes, restitution=restitution, gamma=gamma, anchors=anchors)
 
 
 @kernel
@@ -103,7 +95,7 @@ def _fill_problem(p: Projection, s: VertexContacts, t: Friction, q: ConeProblem)
     """
     h = s.h
     m = 0
-    for k in range(s.mode.shape[0]):
+    for k in range(s.result.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
             _carry(k, p, s, t)
             carry_anchors(k, p, s, t.anchors)
@@ -119,9 +111,9 @@ def _fill_problem(p: Projection, s: VertexContacts, t: Friction, q: ConeProblem)
                 q.arm[m, a] = r[a]
                 q.f[m, a] = t.warm[k, i, a]
             if t.restitution > 0.0 and not s.touching[k, i]:
-                velocity_at(p.w_free, k, r, q.g[m])
+                assign(q.g[m], point_velocity(p.w_free[6 * k :], r))
                 if q.g[m, 2] < target[2]:
-                    velocity_at(p.w_before, k, r, q.g[m])
+                    assign(q.g[m], point_velocity(p.w_before[6 * k :], r))
                     target[2] = max(target[2], -t.restitution * q.g[m, 2])
             q.mu[m] = p.mu_static[k] if s.sticking[k, i] or not s.touching[k, i] else p.mu_dynamic[k]
             q.mobility[m] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
@@ -144,7 +136,7 @@ def _fill_free(w, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
     for m in range(q.points[0]):
         i = i + 1 if m > 0 and q.foot[m] == k else 0
         k = q.foot[m]
-        velocity_at(w, k, q.arm[m], q.g[m])
+        assign(q.g[m], point_velocity(w[6 * k :], q.arm[m]))
         for a in range(3):
             q.g[m, a] -= t.targets[k, i, a]
             scale = max(scale, abs(q.g[m, a]))
@@ -213,7 +205,7 @@ def ncp(p: Projection, model: Cones):
     t.landed[0] = gained
     t.figures[0] = residual
     t.figures[1] = used
-    publish(p, s, solves, not solved)
+    write_result(p, s, solves, not solved)
 
 
 @kernel

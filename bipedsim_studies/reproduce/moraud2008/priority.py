@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.contact import ContactResult, mode_name
-from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, choose, nearest_feature, nearest_mode
+from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, Settings, choose, nearest_feature, nearest_mode
 from bipedsim.dynamics import Projection
 from bipedsim.model import Sole
 from bipedsim_studies.reproduce.common import Check, Outcome, equal
@@ -134,26 +134,19 @@ def chosen(conflict: Conflict, rules: int) -> int:
     projection = Projection.of_soles((Sole("foot", "foot", 1, pin.SE3.Identity(), vertices, 1.0, 1.0),))
     projection.offsets[0, :n, :2] = vertices
     projection.w_before[2] = conflict.speed[0]
-    foot = Selection.of_feet(
-        1,
-        projection.vertices.shape[1],
-        ContactResult.empty(1),
-        h=H,
-        gamma=0.2,
-        threshold=D,
-        tolerance=TOLERANCE,
-        rules=rules,
-    )
+    settings = Settings(H, gamma=0.2, threshold=D, tolerance=TOLERANCE, rules=rules)
+    foot = Selection.of_feet(1, projection.vertices.shape[1], ContactResult.empty(1), settings)
+    trial = foot.trial
     clamped = n if conflict.mode else 0
     x, y = conflict.cop
-    foot.trial[0] = conflict.mode
-    foot.heights[0, :n] = conflict.height
-    foot.w_next[2] = conflict.speed[1]
-    foot.trial_impulse[0] = [0.0, 0.0, conflict.impulse, y * conflict.impulse, -x * conflict.impulse, 0.0]
-    foot.trial_cop[0] = conflict.cop
-    foot.outside[0] = nearest_feature(vertices, n, 0, clamped, x, y, TOLERANCE)[2]
+    trial.mode[0] = conflict.mode
+    foot.scratch.heights[0, :n] = conflict.height
+    trial.w_next[2] = conflict.speed[1]
+    trial.impulse[0] = [0.0, 0.0, conflict.impulse, y * conflict.impulse, -x * conflict.impulse, 0.0]
+    trial.cop[0] = conflict.cop
+    trial.outside[0] = nearest_feature(vertices, n, (0, clamped), x, y, TOLERANCE)[2]
     choose(projection, foot)
-    return int(foot.chosen[0])
+    return int(trial.chosen[0])
 
 
 def outweighs(n: int, heavier: int) -> bool:

@@ -75,9 +75,7 @@ def test_forces_are_those_of_the_pseudo_inverse(feet: int, n: int, seed: int, to
     h, k_p, k_v = 1e-10, 500.0, 250.0
     p, maps = touching_projection(feet, n, seed, together)
     p.w_free[:] = p.w_before + (p.w_free - p.w_before) * h / 1e-6
-    model = make_contact_model(
-        "feedback_linearised", p, h, {"k_p": k_p, "k_v": k_v, "epsilon": 0.0, "resolves": 0}
-    )
+    model = make_contact_model("feedback_linearised", p, h, {"k_p": k_p, "k_v": k_v, "epsilon": 0.0, "resolves": 0})
     forces = model.solve(p).vertex_forces[:, :n].reshape(-1, 3)
     velocity = (maps @ p.w_before).reshape(-1, 3)
     height = np.repeat(p.position[:, 2], n)

@@ -1,4 +1,4 @@
-"""The course of the feet within a step against closed forms: their turn, their flight, and when their impulse acted."""
+"""The motion of the feet within a step against closed forms: their turn, their flight, and when their impulse acted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from physics_support import rectangle
 
 from bipedsim.contact.base import ContactResult
-from bipedsim.contact.compliant.substeps import Course, begin_substep, next_stage, place, start
+from bipedsim.contact.compliant.substeps import Substeps, begin_substep, next_stage, place, start
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model import load_robot
@@ -19,15 +19,15 @@ H = 1e-3
 OFFSETS = np.array(rectangle(0.3, 0.2))
 
 
-def one_foot(radius: float = 0.0) -> tuple[Projection, Course]:
-    """Return a foot of four vertices 0.05 m above level ground, and its course."""
+def one_foot(radius: float = 0.0) -> tuple[Projection, Substeps]:
+    """Return a foot of four vertices 0.05 m above level ground, and its substeps."""
     sole = dataclasses.replace(load_robot("biped14").soles[0], vertices=OFFSETS)
     p = Projection.of_soles((sole,))
     p.offsets[0, :, :2] = OFFSETS
     p.offsets[0, :, 2] = -radius
     p.position[0] = 0.4, -0.3, 0.05
     p.radius[0] = radius
-    return p, Course.of_feet(VertexContacts.of_feet(1, 4, ContactResult.empty(1, 4), H))
+    return p, Substeps.of_feet(VertexContacts.of_feet(1, 4, ContactResult.empty(1, 4), H))
 
 
 @pytest.mark.parametrize("radius", [0.0, 0.07])

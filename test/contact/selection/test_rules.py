@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import RECOVERY, clamped_range, face_mode, mode_masks, n_modes
 from bipedsim.contact.selection import rules
-from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection
+from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, Settings
 from bipedsim.contact.selection.friction import torsion_radius, update_slip
 from bipedsim.contact.selection.rules import nearest_feature, nearest_mode
 from bipedsim.dynamics.projection import Projection
@@ -31,11 +31,10 @@ def one_foot(vertices: np.ndarray, fz: float, cop: tuple[float, float], kind: in
     """Return a level foot that carries ``fz`` [N.s] at ``cop``, as a candidate that has been solved for."""
     p = Projection.of_soles((Sole("sole", "sole", 0, pin.SE3.Identity(), vertices, 0.5, 0.5),))
     p.offsets[0, :, :2] = vertices
-    s = Selection.of_feet(
-        1, len(vertices), ContactResult.empty(1), h=H, gamma=0.2, threshold=BAND, tolerance=TOLERANCE, rules=kind
-    )
-    s.trial_impulse[0] = [0.0, 0.0, fz, cop[1] * fz, -cop[0] * fz, 0.0]
-    s.trial_cop[0] = cop
+    settings = Settings(H, gamma=0.2, threshold=BAND, tolerance=TOLERANCE, rules=kind)
+    s = Selection.of_feet(1, len(vertices), ContactResult.empty(1), settings)
+    s.trial.impulse[0] = [0.0, 0.0, fz, cop[1] * fz, -cop[0] * fz, 0.0]
+    s.trial.cop[0] = cop
     return p, s
 
 
@@ -49,18 +48,18 @@ def choose(
 ) -> int:
     """Return what the rules choose for the rectangle whose vertices move as a rigid body nearest to ``speeds``."""
     p, s = one_foot(SOLE, fz, cop, kind)
-    s.trial[0] = mode
-    s.heights[0] = heights
+    s.trial.mode[0] = mode
+    s.scratch.heights[0] = heights
     columns = np.column_stack([np.ones(4), SOLE[:, 1], -SOLE[:, 0]])
-    s.w_next[2:5] = np.linalg.lstsq(columns, speeds, rcond=None)[0]
+    s.trial.w_next[2:5] = np.linalg.lstsq(columns, speeds, rcond=None)[0]
     first, count = clamped_range(mode, 4)
     clamped = [(first + k) % 4 for k in range(count)]
-    s.r_vj[0, :2] = SOLE[clamped].mean(axis=0) if clamped else 0.0
-    _, _, outside = nearest_feature(SOLE, 4, first, count, *cop, TOLERANCE)
-    s.outside[0] = outside
+    s.scratch.r_vj[0, :2] = SOLE[clamped].mean(axis=0) if clamped else 0.0
+    _, _, outside = nearest_feature(SOLE, 4, (first, count), *cop, TOLERANCE)
+    s.trial.outside[0] = outside
     changed = rules.choose(p, s)
-    assert changed == (s.chosen[0] != mode)
-    return int(s.chosen[0])
+    assert changed == (s.trial.chosen[0] != mode)
+    return int(s.trial.chosen[0])
 
 
 def test_a_valid_state_stays() -> None:
@@ -82,14 +81,14 @@ def test_cop_beyond_an_edge_releases_to_that_edge() -> None:
 def test_a_torque_without_load_is_a_pull(mode: int) -> None:
     """It has no CoP that could be outside, yet some vertex would have to pull."""
     p, s = one_foot(SOLE, 0.0, (0.0, 0.0), REVISED)
-    s.trial[0] = mode
-    s.converged[0] = True
+    s.trial.mode[0] = mode
+    s.trial.converged[0] = True
     assert rules.judge(p, s)
-    s.trial_impulse[0, 4] = 0.1
+    s.trial.impulse[0, 4] = 0.1
     assert not rules.judge(p, s)
-    assert s.violations.tolist() == [0, 0, 1, 0]
+    assert s.trial.violations.tolist() == [0, 0, 1, 0]
     assert rules.choose(p, s)
-    assert s.chosen[0] == 0
+    assert s.trial.chosen[0] == 0
 
 
 def test_a_face_is_judged_by_its_cop_not_by_minimum_norm_vertex_forces() -> None:
@@ -169,7 +168,7 @@ def test_nearest_feature_by_brute_force(n: int, x: float, y: float) -> None:
     lengths = np.linalg.norm(edge, axis=1)
     inward = (edge[:, 0] * (y - vertices[:, 1]) - edge[:, 1] * (x - vertices[:, 0])) / lengths
     assume(abs(inward.min()) > 1e-6)
-    first, count, outside = nearest_feature(vertices, n, 0, n, x, y, TOLERANCE)
+    first, count, outside = nearest_feature(vertices, n, (0, n), x, y, TOLERANCE)
     if inward.min() > 0.0:
         assert (first, count) == (0, n)
         assert outside == pytest.approx(-inward.min())

@@ -1,0 +1,79 @@
+"""The end of a step of any contact model: impulses become wrenches, CoP and modes, and what changed is counted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED
+from bipedsim.contact.modes import distance_outside
+from bipedsim.dynamics import Projection
+from bipedsim.numerics import assign, kernel, mul_t
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class ResultArrays(NamedTuple):
+    """:class:`bipedsim.contact.ContactResult` as kernels see it; holds the last step until it is written anew."""
+
+    impulse: Array
+    wrench: Array
+    impact: Array
+    cop: Array
+    cop_margin: Array
+    friction_used: Array
+    n_vertices: Integers
+    mode: Integers
+    clamped: Integers
+    sliding: Flags
+    vertex_forces: Array
+    counters: Integers
+
+
+@kernel
+def to_sole(R: Array, wrench: Array, out: Array) -> None:
+    """Fill ``out`` (6,) with ``wrench`` (6,), which may be the same, in the axes that are the columns of R (3, 3)."""
+    assign(out, mul_t(R, wrench))
+    assign(out[3:], mul_t(R, wrench[3:]))
+
+
+@kernel
+def write_mode(k: int, p: Projection, r: ResultArrays, mode: int, sliding: bool, clamped: int) -> int:
+    """Write mode, friction state and ``clamped`` vertices as bits; return 1 if mode or friction changed, else 0."""
+    changed = mode != r.mode[k] or sliding != r.sliding[k]
+    r.mode[k] = mode
+    r.sliding[k] = sliding
+    r.clamped[k] = clamped
+    r.n_vertices[k] = p.n_vertices[k]
+    return 1 if changed else 0
+
+
+@kernel
+def write_pressure(k: int, p: Projection, r: ResultArrays, x: float, y: float) -> None:
+    """Write the CoP (x, y) and how much of the friction is used; NaN without normal impulse."""
+    f = r.impulse[k]
+    if f[2] <= 0.0:
+        r.cop[k, :] = np.nan
+        r.cop_margin[k] = np.nan
+        r.friction_used[k] = np.nan
+        return
+    n = p.n_vertices[k]
+    r.cop[k, 0] = x
+    r.cop[k, 1] = y
+    r.cop_margin[k] = -distance_outside(p.vertices[k], p.edges[k], n, (0, n), x, y)
+    mu = p.mu_dynamic[k] if r.sliding[k] else p.mu_static[k]
+    r.friction_used[k] = np.sqrt(f[0] * f[0] + f[1] * f[1]) / (mu * f[2]) if mu > 0.0 else 0.0
+
+
+@kernel
+def count_step(r: ResultArrays, changes: int, unresolved: bool) -> None:
+    """Count a step; the contacts that a robot starts with are no change of state."""
+    if r.counters[STEPS] > 0:
+        r.counters[STATE_CHANGES] += changes
+    r.counters[STEPS] += 1
+    if unresolved:
+        r.counters[UNRESOLVED] += 1

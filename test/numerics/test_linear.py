@@ -1,0 +1,85 @@
+"""The small dense solves against numpy: full rank, dependent rows, equations that contradict each other."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+
+from bipedsim.numerics import cholesky, linear
+
+Array = NDArray[np.float64]
+
+SIZES, SEEDS = st.integers(1, 8), st.integers(0, 2**32 - 1)
+fast = settings(max_examples=30, deadline=None)
+
+
+def _system(n: int, rank: int, seed: int) -> tuple[Array, Array]:
+    """Return a symmetric matrix (n, n), positive semi-definite of this rank, and any vector."""
+    generator = np.random.default_rng(seed)
+    axes, _ = np.linalg.qr(generator.normal(size=(n, n)))
+    values = np.append(generator.uniform(0.5, 2.0, rank), np.zeros(n - rank))
+    return (axes * values) @ axes.T, generator.normal(size=n)
+
+
+def _room(n: int) -> tuple[Array, Array]:
+    return np.zeros((n, n)), np.zeros(n)
+
+
+@given(SIZES, SEEDS)
+@fast
+def test_positive_definite_equations(n: int, seed: int) -> None:
+    A, b = _system(n, n, seed)
+    (L, x), expected = _room(n), np.linalg.solve(A, b)
+    assert linear.solve_cholesky(np.tril(A), b, n, L, x)
+    assert_allclose(x, expected, atol=1e-12)
+    assert_allclose(1.0 / np.diag(L), np.diag(np.linalg.cholesky(A)), atol=1e-12)
+    assert not linear.is_doubtful(A, n, L)
+    assert cholesky.solve_positive_definite(np.triu(A), b)
+    assert_allclose(b, expected, atol=1e-12)
+
+
+@given(SIZES, st.data(), SEEDS)
+@fast
+def test_of_many_solutions_the_least_one(n: int, data: st.DataObject, seed: int) -> None:
+    A, free = _system(n, data.draw(st.integers(1, n)), seed)
+    b, expected = A @ free, np.linalg.pinv(A, rcond=1e-8) @ A @ free
+    (L, x), work = _room(n), np.zeros((n, n))
+    linear.solve_singular(A.copy(), b, n, L, x, np.zeros(n), np.zeros(n))
+    # What is rounding in b, each refinement magnifies by the inverse of the shift where A is zero.
+    rounding = linear.REFINEMENTS * np.finfo(float).eps / linear.SHIFT
+    assert_allclose(x, expected, atol=rounding * max(1.0, float(np.abs(b).max())))
+    assert_allclose(A @ x, b, atol=1e-12)
+    linear.solve_least_norm(A, b, n, L, work, x)
+    assert_allclose(x, expected, atol=1e-8)
+
+
+@given(SIZES, st.data(), SEEDS)
+@fast
+def test_of_no_solution_the_nearest_one(n: int, data: st.DataObject, seed: int) -> None:
+    A, b = _system(n, data.draw(st.integers(1, n)), seed)
+    (V, x), work = _room(n), np.zeros((n, n))
+    linear.solve_pseudo_inverse(np.tril(A), b, n, V, work, x)
+    assert_allclose(x, np.linalg.pinv(A, rcond=1e-8) @ b, atol=1e-10)
+
+
+@given(SIZES, st.data(), SEEDS)
+@fast
+def test_elimination_finds_rank_and_a_solution(n: int, data: st.DataObject, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    rank = data.draw(st.integers(1, n))
+    A = generator.normal(size=(n, rank)) @ generator.normal(size=(rank, n))
+    b, x = A @ generator.normal(size=n), np.zeros(n)
+    rows, columns = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    assert linear.solve_dense(A.copy(), b.copy(), n, x, rows, columns) == rank
+    assert_allclose(A @ x, b, atol=1e-9 * max(1.0, float(np.abs(x).max())))
+
+
+def test_a_small_pivot_that_may_be_rounding_is_doubtful() -> None:
+    A = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-6]])
+    L, x = _room(2)
+    assert linear.solve_cholesky(A, np.ones(2), 2, L, x)
+    assert linear.is_doubtful(A, 2, L)
+    assert not linear.solve_cholesky(np.ones((2, 2)), np.ones(2), 2, L, x)
