@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from bipedsim.control.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, Estimation
 from bipedsim.numerics import (
     accumulate,
@@ -15,6 +13,7 @@ from bipedsim.numerics import (
     cross,
     exp3,
     from_quaternion,
+    move_inside,
     mul,
     mul_t,
     product,
@@ -244,31 +243,6 @@ def find_wrenches(e: Estimation, dt):
 
 
 @control_kernel
-def place_pivot(vertices, n, pivot):
-    """Move ``pivot`` (2,) to the nearest point of a convex polygon, blade or point with ``n`` vertices."""
-    nearest = math.inf
-    inside = n > 2
-    x, y = pivot
-    for a in range(n):
-        b = a + 1 if a + 1 < n else 0
-        ex = vertices[b, 0] - vertices[a, 0]
-        ey = vertices[b, 1] - vertices[a, 1]
-        dx = x - vertices[a, 0]
-        dy = y - vertices[a, 1]
-        if ex * dy - ey * dx < 0.0:
-            inside = False
-        t = min(max((dx * ex + dy * ey) / max(ex * ex + ey * ey, 1e-300), 0.0), 1.0)
-        gap = np.hypot(dx - t * ex, dy - t * ey)
-        if gap < nearest:
-            nearest = gap
-            pivot[0] = vertices[a, 0] + t * ex
-            pivot[1] = vertices[a, 1] + t * ey
-    if inside:
-        pivot[0] = x
-        pivot[1] = y
-
-
-@control_kernel
 def find_contacts(e: Estimation, dt):
     """Bring contacts, their ages and their pivots up to date."""
     state, result, tuning = e.state, e.result, e.tuning
@@ -287,4 +261,4 @@ def find_contacts(e: Estimation, dt):
         if share > max(tuning.contact_off, LEAST_SHARE):
             state.pivot[k, 0] = -result.wrench[k, 4] / fz
             state.pivot[k, 1] = result.wrench[k, 3] / fz
-            place_pivot(e.shape.vertices[k], e.shape.n_vertices[k], state.pivot[k])
+            move_inside(e.shape.vertices[k], e.shape.n_vertices[k], state.pivot[k])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.dynamics import live_motions, live_poses, live_rows
 from bipedsim.model import Robot
-from bipedsim.numerics import control_entry
+from bipedsim.numerics import assign, box, control_entry, control_kernel, cross, mul, mul_t, point_velocity
 from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
@@ -23,128 +25,183 @@ UNPLANNED = np.array([math.nan, 0.0, 0.0, 0.0, 0.0])
 """The plan of a robot that stays where it is."""
 
 
-@control_entry
-def _balance(up_imu, gyro, imu, twist_imu, com, v_com, rotations, positions, twists, wrenches, const, forces, gravity):  # type: ignore[no-untyped-def]
-    """Fill gravity (3,) and the ground's wrench on each foot (6,), in the frame of its joint, for static equilibrium.
+class Balance(NamedTuple):
+    """What the kernels of :class:`StaticSupport` read and fill, in the axes of the base; K feet.
 
-    Everything is in the axes of the base: up and rotation come from the IMU, velocities from the ankles that carry the
-    weight and do not move. See :class:`StaticSupport` for the distribution.
+    Attributes:
+        axes, positions, twists: (joints, 3, 3) of which the rows are the axes of each joint, (joints, 3) [m],
+            (joints, 6) in the frame of the joint, linear first; live.
+        com, v_com: (3,) [m], [m/s]; live.
+        imu_joint, imu_R: The joint that carries the IMU, and the IMU in it.
+        joint: (K,) above each ankle.
+        centres, ankle_R, sole_R: (K, 3) centre of each sole [m], (K, 3, 3), (K, 3, 3), all in that joint.
+        edges: (K, N, 4) see :func:`_edges`.
+        weight, g, balance: [N], [m/s^2], shift of the centre of pressure per velocity of the CoM [s].
+        now: (2,) planned vertical acceleration of the CoM [m/s^2], and the least load of this tick.
+        up, lean, planned, shift: (3,) up by the IMU; direction of the force; planned velocity of the CoM [m/s]; from
+            the loaded place between the feet to where the centre of pressure is wanted [m].
+        place, share: (K, 3) centre of each sole [m], (K,) what it carries of the weight.
+        forces, gravity: (joints, 6) wrenches in the frames of the joints, (3,) [m/s^2]: out.
     """
-    imu_placement, centres, ankle_rotations, sole_rotations, edges, numbers, plan = const
-    weight, g, balance, a_up, least_load = numbers
-    feet = len(rotations)
-    up = np.zeros(3)
-    for i in range(3):
-        for k in range(3):
-            component = 0.0
-            for j in range(3):
-                component += imu_placement[k, j] * up_imu[j]
-            up[i] += imu[k, i] * component
-    p = np.zeros((feet, 3))
-    mean = np.zeros(3)
+
+    axes: Array
+    positions: Array
+    twists: Array
+    com: Array
+    v_com: Array
+    imu_joint: int
+    imu_R: Array  # noqa: N815 -- R is the rotation
+    joint: NDArray[np.int64]
+    centres: Array
+    ankle_R: Array  # noqa: N815
+    sole_R: Array  # noqa: N815
+    edges: Array
+    weight: float
+    g: float
+    balance: float
+    now: Array
+    up: Array
+    lean: Array
+    planned: Array
+    shift: Array
+    place: Array
+    share: Array
+    forces: Array
+    gravity: Array
+
+
+@control_kernel
+def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
+    """Place the soles; return which part of the ground reaction is taken in, from what the ankles carry."""
     carried = 0.0
-    for f in range(feet):
-        R = rotations[f]
+    for f in range(b.joint.shape[0]):
+        R = b.axes[b.joint[f]]
         for i in range(3):
-            p[f, i] = positions[f][i]
+            b.place[f, i] = b.positions[b.joint[f], i]
             for j in range(3):
-                p[f, i] += R[j, i] * centres[f, j]
-            mean[i] += p[f, i] / feet
+                b.place[f, i] += R[j, i] * b.centres[f, j]
         for i in range(3):
             for j in range(3):
                 for k in range(3):
-                    carried += up[i] * R[j, i] * ankle_rotations[f, j, k] * wrenches[f, k]
-    load = min(max(carried / (LOADED * weight), least_load), 1.0)
-    share = np.full(feet, 1.0 / feet)
-    if feet == 2:
-        along = 0.0
-        length = 0.0
-        d_up = 0.0
-        c_up = 0.0
-        for i in range(3):
-            d_up += (p[1, i] - p[0, i]) * up[i]
-            c_up += (com[i] - p[0, i]) * up[i]
-        for i in range(3):
-            d = p[1, i] - p[0, i] - d_up * up[i]
-            along += d * (com[i] - p[0, i] - c_up * up[i])
-            length += d * d
-        share[1] = min(max(along / max(length, 1e-12), 0.0), 1.0)
-        if plan[0] >= 0.0:
-            share[1] = plan[0]
-        share[0] = 1.0 - share[1]
-    # Planned velocity, and what leans the force: the planned acceleration, along the soles that carry the weight.
-    planned = np.zeros(3)
-    lean = np.zeros(3)
-    # In free flight there is no force that could lean.
-    per_pull = 1.0 / (g + a_up) if g + a_up > 0.0 else 0.0
+                    carried += b.up[i] * R[j, i] * b.ankle_R[f, j, k] * wrenches[f, k]
+    return min(max(carried / (LOADED * b.weight), b.now[1]), 1.0)
+
+
+@control_kernel
+def _share_weight(b: Balance, planned: float) -> None:
+    """Fill what each foot carries: two of them so that the line between their centres carries the moment."""
+    feet = b.joint.shape[0]
+    for f in range(feet):
+        b.share[f] = 1.0 / feet
+    if feet != 2:
+        return
+    along = 0.0
+    length = 0.0
+    d_up = 0.0
+    c_up = 0.0
     for i in range(3):
-        lean[i] = up[i]
-        for f in range(feet):
-            R = rotations[f]
+        d_up += (b.place[1, i] - b.place[0, i]) * b.up[i]
+        c_up += (b.com[i] - b.place[0, i]) * b.up[i]
+    for i in range(3):
+        d = b.place[1, i] - b.place[0, i] - d_up * b.up[i]
+        along += d * (b.com[i] - b.place[0, i] - c_up * b.up[i])
+        length += d * d
+    b.share[1] = min(max(along / max(length, 1e-12), 0.0), 1.0)
+    if planned >= 0.0:
+        b.share[1] = planned
+    b.share[0] = 1.0 - b.share[1]
+
+
+@control_kernel
+def _lean(b: Balance, plan) -> None:  # type: ignore[no-untyped-def]
+    """Fill planned velocity, gravity and what leans the force: the planned acceleration, along the loaded soles."""
+    pull = b.g + b.now[0]
+    # In free flight there is no force that could lean.
+    per_pull = 1.0 / pull if pull > 0.0 else 0.0
+    for i in range(3):
+        b.planned[i] = 0.0
+        b.lean[i] = b.up[i]
+        for f in range(b.joint.shape[0]):
+            R = b.axes[b.joint[f]]
             for j in range(3):
                 for k in range(2):
-                    axis = share[f] * R[j, i] * sole_rotations[f, j, k]
-                    planned[i] += axis * plan[1 + k]
-                    lean[i] += axis * plan[3 + k] * per_pull
-        gravity[i] = -(g + a_up) * lean[i]
+                    axis = b.share[f] * R[j, i] * b.sole_R[f, j, k]
+                    b.planned[i] += axis * plan[1 + k]
+                    b.lean[i] += axis * plan[3 + k] * per_pull
+        b.gravity[i] = -pull * b.lean[i]
+
+
+@control_kernel
+def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
+    """Fill how far the centre of pressure is to move: to below the CoM, and by ``balance`` times its velocity."""
+    shift, v_com = b.shift, b.v_com
     # Angular velocity of the base: the gyro's, less what the joints between base and IMU add.
-    w = np.zeros(3)
-    for i in range(3):
-        for k in range(3):
-            component = -twist_imu[3 + k]
-            for j in range(3):
-                component += imu_placement[k, j] * gyro[j]
-            w[i] += imu[k, i] * component
-    shift = np.zeros(3)
-    for f in range(feet):
-        R = rotations[f]
-        v = np.zeros(3)
-        for i in range(3):
-            for j in range(3):
-                v[i] += R[j, i] * twists[f][j]
-        x = com[0] - positions[f][0]
-        y = com[1] - positions[f][1]
-        z = com[2] - positions[f][2]
+    R = b.axes[b.imu_joint]
+    wx = wy = wz = 0.0
+    for k in range(3):
+        component = -b.twists[b.imu_joint, 3 + k]
+        for j in range(3):
+            component += b.imu_R[k, j] * gyro[j]
+        wx += R[k, 0] * component
+        wy += R[k, 1] * component
+        wz += R[k, 2] * component
+    shift[:] = 0.0
+    for f in range(b.joint.shape[0]):
+        joint = b.joint[f]
+        v = mul_t(b.axes[joint], b.twists[joint])
+        arm = b.com[0] - b.positions[joint, 0], b.com[1] - b.positions[joint, 1], b.com[2] - b.positions[joint, 2]
         # Velocity of the CoM if the ankle rests. The foot's own rotation stays out of it: fed back on a foot's small
         # inertia it would be unstable with the least delay.
-        shift[0] += share[f] * (v_com[0] - v[0] + w[1] * z - w[2] * y)
-        shift[1] += share[f] * (v_com[1] - v[1] + w[2] * x - w[0] * z)
-        shift[2] += share[f] * (v_com[2] - v[2] + w[0] * y - w[1] * x)
+        rigid = point_velocity((v_com[0] - v[0], v_com[1] - v[1], v_com[2] - v[2], wx, wy, wz), arm)
+        for i in range(3):
+            shift[i] += b.share[f] * rigid[i]
     vertical = 0.0
     for i in range(3):
-        shift[i] = com[i] + balance * (shift[i] - planned[i])
-        for f in range(feet):
-            shift[i] -= share[f] * p[f, i]
-        vertical += shift[i] * up[i]
+        shift[i] = b.com[i] + b.balance * (shift[i] - b.planned[i])
+        for f in range(b.joint.shape[0]):
+            shift[i] -= b.share[f] * b.place[f, i]
+        vertical += shift[i] * b.up[i]
     for i in range(3):
-        shift[i] -= vertical * lean[i]
-    # The same shift under every foot, shortened until it stays inside the tightest sole.
+        shift[i] -= vertical * b.lean[i]
+
+
+@control_kernel
+def _room(b: Balance) -> float:
+    """Return how much of the shift, the same under every foot, stays inside the tightest sole."""
     scale = 1.0
-    for f in range(feet):
-        R = rotations[f]
-        local = np.zeros(3)
-        for j in range(3):
-            for i in range(3):
-                local[j] += R[j, i] * shift[i]
-        for e in range(edges.shape[1]):
-            outward = edges[f, e, 0] * local[0] + edges[f, e, 1] * local[1] + edges[f, e, 2] * local[2]
-            if outward > edges[f, e, 3]:
-                scale = min(scale, max(edges[f, e, 3], 0.0) / outward)
-    for f in range(feet):
-        R = rotations[f]
-        pull = weight * (1.0 + a_up / g) * share[f] * load
-        local_lean = np.zeros(3)
-        arm = np.zeros(3)
-        for j in range(3):
-            for i in range(3):
-                local_lean[j] += R[j, i] * lean[i]
-                arm[j] += R[j, i] * (p[f, i] + scale * shift[i] - positions[f][i])
-        force = forces[f]
-        for i in range(3):
-            force[i] = pull * local_lean[i]
-        force[3] = arm[1] * force[2] - arm[2] * force[1]
-        force[4] = arm[2] * force[0] - arm[0] * force[2]
-        force[5] = arm[0] * force[1] - arm[1] * force[0]
+    for f in range(b.joint.shape[0]):
+        x, y, z = mul(b.axes[b.joint[f]], b.shift)
+        for e in range(b.edges.shape[1]):
+            outward = b.edges[f, e, 0] * x + b.edges[f, e, 1] * y + b.edges[f, e, 2] * z
+            if outward > b.edges[f, e, 3]:
+                scale = min(scale, max(b.edges[f, e, 3], 0.0) / outward)
+    return scale
+
+
+@control_entry
+def _balance(balance, up_imu, gyro, wrenches, plan):  # type: ignore[no-untyped-def]
+    """Fill gravity and the ground's wrench on each foot for static equilibrium.
+
+    Up and rotation come from the IMU, velocities from the ankles that carry the weight and do not move. See
+    :class:`StaticSupport` for the distribution.
+    """
+    b = balance.arrays
+    assign(b.up, mul_t(b.axes[b.imu_joint], mul(b.imu_R, up_imu)))
+    load = _load(b, wrenches)
+    _share_weight(b, plan[0])
+    _lean(b, plan)
+    _shift(b, gyro)
+    scale = _room(b)
+    for f in range(b.joint.shape[0]):
+        joint = b.joint[f]
+        R, force, at = b.axes[joint], b.forces[joint], b.positions[joint]
+        pull = b.weight * (1.0 + b.now[0] / b.g) * b.share[f] * load
+        lean = mul(R, b.lean)
+        assign(force, (pull * lean[0], pull * lean[1], pull * lean[2]))
+        x = b.place[f, 0] + scale * b.shift[0] - at[0]
+        y = b.place[f, 1] + scale * b.shift[1] - at[1]
+        z = b.place[f, 2] + scale * b.shift[2] - at[2]
+        assign(force[3:], cross(mul(R, (x, y, z)), force))
 
 
 class StaticSupport:
@@ -164,48 +221,54 @@ class StaticSupport:
 
     def __init__(self, robot: Robot, balance: float) -> None:
         self._robot = robot
-        self._balance = balance
-        self._weight = robot.weight
-        self._g = robot.weight / robot.mass
-        self._least_load = 1.0
         # Gravity turns with the base here and the base stays put: a model of its own.
-        self._model = pin.Model(robot.model)
-        self._data = data = self._model.createData()
-        self._q = pin.neutral(self._model)
-        self._v = np.zeros(self._model.nv)
+        self._model = model = pin.Model(robot.model)
+        self._data = data = model.createData()
+        self._q = pin.neutral(model)
+        self._v = np.zeros(model.nv)
         self._up = np.zeros(3)
+        self._now = np.array([0.0, 1.0])
         self._forces = pin.StdVec_Force()
-        for _ in range(self._model.njoints):
+        for _ in range(model.njoints):
             self._forces.append(pin.Force.Zero())
-        pin.centerOfMass(self._model, data, self._q, self._v, False)
-        # Live views of pinocchio's data, refilled in place by every call.
-        joints = robot.ankle_joint_ids
-        self._views = (
-            np.asarray(data.oMi[robot.imu_joint_id].rotation).T,
-            data.v[robot.imu_joint_id].vector,
-            data.com[0],
-            data.vcom[0],
-            tuple(np.asarray(data.oMi[j].rotation).T for j in joints),
-            tuple(data.oMi[j].translation for j in joints),
-            tuple(data.v[j].vector for j in joints),
-        )
-        self._feet_views = tuple(self._forces[j].vector for j in joints)
-        self._gravity = self._model.gravity.linear
-        most = max(s.n_vertices for s in robot.soles)
-        edges = np.zeros((len(joints), most, 4))
-        for row, sole in zip(edges, robot.soles, strict=True):
+        pin.centerOfMass(model, data, self._q, self._v, False)
+        joints, soles = robot.ankle_joint_ids, robot.soles
+        poses = live_poses(data, model.njoints)
+        edges = np.zeros((len(joints), max(sole.n_vertices for sole in soles), 4))
+        for row, sole in zip(edges, soles, strict=True):
             row[: sole.n_vertices] = _edges(sole.vertices, sole.placement_joint_sole.rotation)
-        self._const = (
-            np.ascontiguousarray(robot.placement_joint_imu.rotation),
-            np.array([s.placement_joint_sole.act(np.append(s.centre, 0.0)) for s in robot.soles]),
-            np.array([m.rotation for m in robot.placement_joint_ankle]),
-            np.array([s.placement_joint_sole.rotation for s in robot.soles]),
-            edges,
+        self._box = box(
+            Balance(
+                axes=poses[:, :9].reshape(-1, 3, 3),
+                positions=poses[:, 9:],
+                twists=live_motions(data.v, model.njoints),
+                com=data.com[0],
+                v_com=data.vcom[0],
+                imu_joint=int(robot.imu_joint_id),
+                imu_R=np.ascontiguousarray(robot.placement_joint_imu.rotation),
+                joint=np.array(joints, dtype=np.int64),
+                centres=np.array([s.placement_joint_sole.act(np.append(s.centre, 0.0)) for s in soles]),
+                ankle_R=np.array([m.rotation for m in robot.placement_joint_ankle]),
+                sole_R=np.array([s.placement_joint_sole.rotation for s in soles]),
+                edges=edges,
+                weight=robot.weight,
+                g=robot.weight / robot.mass,
+                balance=balance,
+                now=self._now,
+                up=np.zeros(3),
+                lean=np.zeros(3),
+                planned=np.zeros(3),
+                shift=np.zeros(3),
+                place=np.zeros((len(joints), 3)),
+                share=np.zeros(len(joints)),
+                forces=live_rows([force.vector for force in self._forces], 6),
+                gravity=model.gravity.linear,
+            )
         )
 
     def reset(self) -> None:
         """Take the next tick as standing: before its first step, a simulator has measured no ground reaction."""
-        self._least_load = 1.0
+        self._now[1] = 1.0
 
     def torque(self, observation: Observation, a_up: float = 0.0, plan: Array = UNPLANNED) -> Array:
         """Return the generalised torques (nv,); base rows are 0 in equilibrium. Overwritten by the next call.
@@ -222,17 +285,9 @@ class StaticSupport:
         pin.centerOfMass(self._model, self._data, self._q, self._v, False)
         x, y, z, w = observation.imu_orientation
         self._up[:] = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
-        numbers = (self._weight, self._g, self._balance, a_up, self._least_load)
-        _balance(
-            self._up,
-            observation.imu_angular_velocity,
-            *self._views,
-            observation.foot_wrench,
-            (*self._const, numbers, plan),
-            self._feet_views,
-            self._gravity,
-        )
-        self._least_load = 0.0
+        self._now[0] = a_up
+        _balance(self._box, self._up, observation.imu_angular_velocity, observation.foot_wrench, plan)
+        self._now[1] = 0.0
         torque: Array = pin.computeStaticTorque(self._model, self._data, self._q, self._forces)
         return torque
 

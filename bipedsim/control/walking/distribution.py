@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet
 from bipedsim.model import Robot
-from bipedsim.numerics import box, control_entry, control_kernel
+from bipedsim.numerics import assign, box, control_entry, control_kernel, mul
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,20 +34,38 @@ class DistributionParams:
     edge: float = param(0.003, "distance that the CoP keeps from the edge of the sole", unit="m", low=0.0)
 
 
-@control_kernel
-def _problem(body: Body, feet: Feet, contact, limits, a, G, H, f, A, rows_per_foot, target):  # type: ignore[no-untyped-def]
-    """Fill H, f and A of the QP over the wrenches of the feet in contact, in sole axes at the soles' centres.
+class Share(NamedTuple):
+    """All that the kernels of :class:`Distribution` read and fill, for one set of feet.
 
-    Args:
+    Attributes:
         body, feet: See the classes.
         contact: (n,) feet in contact.
         limits: (K, rows, 6) rows on the wrench of each foot, all <= 0.
-        a: (nv,) accelerations.
-        G: (6, 6 n) overwritten: what the wrenches do to the base.
-        H: (6 n, 6 n), f: (6 n,), A: (rows n, 6 n) out.
-        rows_per_foot: Rows of ``limits`` that count.
-        target: (6,) out: the wrench that the base needs, in its own axes.
+        G: (6, 6 n) what the wrenches do to the base.
+        H, f, A: (6 n, 6 n), (6 n,), (rows n, 6 n) the QP over the wrenches of these feet, in sole axes at the soles'
+            centres.
+        target: (6,) the wrench that the base needs, in its own axes.
+        wrench: (K, 6) the solution, in world axes.
     """
+
+    body: Body
+    feet: Feet
+    contact: Integers
+    limits: Array
+    G: Array
+    H: Array
+    f: Array
+    A: Array
+    target: Array
+    wrench: Array
+
+
+@control_kernel
+def _problem(s: Share, a):  # type: ignore[no-untyped-def]
+    """Fill target, G, H, f and A for accelerations a (nv,)."""
+    body, feet, contact, target = s.body, s.feet, s.contact, s.target
+    G, H, A = s.G, s.H, s.A
+    rows = s.limits.shape[1]
     nv = a.shape[0]
     for r in range(6):
         target[r] = body.nle[r]
@@ -71,7 +89,7 @@ def _problem(body: Body, feet: Feet, contact, limits, a, G, H, f, A, rows_per_fo
         for r in range(6):
             weight = 1.0 if r < 3 else _MOMENT
             total -= weight * G[r, i] * target[r]
-        f[i] = total
+        s.f[i] = total
         for j in range(6 * n):
             total = 0.0
             for r in range(6):
@@ -81,45 +99,26 @@ def _problem(body: Body, feet: Feet, contact, limits, a, G, H, f, A, rows_per_fo
         H[i, i] += _SMALL * (1.0 if i % 6 < 3 else _ARM)
     A[:, :] = 0.0
     for i in range(n):
-        for row in range(rows_per_foot):
+        for row in range(rows):
             for c in range(6):
-                A[i * rows_per_foot + row, 6 * i + c] = limits[contact[i], row, c]
+                A[i * rows + row, 6 * i + c] = s.limits[contact[i], row, c]
 
 
 @control_kernel
-def _to_world(feet: Feet, contact, x, wrench):  # type: ignore[no-untyped-def]
-    """Fill ``wrench`` (K, 6) in world axes from the solution ``x`` in sole axes; 0 for the other feet."""
-    wrench[:, :] = 0.0
-    for i in range(contact.shape[0]):
-        k = contact[i]
-        for half in range(2):
-            for r in range(3):
-                total = 0.0
-                for c in range(3):
-                    total += feet.R[k, r, c] * x[6 * i + 3 * half + c]
-                wrench[k, 3 * half + r] = total
-
-
-class Share(NamedTuple):
-    """All that the kernels of :class:`Distribution` read and fill, for one set of feet; see :func:`_problem`."""
-
-    body: Body
-    feet: Feet
-    contact: Integers
-    limits: Array
-    G: Array
-    H: Array
-    f: Array
-    A: Array
-    target: Array
-    wrench: Array
+def _to_world(s: Share, x):  # type: ignore[no-untyped-def]
+    """Fill ``wrench`` from the solution ``x`` (6 n,) in sole axes; 0 for the other feet."""
+    s.wrench[:, :] = 0.0
+    for i in range(s.contact.shape[0]):
+        k = s.contact[i]
+        assign(s.wrench[k], mul(s.feet.R[k], x[6 * i :]))
+        assign(s.wrench[k, 3:], mul(s.feet.R[k], x[6 * i + 3 :]))
 
 
 @control_entry
 def _pose(share, a):  # type: ignore[no-untyped-def]
     """Fill the QP for accelerations ``a`` (nv,); return whether its numbers are finite."""
     s = share.arrays
-    _problem(s.body, s.feet, s.contact, s.limits, a, s.G, s.H, s.f, s.A, s.limits.shape[1], s.target)
+    _problem(s, a)
     total = 0.0
     for i in range(s.f.shape[0]):
         total += s.f[i]
@@ -129,8 +128,7 @@ def _pose(share, a):  # type: ignore[no-untyped-def]
 @control_entry
 def _take(share, x):  # type: ignore[no-untyped-def]
     """Fill the wrenches from the solution ``x``."""
-    s = share.arrays
-    _to_world(s.feet, s.contact, x, s.wrench)
+    _to_world(share.arrays, x)
 
 
 class Distribution:

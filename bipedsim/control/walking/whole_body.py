@@ -91,7 +91,7 @@ class Tasks(NamedTuple):
     body: Body
     feet: Feet
     goal: Targets
-    gains: Gains
+    gains: Any
     idx_q: Integers
     idx_v: Integers
     limit: Array
