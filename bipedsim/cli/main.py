@@ -1,13 +1,11 @@
 """The entry of the command ``bipedsim``: errors and Ctrl-C become one line and an exit code.
 
-Nothing heavy is imported before :func:`main` is on the way, so that Ctrl-C has an answer during the imports, too.
+Nothing is imported before :func:`main` is on the way, so that Ctrl-C has an answer during the imports, too.
 """
 
 from __future__ import annotations
 
 import sys
-
-from bipedsim.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, BipedSimError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,18 +42,23 @@ def main(argv: Sequence[str] | None = None) -> int:
             for number, handler in before.items():
                 signal.signal(number, handler)
     except BrokenPipeError:
+        from bipedsim.errors import EXIT_OK
+
         sys.stderr.close()
         return EXIT_OK
     except (KeyboardInterrupt, Exception) as error:
         # Extension modules make an ImportError of an interrupt while they load.
         if not (interrupted or isinstance(error, KeyboardInterrupt)):
             raise
+        from bipedsim.errors import EXIT_INTERRUPTED
+
         print("bipedsim: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 
 def _answer(argv: Sequence[str] | None) -> int:
     from bipedsim.cli.commands import make_parser
+    from bipedsim.errors import EXIT_USAGE, BipedSimError
 
     command = "bipedsim"
     try:

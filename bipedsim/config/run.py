@@ -13,7 +13,7 @@ from bipedsim.config.fields import param
 class RunConfig:
     """A run; where a field is None, the scenario decides."""
 
-    robot: str = param("biped14", "name of a robot (`bipedsim robots`), or path of a robot.yaml", path=True)
+    robot: str = param("biped14", "path of a robot.yaml (docs/robots.md)", names="bipedsim.model:ROBOTS", path=True)
     controller: str | None = param(None, "package.module:Class of your own", names="bipedsim.control:CONTROLLERS")
     scenario: str = param(
         "stand", "path of a scenario YAML (docs/scenarios.md)", names="bipedsim.runs:SCENARIO_FILES", path=True
