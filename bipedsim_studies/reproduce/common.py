@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
+from matplotlib.axes import Axes as Axes
+from matplotlib.figure import Figure as Figure
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
@@ -21,13 +23,10 @@ from bipedsim.recording import Recording
 from bipedsim.sim import Observation, Simulator
 from bipedsim.view import FOOT_COLOURS, foot_dash, picture
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 Array = NDArray[np.float64]
 Found = TypeVar("Found")
 """What a case has measured."""
+SomeSeries = TypeVar("SomeSeries", bound="Series")
 BODIES = Path(__file__).parents[1] / "bodies"
 MARK_COLOUR = "#777777"
 """Of instants and spans of time that are marked."""
@@ -217,7 +216,7 @@ class Series(dict[str, Array]):
     """Arrays by name, a row per step each; ``run.height`` is ``run["height"]``."""
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, ArrayLike]]) -> Series:
+    def of(cls: type[SomeSeries], rows: Iterable[Mapping[str, ArrayLike]]) -> SomeSeries:
         """Stack rows of the same names; each is copied when it comes, so that it may be a view."""
         kept = [{name: np.array(value) for name, value in row.items()} for row in rows]
         return cls({name: np.array([row[name] for row in kept]) for name in kept[0]})
@@ -228,9 +227,9 @@ class Series(dict[str, Array]):
             raise AttributeError(f"no series {name!r}; there are {', '.join(self)}")
         return self[name]
 
-    def since(self, row: int) -> Series:
+    def since(self: SomeSeries, row: int) -> SomeSeries:
         """Return all arrays from ``row`` on."""
-        return Series({name: values[row:] for name, values in self.items()})
+        return type(self)({name: values[row:] for name, values in self.items()})
 
 
 def steps(

@@ -6,12 +6,10 @@ With c = 3/2 alpha v, eq. 10 integrates to x^(n+1) = (n+1) m / k (3/2 alpha)^-2 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from bipedsim_studies.reproduce.common import Array
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact
-
-Array = NDArray[np.float64]
 
 
 def lost(c: Array | float) -> Array | float:

@@ -8,20 +8,23 @@ so that it rises from 0.1 m below the ground.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, near, shown
+from bipedsim_studies.reproduce.common import (
+    MARK_COLOUR,
+    Check,
+    Figure,
+    at_least,
+    at_most,
+    label,
+    near,
+    shown,
+    study,
+)
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, run, simulator
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 CONTACT = Contact(mass=25.0, stiffness=50e3, alpha=0.5)
 GAIN = 20e3
@@ -53,87 +56,64 @@ def drive(t: float, depth: float, _speed: float) -> float:
     return GAIN * (target(t) - depth)
 
 
-def measure(h: float = STEP) -> Run:
+def place(h: float = STEP) -> Run:
     """Place, load and lift the foot in steps of ``h`` [s]."""
     last = END - 0.5 * h
     return run(simulator(CONTACT, h), 0.0, SPEED, lambda t, _depth, _speed: t > last, drive)
 
 
-@dataclass(frozen=True)
-class Figures:
-    """What Fig. 8 shows, in numbers.
-
-    Attributes:
-        decay: Rate of the envelope while the oscillation is small [1/s].
-        rest: Depth at the end of the support [m].
-        jump: Largest change of the force from a step to the next [N].
-        weakest: Smallest force [N].
-        highest: Largest force [N].
-        lift: When the foot left the ground for good [s].
-    """
-
-    decay: float
-    rest: float
-    jump: float
-    weakest: float
-    highest: float
-    lift: float
+def measure(progress: bool = False) -> tuple[Run, Run]:
+    """Place, load and lift the foot in steps of ``STEP`` and in half of them."""
+    return place(), place(0.5 * STEP)
 
 
-def figures(found: Run) -> Figures:
-    """Return the figures of a run."""
+def decay(found: Run) -> float:
+    """Return the rate [1/s] of the envelope while the oscillation is small."""
     small = (found.t > SMALL[0]) & (found.t < SMALL[1])
     away = found.depth[small] - REST
     ringing = np.sqrt(CONTACT.rate**2 - DECAY**2)
     envelope = np.hypot(away, (found.speed[small] + DECAY * away) / ringing)
-    touching = np.flatnonzero(found.depth > 0.0)
-    return Figures(
-        decay=-float(np.polyfit(found.t[small], np.log(envelope), 1)[0]),
-        rest=float(found.depth[np.argmax(found.t > LIFTED - 0.5 * STEP)]),
-        jump=float(np.abs(np.diff(found.force, prepend=0.0)).max()),
-        weakest=float(found.force.min()),
-        highest=float(found.force.max()),
-        lift=float(found.t[touching[-1]]),
-    )
+    return -float(np.polyfit(found.t[small], np.log(envelope), 1)[0])
 
 
-def checks(found: Run, finer: Run) -> tuple[Check, ...]:
-    """Return the figures to meet; ``finer`` is the same in half the steps."""
-    a, b = figures(found), figures(finer)
-    return (
-        at_least("smallest force", a.weakest, 0.0, "N"),
-        near("largest change of the force in a step, over that in half the step", a.jump / b.jump, 2.0, 0.1),
-        near("depth at the end of the support", a.rest, REST, 1e-6, "m"),
-        near("decay of the envelope, linearised 3/2 alpha W / 2 m", a.decay, DECAY, 0.01 * DECAY, "1/s"),
-        shown("largest force", a.highest, "N"),
-        at_most("foot off the ground after the lift", a.lift - LIFTED, END - LIFTED - STEP, "s"),
-    )
+def jump(found: Run) -> float:
+    """Return the largest change of the force from a step to the next [N]."""
+    return float(np.abs(np.diff(found.force, prepend=0.0)).max())
 
 
-def draw(figure: Figure, found: Run) -> None:
+def checks(runs: tuple[Run, Run]) -> Iterator[Check]:
+    """Return the figures to meet."""
+    found, finer = runs
+    rest = found.depth[np.argmax(found.t > LIFTED - 0.5 * STEP)]
+    lift = found.t[np.flatnonzero(found.depth > 0.0)[-1]]
+    halved = "largest change of the force in a step, over that in half the step"
+    yield at_least("smallest force", found.force.min(), 0.0, "N")
+    yield near(halved, jump(found) / jump(finer), 2.0, 0.1)
+    yield near("depth at the end of the support", rest, REST, 1e-6, "m")
+    yield near("decay of the envelope, linearised 3/2 alpha W / 2 m", decay(found), DECAY, 0.01 * DECAY, "1/s")
+    yield shown("largest force", found.force.max(), "N")
+    yield at_most("foot off the ground after the lift", lift - LIFTED, END - LIFTED - STEP, "s")
+
+
+def draw(figure: Figure, runs: tuple[Run, Run]) -> None:
     """Draw Fig. 8: position, velocity and force over time."""
+    found = runs[0]
     position, velocity, force = figure.subplots(3, 1, sharex=True)
     wanted = np.array([target(t) for t in found.t])
-    position.plot(found.t, found.depth, color=FOOT_COLOURS[0], label="foot")
-    position.plot(found.t, wanted, color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="desired")
-    position.axhline(REST, color=LIMIT_COLOUR, linewidth=0.8, label="load / k")
-    position.set_ylabel("position, down [m]")
-    velocity.plot(found.t, found.speed, color=FOOT_COLOURS[0], label="foot")
     rate = np.gradient(wanted, found.t)
-    velocity.plot(found.t, rate, color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="desired")
-    velocity.set_ylabel("velocity, down [m/s]")
+    for ax, own, desired in ((position, found.depth, wanted), (velocity, found.speed, rate)):
+        ax.plot(found.t, own, color=FOOT_COLOURS[0], label="foot")
+        ax.plot(found.t, desired, color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="desired")
+    position.axhline(REST, color=LIMIT_COLOUR, linewidth=0.8, label="load / k")
     force.plot(found.t[1:], found.force, color=FOOT_COLOURS[0], label="ground on the foot")
     force.axhline(LOAD, color=LIMIT_COLOUR, linewidth=0.8, label="load")
-    force.set_ylabel("force [N]")
-    force.set_xlabel("time [s]")
+    phases = "placement until 0.1 s, weight bearing, lifting from 1.1 s"
+    label(position, phases, y="position, down [m]", legend="upper right")
+    label(velocity, y="velocity, down [m/s]", legend="upper right")
+    label(force, x="time [s]", y="force [N]", legend="upper right")
     for ax in (position, velocity, force):
-        ax.legend(loc="upper right")
         for t in (PLACED, LIFTED):
-            ax.axvline(t, color="#777777", linewidth=0.8)
-    position.set_title("placement until 0.1 s, weight bearing, lifting from 1.1 s", pad=3)
+            ax.axvline(t, color=MARK_COLOUR, linewidth=0.8)
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 8."""
-    found = measure()
-    return Outcome(checks(found, measure(0.5 * STEP)), lambda figure: draw(figure, found), (8.0, 8.0))
+case = study(measure, checks, draw, (8.0, 8.0))

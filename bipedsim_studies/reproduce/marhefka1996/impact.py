@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot
 from bipedsim.sim import Simulator
+from bipedsim_studies.reproduce.common import Array, Series, body
 
-Array = NDArray[np.float64]
-
-MASS = Path(__file__).parents[2] / "bodies" / "mass" / "robot.yaml"
 RESOLUTION = 0.001
 """Substep times the rate of the contact. Where n is no integer, errors go with its power 5/2, else with its power 4."""
 SUBSTEPS = 100_000
@@ -55,9 +51,8 @@ class Contact:
 @lru_cache
 def _body(mass: float) -> Robot:
     """Return the point mass of ``mass`` [kg] without gravity, which the paper leaves out."""
-    robot = load_robot(MASS)
+    robot = body("mass", mass)
     model = pin.Model(robot.model)
-    model.inertias[1] = pin.Inertia(mass, np.zeros(3), robot.model.inertias[1].inertia)
     model.gravity.linear = np.zeros(3)
     return replace(robot, model=model)
 
@@ -75,20 +70,12 @@ def simulator(contact: Contact, h: float, resolution: float = RESOLUTION) -> Sim
     return Simulator(_body(contact.mass), contact="nonlinear_damping", physics_dt=h, contact_params=params)
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(Series):
     """A run of the mass; down is positive, as in the paper.
 
-    Attributes:
-        t: (n,) time [s].
-        depth, speed: (n,) of the mass below the surface [m], into the ground [m/s].
-        force: (n - 1,) mean force of the ground over each step [N].
+    It holds t (n,) [s], depth (n,) below the surface [m], speed (n,) into the ground [m/s], the start in row 0, and the
+    mean force (n - 1,) of the ground over each step [N].
     """
-
-    t: Array
-    depth: Array
-    speed: Array
-    force: Array
 
     @property
     def leaves(self) -> float:
@@ -117,16 +104,21 @@ def run(
         pull: Force into the ground at (t, depth, speed) [N], held for a step; none by default.
     """
     sim.reset(np.array([-depth]), np.array([-speed]))
-    rows = [(0.0, depth, speed)]
-    force: list[float] = []
-    while not until(*rows[-1]):
-        if pull is not None:
-            sim.push(np.array([0.0, 0.0, -pull(*rows[-1]), 0.0, 0.0, 0.0]))
-        sim.advance(NOTHING)
-        force.append(float(sim.contact.wrench[0, 2]))
-        rows.append((sim.t, -float(sim.q[0]), -float(sim.v[0])))
-    t, x, v = np.array(rows).T
-    return Run(t, x, v, np.array(force))
+
+    def rows() -> Iterator[dict[str, float]]:
+        state, force = (0.0, depth, speed), 0.0
+        while True:
+            yield dict(zip(("t", "depth", "speed", "force"), (*state, force), strict=True))
+            if until(*state):
+                return
+            if pull is not None:
+                sim.push(np.array([0.0, 0.0, -pull(*state), 0.0, 0.0, 0.0]))
+            force = float(sim.advance(NOTHING).wrench[0, 2])
+            state = (sim.t, -float(sim.q[0]), -float(sim.v[0]))
+
+    found = Run.of(rows())
+    found["force"] = found.force[1:]
+    return found
 
 
 def out(t: float, depth: float, speed: float) -> bool:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, shown
+from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, label, shown, study
 from bipedsim_studies.reproduce.marhefka1996.closed_form import deepest, lost, penetration
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact, out, run, simulator
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MASSES = (1.0, 10.0, 100.0)
 STIFFNESSES = (10e3, 40e3, 70e3)
@@ -63,61 +61,61 @@ def pulled_off(depth: float) -> Run:
 def free_part(found: Run) -> Run:
     """Return the part of a pulled run after the pull."""
     first = int(np.argmax(found.speed <= -FASTER * LIMIT))
-    return Run(found.t[first:], found.depth[first:], found.speed[first:], found.force[first:])
+    return found.since(first)
 
 
-def measure(progress: bool = False) -> dict[tuple[Contact, float], tuple[float, float]]:
-    """Return the distances from eq. 19 of all impacts."""
+class Found(NamedTuple):
+    """Distances of impacts from eq. 19, as :func:`distance` gives them; the impacts of Fig. 2; runs pulled off."""
+
+    distances: list[tuple[float, float]]
+    impacts: list[Run]
+    pulled: list[Run]
+
+
+def measure(progress: bool = False) -> Found:
+    """Run the impacts of eq. 19, and those of Fig. 2."""
     contacts = [Contact(m, k, alpha) for m, k, alpha in product(MASSES, STIFFNESSES, ALPHAS)]
     contacts += [Contact(10.0, 40e3, 0.3, n) for n in EXPONENTS]
     every = tqdm([*product(contacts, SPEEDS)], desc="impacts", disable=not progress, leave=False)
-    return {(contact, v): distance(contact, v, impact(contact, v)) for contact, v in every}
+    distances = [distance(contact, v, impact(contact, v)) for contact, v in every]
+    return Found(distances, [impact(FIG2, v) for v in FIG2_SPEEDS], [pulled_off(depth) for depth in PULLED])
 
 
-def checks(distances: dict[tuple[Contact, float], tuple[float, float]], pulled: list[Run]) -> tuple[Check, ...]:
+def checks(found: Found) -> Iterator[Check]:
     """Return the figures of eq. 19 and of Fig. 2."""
-    depth, kept = np.array([*distances.values()]).T
-    free = [free_part(p) for p in pulled]
-    return (
-        shown("impacts held against eq. 19", len(distances)),
-        at_most("|penetration - eq. 19| over the deepest one", float(depth.max()), 1e-6),
-        at_most("|what eq. 13 keeps / its value at the start - 1|", float(kept.max()), 1e-6),
-        at_least("pulled off: speed / (2 / 3 alpha) after the pull", min(-p.speed[0] for p in free) / LIMIT, 1.0),
-        at_most("pulled off: |force| from there on", max(float(np.abs(p.force).max()) for p in free), 0.0, "N"),
-        at_most("pulled off: change of speed from there on", max(float(np.ptp(p.speed)) for p in free), 0.0, "m/s"),
-    )
+    depth, kept = np.array(found.distances).T
+    free = [free_part(p) for p in found.pulled]
+    slowest = min(-p.speed[0] for p in free) / LIMIT
+    yield shown("impacts held against eq. 19", len(depth))
+    yield at_most("|penetration - eq. 19| over the deepest one", float(depth.max()), 1e-6)
+    yield at_most("|what eq. 13 keeps / its value at the start - 1|", float(kept.max()), 1e-6)
+    yield at_least("pulled off: speed / (2 / 3 alpha) after the pull", slowest, 1.0)
+    yield at_most("pulled off: |force| from there on", max(float(np.abs(p.force).max()) for p in free), 0.0, "N")
+    yield at_most("pulled off: change of speed from there on", max(float(np.ptp(p.speed)) for p in free), 0.0, "m/s")
 
 
-def draw(figure: Figure, impacts: list[Run], pulled: list[Run]) -> None:
+def draw(figure: Figure, found: Found) -> None:
     """Draw Fig. 2: contours of the closed form, and what the engine did along them."""
     ax = figure.subplots()
-    for k, (v_start, found) in enumerate(zip(FIG2_SPEEDS, impacts, strict=True)):
-        v = np.linspace(v_start, found.speed[-1], 400)
-        label = "eq. 19" if k == 0 else None
-        ax.plot(penetration(FIG2, v_start, v), v, color=FOOT_COLOURS[0], linewidth=0.9, label=label)
-        label = "simulated" if k == 0 else None
-        few = slice(None, None, max(1, len(found.t) // 25))
-        ax.plot(found.depth[few], found.speed[few], "o", color=TOTAL_COLOUR, markersize=2.5, label=label)
-    for k, found in enumerate(pulled):
-        free = free_part(found)
+    first, second = FOOT_COLOURS[:2]
+    for k, (v_start, one) in enumerate(zip(FIG2_SPEEDS, found.impacts, strict=True)):
+        v = np.linspace(v_start, one.speed[-1], 400)
+        few = slice(None, None, max(1, len(one.t) // 25))
+        ax.plot(penetration(FIG2, v_start, v), v, label=None if k else "eq. 19", color=first, linewidth=0.9)
+        name = None if k else "simulated"
+        ax.plot(one.depth[few], one.speed[few], "o", color=TOTAL_COLOUR, markersize=2.5, label=name)
+    for k, one in enumerate(found.pulled):
+        free = free_part(one)
         v = np.linspace(free.speed[0], -LIMIT - 1e-3, 400)
-        label = "eq. 19 where it would hold the mass" if k == 0 else None
         x = penetration(FIG2, free.speed[0], v, free.depth[0])
-        ax.plot(x, v, color=FOOT_COLOURS[1], linewidth=0.9, linestyle="--", label=label)
-        label = "simulated: pulled off, then let go" if k == 0 else None
-        few = slice(None, None, 4)
-        ax.plot(found.depth[few], found.speed[few], "s", color=FOOT_COLOURS[1], markersize=2.2, label=label)
+        name = None if k else "eq. 19 where it would hold the mass"
+        ax.plot(x, v, "--", color=second, linewidth=0.9, label=name)
+        name = None if k else "simulated: pulled off, then let go"
+        ax.plot(one.depth[::4], one.speed[::4], "s", color=second, markersize=2.2, label=name)
     ax.axhline(-LIMIT, color=LIMIT_COLOUR, linewidth=0.8, label="-2 / (3 alpha)")
     ax.set_xlim(left=0.0)
-    ax.set_xlabel("penetration [m]")
-    ax.set_ylabel("velocity into the ground [m/s]")
-    ax.set_title("m = 50 kg, k = 50 kN/m, n = 1, alpha = 0.4 s/m", pad=3)
-    ax.legend(loc="upper right")
+    title = "m = 50 kg, k = 50 kN/m, n = 1, alpha = 0.4 s/m"
+    label(ax, title, "penetration [m]", "velocity into the ground [m/s]", "upper right")
 
 
-def case(progress: bool) -> Outcome:
-    """Run the impacts of eq. 19, and those of Fig. 2."""
-    distances = measure(progress)
-    impacts = [impact(FIG2, v) for v in FIG2_SPEEDS]
-    pulled = [pulled_off(depth) for depth in PULLED]
-    return Outcome(checks(distances, pulled), lambda figure: draw(figure, impacts, pulled), (8.0, 6.0))
+case = study(measure, checks, draw, (8.0, 6.0))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
 
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near
+from bipedsim_studies.reproduce.common import Check, Figure, at_most, label, near, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 EXPECTED = {0.01: 0.990099, 0.05: 0.952370, 0.1: 0.909016, 0.2: 0.832870, 0.5: 0.662962, 1.0: 0.487741, 2.0: 0.306897}
 """alpha times velocity, and the coefficient of restitution, from eq. 19 at x = 0."""
@@ -34,24 +31,26 @@ def measured(contact: Contact, alpha_v: float) -> float:
     return impact(contact, v).leaves / v
 
 
-def measure(progress: bool = False) -> dict[tuple[Contact, float], float]:
+Coefficients = dict[tuple[Contact, float], float]
+
+
+def measure(progress: bool = False) -> Coefficients:
     """Return the coefficient of every contact at every alpha v."""
     every = tqdm([*product(CONTACTS, EXPECTED)], desc="impacts", disable=not progress, leave=False)
     return {(contact, alpha_v): measured(contact, alpha_v) for contact, alpha_v in every}
 
 
-def checks(found: dict[tuple[Contact, float], float]) -> tuple[Check, ...]:
+def checks(found: Coefficients) -> Iterator[Check]:
     """Return the coefficient furthest from what it must be, for each alpha v, and how far they spread."""
-    figures: list[Check] = []
     for alpha_v, expected in EXPECTED.items():
         of_it = [e for (_, x), e in found.items() if x == alpha_v]
         furthest = max(of_it, key=lambda e: abs(e - closed_form.restitution(alpha_v)))
-        figures.append(near(f"e at alpha v = {alpha_v:g}, furthest of {len(of_it)}", furthest, expected, 1e-6))
+        yield near(f"e at alpha v = {alpha_v:g}, furthest of {len(of_it)}", furthest, expected, 1e-6)
     exact = [abs(e - closed_form.restitution(x)) for (_, x), e in found.items()]
-    return (*figures, at_most("|e - eq. 19| over all", max(exact), 1e-7))
+    yield at_most("|e - eq. 19| over all", max(exact), 1e-7)
 
 
-def draw(figure: Figure) -> None:
+def draw(figure: Figure, found: Coefficients) -> None:
     """Draw Fig. 3, the closed form and impacts of 1 kg."""
     ax = figure.subplots()
     v = np.linspace(1e-3, FIG3_SPEEDS[-1], 200)
@@ -61,11 +60,8 @@ def draw(figure: Figure) -> None:
         e = [measured(Contact(alpha=alpha), alpha * x) for x in FIG3_SPEEDS]
         ax.plot(FIG3_SPEEDS, e, "o", color=TOTAL_COLOUR, markersize=2.5)
         ax.annotate(f"{alpha:g}", (v[-1], e[-1]), xytext=(4, -3), textcoords="offset points", color=colour)
-    ax.set_xlabel("velocity of the impact [m/s]")
-    ax.set_ylabel("coefficient of restitution")
-    ax.set_title("alpha [s/m] at the lines: eq. 19; dots: simulated", pad=3)
+    title = "alpha [s/m] at the lines: eq. 19; dots: simulated"
+    label(ax, title, "velocity of the impact [m/s]", "coefficient of restitution")
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 3."""
-    return Outcome(checks(measure(progress)), draw, (8.0, 5.5))
+case = study(measure, checks, draw, (8.0, 5.5))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.control import make_controller
@@ -17,12 +15,18 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.runs import get_scenario
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
+from bipedsim_studies.reproduce.common import (
+    MARK_COLOUR,
+    Array,
+    Check,
+    Figure,
+    Series,
+    at_least,
+    at_most,
+    label,
+    shown,
+    study,
+)
 
 ROBOT = "talos"
 VERTICES = (4, 8, 16, 32)
@@ -53,29 +57,14 @@ def on_feet_of(robot: Robot, n: int) -> Robot:
     return replace(robot, soles=soles)
 
 
-@dataclass(frozen=True, eq=False)
-class Cost:
-    """What the steps of one jump cost.
+def measure(model: str, n: int, progress: bool = False) -> Series:
+    """Let the robot jump on feet of ``n`` vertices and time every step of the simulator, without the controller.
 
-    Attributes:
-        t: (n,) [s].
-        projected: (n,) processor time of each step [s], the dynamics projected once.
-        recomputed: (n,) the same with the dynamics computed anew for every candidate, as in the paper.
-        candidates: (n,) sets of modes that were solved for.
-        air: (n,) whether both feet were in the air.
-        unresolved: Steps that ended without a violation-free state.
+    Returns:
+        t [s]; processor time of each step [s], ``projected`` with the dynamics projected once and ``recomputed`` with
+        them anew for every candidate, as in the paper; ``candidates``, sets of modes that were solved for; ``air``,
+        whether both feet were in it; ``unresolved``, steps so far that ended without a violation-free state.
     """
-
-    t: Array
-    projected: Array
-    recomputed: Array
-    candidates: NDArray[np.int64]
-    air: NDArray[np.bool_]
-    unresolved: int
-
-
-def measure(model: str, n: int, progress: bool = False) -> Cost:
-    """Let the robot jump on feet of ``n`` vertices and time every step of the simulator, without the controller."""
     robot = on_feet_of(load_robot(ROBOT), n)
     sim = Simulator(robot, contact=model)
     controller = make_controller("posture", robot, get_scenario("jump").controller_params, sim.control_dt)
@@ -84,35 +73,35 @@ def measure(model: str, n: int, progress: bool = False) -> Cost:
     observation = sim.reset()
     controller.reset(observation)
     dynamics.project(sim.q, sim.v, np.zeros(robot.nu))
-    ticks = round(DURATION / sim.control_dt)
-    times: Array = np.zeros((ticks, 2))
-    candidates = np.zeros(ticks, dtype=np.int64)
-    air = np.zeros(ticks, dtype=np.bool_)
-    before = sim.contact.candidates
-    for tick in tqdm(range(ticks), desc=f"fig8 {model} {n}", unit="tick", disable=not progress, leave=False):
+
+    def tick() -> dict[str, float]:
+        nonlocal observation
         tau = np.clip(controller.update(observation).tau_joint, -robot.effort_limit, robot.effort_limit)
-        q, v = sim.q.copy(), sim.v.copy()
+        q, v, before = sim.q.copy(), sim.v.copy(), sim.contact.candidates
         started = time.thread_time()
         observation = sim.step(tau)
-        times[tick, 0] = time.thread_time()
-        candidates[tick] = sim.contact.candidates - before
+        projected = time.thread_time() - started
+        candidates = sim.contact.candidates - before
         # Not read: what counts is the time that one more evaluation of the dynamics takes.
-        for _ in range(candidates[tick] - 1):
+        for _ in range(candidates - 1):
             dynamics.project(q, v, tau)
-        times[tick, 1] = time.thread_time()
-        times[tick] -= started
-        before = sim.contact.candidates
-        air[tick] = bool((sim.contact.mode == 0).all())
-    t: Array = sim.control_dt * np.arange(1.0, ticks + 1.0)
-    return Cost(t, times[:, 0], times[:, 1], candidates, air, sim.contact.unresolved)
+        times = {"t": sim.t, "projected": projected, "recomputed": time.thread_time() - started}
+        in_air = bool((sim.contact.mode == 0).all())
+        return times | {"candidates": candidates, "air": in_air, "unresolved": sim.contact.unresolved}
+
+    ticks = range(round(DURATION / sim.control_dt))
+    return Series.of(tick() for _ in tqdm(ticks, f"fig8 {model} {n}", unit="tick", disable=not progress, leave=False))
 
 
-def measure_all(progress: bool = False, vertices: Sequence[int] = VERTICES) -> dict[tuple[str, int], Cost]:
+Costs = dict[tuple[str, int], Series]
+
+
+def measure_all(progress: bool = False, vertices: Sequence[int] = VERTICES) -> Costs:
     """Measure every model on every sole."""
     return {(model, n): measure(model, n, progress) for n in vertices for model in MODELS}
 
 
-def mean_time(times: Array, candidates: NDArray[np.int64]) -> float:
+def mean_time(times: Array, candidates: Array) -> float:
     """Return the mean time of a step [s] with the median of all steps of as many candidates in the place of each.
 
     What interrupts take from a step now and then would otherwise outweigh the rare steps of many candidates.
@@ -120,73 +109,58 @@ def mean_time(times: Array, candidates: NDArray[np.int64]) -> float:
     return float(sum((candidates == c).mean() * np.median(times[candidates == c]) for c in np.unique(candidates)))
 
 
-def longest(cost: Cost) -> float:
+def longest(cost: Series) -> float:
     """Return the time [s] of the steps with most candidates, the dynamics recomputed: the median of them."""
     return float(np.median(cost.recomputed[cost.candidates == cost.candidates.max()]))
 
 
-def ratio(costs: dict[tuple[str, int], Cost], n: int, times: str) -> float:
+def ratio(costs: Costs, n: int, times: str) -> float:
     """Return how much longer a mean step takes with exact than with one-step selection on soles of ``n`` vertices."""
-    exact, one = (mean_time(getattr(costs[m, n], times), costs[m, n].candidates) for m in ("exact", "one_step"))
+    exact, one = (mean_time(costs[m, n][times], costs[m, n].candidates) for m in ("exact", "one_step"))
     return exact / one
 
 
-def checks(costs: dict[tuple[str, int], Cost]) -> tuple[Check, ...]:
+def checks(costs: Costs) -> Iterator[Check]:
     """Return the figures of Fig. 8; times are shown and not judged: they depend on the machine and its other users."""
-    found: list[Check] = []
     for n in sorted({n for _, n in costs}):
         one, exact = costs["one_step", n], costs["exact", n]
-        found += [
-            at_least(f"N = {n}: time in the air", float(exact.air.mean() * DURATION), 0.1, "s"),
-            at_most(f"N = {n}: candidates per step, one-step", one.candidates.mean(), 1.1),
-            at_most(f"N = {n}: most candidates in a step, one-step", one.candidates.max(), 5),
-            at_least(f"N = {n}: most candidates in a step, exact", exact.candidates.max(), one.candidates.max()),
-            shown(f"N = {n}: candidates per step, exact", exact.candidates.mean()),
-            shown(f"N = {n}: unresolved steps, one-step", one.unresolved),
-            shown(f"N = {n}: unresolved steps, exact", exact.unresolved),
-            shown(f"N = {n}: median step, one-step", 1e6 * float(np.median(one.projected)), "us"),
-            shown(f"N = {n}: longest step, one-step, recomputed", 1e6 * longest(one), "us"),
-            shown(f"N = {n}: longest step, exact, recomputed", 1e6 * longest(exact), "us"),
-            shown(f"N = {n}: mean step, exact over one-step, projected", ratio(costs, n, "projected")),
-            shown(f"N = {n}: mean step, exact over one-step, recomputed", ratio(costs, n, "recomputed")),
-        ]
-    return tuple(found)
+        most = one.candidates.max()
+        yield at_least(f"N = {n}: time in the air", float(exact.air.mean() * DURATION), 0.1, "s")
+        yield at_most(f"N = {n}: candidates per step, one-step", one.candidates.mean(), 1.1)
+        yield at_most(f"N = {n}: most candidates in a step, one-step", most, 5)
+        yield at_least(f"N = {n}: most candidates in a step, exact", exact.candidates.max(), most)
+        yield shown(f"N = {n}: candidates per step, exact", exact.candidates.mean())
+        yield shown(f"N = {n}: unresolved steps, one-step", one.unresolved[-1])
+        yield shown(f"N = {n}: unresolved steps, exact", exact.unresolved[-1])
+        yield shown(f"N = {n}: median step, one-step", 1e6 * float(np.median(one.projected)), "us")
+        yield shown(f"N = {n}: longest step, one-step, recomputed", 1e6 * longest(one), "us")
+        yield shown(f"N = {n}: longest step, exact, recomputed", 1e6 * longest(exact), "us")
+        for times in ("projected", "recomputed"):
+            yield shown(f"N = {n}: mean step, exact over one-step, {times}", ratio(costs, n, times))
 
 
-def draw(figure: Figure, costs: dict[tuple[str, int], Cost]) -> None:
+def draw(figure: Figure, costs: Costs) -> None:
     """Draw the time of every step during the jump, as in the paper, projected above and recomputed below."""
     vertices = sorted({n for _, n in costs})
     axes = figure.subplots(3, len(vertices), sharex=True, sharey="row", height_ratios=[1.0, 1.0, 0.8], squeeze=False)
-    top = 0.0
     for column, n in zip(axes.T, vertices, strict=True):
         for model, colour in zip(reversed(MODELS), (FOOT_COLOURS[1], FOOT_COLOURS[2]), strict=True):
             cost = costs[model, n]
-            for ax, times in ((column[0], cost.projected), (column[1], cost.recomputed)):
+            for ax, times in zip(column, (cost.projected, cost.recomputed), strict=False):
                 ax.plot(cost.t, 1e6 * times, color=colour, linewidth=0.7, label=model)
-                top = max(top, 1e6 * float(times.max()))
             column[2].plot(cost.t, cost.candidates, color=colour, linewidth=0.8, label=model)
         flight = costs["exact", n].t[costs["exact", n].air]
         for ax in column:
-            ax.axvspan(flight.min(), flight.max(), color="#777777", alpha=0.15, linewidth=0)
-        column[0].set_title(
-            f"{n} vertices\nexact / one-step: {ratio(costs, n, 'projected'):.3f} projected,\n"
-            f"{ratio(costs, n, 'recomputed'):.3f} recomputed",
-            pad=3,
-        )
-        column[2].set_xlabel("time [s]")
-    axes[0, 0].set_ylabel("processor time per step [us]\ndynamics projected once")
-    axes[1, 0].set_ylabel("processor time per step [us]\ndynamics anew per candidate")
-    axes[2, 0].set_ylabel("candidates per step")
-    for ax in axes[:2, 0]:
-        ax.set_yscale("log")
-        ax.set_ylim(10.0, 3.0 * top)
-    axes[2, 0].set_ylim(0.0, max(cost.candidates.max() for cost in costs.values()) + 1)
-    axes[2, 0].set_xlim(0.0, DURATION)
-    axes[2, 0].legend(loc="upper left")
+            ax.axvspan(flight.min(), flight.max(), color=MARK_COLOUR, alpha=0.15, linewidth=0)
+        once, anew = ratio(costs, n, "projected"), ratio(costs, n, "recomputed")
+        label(column[0], f"{n} vertices\nexact / one-step: {once:.3f} projected,\n{anew:.3f} recomputed")
+        label(column[2], x="time [s]")
+    top = 1e6 * max(float(cost.recomputed.max()) for cost in costs.values())
+    for ax, how in zip(axes[:, 0], ("projected once", "anew per candidate"), strict=False):
+        label(ax, y=f"processor time per step [us]\ndynamics {how}", yscale="log", ylim=(10.0, 3.0 * top))
+    most = max(cost.candidates.max() for cost in costs.values())
+    label(axes[2, 0], y="candidates per step", legend="upper left", xlim=(0.0, DURATION), ylim=(0.0, most + 1))
     axes[2, 0].annotate("flight", (flight.mean(), 1.0), (flight.mean(), 12.0), ha="center", fontsize=8)
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 8."""
-    costs = measure_all(progress)
-    return Outcome(checks(costs), lambda figure: draw(figure, costs), (13.0, 7.5))
+case = study(measure_all, checks, draw, (13.0, 7.5))

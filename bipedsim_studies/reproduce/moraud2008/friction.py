@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near
+from bipedsim_studies.reproduce.common import (
+    MARK_COLOUR,
+    Array,
+    Check,
+    Figure,
+    Series,
+    at_most,
+    body,
+    label,
+    near,
+    study,
+)
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
-
-BLOCK = Path(__file__).parents[2] / "bodies" / "foot_block" / "robot.yaml"
 PAIRS = {"plastic foot of Hoap-2 on the force plate": 0.13, "robot shoe on the force plate": 0.45}
 """Pairs of surfaces of the paper and their coefficients of static friction."""
 LOADS = (0.0, 5.0, 10.0, 20.0, 40.0)
@@ -33,121 +37,101 @@ RAMP = ((0.0, 0.3, 0.8), (0.0, 0.95, 1.05))
 
 def loaded_block(friction: float, load: float) -> Robot:
     """Return the block with ``load`` [kg] on its CoM and the coefficient of static ``friction``."""
-    robot = load_robot(BLOCK)
+    robot = body("foot_block")
     block = robot.model.inertias[1]
     loaded = robot.with_inertia(1, block + pin.Inertia(load, block.lever, np.zeros((3, 3))))
     soles = tuple(replace(s, friction_static=friction, friction_dynamic=DYNAMIC * friction) for s in robot.soles)
     return replace(loaded, soles=soles)
 
 
-@dataclass(frozen=True, eq=False)
-class Pull:
-    """One pull, in the plane of the sole, from 0 until well after the slip.
+def pull_until_slip(friction: float, load: float) -> Series:
+    """Pull the loaded block sideways, in the plane of its sole, with a force that grows along ``RAMP``.
 
-    Attributes:
-        t, pull, tangential, normal: (n,) time [s], pull, and what the ground gave [N].
-        slip: Row of the first step in which the foot slid.
+    Returns:
+        t [s], pull, and the tangential and normal force of the ground [N], until well after the slip; and whether
+        it slides.
     """
-
-    t: Array
-    pull: Array
-    tangential: Array
-    normal: Array
-    slip: int
-
-
-def pull_until_slip(friction: float, load: float) -> Pull:
-    """Pull the loaded block sideways with a force that grows along ``RAMP``."""
     robot = loaded_block(friction, load)
     sim = Simulator(robot)
     sim.reset()
-    tau = np.zeros(0)
-    rows: list[tuple[float, float, float, float]] = []
-    slip = -1
-    while sim.t < RAMP[0][-1]:
-        force = friction * robot.weight * float(np.interp(sim.t, *RAMP))
-        sim.push(np.array([0.0, force, 0.0, 0.0, 0.0, 0.0]))
-        sim.step(tau)
-        wrench = sim.contact.wrench[0]
-        rows.append((sim.t, force, float(np.hypot(wrench[0], wrench[1])), float(wrench[2])))
-        if slip < 0 and sim.contact.sliding[0]:
-            slip = len(rows) - 1
-    t, pull, tangential, normal = np.array(rows).T
-    return Pull(t, pull, tangential, normal, slip)
+
+    def rows() -> Iterator[dict[str, float]]:
+        while sim.t < RAMP[0][-1]:
+            force = friction * robot.weight * float(np.interp(sim.t, *RAMP))
+            sim.push(np.array([0.0, force, 0.0, 0.0, 0.0, 0.0]))
+            sim.step(np.zeros(0))
+            x, y, z = sim.contact.wrench[0, :3]
+            slides = sim.contact.sliding[0]
+            yield {"t": sim.t, "pull": force, "tangential": np.hypot(x, y), "normal": z, "slides": slides}
+
+    return Series.of(rows())
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A straight line through the forces at the slip, by least squares.
+def slip(pull: Series) -> int:
+    """Return the row of the first step in which the foot slid."""
+    return int(np.argmax(pull.slides))
 
-    Attributes:
-        slope, offset: Coefficient of friction, force without load [N].
-        r_squared: Share of the variance that it explains.
-    """
+
+def at_slip(pulls: list[Series]) -> tuple[Array, Array]:
+    """Return normal force and pull [N] of all pulls at the slip."""
+    normal, force = np.array([(p.normal[slip(p)], p.pull[slip(p)]) for p in pulls]).T
+    return normal, force
+
+
+class Fit(NamedTuple):
+    """A straight line through the forces at the slip: coefficient of friction, force without load [N], r^2."""
 
     slope: float
     offset: float
     r_squared: float
 
 
-def fit(pulls: list[Pull]) -> Fit:
-    """Return the linear regression of the pull at the slip over the normal force."""
-    normal = np.array([p.normal[p.slip] for p in pulls])
-    force = np.array([p.pull[p.slip] for p in pulls])
+def fit(pulls: list[Series]) -> Fit:
+    """Return the linear regression, by least squares, of the pull at the slip over the normal force."""
+    normal, force = at_slip(pulls)
     slope, offset = np.polyfit(normal, force, 1)
     rest = force - slope * normal - offset
     return Fit(float(slope), float(offset), float(1.0 - rest @ rest / np.square(force - force.mean()).sum()))
 
 
-def checks(pulls: dict[float, list[Pull]]) -> tuple[Check, ...]:
+def checks(pulls: dict[float, list[Series]]) -> Iterator[Check]:
     """Return the figures of section V.C."""
-    found: list[Check] = []
     for mu, of_mu in pulls.items():
-        errors = [p.pull[p.slip] / (mu * p.normal[p.slip]) - 1.0 for p in of_mu]
-        kept = [np.abs(p.tangential[: p.slip] - p.pull[: p.slip]).max() for p in of_mu]
+        normal, force = at_slip(of_mu)
+        kept = max(np.abs(p.tangential - p.pull)[: slip(p)].max() for p in of_mu)
         line = fit(of_mu)
-        found += [
-            at_most(f"mu {mu:g}: |pull at the slip / (mu f_z) - 1|", float(np.abs(errors).max()), 1e-3),
-            at_most(f"mu {mu:g}: |friction - pull| before the slip", float(max(kept)), 1e-6, "N"),
-            near(f"mu {mu:g}: coefficient by regression", line.slope, mu, 1e-3 * mu),
-            near(f"mu {mu:g}: r^2", line.r_squared, 1.0, 1e-6),
-        ]
-    return tuple(found)
+        error = np.abs(force / (mu * normal) - 1.0).max()
+        yield at_most(f"mu {mu:g}: |pull at the slip / (mu f_z) - 1|", error, 1e-3)
+        yield at_most(f"mu {mu:g}: |friction - pull| before the slip", kept, 1e-6, "N")
+        yield near(f"mu {mu:g}: coefficient by regression", line.slope, mu, 1e-3 * mu)
+        yield near(f"mu {mu:g}: r^2", line.r_squared, 1.0, 1e-6)
 
 
-def measure() -> dict[float, list[Pull]]:
+def measure(progress: bool = False) -> dict[float, list[Series]]:
     """Pull every pair of surfaces under every load."""
     return {mu: [pull_until_slip(mu, load) for load in LOADS] for mu in PAIRS.values()}
 
 
-def draw(figure: Figure, pulls: dict[float, list[Pull]]) -> None:
+def draw(figure: Figure, pulls: dict[float, list[Series]]) -> None:
     """Draw one pull of each pair over time, and the regression."""
     axes = figure.subplots(1, 3)
     for ax, (pair, mu) in zip(axes, PAIRS.items(), strict=False):
         p = pulls[mu][-1]
+        slips = p.t[slip(p)]
         ax.plot(p.t, p.pull, color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="pull")
         ax.plot(p.t, p.tangential, color=FOOT_COLOURS[0], label="friction |f_t|")
         ax.axhline(mu * p.normal[-1], color=LIMIT_COLOUR, linewidth=0.8, label="mu f_z")
-        ax.axvline(p.t[p.slip], color="#777777", linewidth=0.8)
-        ax.annotate("slips", (p.t[p.slip], 0.2 * p.pull[-1]), xytext=(-4, 0), textcoords="offset points", ha="right")
-        ax.set_title(f"mu = {mu:g}, {p.normal[-1]:.0f} N\n{pair}", pad=3)
-        ax.set_xlabel("time [s]")
-        ax.set_ylabel("force [N]")
-        ax.legend(loc="upper left")
-    ax = axes[2]
-    for k, of_mu in enumerate(pulls.values()):
+        ax.axvline(slips, color=MARK_COLOUR, linewidth=0.8)
+        ax.annotate("slips", (slips, 0.2 * p.pull[-1]), xytext=(-4, 0), textcoords="offset points", ha="right")
+        label(ax, f"mu = {mu:g}, {p.normal[-1]:.0f} N\n{pair}", "time [s]", "force [N]", "upper left")
+    for colour, of_mu in zip(FOOT_COLOURS, pulls.values(), strict=False):
         line = fit(of_mu)
-        normal = np.array([p.normal[p.slip] for p in of_mu])
-        ax.plot(normal, [p.pull[p.slip] for p in of_mu], "o", color=FOOT_COLOURS[k], markersize=4)
-        label = f"{line.slope:.5f} f_z {line.offset:+.1e} N,  r$^2$ = {line.r_squared:.6f}"
-        ax.plot(normal, line.slope * normal + line.offset, color=FOOT_COLOURS[k], label=label)
-    ax.set_title("pull at the slip over the load\nand its regression", pad=3)
-    ax.set_xlabel("normal force f_z [N]")
-    ax.set_ylabel("pull at the slip [N]")
-    ax.legend(loc="upper left")
+        normal, force = at_slip(of_mu)
+        name = f"{line.slope:.5f} f_z {line.offset:+.1e} N,  r$^2$ = {line.r_squared:.6f}"
+        axes[2].plot(normal, force, "o", color=colour, markersize=4)
+        axes[2].plot(normal, line.slope * normal + line.offset, color=colour, label=name)
+    title = "pull at the slip over the load\nand its regression"
+    label(axes[2], title, "normal force f_z [N]", "pull at the slip [N]", "upper left")
 
 
-def case(progress: bool) -> Outcome:
-    """Run section V.C."""
-    pulls = measure()
-    return Outcome(checks(pulls), lambda figure: draw(figure, pulls), (13.0, 4.2))
+case = study(measure, checks, draw, (13.0, 4.2))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.contact import ContactResult, mode_name
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, Settings, choose, nearest_feature, nearest_mode
 from bipedsim.dynamics import Projection
 from bipedsim.model import Sole
-from bipedsim_studies.reproduce.common import Check, Outcome, equal
-
-Array = NDArray[np.float64]
+from bipedsim_studies.reproduce.common import Array, Check, aligned, equal, study
 
 H, D, TOLERANCE = 1e-3, 1e-3, 1e-9
 """Step [s], geometric threshold of the paper [m], and a CoP this far outside is on the edge [m]."""
@@ -58,72 +56,22 @@ class Conflict:
         return f"{self.wins} > {self.loses}"
 
 
+FREE, CLAMP, EDGE = "negative force: free", "kinematic: clamp", "CoP: front edge"
+PULLED = ((0.0, 0.0), -0.1)
+"""At rest, and pulled down."""
+TIPS = ((0.0, 0.0), 0.1, (0.101, 0.0))
+"""At rest, and carried 1 mm before the front edge."""
+HEEL_LOW = (0.0, -2e-3, -2e-3, 0.0)
 CONFLICTS = (
-    Conflict(
-        "geometric: clamp",
-        "negative force: free",
-        "clamped 2 mm below, pulled down",
-        VERTEX,
-        VERTEX,
-        POINT,
-        (-2e-3,),
-        impulse=-0.1,
-    ),
-    Conflict(
-        "geometric: free",
-        "kinematic: clamp",
-        "free 2 mm above, coming down",
-        NONE,
-        NONE,
-        POINT,
-        (2e-3,),
-        (-0.05, -0.05),
-    ),
-    Conflict(
-        "negative force: free",
-        "kinematic: clamp",
-        "clamped on the ground at rest, pulled down",
-        VERTEX,
-        NONE,
-        POINT,
-        (0.0,),
-        impulse=-0.1,
-    ),
-    Conflict(
-        "kinematic: clamp",
-        "minimal: free",
-        "free on the ground, coming down",
-        NONE,
-        VERTEX,
-        POINT,
-        (0.0,),
-        (-0.01, -0.01),
-    ),
+    Conflict("geometric: clamp", FREE, "clamped 2 mm below, pulled down", VERTEX, VERTEX, POINT, (-2e-3,), *PULLED),
+    Conflict("geometric: free", CLAMP, "free 2 mm above, coming down", NONE, NONE, POINT, (2e-3,), (-0.05, -0.05)),
+    Conflict(FREE, CLAMP, "clamped on the ground at rest, pulled down", VERTEX, NONE, POINT, (0.0,), *PULLED),
+    Conflict(CLAMP, "minimal: free", "free on the ground, coming down", NONE, VERTEX, POINT, (0.0,), (-0.01, -0.01)),
     Conflict(
         "minimal: free", "nothing: clamp", "free on the ground, separating", NONE, NONE, POINT, (0.0,), (0.0, 0.01)
     ),
-    Conflict(
-        "CoP: front edge",
-        "kinematic: face",
-        "face at rest, CoP 1 mm before the toes",
-        FACE,
-        FRONT,
-        SOLE,
-        (0.0,) * 4,
-        impulse=0.1,
-        cop=(0.101, 0.0),
-    ),
-    Conflict(
-        "CoP: front edge",
-        "geometric: face",
-        "heel 2 mm below, CoP 1 mm before the toes",
-        FACE,
-        FRONT,
-        SOLE,
-        (0.0, -2e-3, -2e-3, 0.0),
-        impulse=0.1,
-        cop=(0.101, 0.0),
-    ),
+    Conflict(EDGE, "kinematic: face", "face at rest, CoP 1 mm before the toes", FACE, FRONT, SOLE, (0.0,) * 4, *TIPS),
+    Conflict(EDGE, "geometric: face", "heel 2 mm below, CoP 1 mm before the toes", FACE, FRONT, SOLE, HEEL_LOW, *TIPS),
 )
 
 
@@ -166,26 +114,29 @@ def outweighs(n: int, heavier: int) -> bool:
     return bool(nearest_mode(2 * n + 1, n, perfect, cost) == n + 2)
 
 
-def text(choices: list[tuple[int, int]]) -> str:
+Choices = list[tuple[int, int]]
+
+
+def measure(progress: bool = False) -> Choices:
+    """Return what the printed and the revised rules choose in every conflict."""
+    return [(chosen(conflict, PUBLISHED), chosen(conflict, REVISED)) for conflict in CONFLICTS]
+
+
+def checks(choices: Choices) -> Iterator[Check]:
+    """Return the figures of Fig. 4."""
+    for conflict, modes in zip(CONFLICTS, choices, strict=True):
+        yield equal(conflict.name, float(modes[0] == conflict.expected), 1.0)
+    pairs = [outweighs(n, heavier) for n in VERTICES for heavier in range(3)]
+    yield equal("one violation outweighs those of the next rule, rules and feet", sum(pairs), 12)
+
+
+def text(choices: Choices) -> str:
     """Return the table of the conflicts with what printed and revised rules choose."""
     rows: list[tuple[str, ...]] = [("rule that wins", "rule that loses", "state", "printed rules", "bipedsim's rules")]
     for conflict, modes in zip(CONFLICTS, choices, strict=True):
         names = [mode_name(mode, False, len(conflict.vertices)).removesuffix(" stick") for mode in modes]
         rows.append((conflict.wins, conflict.loses, conflict.state, *names))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    return (
-        "\n".join("  " + "  ".join(t.ljust(w) for t, w in zip(row, widths, strict=True)).rstrip() for row in rows)
-        + "\n"
-    )
+    return aligned(rows) + "\n"
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 4."""
-    choices = [(chosen(conflict, PUBLISHED), chosen(conflict, REVISED)) for conflict in CONFLICTS]
-    checks: list[Check] = [
-        equal(conflict.name, float(modes[0] == conflict.expected), 1.0)
-        for conflict, modes in zip(CONFLICTS, choices, strict=True)
-    ]
-    pairs = [outweighs(n, heavier) for n in VERTICES for heavier in range(3)]
-    checks.append(equal("one violation outweighs those of the next rule, rules and feet", sum(pairs), 12))
-    return Outcome(tuple(checks), text=text(choices))
+case = study(measure, checks, text=text)

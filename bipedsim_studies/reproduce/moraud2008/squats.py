@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,19 @@ from bipedsim.control.posture import Postures
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim import Command, Observation, Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Outcome, Trace, at_most, equal, shown, simulate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
+from bipedsim_studies.reproduce.common import (
+    MARK_COLOUR,
+    Array,
+    Check,
+    Figure,
+    Trace,
+    at_most,
+    equal,
+    label,
+    shown,
+    simulate,
+    study,
+)
 
 ROBOT = "biped14"
 PERIODS = (1.25, 1.0)
@@ -76,22 +84,21 @@ def trace(progress: bool = False) -> Trace:
     return simulate(Simulator(robot, physics_dt=DT), JointTrajectory(robot), DURATION, "fig11", progress)
 
 
-def filtered(values: Array, rate: float) -> Array:
-    """Return ``values`` (n,) as a force plate's software would have shown them."""
-    return low_pass(values, rate, CUTOFF, ORDER)
-
-
 def curves(run: Trace) -> dict[str, Array]:
-    """Return the filtered vertical forces [N]: measured, of the CoM's acceleration, and of the planned one."""
+    """Return vertical forces, filtered as a force plate's software does [N]: measured, and by the CoM's acceleration.
+
+    That is the one it had, and the planned one.
+    """
     robot = load_robot(ROBOT)
     g = robot.weight / robot.mass
     rate = 1.0 / float(np.median(np.diff(run.recording.t)))
     planned = np.array([-lowering(t)[2] for t in run.recording.t])
-    return {
-        "f_z": filtered(run.recording.wrench[:, :, 2].sum(axis=1), rate),
-        "m (g + a_com)": filtered(robot.mass * (g + run.a_com[:, 2]), rate),
-        "planned": filtered(robot.mass * (g + planned), rate),
+    forces = {
+        "f_z": run.recording.wrench[:, :, 2].sum(axis=1),
+        "m (g + a_com)": robot.mass * (g + run.a_com[:, 2]),
+        "planned": robot.mass * (g + planned),
     }
+    return {name: low_pass(force, rate, CUTOFF, ORDER) for name, force in forces.items()}
 
 
 def moving(t: Array) -> NDArray[np.bool_]:
@@ -99,64 +106,52 @@ def moving(t: Array) -> NDArray[np.bool_]:
     return np.asarray((t > BEGIN - 0.25) & (t < BEGIN + sum(PERIODS) + 0.5))
 
 
-def checks(run: Trace) -> tuple[Check, ...]:
+def checks(run: Trace) -> Iterator[Check]:
     """Return the figures of Fig. 11."""
     lines = curves(run)
     rows = moving(run.recording.t)
-    weight = run.recording.weight
+    mean = lines["f_z"][rows].mean() / run.recording.weight
     off = np.abs(lines["f_z"] - lines["m (g + a_com)"]).max()
     plan_off = np.abs(lines["f_z"] - lines["planned"])[rows].max()
     span = np.ptp(lines["planned"])
-    return (
-        at_most("filtered |f_z - m (g + a_com)|, largest", off, 0.1, "N"),
-        shown("span of the planned force", span, "N"),
-        shown("filtered |f_z - m (g + planned a)|, largest", plan_off, "N"),
-        at_most("the same over the span", plan_off / span, 0.05),
-        at_most("|mean f_z / (m g) - 1| over both squats", abs(lines["f_z"][rows].mean() / weight - 1.0), 1e-3),
-        equal("state changes", run.summary["state_changes"], 0),
-        equal("unresolved steps", run.summary["unresolved_steps"], 0),
-    )
+    yield at_most("filtered |f_z - m (g + a_com)|, largest", off, 0.1, "N")
+    yield shown("span of the planned force", span, "N")
+    yield shown("filtered |f_z - m (g + planned a)|, largest", plan_off, "N")
+    yield at_most("the same over the span", plan_off / span, 0.05)
+    yield at_most("|mean f_z / (m g) - 1| over both squats", abs(mean - 1.0), 1e-3)
+    yield equal("state changes", run.summary["state_changes"], 0)
+    yield equal("unresolved steps", run.summary["unresolved_steps"], 0)
 
 
 def draw(figure: Figure, run: Trace) -> None:
     """Draw the forces, as in the paper, and the CoM's height above them."""
     t = run.recording.t
-    lines = curves(run)
+    force, of_com, planned = curves(run).values()
     axes = figure.subplots(3, 1, sharex=True, height_ratios=[1.0, 2.2, 0.8])
     height = run.com[:, 2] - run.com[np.searchsorted(t, BEGIN) - 1, 2]
-    axes[0].plot(t, -1e3 * np.array([lowering(x)[0] for x in t]), color=TOTAL_COLOUR, linestyle=":", label="planned")
+    dotted: dict[str, Any] = {"color": TOTAL_COLOUR, "linestyle": ":"}
+    axes[0].plot(t, -1e3 * np.array([lowering(x)[0] for x in t]), label="planned", **dotted)
     axes[0].plot(t, 1e3 * height, color=FOOT_COLOURS[2], label="CoM")
-    axes[0].set_title("height of the CoM over standing [mm]", pad=3)
-    axes[1].plot(t, lines["planned"], color=TOTAL_COLOUR, linestyle=":", label="m (g + a) as planned")
-    axes[1].plot(t, lines["m (g + a_com)"], color=FOOT_COLOURS[1], linewidth=2.4, label="sum m (g + a_com)")
-    axes[1].plot(t, lines["f_z"], color=FOOT_COLOURS[0], linewidth=0.9, label="f_z under both feet")
+    axes[1].plot(t, planned, label="m (g + a) as planned", **dotted)
+    axes[1].plot(t, of_com, color=FOOT_COLOURS[1], linewidth=2.4, label="sum m (g + a_com)")
+    axes[1].plot(t, force, color=FOOT_COLOURS[0], linewidth=0.9, label="f_z under both feet")
     axes[1].axhline(run.recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8, label="m g")
-    axes[1].set_title(f"vertical force [N], low-pass {CUTOFF:g} Hz, order {ORDER}", pad=3)
-    axes[2].plot(t, lines["f_z"] - lines["planned"], color=TOTAL_COLOUR, linestyle=":", label="f_z - planned")
-    axes[2].plot(t, lines["f_z"] - lines["m (g + a_com)"], color=FOOT_COLOURS[1], label="f_z - sum m (g + a_com)")
-    axes[2].set_title("differences [N]", pad=3)
-    for ax in axes:
-        ax.legend(ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
-        start = BEGIN
-        for period in PERIODS:
-            ax.axvspan(
-                start, start + period, color="#777777", alpha=0.06 if period == PERIODS[0] else 0.13, linewidth=0
-            )
-            start += period
+    axes[2].plot(t, force - planned, label="f_z - planned", **dotted)
+    axes[2].plot(t, force - of_com, color=FOOT_COLOURS[1], label="f_z - sum m (g + a_com)")
     rows = moving(t)
-    low, high = lines["f_z"][rows].min(), lines["f_z"][rows].max()
-    axes[1].set_ylim(low - 0.1 * (high - low), high + 0.2 * (high - low))
-    worst = np.abs(lines["f_z"] - lines["planned"])[rows].max()
-    axes[2].set_ylim(-1.1 * worst, 1.1 * worst)
+    low, high = force[rows].min(), force[rows].max()
+    worst = np.abs(force - planned)[rows].max()
     start = BEGIN
-    for period in PERIODS:
+    for period, alpha in zip(PERIODS, (0.06, 0.13), strict=True):
+        for ax in axes:
+            ax.axvspan(start, start + period, color=MARK_COLOUR, alpha=alpha, linewidth=0)
         axes[1].text(start + 0.5 * period, high + 0.1 * (high - low), f"squat of {period:g} s", ha="center")
         start += period
-    axes[2].set_xlabel("time [s]")
+    label(axes[0], "height of the CoM over standing [mm]", legend="above")
+    force_title = f"vertical force [N], low-pass {CUTOFF:g} Hz, order {ORDER}"
+    label(axes[1], force_title, legend="above", ylim=(low - 0.1 * (high - low), high + 0.2 * (high - low)))
+    label(axes[2], "differences [N]", "time [s]", legend="above", ylim=(-1.1 * worst, 1.1 * worst))
     axes[2].set_xlim(BEGIN - 0.25, BEGIN + sum(PERIODS) + 0.5)
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 11."""
-    run = trace(progress)
-    return Outcome(checks(run), lambda figure: draw(figure, run), (10.0, 7.5))
+case = study(trace, checks, draw, (10.0, 7.5))

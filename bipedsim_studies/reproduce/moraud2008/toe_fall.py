@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +14,23 @@ from bipedsim.control import make_controller
 from bipedsim.model import load_robot
 from bipedsim.runs import get_scenario
 from bipedsim.sim import Simulator
-from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import (
+    MARK_COLOUR,
+    Array,
     Check,
-    Outcome,
+    Figure,
     Trace,
     at_least,
     at_most,
     draw_modes,
     equal,
+    foot_looks,
+    label,
     shown,
     simulate,
+    study,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 ROBOT = "talos"
 DURATION = 2.9
@@ -38,6 +40,12 @@ RULES = {
     "thresholds": "without the CoP rule",
 }
 """Sets of rules of one-step selection and what they are; the paper shows the last two."""
+JUDGED: dict[str, tuple[Callable[..., Check], ...]] = {
+    "revised": (partial(equal, expected=0), partial(at_most, limit=1e-6), partial(equal, expected=2)),
+    "published": (shown, shown, shown),
+    "thresholds": (partial(at_least, limit=2), partial(at_least, limit=1e-3), partial(at_least, limit=3)),
+}
+"""What is asked of each: delay of the edge mode [steps], CoP in front of the sole [m], state changes."""
 
 
 def trace(rules: str, progress: bool = False) -> Trace:
@@ -76,88 +84,63 @@ def arrived(run: Trace) -> NDArray[np.int64]:
     return np.asarray(np.argmax(outside(run) > -1e-9, axis=0))
 
 
-def checks(runs: dict[str, Trace]) -> tuple[Check, ...]:
+def checks(runs: dict[str, Trace]) -> Iterator[Check]:
     """Return the figures of Fig. 6."""
-    found: list[Check] = []
     for rules, run in runs.items():
-        feet = range(len(run.recording.feet))
+        late, beyond, changes = JUDGED[rules]
         row = established(run)
         lag = float((row - arrived(run)).max())
-        beyond = float(np.nanmax(outside(run)))
-        changes = run.summary["state_changes"]
+        yield late(f"{rules}: steps from the CoP at the edge to edge mode for good", lag)
         if rules == "revised":
+            feet = range(len(run.recording.feet))
             at_edge = max(abs(outside(run)[row[k], k]) for k in feet)
             before = max(-outside(run)[row[k] - 1, k] for k in feet)
-            found += [
-                equal(f"{rules}: steps from the CoP at the edge to edge mode for good", lag, 0),
-                at_most(f"{rules}: |CoP to the edge| in that step", at_edge, 1e-6, "m"),
-                at_most(f"{rules}: CoP to the edge one step before", before, 1e-3, "m"),
-                at_most(f"{rules}: CoP in front of the sole, at most", beyond, 1e-6, "m"),
-                equal(f"{rules}: state changes", changes, 2),
-            ]
-        elif rules == "published":
-            found += [
-                shown(f"{rules}: steps from the CoP at the edge to edge mode for good", lag),
-                shown(f"{rules}: CoP in front of the sole, at most", beyond, "m"),
-                shown(f"{rules}: state changes", changes),
-            ]
-        else:
-            found += [
-                at_least(f"{rules}: steps from the CoP at the edge to edge mode for good", lag, 2),
-                at_least(f"{rules}: CoP in front of the sole, at most", beyond, 1e-3, "m"),
-                at_least(f"{rules}: state changes", changes, 3),
-            ]
-    return tuple(found)
+            yield at_most(f"{rules}: |CoP to the edge| in that step", at_edge, 1e-6, "m")
+            yield at_most(f"{rules}: CoP to the edge one step before", before, 1e-3, "m")
+        yield beyond(f"{rules}: CoP in front of the sole, at most", float(np.nanmax(outside(run))), unit="m")
+        yield changes(f"{rules}: state changes", run.summary["state_changes"])
 
 
 def draw(figure: Figure, runs: dict[str, Trace]) -> None:
     """Draw CoP, vertical force and mode of both feet around the moment in which they turn, rules side by side."""
     axes = figure.subplots(4, len(runs), sharex=True, sharey="row", squeeze=False, height_ratios=[1.4, 0.8, 1.0, 0.8])
     middle = float(np.mean([run.recording.t[arrived(run)].min() for run in runs.values()]))
-    looks = [{"color": FOOT_COLOURS[k], "linestyle": ("-", (0, (5, 3)))[k], "linewidth": 0.9} for k in range(2)]
-    shown_modes = [run.recording.mode[run.recording.t > middle - 0.5] for run in runs.values()]
-    modes = np.unique(np.concatenate(shown_modes)).tolist()
+    looks = foot_looks(0.9)
+    modes = np.unique(np.concatenate([run.recording.mode[run.recording.t > middle - 0.5] for run in runs.values()]))
     for column, (rules, run) in zip(axes.T, runs.items(), strict=True):
         recording = run.recording
         t = recording.t
         late = t > middle - 0.5
-        vertices = recording.sole_vertices[0]
+        vertices = 1e3 * recording.sole_vertices[0]
+        front = vertices[:, 0].max()
         for k, foot in enumerate(recording.feet):
             column[0].plot(t, 1e3 * recording.cop[:, k, 0], label=f"{foot} foot", **looks[k])
             column[1].plot(t, 1e3 * recording.cop[:, k, 1], **looks[k])
             column[2].plot(t, recording.wrench[:, k, 2], **looks[k])
-        column[0].axhline(
-            1e3 * vertices[:, 0].max(), color=LIMIT_COLOUR, linewidth=0.9, linestyle="--", label="front edge"
-        )
+        column[0].axhline(front, color=LIMIT_COLOUR, linewidth=0.9, linestyle="--", label="front edge")
         for side in (vertices[:, 1].min(), vertices[:, 1].max()):
-            column[1].axhline(1e3 * side, color=LIMIT_COLOUR, linewidth=0.9, linestyle="--")
-        draw_modes(column[3], t[late], recording.mode[late], len(vertices), looks, modes)
+            column[1].axhline(side, color=LIMIT_COLOUR, linewidth=0.9, linestyle="--")
+        draw_modes(column[3], t[late], recording.mode[late], len(vertices), looks, modes.tolist())
         at_edge, gone = t[arrived(run)].min(), t[np.minimum(established(run), len(t) - 1)].max()
         for ax in column:
             ax.axvspan(at_edge, gone, color=LIMIT_COLOUR, alpha=0.12, linewidth=0)
-            ax.axvline(at_edge, color="#777777", linewidth=0.8)
+            ax.axvline(at_edge, color=MARK_COLOUR, linewidth=0.8)
         never = established(run).max() >= len(t)
         turned = "never turned for good" if never else f"turned {1e3 * (gone - at_edge):.0f} ms later"
-        column[0].annotate(
-            f"CoP at the edge,\n{turned}",
-            (at_edge, 1e3 * vertices[:, 0].max()),
-            xytext=(-6, -34),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8.5,
-        )
-        column[0].set_title(f"{rules}: {RULES[rules]}", pad=4)
-        column[3].set_xlabel("time [s]")
-        column[3].set_xlim(middle - 0.5, DURATION)
-    for ax, name in zip(axes[:, 0], ("CoP forwards x [mm]", "CoP sideways y [mm]", "f_z [N]", "mode"), strict=True):
-        ax.set_ylabel(name)
+        note: dict[str, Any] = {"xytext": (-6, -34), "textcoords": "offset points", "ha": "right", "fontsize": 8.5}
+        column[0].annotate(f"CoP at the edge,\n{turned}", (at_edge, front), **note)
+        label(column[0], f"{rules}: {RULES[rules]}")
+        label(column[3], x="time [s]", xlim=(middle - 0.5, DURATION))
     top = 1e3 * max(vertices[:, 0].max() for vertices in recording.sole_vertices)
-    axes[0, 0].set_ylim(top - 60.0, top + 40.0)
-    axes[2, 0].set_ylim(0.0, 0.8 * recording.weight)
-    axes[0, 0].legend(loc="lower right")
+    label(axes[0, 0], y="CoP forwards x [mm]", legend="lower right", ylim=(top - 60.0, top + 40.0))
+    label(axes[1, 0], y="CoP sideways y [mm]")
+    label(axes[2, 0], y="f_z [N]", ylim=(0.0, 0.8 * recording.weight))
+    label(axes[3, 0], y="mode")
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 6."""
-    runs = {rules: trace(rules, progress) for rules in RULES}
-    return Outcome(checks(runs), lambda figure: draw(figure, runs), (13.0, 8.5))
+def measure(progress: bool = False) -> dict[str, Trace]:
+    """Simulate the fall under every set of rules."""
+    return {rules: trace(rules, progress) for rules in RULES}
+
+
+case = study(measure, checks, draw, (13.0, 8.5))

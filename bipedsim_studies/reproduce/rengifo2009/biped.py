@@ -7,25 +7,33 @@ second half of that time: the first half has the rebounds of true impacts, of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from bipedsim.control import make_controller
 from bipedsim.control.posture import Gait
 from bipedsim.model import load_robot
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
+from bipedsim_studies.reproduce.common import (
+    MARK_COLOUR,
+    Array,
+    Check,
+    Figure,
+    Series,
+    at_least,
+    at_most,
+    equal,
+    label,
+    near,
+    shown,
+    steps,
+    study,
+)
 
 ROBOT = "biped14"
 K_P, K_V = 500.0, 250.0
@@ -38,27 +46,13 @@ STANDING = 3.0
 LEFT, RIGHT = 0, 1
 
 
-@dataclass(frozen=True, eq=False)
-class Walk:
-    """Five steps.
+def walk(epsilon: float, progress: bool = False) -> Series:
+    """Simulate five steps at penetration ``epsilon`` [m].
 
-    Attributes:
-        t: (n,) time after each tick [s].
-        height: (n, 2, 4) of the vertices [m].
-        force: (n, 2, 4) mean normal force on each over the tick [N].
-        base: (n, 7) pose of the base.
-        error: (n,) |sum f - m (g + a)| of the CoM, vertically [N].
+    Returns:
+        After each tick: t [s], height (n, 2, 4) of the vertices [m], mean normal force (n, 2, 4) on each over the tick
+        [N], pose of the base (n, 7), and error |sum f - m (g + a)| of the CoM, vertically [N].
     """
-
-    t: Array
-    height: Array
-    force: Array
-    base: Array
-    error: Array
-
-
-def walk(epsilon: float, progress: bool = False) -> Walk:
-    """Simulate five steps at penetration ``epsilon`` [m]."""
     robot = load_robot(ROBOT)
     params = {"k_p": K_P, "k_v": K_V, "epsilon": epsilon}
     sim = Simulator(robot, contact="feedback_linearised", physics_dt=H, control_dt=CONTROL, contact_params=params)
@@ -71,28 +65,23 @@ def walk(epsilon: float, progress: bool = False) -> Walk:
         "touch_down_speed": GAIT.touch_down,
     }
     controller = make_controller("posture", robot, {"mode": "steps", **gait}, CONTROL)
-    observation = sim.reset()
-    controller.reset(observation)
-    ticks = round((GAIT.ends[-1] + STANDING) / CONTROL)
     data = robot.model.createData()
     vertices = [np.column_stack([sole.vertices, np.zeros(sole.n_vertices)]) for sole in robot.soles]
-    found = Walk(
-        np.zeros(ticks), np.zeros((ticks, 2, 4)), np.zeros((ticks, 2, 4)), np.zeros((ticks, 7)), np.zeros(ticks)
-    )
-    speed = 0.0
-    for tick in tqdm(range(ticks), desc=f"epsilon = {epsilon:g}", unit="tick", disable=not progress, leave=False):
-        tau = np.clip(controller.update(observation).tau_joint, -robot.effort_limit, robot.effort_limit)
-        observation = sim.step(tau)
-        found.t[tick] = sim.t
-        found.base[tick] = sim.q[:7]
-        found.force[tick] = sim.contact.vertex_forces[:, :, 2]
-        for k, pose in enumerate(sim.ground_truth().pose_world_sole):
-            placement = pin.XYZQUATToSE3(pose)
-            found.height[tick, k] = (vertices[k] @ placement.rotation.T + placement.translation)[:, 2]
-        pin.centerOfMass(robot.model, data, sim.q, sim.v)
-        rate, speed = (data.vcom[0][2] - speed) / CONTROL, data.vcom[0][2]
-        found.error[tick] = abs(found.force[tick].sum() - robot.weight - robot.mass * rate)
-    return found
+
+    def rows() -> Iterator[dict[str, Array | float]]:
+        speed = 0.0
+        duration = GAIT.ends[-1] + STANDING
+        for _ in steps(sim, duration, controller, label=f"epsilon = {epsilon:g}", progress=progress):
+            poses = [pin.XYZQUATToSE3(pose) for pose in sim.ground_truth().pose_world_sole]
+            height = np.array([(v @ p.rotation.T + p.translation)[:, 2] for v, p in zip(vertices, poses, strict=True)])
+            force = sim.contact.vertex_forces[:, :, 2]
+            pin.centerOfMass(robot.model, data, sim.q, sim.v)
+            rate, speed = (data.vcom[0][2] - speed) / CONTROL, data.vcom[0][2]
+            # Summed in memory of its own: numpy adds up strided arrays in another order.
+            error = abs(force.copy().sum() - robot.weight - robot.mass * rate)
+            yield {"t": sim.t, "height": height, "force": force, "base": sim.q[:7], "error": error}
+
+    return Series.of(rows())
 
 
 def alone(t: Array, step: int, share: float) -> NDArray[np.bool_]:
@@ -101,7 +90,7 @@ def alone(t: Array, step: int, share: float) -> NDArray[np.bool_]:
     return np.asarray((t > end - share * (end - begin)) & (t < end))
 
 
-def false_impacts(run: Walk, share: float) -> int:
+def false_impacts(run: Series, share: float) -> int:
     """Return how often the force of a vertex of the right foot drops to zero while it carries the robot alone.
 
     Args:
@@ -113,66 +102,61 @@ def false_impacts(run: Walk, share: float) -> int:
     return int(sum(drops[alone(run.t[1:], step, share)].sum() for step in range(1, GAIT.n_steps, 2)))
 
 
-def steps_taken(run: Walk) -> int:
+def steps_taken(run: Series) -> int:
     """Return how many times a foot was lifted to half the height of a step."""
     lifted = run.height.min(axis=2) > 0.5 * GAIT.height
     return int((lifted[1:] & ~lifted[:-1]).sum())
 
 
-def checks(runs: dict[float, Walk]) -> tuple[Check, ...]:
+Runs = dict[float, Series]
+
+
+def measure(progress: bool = False) -> Runs:
+    """Walk with every epsilon."""
+    return {epsilon: walk(epsilon, progress) for epsilon in EPSILONS}
+
+
+def checks(runs: Runs) -> Iterator[Check]:
     """Return the figures of Fig. 11 to 14."""
-    found: list[Check] = []
     way = (GAIT.n_steps - 1) * GAIT.length
     for epsilon, run in runs.items():
         name = f"epsilon = {epsilon:g} m"
         depth = -1e6 * run.height[-1].mean()
         impacts = false_impacts(run, 0.5)
         rest = f"{name}: mean depth at the end"
-        at_rest = near(rest, depth, 1e6 * epsilon, 0.1, "um") if epsilon else shown(rest, depth, "um")
-        found += [
-            equal(f"{name}: steps", steps_taken(run), GAIT.n_steps),
-            near(f"{name}: way of the base", run.base[-1, 0] - run.base[0, 0], way, 0.02 * way, "m"),
-            at_most(f"{name}: |sum f_z - m (g + a_z)|, mean", run.error.mean(), 0.1, "N"),
-            at_rest,
-            shown(f"{name}: deepest vertex", -1e3 * run.height.min(), "mm"),
-            shown(f"{name}: drops to zero, right foot alone, all", false_impacts(run, 1.0)),
-            equal(f"{name}: false impacts", impacts, 0) if epsilon else at_least(f"{name}: false impacts", impacts, 5),
-        ]
-    return tuple(found)
+        yield equal(f"{name}: steps", steps_taken(run), GAIT.n_steps)
+        yield near(f"{name}: way of the base", run.base[-1, 0] - run.base[0, 0], way, 0.02 * way, "m")
+        yield at_most(f"{name}: |sum f_z - m (g + a_z)|, mean", run.error.mean(), 0.1, "N")
+        yield near(rest, depth, 1e6 * epsilon, 0.1, "um") if epsilon else shown(rest, depth, "um")
+        yield shown(f"{name}: deepest vertex", -1e3 * run.height.min(), "mm")
+        yield shown(f"{name}: drops to zero, right foot alone, all", false_impacts(run, 1.0))
+        yield equal(f"{name}: false impacts", impacts, 0) if epsilon else at_least(f"{name}: false impacts", impacts, 5)
 
 
-def draw(figure: Figure, runs: dict[float, Walk]) -> None:
+def draw(figure: Figure, runs: Runs) -> None:
     """Draw heights of both feet, and heights and forces of the right one around its first single support."""
     without, with_epsilon = (runs[epsilon] for epsilon in EPSILONS)
     axes = figure.subplots(4, 1)
     for foot, style in ((RIGHT, "-"), (LEFT, ":")):
         axes[0].plot(without.t, 1e3 * without.height[:, foot], color=FOOT_COLOURS[foot], linestyle=style, linewidth=0.8)
-    axes[0].set_title("Fig. 11: heights of all vertices [mm], right foot solid", pad=3)
     begin, end = GAIT.ends[2] - 0.1, GAIT.ends[5] + 0.1
     rows = (without.t > begin) & (without.t < end)
     t = without.t[rows]
-    for vertex in range(4):
-        look = {"color": FOOT_COLOURS[vertex], "linewidth": 0.8, "label": f"vertex {vertex}"}
-        axes[1].plot(t, 1e3 * without.height[rows, RIGHT, vertex], **look)
-        axes[2].plot(t, without.force[rows, RIGHT, vertex], **look)
-        axes[3].plot(t, with_epsilon.force[rows, RIGHT, vertex], **look)
-    axes[1].set_ylim(-0.3, 0.3)
-    axes[1].set_title("Fig. 12: heights of the right foot after its first impact, epsilon = 0 [mm]", pad=3)
-    axes[2].set_title("Fig. 13: normal forces, epsilon = 0 [N]", pad=3)
-    axes[3].set_title(f"Fig. 14: normal forces, epsilon = {EPSILONS[1]:g} m [N]", pad=3)
-    for ax in axes[1:]:
-        single = GAIT.ends[3:5]
-        ax.axvspan(*single, color="#777777", alpha=0.08, linewidth=0)
-        ax.axvspan(single.mean(), single[1], color="#777777", alpha=0.1, linewidth=0)
+    single = GAIT.ends[3:5]
+    for ax, values in zip(axes[1:], (1e3 * without.height, without.force, with_epsilon.force), strict=True):
+        for vertex in range(4):
+            look: dict[str, Any] = {"color": FOOT_COLOURS[vertex], "linewidth": 0.8, "label": f"vertex {vertex}"}
+            ax.plot(t, values[rows, RIGHT, vertex], **look)
+        ax.axvspan(*single, color=MARK_COLOUR, alpha=0.08, linewidth=0)
+        ax.axvspan(single.mean(), single[1], color=MARK_COLOUR, alpha=0.1, linewidth=0)
         ax.set_xlim(begin, end)
     for ax in axes[2:]:
         ax.set_ylim(-10.0, 450.0)
-    axes[2].legend(ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
-    axes[0].set_xlim(0.0, without.t[-1])
-    axes[3].set_xlabel("time [s]")
+    label(axes[0], "Fig. 11: heights of all vertices [mm], right foot solid", xlim=(0.0, without.t[-1]))
+    heights = "Fig. 12: heights of the right foot after its first impact, epsilon = 0 [mm]"
+    label(axes[1], heights, ylim=(-0.3, 0.3))
+    label(axes[2], "Fig. 13: normal forces, epsilon = 0 [N]", legend="above")
+    label(axes[3], f"Fig. 14: normal forces, epsilon = {EPSILONS[1]:g} m [N]", "time [s]")
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 11 to 14."""
-    runs = {epsilon: walk(epsilon, progress) for epsilon in EPSILONS}
-    return Outcome(checks(runs), lambda figure: draw(figure, runs), (10.0, 10.0))
+case = study(measure, checks, draw, (10.0, 10.0))

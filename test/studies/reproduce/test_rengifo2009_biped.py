@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from bipedsim_studies.reproduce.common import Series
 from bipedsim_studies.reproduce.papers import get_paper
 from bipedsim_studies.reproduce.rengifo2009 import biped
 
@@ -36,7 +37,7 @@ def test_false_impacts_are_counted_vertex_by_vertex() -> None:
     """Of the right foot, in its single supports only, and only when a force becomes zero."""
     t = np.arange(0.0, biped.GAIT.ends[-1], 1e-3)
     force = np.full((len(t), 2, 4), 100.0)
-    run = biped.Walk(t, np.zeros_like(force), force, np.zeros((len(t), 7)), np.zeros_like(t))
+    run = Series(t=t, force=force)
     assert biped.false_impacts(run, 1.0) == 0
     begin, end = biped.GAIT.ends[3], biped.GAIT.ends[4]
     early, late = int((begin + 0.1) * 1000), int((end - 0.1) * 1000)
