@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, STEP, Throw, body, lawful, throw
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, near
+from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, STEP, Throw, lawful, throw
+from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, body, label, near, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Wedge
-
-Array = NDArray[np.float64]
 
 START = np.array([0.0, 1.2, 0.0])
 SPEED = 8.0
@@ -25,7 +22,7 @@ EARLY = 4
 """Bounces that are compared with the closed form; later ones are as slow as gravity is in a step."""
 
 
-def measure() -> Throw:
+def measure(_progress: bool = False) -> Throw:
     """Throw the ball."""
     return throw(body("ball"), START, np.array([SPEED, 0.0, 0.0]), DURATION)
 
@@ -82,10 +79,7 @@ def draw(figure: Figure, run: Throw) -> None:
     for i in range(0, len(run.t), 12):
         above.add_patch(_disc(run.q[i], run.points.radius))
     above.axhline(0.0, color=TOTAL_COLOUR)
-    above.set_aspect("equal")
-    above.set_xlabel("x [m]")
-    above.set_ylabel("z [m]")
-    above.set_title("path of the ball; the spoke turns with it")
+    label(above, "path of the ball; the spoke turns with it", x="x [m]", y="z [m]", aspect="equal")
     left.plot(run.t, run.v[:, 1], color=FOOT_COLOURS[0], label="dz/dt")
     rebounds = np.flatnonzero(run.bounces)
     left.plot(run.t[rebounds + 1], run.v[rebounds + 1, 1], "o", color=FOOT_COLOURS[1], markersize=4, label="rebound")
@@ -98,8 +92,7 @@ def draw(figure: Figure, run: Throw) -> None:
     right.axhline(5.0 / 7.0 * SPEED, color=LIMIT_COLOUR, linewidth=0.8, linestyle="--", label="5/7 of the first speed")
     right.set_ylabel("speed forwards [m/s]")
     for ax in (left, right):
-        ax.set_xlabel("time [s]")
-        ax.legend()
+        label(ax, x="time [s]", legend="best")
 
 
 def _disc(q: Array, radius: float) -> Wedge:
@@ -110,7 +103,4 @@ def _disc(q: Array, radius: float) -> Wedge:
     return Wedge((q[0], q[1]), radius, turned, turned + 359.9, fill=False, color="#777777", linewidth=0.6)
 
 
-def case(progress: bool) -> Outcome:
-    """Run the bouncing ball."""
-    run = measure()
-    return Outcome(checks(run), lambda figure: draw(figure, run), (11.0, 5.5))
+case = study(measure, checks, draw, (11.0, 5.5))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, Throw, body, lawful, throw
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, shown
+from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, Throw, lawful, throw
+from bipedsim_studies.reproduce.common import Check, at_least, at_most, body, label, shown, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 SIDE = 0.4
 START = np.array([0.0, 1.2, 0.5])
@@ -23,7 +20,7 @@ VELOCITY = np.array([2.0, 0.0, 5.0])
 DURATION = 3.0
 
 
-def measure() -> Throw:
+def measure(_progress: bool = False) -> Throw:
     """Throw the block."""
     return throw(body("block"), START, VELOCITY, DURATION)
 
@@ -64,21 +61,13 @@ def draw(figure: Figure, run: Throw) -> None:
     above.plot(*corners[:, 0].T, color=FOOT_COLOURS[1], linewidth=0.7, label="one corner")
     above.plot(run.q[:, 0], run.q[:, 1], color=TOTAL_COLOUR, linewidth=0.8, linestyle="--", label="centre")
     above.axhline(0.0, color=TOTAL_COLOUR)
-    above.set_aspect("equal")
-    above.set_xlabel("x [m]")
-    above.set_ylabel("z [m]")
-    above.legend()
+    label(above, x="x [m]", y="z [m]", legend="best", aspect="equal")
     kinetic = run.points.kinetic(run.v)
     potential = run.points.mass * GRAVITY * (run.q[:, 1] - 0.5 * SIDE)
     below.plot(run.t, kinetic + potential, color=TOTAL_COLOUR, label="total")
     below.plot(run.t, kinetic, color=FOOT_COLOURS[0], label="kinetic")
     below.plot(run.t, potential, color=FOOT_COLOURS[1], label="potential")
-    below.set_xlabel("time [s]")
-    below.set_ylabel("energy [J]")
-    below.legend()
+    label(below, x="time [s]", y="energy [J]", legend="best")
 
 
-def case(progress: bool) -> Outcome:
-    """Run the tumbling block."""
-    run = measure()
-    return Outcome(checks(run), lambda figure: draw(figure, run), (10.0, 7.5))
+case = study(measure, checks, draw, (10.0, 7.5))

@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS
 from bipedsim_studies.reproduce.adubredu.kick import ANGLE, LENGTH, MASS, TABLE
-from bipedsim_studies.reproduce.adubredu.planar import FOLDER, GRAVITY, RESTITUTION, STEP, body
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near, shown
+from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, RESTITUTION, STEP
+from bipedsim_studies.reproduce.common import Array, Check, at_most, body, label, near, shown, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 FINE = 1e-5
 """Step of the swing [s]: the toe moves 0.4 mm at most in it."""
@@ -41,7 +38,7 @@ class LegAndBall:
     """
 
     def __init__(self) -> None:
-        self.leg: Robot = load_robot(FOLDER / "kicker")
+        self.leg: Robot = body("kicker")
         self.ball = body("ball", MASS)
         radius = self.ball.soles[0].radius
         self.at_rest = np.array([LENGTH * np.sin(ANGLE) + radius * np.cos(ANGLE), radius, 0.0])
@@ -188,7 +185,7 @@ def text(hits: dict[float, Hit]) -> str:
     return "\n".join(lines)
 
 
-def measure() -> dict[float, Hit]:
+def measure(_progress: bool = False) -> dict[float, Hit]:
     """Kick with every torque of the table."""
     return {torque: hit(torque) for torque in TABLE}
 
@@ -210,24 +207,15 @@ def draw(figure: Figure, hits: dict[float, Hit]) -> None:
     left.annotate("", centre + 0.35 * last.normal[[0, 2]], centre, arrowprops=arrow)
     left.set_xlim(-0.6, 0.9)
     left.axhline(0.0, color=TOTAL_COLOUR)
-    left.set_aspect("equal")
-    left.set_xlabel("x [m]")
-    left.set_ylabel("z [m]")
-    left.set_title("the leg meets the ball along its own path")
+    label(left, "the leg meets the ball along its own path", x="x [m]", y="z [m]", aspect="equal")
     torques = [*hits]
     right.plot(torques, [np.hypot(*TABLE[t]) for t in torques], "o-", color=TOTAL_COLOUR, label="table I")
     speeds = [h.speed for h in hits.values()]
     right.plot(torques, speeds, "s-", color=FOOT_COLOURS[0], label="leg swings 0.74 rad and hits")
     pushes = [np.hypot(*h.pushed[1:3]) for h in hits.values()]
     right.plot(torques, pushes, "^-", color=FOOT_COLOURS[1], label="leg touches and pushes for 10 ms")
-    right.set_xlabel("torque of the hip [N.m]")
-    right.set_ylabel("speed of the ball [m/s]")
     right.set_ylim(bottom=0.0)
-    right.set_title("speed of the ball after the kick")
-    right.legend()
+    label(right, "speed of the ball after the kick", "torque of the hip [N.m]", "speed of the ball [m/s]", "best")
 
 
-def case(progress: bool) -> Outcome:
-    """Run the kicks of the leg."""
-    hits = measure()
-    return Outcome(checks(hits), lambda figure: draw(figure, hits), (11.0, 4.5), text(hits))
+case = study(measure, checks, draw, (11.0, 4.5), text)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.planar import (
@@ -19,17 +18,14 @@ from bipedsim_studies.reproduce.adubredu.planar import (
     STEP,
     Points,
     Throw,
-    body,
     lawful,
     record,
     simulator,
 )
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near, shown
+from bipedsim_studies.reproduce.common import Array, Check, at_most, body, near, shown, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 TABLE = {
     30.0: (7.29, 1.78),
@@ -100,7 +96,7 @@ def first_flight(run: Throw) -> tuple[Bounce, Bounce]:
     return found, next(parabolas(run.v[0, :2], run.points))
 
 
-def measure() -> dict[float, Throw]:
+def measure(_progress: bool = False) -> dict[float, Throw]:
     """Kick the ball with every torque of the table."""
     return {torque: kick(torque) for torque in TABLE}
 
@@ -152,7 +148,4 @@ def draw(figure: Figure, runs: dict[float, Throw]) -> None:
     figure.axes[0].legend()
 
 
-def case(progress: bool) -> Outcome:
-    """Run all kicks."""
-    runs = measure()
-    return Outcome(checks(runs), lambda figure: draw(figure, runs), (11.0, 8.5))
+case = study(measure, checks, draw, (11.0, 8.5))

@@ -5,20 +5,15 @@ The laws are written out here from the body's geometry, apart from the engine: t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot
 from bipedsim.sim import Simulator
-from bipedsim_studies.reproduce.common import Check, at_most
+from bipedsim_studies.reproduce.common import Array, Check, at_most
 
-Array = NDArray[np.float64]
-
-FOLDER = Path(__file__).parents[2] / "bodies"
 RESTITUTION = 0.5
 STEP = 0.01
 """Restitution of the paper's bodies, and its time step [s]."""
@@ -29,17 +24,6 @@ REST_SPEED = 0.01
 RESIDUAL = 1e-9
 """Largest violation of the complementarity conditions [m/s]."""
 GRAVITY = 9.81
-
-
-def body(name: str, mass: float | None = None) -> Robot:
-    """Return ``ball`` or ``block``, of another ``mass`` [kg] with the inertia in proportion if one is given."""
-    robot = load_robot(FOLDER / name)
-    if mass is None:
-        return robot
-    model = pin.Model(robot.model)
-    known = model.inertias[3]
-    model.inertias[3] = pin.Inertia(mass, known.lever, known.inertia * (mass / known.mass))
-    return replace(robot, model=model)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,11 @@ from bipedsim.model import load_robot
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
+from bipedsim_studies.reproduce.common import Array, Check, at_most, equal, label, near, shown, study
 from bipedsim_studies.stability import Stride
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 PASSIVE = np.array([0.16259783, -0.23186964, -0.32519567, 0.03797847])
 """Gait without a motor, after a heel strike."""
@@ -111,7 +109,7 @@ class Runs(NamedTuple):
     ideal_from_rest: list[Stride]
 
 
-def measure() -> Runs:
+def measure(_progress: bool = False) -> Runs:
     """Walk without a motor, with two step sizes; under PFL from the disturbed start and from rest; and by events."""
     return Runs(
         walk(PASSIVE, PASSIVE_STEPS, False),
@@ -176,9 +174,7 @@ def draw(figure: Figure, runs: Runs) -> None:
     path = runs.ideal[-1].path
     phase.plot(path[:, 0], path[:, 1], color=LIMIT_COLOUR, linestyle="--", label="gait by events")
     phase.plot(run.leg[0], run.leg_rate[0], "o", color=FOOT_COLOURS[0], markersize=4)
-    phase.set_xlabel("stance leg from the slope's normal [rad]")
-    phase.set_ylabel("its rate [rad/s]")
-    phase.legend()
+    label(phase, x="stance leg from the slope's normal [rad]", y="its rate [rad/s]", legend="best")
     for first, name, speeds, colour, mark in (
         (1, "engine, disturbed", run.mid_speeds, FOOT_COLOURS[0], "o"),
         (2, "engine, from rest", runs.from_rest.mid_speeds, FOOT_COLOURS[1], "s"),
@@ -186,25 +182,15 @@ def draw(figure: Figure, runs: Runs) -> None:
         (1, None, [step.mid_speed for step in runs.ideal_from_rest], LIMIT_COLOUR, "x"),
     ):
         steps.plot(np.arange(first, first + len(speeds)), speeds, mark, color=colour, markersize=3, label=name)
-    steps.set_xlabel("step")
-    steps.set_ylabel("rate of the stance leg at mid-stance [rad/s]")
-    steps.legend()
+    label(steps, x="step", y="rate of the stance leg at mid-stance [rad/s]", legend="best")
     shown_until = run.t < run.touch_downs[3]
     swing.plot(run.t[shown_until], run.swing[shown_until], color=FOOT_COLOURS[0], label="swinging leg from stance leg")
     swing.axhline(TARGET, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8, label="target")
     swing.plot(run.t[shown_until], run.torque[shown_until], color=FOOT_COLOURS[1], label="torque of the hip [N.m]")
-    swing.set_xlabel("time [s]")
-    swing.set_ylabel("angle [rad]")
-    swing.legend()
+    label(swing, x="time [s]", y="angle [rad]", legend="best")
     passive.plot(runs.finer.leg, runs.finer.leg_rate, color=TOTAL_COLOUR, linewidth=0.6, label="engine, h = 0.25 ms")
     passive.plot(*PASSIVE[:2], "x", color=LIMIT_COLOUR, label="fixed point")
-    passive.set_title("without a motor")
-    passive.set_xlabel("stance leg from the slope's normal [rad]")
-    passive.set_ylabel("its rate [rad/s]")
-    passive.legend()
+    label(passive, "without a motor", x="stance leg from the slope's normal [rad]", y="its rate [rad/s]", legend="best")
 
 
-def case(progress: bool) -> Outcome:
-    """Run all walks."""
-    runs = measure()
-    return Outcome(checks(runs), lambda figure: draw(figure, runs), (11.0, 8.0), return_table(runs))
+case = study(measure, checks, draw, (11.0, 8.0), return_table)

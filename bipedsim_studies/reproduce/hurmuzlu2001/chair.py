@@ -15,8 +15,8 @@ from bipedsim_studies.complementarity import (
     normal_force_lcp,
     normal_forces,
 )
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, Z, example, mechanics, of_soles
+from bipedsim_studies.reproduce.common import Array, Check, at_most, body, equal, label, near, shown, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, Z, mechanics, of_soles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ class Loaded:
 
 def chair() -> Chair:
     """Return the chair as it stands."""
-    robot = example("chair")
+    robot = body("chair")
     state = mechanics(robot, robot.q_nominal, np.zeros(robot.model.nv), of_soles(robot))
     return Chair(state, state.rows[:, Z], robot.weight)
 
@@ -136,7 +136,7 @@ class Found:
     width: Array
 
 
-def measure() -> Found:
+def measure(_progress: bool = False) -> Found:
     """Load the chair."""
     seat = chair()
     rng = np.random.default_rng(0)
@@ -213,10 +213,7 @@ def draw(figure: Figure, found: Found) -> None:
         ax.plot(ACROSS, [e.lcp.force[k] for e in found.across], color=FOOT_COLOURS[1], linewidth=1.0, label="Lemke")
         look: dict[str, Any] = {"color": FOOT_COLOURS[2], "linewidth": 1.0, "linestyle": "--"}
         ax.plot(ACROSS, [e.gauss.force[k] for e in found.across], label="Gauss", **look)
-        ax.set_ylim(-20.0, 1.05 * ranges.max())
-        ax.set_title(name, pad=3)
-        ax.set_xlabel("x of the load, y = x / 3 [m]")
-        ax.set_ylabel("force [N]")
+        label(ax, name, x="x of the load, y = x / 3 [m]", y="force [N]", ylim=(-20.0, 1.05 * ranges.max()))
     panels[1].legend(loc="upper right")
     extent = (MAP[0], MAP[-1], MAP[0], MAP[-1])
     width = right.imshow(found.width, origin="lower", extent=extent, cmap="Blues", vmin=0.0)
@@ -227,12 +224,7 @@ def draw(figure: Figure, found: Found) -> None:
     right.plot(feet[:, 0], feet[:, 1], "s", color="#222222", markersize=5)
     figure.colorbar(width, ax=right, shrink=0.7, label="range of a leg's force [N]")
     right.grid(False)
-    right.set_title("blue: forces not unique; lines: the chair tips", pad=3)
-    right.set_xlabel("x of the load [m]")
-    right.set_ylabel("y of the load [m]")
+    label(right, "blue: forces not unique; lines: the chair tips", x="x of the load [m]", y="y of the load [m]")
 
 
-def case(progress: bool) -> Outcome:
-    """Run the chair."""
-    found = measure()
-    return Outcome(checks(found), lambda figure: draw(figure, found), (13.5, 5.6))
+case = study(measure, checks, draw, (13.5, 5.6))

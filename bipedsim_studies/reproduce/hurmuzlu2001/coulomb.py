@@ -14,8 +14,8 @@ from tqdm import tqdm
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.complementarity import ComplementarityError, Contacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim_studies.complementarity import Outcome as Solved
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, near, shown
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_soles
+from bipedsim_studies.reproduce.common import Array, Check, at_most, body, equal, label, near, shown, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_soles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +97,7 @@ class Sliding:
     """The robot ``rod``, sliding at one angle and spin; every friction makes another LCP."""
 
     def __init__(self, angle: float, spin: float, slip: float = SLIP) -> None:
-        robot = example("rod")
+        robot = body("rod")
         q, v = rod_state(angle, slip, spin)
         self._state = mechanics(robot, q, v, of_soles(robot))
         self._slip = float((self._state.rows[0] @ v)[X])
@@ -124,10 +124,10 @@ def region_of(found: Solved) -> int:
 
 def rod() -> Rod:
     """Return the numbers of the robot."""
-    robot = example("rod")
-    body = robot.model.inertias[1]
-    half = float(np.linalg.norm(robot.soles[0].vertices_joint[0] - body.lever))
-    return Rod(robot.mass, half, float(body.inertia[1, 1]), float(-robot.model.gravity.linear[2]))
+    robot = body("rod")
+    bar = robot.model.inertias[1]
+    half = float(np.linalg.norm(robot.soles[0].vertices_joint[0] - bar.lever))
+    return Rod(robot.mass, half, float(bar.inertia[1, 1]), float(-robot.model.gravity.linear[2]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,10 +225,13 @@ def draw(figure: Figure, found: Found) -> None:
         least, angle = thin.least_friction
         ax.plot(np.degrees(angle), least, "*", color="#222222", markersize=9)
         ax.annotate(f"mu = {least:.4f}", (np.degrees(angle), least), xytext=(6, -12), textcoords="offset points")
-        ax.set_ylim(FRICTIONS[0], FRICTIONS[-1])
-        ax.set_xlim(degrees[0], degrees[-1])
-        ax.set_title(f"rod turning at {spin:g} rad/s, end slides at {-SLIP:g} m/s under it", pad=3)
-        ax.set_xlabel("angle between rod and ground [deg]")
+        label(
+            ax,
+            f"rod turning at {spin:g} rad/s, end slides at {-SLIP:g} m/s under it",
+            x="angle between rod and ground [deg]",
+            xlim=(degrees[0], degrees[-1]),
+            ylim=(FRICTIONS[0], FRICTIONS[-1]),
+        )
         ax.grid(False)
     axes[0].set_ylabel("friction mu")
     handles, labels = axes[0].get_legend_handles_labels()
@@ -239,7 +242,4 @@ def draw(figure: Figure, found: Found) -> None:
     figure.legend(patches + handles, [*REGIONS, *labels], loc="outside lower center", ncols=4)
 
 
-def case(progress: bool) -> Outcome:
-    """Run the rod."""
-    found = measure(progress)
-    return Outcome(checks(found), lambda figure: draw(figure, found), (12.0, 5.8))
+case = study(measure, checks, draw, (12.0, 5.8))

@@ -13,8 +13,8 @@ from tqdm import tqdm
 from bipedsim.model import load_robot
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, NoImpactOutcomeError
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, shown
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Z, mechanics, of_soles
+from bipedsim_studies.reproduce.common import Array, Check, at_most, label, shown, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,8 +139,7 @@ def draw(figure: Figure, found: Found) -> None:
     for k, (ax, (law, ratios)) in enumerate(zip(axes.ravel(), found.over_e.items(), strict=True)):
         if len(ratios[0]) == 1:
             ax.plot(np.sort([row[0][0] for row in ratios]), ".", color=FOOT_COLOURS[k], markersize=4)
-            ax.set_xlabel("impacts, sorted")
-            ax.set_title(f"{law} (plastic only)", pad=3)
+            label(ax, f"{law} (plastic only)", x="impacts, sorted")
         else:
             for row in ratios:
                 first = [outcomes[0] if outcomes else np.nan for outcomes in row]
@@ -151,15 +150,11 @@ def draw(figure: Figure, found: Found) -> None:
             if more:
                 ax.plot(*np.array(more).T, ".", color="#222222", markersize=2, label="further outcomes")
                 ax.legend(loc="lower right")
-            ax.set_xlabel("restitution e, the same at all contacts")
-            ax.set_title(law, pad=3)
+            label(ax, law, x="restitution e, the same at all contacts")
         ax.axhline(1.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")
         ax.set_ylim(top=1.02)
     for ax in axes[:, 0]:
         ax.set_ylabel("energy after / before")
 
 
-def case(progress: bool) -> Outcome:
-    """Run the impacts without friction."""
-    found = measure(progress)
-    return Outcome(checks(found), lambda figure: draw(figure, found), (12.5, 7.0))
+case = study(measure, checks, draw, (12.5, 7.0))

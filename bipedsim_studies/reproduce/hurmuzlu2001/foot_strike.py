@@ -16,8 +16,8 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, near, shown
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Mechanics, X, Z, mechanics, of_soles
+from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, label, near, shown, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, X, Z, mechanics, of_soles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +118,7 @@ class Found:
     engine: dict[str, Array]
 
 
-def measure() -> Found:
+def measure(_progress: bool = False) -> Found:
     """Let the foot land under every law and contact model."""
     strike = foot_strike()
     laws = {name: strike.law(name, False) for name in ("haug", "moreau")}
@@ -157,24 +157,18 @@ def draw(figure: Figure, found: Found) -> None:
         posture.plot(place[[toe, heel], X], place[[toe, heel], Z], "o-", color=colour)
     posture.plot(strike.q[0], strike.q[1], "s", color="#222222")
     posture.axhline(0.0, color="#888888", linewidth=0.8)
-    posture.set_aspect("equal")
-    posture.set_xlabel("x (m)")
-    posture.set_ylabel("z (m)")
-    posture.set_title("feet and hip", pad=3)
+    label(posture, "feet and hip", x="x (m)", y="z (m)", aspect="equal")
     width = 0.8 / len(found.laws)
     at = np.arange(len(POINTS))
     for k, (name, result) in enumerate(found.laws.items()):
         place_of = at + (k - 0.5 * (len(found.laws) - 1)) * width
         impulses.bar(place_of, result.impulse, width, color=FOOT_COLOURS[k], label=name)
         speeds.bar(place_of, strike.normal @ result.v_after, width, color=FOOT_COLOURS[k], label=name)
-    for ax, label in ((impulses, "normal impulse (N s)"), (speeds, "vertical velocity after (m/s)")):
+    for ax, quantity in ((impulses, "normal impulse (N s)"), (speeds, "vertical velocity after (m/s)")):
         ax.set_xticks(at, POINTS)
-        ax.set_ylabel(label)
+        ax.set_ylabel(quantity)
         ax.axhline(0.0, color="#222222", linewidth=0.8)
     impulses.legend()
 
 
-def case(progress: bool) -> Outcome:
-    """Let the foot land."""
-    found = measure()
-    return Outcome(checks(found), lambda figure: draw(figure, found), (13.0, 4.0))
+case = study(measure, checks, draw, (13.0, 4.0))

@@ -9,8 +9,8 @@ import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z, example, mechanics, of_frames
+from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, body, equal, label, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_frames
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ class Pendulum:
     """The double pendulum whose lower end strikes the ground: M, normal and tangent row, and velocity before."""
 
     def __init__(self, state: tuple[float, float, float, float]) -> None:
-        robot = example("double_pendulum")
+        robot = body("double_pendulum")
         upper, lower = np.radians(state[:2])
         self.v = np.array([state[2], state[3] - state[2]])
         self.angles = float(upper), float(lower)
@@ -105,7 +105,7 @@ class Found:
     gauss: list[Blow]
 
 
-def measure() -> Found:
+def measure(_progress: bool = False) -> Found:
     """Let the pendulum strike."""
     reversing, plastic = Pendulum(REVERSING), Pendulum(PLASTIC)
 
@@ -179,12 +179,15 @@ def draw_pendulum(ax: Axes, state: tuple[float, float, float, float]) -> None:
     arrow = 1.2 * np.array([pendulum.slip, pendulum.w])
     look = {"arrowstyle": "->", "color": LIMIT_COLOUR, "linewidth": 1.5}
     ax.annotate("", xy=tuple(tip), xytext=tuple(tip - arrow), arrowprops=look)
-    ax.set_aspect("equal")
-    ax.set_xlim(-1.45, 0.25)
-    ax.set_ylim(tip[1] - 0.15, 0.15)
-    ax.set_title(f"{state[0]:g}° and {state[1]:g}°,\n{state[2]:g} and {state[3]:g} rad/s", pad=3)
-    ax.set_xlabel("x [m]; arrow: velocity of the end")
-    ax.set_ylabel("z [m]")
+    label(
+        ax,
+        f"{state[0]:g}° and {state[1]:g}°,\n{state[2]:g} and {state[3]:g} rad/s",
+        x="x [m]; arrow: velocity of the end",
+        y="z [m]",
+        xlim=(-1.45, 0.25),
+        ylim=(tip[1] - 0.15, 0.15),
+        aspect="equal",
+    )
 
 
 def draw(figure: Figure, found: Found) -> None:
@@ -198,10 +201,13 @@ def draw(figure: Figure, found: Found) -> None:
         for k, (e, of_e) in enumerate(blows.items()):
             ax.plot(FRICTIONS, [1.0 + blow.rise for blow in of_e], color=FOOT_COLOURS[k], label=f"e = {e:g}")
         ax.axhline(1.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")
-        ax.set_title(title, pad=3)
-        ax.set_xlabel("friction mu")
-        ax.set_ylabel("energy after / before")
-        ax.legend(loc="upper left" if blows is found.newton else "lower right")
+        label(
+            ax,
+            title,
+            x="friction mu",
+            y="energy after / before",
+            legend="upper left" if blows is found.newton else "lower right",
+        )
     axes[1].set_ylim(0.0, None)
     axes[2].set_ylim(0.0, 1.05)
     ax = axes[3]
@@ -211,13 +217,13 @@ def draw(figure: Figure, found: Found) -> None:
         FRICTIONS, [blow.work[0] for blow in found.gauss], color=FOOT_COLOURS[2], label="work of the normal impulse"
     )
     ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")
-    ax.set_title(f"lotstedt, {PLASTIC[0]:g}° and {PLASTIC[1]:g}°", pad=3)
-    ax.set_xlabel("friction mu")
-    ax.set_ylabel("over the energy before")
-    ax.legend(loc="lower left")
+    label(
+        ax,
+        f"lotstedt, {PLASTIC[0]:g}° and {PLASTIC[1]:g}°",
+        x="friction mu",
+        y="over the energy before",
+        legend="lower left",
+    )
 
 
-def case(progress: bool) -> Outcome:
-    """Run the double pendulum."""
-    found = measure()
-    return Outcome(checks(found), lambda figure: draw(figure, found), (14.0, 4.4))
+case = study(measure, checks, draw, (14.0, 4.4))

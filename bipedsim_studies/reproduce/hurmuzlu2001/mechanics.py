@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bipedsim.model import Robot, load_robot
-
-Array = NDArray[np.float64]
+from bipedsim.model import Robot
+from bipedsim_studies.reproduce.common import Array
 
 X, Z = 0, 2
 """Rows of a point's Jacobian that are tangent and normal on flat ground for what moves in the plane y = 0."""
@@ -35,11 +33,6 @@ class Mechanics:
     position: Array
     rows: Array
     drift: Array
-
-
-def example(name: str) -> Robot:
-    """Return a mechanism of section 3: a folder of ``robots`` that is not in the table, as it does not walk."""
-    return load_robot(Path(__file__).parents[2] / "bodies" / name)
 
 
 def of_frames(robot: Robot, names: Sequence[str]) -> list[tuple[int, Array]]:

@@ -17,8 +17,8 @@ from bipedsim.runs import run
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.gait_modes import GaitReport, report_recording
-from bipedsim_studies.reproduce.common import Check, Outcome, at_least, at_most, equal, near, shown
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, X, Z
+from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, equal, label, near, shown, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -182,10 +182,7 @@ def draw(figure: Figure, found: Found) -> None:
         posture.plot(trunk[:, X], trunk[:, Z], color=TOTAL_COLOUR, linewidth=0.8)
         for leg, colour in zip(legs, FOOT_COLOURS, strict=False):
             posture.plot(leg[:, X], leg[:, Z], color=colour, linewidth=0.9)
-    posture.set_aspect("equal")
-    posture.set_xlabel("x (m)")
-    posture.set_ylabel("z (m)")
-    posture.set_title("one stride", pad=3)
+    label(posture, "one stride", x="x (m)", y="z (m)", aspect="equal")
     span = slice(*np.searchsorted(t, [begin - STRIDE, begin + STRIDE]))
     for k, name in enumerate(recording.feet):
         at = recording.sole_poses[span, k]
@@ -195,19 +192,12 @@ def draw(figure: Figure, found: Found) -> None:
         pressed.fill_between(t[span], flat + x.min(), flat + x.max(), alpha=0.2, label=f"sole, {name}", **look)
         loads.plot(t[span], recording.wrench[span, k, Z], color=FOOT_COLOURS[k], label=name)
     pressed.plot(t[span], recording.cop_world[span, X], color=TOTAL_COLOUR, label="CoP")
-    pressed.set_ylabel("x (m)")
-    pressed.legend()
-    loads.set_ylim(-20.0, 1.5 * robot.weight)
-    loads.set_ylabel("normal force (N)")
-    loads.legend()
+    label(pressed, y="x (m)", legend="best")
+    label(loads, y="normal force (N)", legend="best", ylim=(-20.0, 1.5 * robot.weight))
     back.semilogy(t[: len(found.pushed)], np.maximum(found.aside, 1e-9), color=TOTAL_COLOUR)
-    back.set_xlim(PUSH_AT - 0.2, t[len(found.pushed) - 1])
-    back.set_ylabel("deviation by the push (m, rad)")
+    label(back, y="deviation by the push (m, rad)", xlim=(PUSH_AT - 0.2, t[len(found.pushed) - 1]))
     for ax in (pressed, loads, back):
         ax.set_xlabel("t (s)")
 
 
-def case(progress: bool) -> Outcome:
-    """Let the biped walk."""
-    found = measure(progress)
-    return Outcome(checks(found), lambda figure: draw(figure, found), (15.0, 5.0))
+case = study(measure, checks, draw, (15.0, 5.0))

@@ -17,8 +17,8 @@ from bipedsim_studies.complementarity import (
     solve_coulomb,
     solve_step,
 )
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Array, Z, example, mechanics, of_soles
+from bipedsim_studies.reproduce.common import Array, Check, at_most, body, label, near, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class Point:
     """The robot ``rod`` upright on its point foot, pulled at the foot or sliding on it."""
 
     def __init__(self) -> None:
-        robot = example("rod")
+        robot = body("rod")
         still = np.zeros(robot.model.nv)
         self._state = mechanics(robot, robot.q_nominal, still, of_soles(robot))
         self.weight = robot.weight
@@ -183,15 +183,9 @@ def draw(figure: Figure, found: Found) -> None:
         ax.annotate(
             f"{100.0 * worst:.1f} %", (180.0 / sides, worst), xytext=(0, 4), textcoords="offset points", ha="center"
         )
-    ax.set_ylim(-0.01, 0.33)
-    ax.set_title("deficit of the pull held", pad=3)
-    ax.set_xlabel("direction [deg]")
-    ax.set_ylabel("1 - pull / (mu f_n)")
+    label(ax, "deficit of the pull held", x="direction [deg]", y="1 - pull / (mu f_n)", ylim=(-0.01, 0.33))
     handles, labels = axes[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5)
 
 
-def case(progress: bool) -> Outcome:
-    """Run the pyramids."""
-    found = measure(progress)
-    return Outcome(checks(found), lambda figure: draw(figure, found), (13.5, 5.2))
+case = study(measure, checks, draw, (13.5, 5.2))

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, ImpactResult
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, equal, shown
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, example, mechanics, of_frames
+from bipedsim_studies.reproduce.common import Array, Check, at_most, body, equal, label, shown, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, mechanics, of_frames
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 BEFORE = (1.0, 0.0, 0.0)
 THIRDS, REBOUND, TEXTBOOK = (1 / 3, 1 / 3, 1 / 3), (-1 / 3, 2 / 3, 2 / 3), (0.0, 0.0, 1.0)
@@ -79,7 +77,7 @@ class Cradle:
 
 def cradle(ratio: float = 1.0) -> Cradle:
     """Return the balls with the middle one ``ratio`` times as heavy as its neighbours, from the robot's model."""
-    robot = example("three_balls")
+    robot = body("three_balls")
     model = robot.model
     middle = model.inertias[2]
     model.inertias[2] = pin.Inertia(ratio * middle.mass, middle.lever, ratio * middle.inertia)
@@ -112,7 +110,7 @@ class Found:
     over_ratio: dict[str, list[tuple[float, Array]]]
 
 
-def measure() -> Found:
+def measure(_progress: bool = False) -> Found:
     """Let every law have its impacts."""
     equal_masses, balls = cradle(), [cradle(ratio) for ratio in RATIOS]
     over_e = {law: [(float(e), outcomes(equal_masses, law, e)) for e in able(law)] for law in IMPACT_LAWS}
@@ -183,11 +181,14 @@ def draw(figure: Figure, found: Found) -> None:
     axes = figure.subplots(3, 3)
     for ax, (law, swept) in zip(axes[:2].ravel(), found.over_e.items(), strict=True):
         curves(ax, swept)
-        ax.set_title(f"{law}{' (plastic only)' if len(swept) == 1 else ''}", pad=3)
-        ax.set_xlim(-0.04, 1.04)
-        ax.set_ylim(-0.45, 1.35)
-        ax.set_xlabel("restitution e")
-        ax.set_ylabel("v after [m/s]")
+        label(
+            ax,
+            f"{law}{' (plastic only)' if len(swept) == 1 else ''}",
+            x="restitution e",
+            y="v after [m/s]",
+            xlim=(-0.04, 1.04),
+            ylim=(-0.45, 1.35),
+        )
     axes[0, 0].legend(loc="upper left")
     axes[1, 2].legend(loc="upper left", fontsize=7, ncols=2)
     ax = axes[2, 0]
@@ -204,19 +205,11 @@ def draw(figure: Figure, found: Found) -> None:
     ax.plot(
         RESTITUTION, (1.0 + 2.0 * RESTITUTION**2) / 3.0, color=TOTAL_COLOUR, linewidth=0.7, label="(1 + 2 e$^2$) / 3"
     )
-    ax.set_title("energy after / before", pad=3)
-    ax.set_xlabel("restitution e")
-    ax.set_ylabel("energy ratio")
+    label(ax, "energy after / before", x="restitution e", y="energy ratio")
     ax.legend(loc="upper left", fontsize=7)
     for ax, law in zip(axes[2, 1:], ("pfeiffer_glocker", "han_gilmore"), strict=True):
         curves(ax, found.over_ratio[law])
-        ax.set_xscale("log")
-        ax.set_title(f"{law}, e = 1", pad=3)
-        ax.set_xlabel("mass of the middle ball over the others")
-        ax.set_ylabel("v after [m/s]")
+        label(ax, f"{law}, e = 1", x="mass of the middle ball over the others", y="v after [m/s]", xscale="log")
 
 
-def case(progress: bool) -> Outcome:
-    """Run Fig. 10."""
-    found = measure()
-    return Outcome(checks(found), lambda figure: draw(figure, found), (12.5, 9.5))
+case = study(measure, checks, draw, (12.5, 9.5))

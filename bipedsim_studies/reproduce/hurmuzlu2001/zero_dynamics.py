@@ -12,13 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 
 from bipedsim.model import ROBOTS, load_robot
-from bipedsim_studies.reproduce.common import Check, Outcome, at_most, near, shown
+from bipedsim_studies.reproduce.common import Array, Check, at_most, label, near, shown, study
 from bipedsim_studies.stability import Gait, ReducedMap, StraightLegs, VirtualConstraint, fixed_point, jacobian
-
-Array = NDArray[np.float64]
 
 SLOPE = 0.01
 """Of the ground [rad]."""
@@ -45,7 +42,7 @@ class Found:
     loop_reduced: float
 
 
-def measure() -> Found:
+def measure(_progress: bool = False) -> Found:
     """Return the reduced map, its limit without a transient, and the multipliers of engine and controller in a loop."""
     constraint = VirtualConstraint(StraightLegs.of_robot(load_robot("compass"), SLOPE), PATH)
     reduced, limit = ReducedMap(constraint, POWER, TIME_SCALE), ReducedMap(constraint)
@@ -85,12 +82,7 @@ def draw(figure: Figure, found: Found) -> None:
     ax.plot(RATES, found.after, label="reduced map")
     ax.plot(RATES, RATES, color="#777777", linestyle="--", linewidth=0.9, label="the same again")
     ax.plot(found.rate, found.rate, "o", label=f"gait, slope {found.multiplier:.3f}")
-    ax.set_xlabel("rate of the stance leg before a touch-down [rad/s]")
-    ax.set_ylabel("before the next one [rad/s]")
-    ax.legend()
+    label(ax, x="rate of the stance leg before a touch-down [rad/s]", y="before the next one [rad/s]", legend="best")
 
 
-def case(_progress: bool) -> Outcome:
-    """Compare the maps."""
-    found = measure()
-    return Outcome(checks(found), lambda figure: draw(figure, found), (6.5, 5.0))
+case = study(measure, checks, draw, (6.5, 5.0))

@@ -12,7 +12,8 @@ import pytest
 from bipedsim_studies.complementarity.coulomb import Contacts
 from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step
 from bipedsim_studies.reproduce.adubredu import ball, block, foot_on_ball, kick
-from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, REST_SPEED, Throw, body, throw
+from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, REST_SPEED, Throw, throw
+from bipedsim_studies.reproduce.common import body
 
 
 @lru_cache
@@ -126,5 +127,3 @@ def test_leg_and_ball_at_both_ends_of_restitution(restitution: float) -> None:
     inertia = found.M[0, 0]
     assert found.speed == pytest.approx((1.0 + restitution) * inertia / (inertia + kick.MASS) * -closing, rel=1e-6)
     assert found.after[0] == pytest.approx(found.before[0] - found.impulse / inertia, rel=1e-6)
-
-

@@ -16,8 +16,9 @@ from bipedsim.model import Robot, load_robot
 from bipedsim_studies.complementarity.coulomb import pyramid_radius
 from bipedsim_studies.complementarity.lcp import ComplementarityError
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, NoImpactOutcomeError
+from bipedsim_studies.reproduce.common import body
 from bipedsim_studies.reproduce.hurmuzlu2001 import chair, coulomb, energy, kane, pyramid, three_balls
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, example, mechanics, of_frames, of_soles
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_frames, of_soles
 
 measured = partial(reproduce_support.measured, "hurmuzlu2001")
 
@@ -35,7 +36,7 @@ def moving(robot: Robot, seed: int) -> tuple[np.ndarray, np.ndarray]:
 @settings(deadline=None, max_examples=30)
 @given(name=st.sampled_from(["rod", "chair", "double_pendulum", "three_balls"]), seed=st.integers(0, 2**32 - 1))
 def test_rows_and_drift_are_derivatives_of_the_points(name: str, seed: int) -> None:
-    robot = example(name)
+    robot = body(name)
     points = of_soles(robot) or of_frames(robot, [f.name for f in robot.model.frames if f.type == pin.BODY][-1:])
     q, v = moving(robot, seed)
     h = 1e-4
@@ -49,14 +50,14 @@ def test_rows_and_drift_are_derivatives_of_the_points(name: str, seed: int) -> N
 
 
 def test_the_mechanisms_are_what_their_descriptions_say() -> None:
-    assert [body.mass for body in three_balls.example("three_balls").model.inertias[1:]] == [1.0, 1.0, 1.0]
+    assert [ball.mass for ball in body("three_balls").model.inertias[1:]] == [1.0, 1.0, 1.0]
     assert_allclose(three_balls.cradle().M, np.eye(3))
     assert_allclose(three_balls.cradle().J, [[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
     seat = chair.chair()
     assert seat.weight == pytest.approx(5.0 * 9.81)
     assert_allclose(seat.state.position[:, 2], 0.0, atol=1e-12)
     assert coulomb.rod().kappa == pytest.approx(3.0)
-    pendulum = example("double_pendulum")
+    pendulum = body("double_pendulum")
     tip = mechanics(pendulum, [0.0, 0.0], [0.0, 0.0], of_frames(pendulum, ["tip"]))
     assert_allclose(tip.position, [[0.0, 0.0, -2.0]], atol=1e-15)
     # Two rods of length 1 and mass 1 that hang down.
@@ -150,7 +151,7 @@ def test_the_verdict_is_never_false(angle: float, mu: float, spin: float) -> Non
 
 @pytest.mark.parametrize("angle", [0.3, 1.0, 1.4])
 def test_the_rod_of_the_model_is_that_of_the_closed_form(angle: float) -> None:
-    robot, thin = example("rod"), coulomb.rod()
+    robot, thin = body("rod"), coulomb.rod()
     spin = 3.0
     q, v = coulomb.rod_state(angle, coulomb.SLIP, spin)
     state = mechanics(robot, q, v, of_soles(robot))
@@ -258,4 +259,4 @@ def test_friction_gains_energy_by_newtons_law_alone(
 
 def test_the_mechanisms_are_not_in_the_table_of_walkers() -> None:
     for name in ("three_balls", "chair", "rod", "double_pendulum"):
-        assert load_robot(example(name).source).name == name
+        assert load_robot(body(name).source).name == name

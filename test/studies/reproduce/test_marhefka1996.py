@@ -87,5 +87,3 @@ def test_the_target_of_the_foot_is_the_integral_of_the_desired_velocity() -> Non
     during = (t > foot.PLACED + 1e-3) & (t < foot.LIFTED - 1e-3)
     assert x[during] == pytest.approx(0.1, abs=1e-12)
     assert rate[t > foot.LIFTED + 1e-3] == pytest.approx(-2.0, abs=1e-9)
-
-
