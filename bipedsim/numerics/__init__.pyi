@@ -1,3 +1,4 @@
+from .arrays import Array
 from .blend import quintic
 from .boxing import Box, box
 from .cholesky import solve_positive_definite
@@ -27,6 +28,7 @@ from .zeros import zeros_of
 
 __all__ = [
     "MERGE",
+    "Array",
     "Box",
     "accumulate",
     "act",

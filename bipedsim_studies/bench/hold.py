@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.model import Robot, inverse_inertia, standing_torque
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 DAMPING = 0.5
 """Largest eigenvalue of dt M^-1 Kd; an explicit damper diverges at 2."""

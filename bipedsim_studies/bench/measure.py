@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim_studies.bench.engines import Engine, Soles
 from bipedsim_studies.bench.hold import Hold
-
-Array = NDArray[np.float64]
 
 SETTLE_SECONDS = 2.0
 REST_SECONDS = 1.0

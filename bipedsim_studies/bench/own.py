@@ -8,11 +8,11 @@ from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import make_controller
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim_studies.bench.engines import make_engine
 from bipedsim_studies.bench.hold import Hold
@@ -26,7 +26,6 @@ from bipedsim_studies.bench.measure import (
     time_alternating,
 )
 
-Array = NDArray[np.float64]
 Row = dict[str, Any]
 
 ROBOT = "biped14"

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim import __version__
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim_studies.bench.engines import (
     ENGINES,
     REFERENCE,
@@ -37,7 +37,6 @@ from bipedsim_studies.bench.measure import (
 )
 from bipedsim_studies.bench.own import measure_motion, measure_scaling, motion_pieces, scaling_pieces
 
-Array = NDArray[np.float64]
 Row = dict[str, Any]
 
 

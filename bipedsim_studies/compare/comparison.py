@@ -116,9 +116,7 @@ def compare(
     return result
 
 
-def _run(
-    settings: RunConfig, prepared: Prepared, first: Measured | Failed | None, progress: bool
-) -> Measured | Failed:
+def _run(settings: RunConfig, prepared: Prepared, first: Measured | Failed | None, progress: bool) -> Measured | Failed:
     """Run one model; ``first`` is the run of the reference, or None if this is it."""
     meter = Meter()
     try:

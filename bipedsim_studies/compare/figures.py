@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.analysis import (
     PRESSES,
@@ -19,11 +18,11 @@ from bipedsim.analysis import (
     sole_drift,
     standing_rows,
 )
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs import SETTLE, Prepared
 from bipedsim_studies.compare.meter import Meter
 
-Array = NDArray[np.float64]
 Figures = dict[str, float | int | None]
 
 NOISE_HZ = 20.0

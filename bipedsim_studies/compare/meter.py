@@ -18,12 +18,10 @@ import time
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.contact import ContactResult
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator, whole_ratio
-
-Array = NDArray[np.float64]
 
 ENERGIES = ("actuators", "push", "damping", "contact", "rise", "change")
 """Columns of :attr:`Meter.energies`."""

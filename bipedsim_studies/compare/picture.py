@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.analysis import sole_depth
 from bipedsim.errors import RecordingError
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
 from bipedsim_studies.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
@@ -19,8 +19,6 @@ from bipedsim_studies.compare.table import headline, number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
-
-Array = NDArray[np.float64]
 
 COLOURS = (TOTAL_COLOUR, *FOOT_COLOURS)
 BARS = (

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 
 from bipedsim.errors import ConfigError
-from bipedsim_studies.complementarity.lcp import Array, _scale, _Scaled, checked
+from bipedsim.numerics import Array
+from bipedsim_studies.complementarity.lcp import _scale, _Scaled, checked
 
 LARGEST = 16
 """Most unknowns: 2^16 bases take seconds."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.numerics import Array
 from bipedsim.numerics.lcp import LcpWork, residual_work, scale_work, solve_work
 
-Array = NDArray[np.float64]
 Status = Literal["solved", "ray", "limit", "inaccurate"]
 
 _STATUS: tuple[Status, ...] = ("solved", "ray", "limit", "inaccurate")

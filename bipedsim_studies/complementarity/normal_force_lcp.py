@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim.numerics.lcp import TOLERANCE
-from bipedsim_studies.complementarity.lcp import Array, ComplementarityError, LcpResult, solve_lcp
+from bipedsim_studies.complementarity.lcp import ComplementarityError, LcpResult, solve_lcp
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.complementarity.coulomb import Contacts
-from bipedsim_studies.complementarity.lcp import Array, ComplementarityError, solve_lcp
+from bipedsim_studies.complementarity.lcp import ComplementarityError, solve_lcp
 from bipedsim_studies.complementarity.normal_force_lcp import factor
 
 

@@ -17,14 +17,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact import FootMode, Rows, Sliding, clamped_range, constraints
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.feasibility.foot_rule import FORCES, FootRule, Units, mode_of
 from bipedsim_studies.feasibility.support import TOUCHES, Foot, Support
-
-Array = NDArray[np.float64]
 
 Keep = Mapping[str, Sequence[int]]
 """Foot to the vertices of it that are held; the others that touch are to break."""

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.control import Controller, checked_torque, make_controller
 from bipedsim.control.output import UNLOADED, LoadedFeet, SupportedDynamics
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
 from bipedsim_studies.feasibility.conditions import Conditions, Reserve
 from bipedsim_studies.feasibility.sticking import sticking_conditions
 from bipedsim_studies.feasibility.support import BodyReader, Foot
 from bipedsim_studies.feasibility.torques import TorqueSet, weakest
-
-Array = NDArray[np.float64]
 
 _OF_HOSTS = ("set_velocity", "set_footsteps", "fallen", "estimate")
 """Members that a controller may have, see :class:`bipedsim.control.base.Controller`."""

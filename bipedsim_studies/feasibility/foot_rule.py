@@ -11,15 +11,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact import clamped_range, mode_masks
 from bipedsim.contact.selection import centre_of_pressure, centre_on_edge, torsion_radius
 from bipedsim.errors import ConfigError
-from bipedsim.numerics import kernel
+from bipedsim.numerics import Array, kernel
 from bipedsim_studies.feasibility.support import Foot
-
-Array = NDArray[np.float64]
 
 _STEP = 1e-6
 """Of central differences, as a share of the wrench."""

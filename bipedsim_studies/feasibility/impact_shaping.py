@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact import mode_name
 from bipedsim.contact.selection import Exact, ExactParams
 from bipedsim.dynamics import Projection, edge_lines
+from bipedsim.numerics import Array
 from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, Slip, held_vertices
 from bipedsim_studies.feasibility.foot_rule import IMPULSES
 from bipedsim_studies.feasibility.support import TOUCHES, Support
-
-Array = NDArray[np.float64]
 
 OUT_OF_REACH = 1e6
 """Height [m] of what takes no part in an impact."""

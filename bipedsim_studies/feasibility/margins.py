@@ -11,6 +11,7 @@ from tqdm import tqdm
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim_studies.feasibility.conditions import held_vertices
 from bipedsim_studies.feasibility.states import States, recorded_states
@@ -18,7 +19,6 @@ from bipedsim_studies.feasibility.sticking import sticking_conditions
 from bipedsim_studies.feasibility.support import TOUCHES, SupportReader
 from bipedsim_studies.feasibility.torques import weakest
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 

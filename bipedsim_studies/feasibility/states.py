@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from bipedsim.analysis import name_of, recorded_configurations
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
-
-Array = NDArray[np.float64]
 
 STEADY = 1e-6
 """Rows whose distance differs by more than this share from the others' have lost ticks between them."""

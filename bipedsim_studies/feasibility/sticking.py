@@ -6,13 +6,10 @@ Source: Hurmuzlu, Genot and Brogliato 2001, appendix A, eq. 59 to 72.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve
 from bipedsim_studies.feasibility.support import TOUCHES, Support
-
-Array = NDArray[np.float64]
 
 
 def sticking_conditions(

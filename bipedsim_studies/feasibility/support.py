@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 TOUCHES = 1e-3
 """A vertex not higher than this above the ground touches it [m]: the threshold of constraint selection."""

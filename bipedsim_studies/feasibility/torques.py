@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import daqp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.feasibility.conditions import Conditions
 
-Array = NDArray[np.float64]
 Solve = Callable[[Array, Array], "Array | None"]
 
 CUTS = 60

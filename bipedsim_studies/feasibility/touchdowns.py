@@ -6,17 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.contact import mode_name
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim_studies.feasibility.impact_shaping import Outcome, gained_velocity, impact_conditions, impact_outcome
 from bipedsim_studies.feasibility.states import States, recorded_states
 from bipedsim_studies.feasibility.support import TOUCHES, Support, SupportReader
-
-Array = NDArray[np.float64]
 
 LANDING = 2
 """Physics steps that a landing takes: one closes the gap, the next stops what was left of the velocity for that."""

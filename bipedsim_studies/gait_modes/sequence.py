@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bipedsim.analysis import CARRIES
 from bipedsim.errors import RecordingError
+from bipedsim.numerics import Array
 from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim_studies.gait_modes.states import FootState, State
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.impacts.problem import (
     RESTING,
-    Array,
     Friction,
     ImpactProblem,
     ImpactResult,

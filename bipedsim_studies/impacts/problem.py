@@ -13,8 +13,8 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import lsq_linear, nnls
 
 from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.numerics import Array
 
-Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 RESTING = 1e-9

@@ -22,9 +22,8 @@ from bipedsim.control.output import TILT, OutputTracking, StanceFoot, Task, line
 from bipedsim.control.posture import ReferenceParams
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Observation
-
-Array = NDArray[np.float64]
 
 ON_CURVE = 1e-5
 """Share of its terms at which the sum p of the feedback is zero: from there on the settling time is a closed form."""

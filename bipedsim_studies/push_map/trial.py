@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.analysis import CARRIES, fall_time, rotate
 from bipedsim.config import RunConfig
@@ -17,8 +16,6 @@ from bipedsim.model import Robot
 from bipedsim.recording import Recording
 from bipedsim.runs import HEADING, Prepared, Push, Run, append, heading_of, prepare
 from bipedsim_studies.push_map.capture import Stance, support_polygon
-
-Array = NDArray[np.float64]
 
 ROW_TICKS = 10
 """A row of the recording of a trial is this many ticks apart."""

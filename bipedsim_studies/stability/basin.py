@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim.runs import WorkerPool
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
-
-Array = NDArray[np.float64]
 
 STRIDES = 40
 """After so many a walk that neither fell nor settled is undecided."""

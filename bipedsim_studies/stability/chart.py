@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane, sliders
-
-Array = NDArray[np.float64]
 
 DIFFERENCE = 1e-6
 """Step of central differences [m, rad, and per s]."""

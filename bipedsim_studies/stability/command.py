@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, Any
 from bipedsim.cli import OF_CONTACT, add_run_option, key_values
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from bipedsim.numerics import Array
     from bipedsim_studies.stability.basin import Basin
     from bipedsim_studies.stability.continuation import Branch
     from bipedsim_studies.stability.gait import Gait
     from bipedsim_studies.stability.newton import Limit, Stability
     from bipedsim_studies.stability.return_map import ReturnMap
-
-    Array = NDArray[np.float64]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from tqdm import tqdm
 
+from bipedsim.numerics import Array
 from bipedsim_studies.stability.maps import Iterated, NoReturnError, PoincareMap
 from bipedsim_studies.stability.newton import Stability, fixed_point, stability
-
-Array = NDArray[np.float64]
 
 STEP = 1e-4
 """Of central differences [rad, rad/s]."""

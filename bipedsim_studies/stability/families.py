@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.stability.return_map import ReturnMap
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.config import from_mapping, param, read_yaml
 from bipedsim.control import Controller, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim_studies.stability.loop import ClosedLoop
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.section import Clock, Section, TouchDown
-
-Array = NDArray[np.float64]
 
 FILE = "gait.yaml"
 """Beside a robot.yaml: where to start a walk without a controller."""

@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.control import Controller
 from bipedsim.errors import DivergenceError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Observation, Simulator, Snapshot
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane
 from bipedsim_studies.stability.section import Crossing, Section, Watch
-
-Array = NDArray[np.float64]
 
 LOOK = 16
 """Ticks between two looks at whether the robot has fallen: its CoM is then below the ground, which only soles meet."""

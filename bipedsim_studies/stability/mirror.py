@@ -6,12 +6,10 @@ import re
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 TOLERANCE = 1e-8
 """A body this far from the mirror image of its partner is not its image [m, rad]."""

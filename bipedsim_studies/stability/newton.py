@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.numerics import Array
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 STEP = 1e-3

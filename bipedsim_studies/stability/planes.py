@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 _ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 

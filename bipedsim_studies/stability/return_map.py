@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.stability.chart import Chart
 from bipedsim_studies.stability.loop import ClosedLoop, Moment
 from bipedsim_studies.stability.maps import Return
 from bipedsim_studies.stability.mirror import Mirror
 from bipedsim_studies.stability.planes import moved
 from bipedsim_studies.stability.section import Crossing, Section
-
-Array = NDArray[np.float64]
 
 LONGEST = 4.0
 """A stride may take this many times as long as the first one."""

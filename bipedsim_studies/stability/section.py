@@ -8,17 +8,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from bipedsim.contact import ContactResult
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane
-
-Array = NDArray[np.float64]
 
 POINTS = 4
 """States before an event, through which a cubic goes to the event: its error is of the fourth order of the step."""

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim_studies.stability.maps import NoReturnError, Return
-
-Array = NDArray[np.float64]
 
 LONGEST = 20.0
 """A step that takes longer than this many times sqrt(l / g) is a fall."""

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.planar import finite_time_feedback, settling_time
 from bipedsim_studies.stability.maps import NoReturnError, Return
 from bipedsim_studies.stability.straight_legs import StraightLegs
-
-Array = NDArray[np.float64]
 
 RELATIVE, ABSOLUTE = 1e-10, 1e-13
 """Tolerances of the integration."""

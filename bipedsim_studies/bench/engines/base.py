@@ -9,12 +9,10 @@ from time import perf_counter_ns
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot, Sole
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 SOLE_THICKNESS = 0.02
 """Height [m] of the box that stands for a sole in engines that know only solids; its bottom face is the sole."""

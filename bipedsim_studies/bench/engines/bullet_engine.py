@@ -13,7 +13,8 @@ import pybullet
 from pybullet_utils.bullet_client import BulletClient
 
 from bipedsim.model import Robot
-from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
+from bipedsim.numerics import Array
+from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import urdf
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.model import Robot
-from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
+from bipedsim.numerics import Array
+from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 
 

@@ -20,7 +20,8 @@ from pydrake.systems.analysis import Simulator
 from pydrake.systems.framework import DiagramBuilder
 
 from bipedsim.model import Robot
-from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
+from bipedsim.numerics import Array
+from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 
 CONTACT_RADIUS = 1e-3

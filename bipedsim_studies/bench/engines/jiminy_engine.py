@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim_studies.bench.engines import jiminy_worker
-from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
+from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 
 if importlib.util.find_spec("jiminy_py") is None:

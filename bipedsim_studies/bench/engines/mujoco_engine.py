@@ -11,9 +11,9 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.model import Robot, Sole
+from bipedsim.numerics import Array
 from bipedsim_studies.bench.engines.base import (
     SOLE_THICKNESS,
-    Array,
     Engine,
     EngineUnavailableError,
     not_supported,

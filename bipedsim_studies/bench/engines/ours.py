@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
-from bipedsim_studies.bench.engines.base import Array, Engine
+from bipedsim_studies.bench.engines.base import Engine
 
 
 class BipedSimEngine(Engine):

@@ -7,7 +7,8 @@ import pinocchio as pin
 from scipy.linalg import cho_factor, cho_solve
 
 from bipedsim.model import Robot
-from bipedsim_studies.bench.engines.base import Array, Engine, Soles, wrench_about
+from bipedsim.numerics import Array
+from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 1000

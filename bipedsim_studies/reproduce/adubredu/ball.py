@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, STEP, Throw, lawful, throw
-from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, body, label, near, study
+from bipedsim_studies.reproduce.common import Check, at_least, at_most, body, label, near, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

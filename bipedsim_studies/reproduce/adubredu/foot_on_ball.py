@@ -14,12 +14,13 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS
 from bipedsim_studies.reproduce.adubredu.kick import ANGLE, LENGTH, MASS, TABLE
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, RESTITUTION, STEP
-from bipedsim_studies.reproduce.common import Array, Check, at_most, body, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, at_most, body, label, near, shown, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,12 +5,10 @@ against. See :mod:`bipedsim_studies.stability.straight_legs` for its angles.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.control.output import swing_curve
+from bipedsim.numerics import Array
 from bipedsim_studies.stability import StraightLegs, Stride, Torque
-
-Array = NDArray[np.float64]
 
 SLOPE = 0.01
 """[rad]"""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.planar import (
     GRAVITY,
@@ -22,7 +23,7 @@ from bipedsim_studies.reproduce.adubredu.planar import (
     record,
     simulator,
 )
-from bipedsim_studies.reproduce.common import Array, Check, at_most, body, near, shown, study
+from bipedsim_studies.reproduce.common import Check, at_most, body, near, shown, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
-from bipedsim_studies.reproduce.common import Array, Check, at_most
+from bipedsim_studies.reproduce.common import Check, at_most
 
 RESTITUTION = 0.5
 STEP = 0.01

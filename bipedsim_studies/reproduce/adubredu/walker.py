@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from bipedsim.control import make_controller
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
-from bipedsim_studies.reproduce.common import Array, Check, at_most, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, at_most, equal, label, near, shown, study
 from bipedsim_studies.stability import Stride
 
 if TYPE_CHECKING:

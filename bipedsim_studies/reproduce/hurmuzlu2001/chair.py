@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.complementarity import (
     NormalForces,
@@ -15,7 +16,7 @@ from bipedsim_studies.complementarity import (
     normal_force_lcp,
     normal_forces,
 )
-from bipedsim_studies.reproduce.common import Array, Check, at_most, body, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, at_most, body, equal, label, near, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, Z, mechanics, of_soles
 
 if TYPE_CHECKING:

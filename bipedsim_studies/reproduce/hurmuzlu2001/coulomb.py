@@ -11,10 +11,11 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from bipedsim.numerics import Array
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.complementarity import ComplementarityError, Contacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim_studies.complementarity import Outcome as Solved
-from bipedsim_studies.reproduce.common import Array, Check, at_most, body, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, at_most, body, equal, label, near, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_soles
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from bipedsim.model import load_robot
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, NoImpactOutcomeError
-from bipedsim_studies.reproduce.common import Array, Check, at_most, label, shown, study
+from bipedsim_studies.reproduce.common import Check, at_most, label, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ import numpy as np
 from scipy.optimize import fsolve
 
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, at_least, at_most, label, near, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, X, Z, mechanics, of_soles
 
 if TYPE_CHECKING:

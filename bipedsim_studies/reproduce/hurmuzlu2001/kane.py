@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, body, equal, label, study
+from bipedsim_studies.reproduce.common import Check, at_least, at_most, body, equal, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_frames
 
 if TYPE_CHECKING:

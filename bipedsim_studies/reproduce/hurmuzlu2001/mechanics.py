@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from bipedsim.model import Robot
-from bipedsim_studies.reproduce.common import Array
+from bipedsim.numerics import Array
 
 X, Z = 0, 2
 """Rows of a point's Jacobian that are tangent and normal on flat ground for what moves in the plane y = 0."""

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from bipedsim.config import RunConfig
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs import run
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.gait_modes import GaitReport, report_recording
-from bipedsim_studies.reproduce.common import Array, Check, at_least, at_most, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, at_least, at_most, equal, label, near, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm import tqdm
 
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.complementarity import (
     Contacts,
@@ -17,7 +18,7 @@ from bipedsim_studies.complementarity import (
     solve_coulomb,
     solve_step,
 )
-from bipedsim_studies.reproduce.common import Array, Check, at_most, body, label, near, study
+from bipedsim_studies.reproduce.common import Check, at_most, body, label, near, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, ImpactResult
-from bipedsim_studies.reproduce.common import Array, Check, at_most, body, equal, label, shown, study
+from bipedsim_studies.reproduce.common import Check, at_most, body, equal, label, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, mechanics, of_frames
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from numpy.polynomial import Polynomial
 
 from bipedsim.model import ROBOTS, load_robot
-from bipedsim_studies.reproduce.common import Array, Check, at_most, label, near, shown, study
+from bipedsim.numerics import Array
+from bipedsim_studies.reproduce.common import Check, at_most, label, near, shown, study
 from bipedsim_studies.stability import Gait, ReducedMap, StraightLegs, VirtualConstraint, fixed_point, jacobian
 
 SLOPE = 0.01
