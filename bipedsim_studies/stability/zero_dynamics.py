@@ -97,7 +97,7 @@ class ReducedMap:
             angular momentum. The constraint must then hold for the angles after a touch-down.
     """
 
-    names = ("theta_1'",)
+    names: tuple[str, ...] = ("theta_1'",)
 
     def __init__(self, constraint: VirtualConstraint, power: float = 0.7, time_scale: float = 0.0) -> None:
         self._constraint = constraint
