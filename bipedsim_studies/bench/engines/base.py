@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter_ns
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot, Sole
@@ -59,6 +60,12 @@ class Engine(ABC):
             raise not_supported(f"{robot.name} has a fixed base")
         self.robot = robot
         self.dt = dt
+        # All joints but the free-flyer, and where they are in our q and v.
+        joints = list(robot.model.joints)[2:]
+        self._joints = list(robot.model.names)[2:]
+        self._ours_q = [joint.idx_q for joint in joints]
+        self._ours_v = [joint.idx_v for joint in joints]
+        self._soles = Soles(robot)
 
     @abstractmethod
     def reset(self, q: Array, v: Array) -> None:
@@ -83,6 +90,25 @@ class Engine(ABC):
     @abstractmethod
     def wrenches(self) -> Array:
         """Return (K, 6) force [N] and torque [N.m] of the ground on each foot at its sole origin, world axes."""
+
+    def _state_of(
+        self, base: pin.SE3, linear: ArrayLike, angular: ArrayLike, position: ArrayLike, rate: ArrayLike
+    ) -> tuple[Array, Array]:
+        """Return q and v of the pose of the root, its velocities in the world, and the joints' states in our order."""
+        q, v = np.zeros(self.robot.model.nq), np.zeros(self.robot.model.nv)
+        q[:7] = pin.SE3ToXYZQUAT(base)
+        v[:3] = base.rotation.T @ np.asarray(linear)
+        v[3:6] = base.rotation.T @ np.asarray(angular)
+        q[self._ours_q], v[self._ours_v] = position, rate
+        return q, v
+
+    def _wrenches_of(self, contacts: Iterable[tuple[int, ArrayLike, ArrayLike]]) -> Array:
+        """Return the wrenches of contacts, each the number of its foot, point and force on the foot in the world."""
+        origins = self._soles.positions(self.state()[0])
+        rows = np.zeros((len(origins), 6))
+        for k, point, force in contacts:
+            rows[k] += wrench_about(origins[k], np.array([point]), np.array([force]))
+        return rows
 
     def close(self) -> None:  # noqa: B027 - most engines hold nothing
         """Give back what garbage collection does not."""

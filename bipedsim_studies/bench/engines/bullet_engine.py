@@ -14,7 +14,7 @@ from pybullet_utils.bullet_client import BulletClient
 
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
+from bipedsim_studies.bench.engines.base import Engine
 from bipedsim_studies.bench.urdf_export import urdf
 
 
@@ -44,10 +44,7 @@ class BulletEngine(Engine):
             body = client.loadURDF(str(path), flags=pybullet.URDF_USE_INERTIA_FROM_FILE)
         self._body, self._ground = body, ground
         index = {client.getJointInfo(body, i)[1].decode(): i for i in range(client.getNumJoints(body))}
-        joints = list(robot.model.joints)[2:]
-        self._ours_q = [joint.idx_q for joint in joints]
-        self._ours_v = [joint.idx_v for joint in joints]
-        self._all = [index[name] for name in list(robot.model.names)[2:]]
+        self._all = [index[name] for name in self._joints]
         self._actuated = [index[name] for name in robot.joint_names]
         self._feet = [index[robot.model.names[sole.joint_id]] for sole in robot.soles]
         client.changeDynamics(body, -1, linearDamping=0.0, angularDamping=0.0, maxJointVelocity=1e3)
@@ -63,7 +60,6 @@ class BulletEngine(Engine):
         )
         self._inertial = np.array(client.getDynamicsInfo(body, -1)[3])
         self._inertial_quaternion = np.array(client.getDynamicsInfo(body, -1)[4])
-        self._soles = Soles(robot)
         self._force = np.zeros(3)
         self.step = self._step
 
@@ -97,28 +93,20 @@ class BulletEngine(Engine):
         self._contacts = client.getContactPoints(bodyA=body, bodyB=self._ground)
 
     def state(self) -> tuple[Array, Array]:
-        client, body, model = self._client, self._body, self.robot.model
+        client, body = self._client, self._body
         position, quaternion = client.getBasePositionAndOrientation(body)
         linear, angular = client.getBaseVelocity(body)
         base = pin.XYZQUATToSE3(np.array([*position, *quaternion])) * self._base_inertial().inverse()
-        q, v = np.zeros(model.nq), np.zeros(model.nv)
-        q[:7] = pin.SE3ToXYZQUAT(base)
-        to_base = base.rotation.T
-        v[:3] = to_base @ (np.array(linear) - np.cross(angular, base.rotation @ self._inertial))
-        v[3:6] = to_base @ np.array(angular)
+        of_root = np.array(linear) - np.cross(angular, base.rotation @ self._inertial)
         states = client.getJointStates(body, self._all)
-        q[self._ours_q] = [state[0] for state in states]
-        v[self._ours_v] = [state[1] for state in states]
-        return q, v
+        return self._state_of(base, of_root, angular, [state[0] for state in states], [state[1] for state in states])
 
     def wrenches(self) -> Array:
-        origins = self._soles.positions(self.state()[0])
-        rows = np.zeros((len(self._feet), 6))
+        found = []
         for contact in self._contacts:
-            k = self._feet.index(contact[3])
             force = sum(contact[i] * np.array(contact[j]) for i, j in ((9, 7), (10, 11), (12, 13)))
-            rows[k] += wrench_about(origins[k], np.array([contact[6]]), np.array([force]))
-        return rows
+            found.append((self._feet.index(contact[3]), contact[6], force))
+        return self._wrenches_of(found)
 
     def close(self) -> None:
         self._client.disconnect()

@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
+from bipedsim_studies.bench.engines.base import Engine
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 
 
@@ -43,15 +43,11 @@ class DartEngine(Engine):
         self._feet = [link_name(robot, sole.joint_id) for sole in robot.soles]
         for name in self._feet:
             _set_friction(self._robot.getBodyNode(name), mu)
-        joints = list(robot.model.joints)[2:]
-        self._ours_q = [joint.idx_q for joint in joints]
-        self._ours_v = [joint.idx_v for joint in joints]
-        where = {name: self._robot.getJoint(name).getIndexInSkeleton(0) for name in list(robot.model.names)[2:]}
+        where = {name: self._robot.getJoint(name).getIndexInSkeleton(0) for name in self._joints}
         self._theirs = list(where.values())
         self._actuated = [where[name] for name in robot.joint_names]
         self._forces = np.zeros(self._robot.getNumDofs())
         self._push = np.zeros(3)
-        self._soles = Soles(robot)
         self.step = self._step
 
     def reset(self, q: Array, v: Array) -> None:
@@ -88,28 +84,20 @@ class DartEngine(Engine):
         return self._world.getLastCollisionResult().getContacts()
 
     def state(self) -> tuple[Array, Array]:
-        model, root = self.robot.model, self._root
-        pose = root.getWorldTransform()
-        rotation = pose.rotation()
-        q, v = np.zeros(model.nq), np.zeros(model.nv)
-        q[:7] = pin.SE3ToXYZQUAT(pin.SE3(rotation, pose.translation()))
-        v[:3] = rotation.T @ root.getLinearVelocity()
-        v[3:6] = rotation.T @ root.getAngularVelocity()
-        q[self._ours_q] = self._robot.getPositions()[self._theirs]
-        v[self._ours_v] = self._robot.getVelocities()[self._theirs]
-        return q, v
+        root, found = self._root, self._root.getWorldTransform()
+        pose = pin.SE3(found.rotation(), found.translation())
+        position, rate = self._robot.getPositions()[self._theirs], self._robot.getVelocities()[self._theirs]
+        return self._state_of(pose, root.getLinearVelocity(), root.getAngularVelocity(), position, rate)
 
     def wrenches(self) -> Array:
-        origins = self._soles.positions(self.state()[0])
-        rows = np.zeros((len(self._feet), 6))
+        found = []
         for point, force, first, second in self._contacts:
             # The force is on the first body.
             for body, sign in ((first, 1.0), (second, -1.0)):
                 name = body.getShapeFrame().asShapeNode().getBodyNodePtr().getName()
                 if name in self._feet:
-                    k = self._feet.index(name)
-                    rows[k] += wrench_about(origins[k], np.array([point]), sign * np.array([force]))
-        return rows
+                    found.append((self._feet.index(name), point, sign * np.asarray(force)))
+        return self._wrenches_of(found)
 
 
 def _isometry(pose: pin.SE3) -> Any:

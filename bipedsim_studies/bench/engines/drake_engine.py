@@ -21,7 +21,7 @@ from pydrake.systems.framework import DiagramBuilder
 
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
+from bipedsim_studies.bench.engines.base import Engine
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 
 CONTACT_RADIUS = 1e-3
@@ -43,11 +43,10 @@ class DrakeEngine(Engine):
         plant.set_discrete_contact_approximation(getattr(DiscreteContactApproximation, approximation))
         Parser(plant).AddModelsFromString(urdf(robot, soles=False), "urdf")
         plant.mutable_gravity_field().set_gravity_vector(robot.model.gravity.linear)
-        joints = list(robot.model.names)[2:]
-        for name, joint in zip(joints, list(robot.model.joints)[2:], strict=True):
+        for name, i in zip(self._joints, self._ours_v, strict=True):
             actuator = plant.AddJointActuator(name, plant.GetJointByName(name))
             actuator.set_default_gear_ratio(1.0)
-            actuator.set_default_rotor_inertia(float(robot.model.armature[joint.idx_v]))
+            actuator.set_default_rotor_inertia(float(robot.model.armature[i]))
         mu = max(sole.friction_static for sole in robot.soles)
         # Coefficients of a pair are combined as 2 a b / (a + b): equal ones stay what they are.
         logging.getLogger("drake").setLevel(logging.ERROR)  # it warns that half spaces touch no deformable bodies
@@ -67,17 +66,13 @@ class DrakeEngine(Engine):
         self._simulator: Any = Simulator(builder.Build())
         self._root = plant.GetBodyByName(ROOT_LINK)
         self._feet = [plant.GetBodyByName(link_name(robot, sole.joint_id)).index() for sole in robot.soles]
-        ours = list(robot.model.joints)[2:]
-        theirs = [plant.GetJointByName(name) for name in joints]
-        self._ours_q = [joint.idx_q for joint in ours]
-        self._ours_v = [joint.idx_v for joint in ours]
+        theirs = [plant.GetJointByName(name) for name in self._joints]
         self._theirs_q = [joint.position_start() for joint in theirs]
         self._theirs_v = [joint.velocity_start() for joint in theirs]
-        where = {name: joint.velocity_start() for name, joint in zip(joints, theirs, strict=True)}
+        where = {name: joint.velocity_start() for name, joint in zip(self._joints, theirs, strict=True)}
         self._actuated = np.array([where[name] for name in robot.joint_names])
         self._force = np.zeros(plant.num_velocities())
         self._contacts = plant.get_contact_results_output_port()
-        self._soles = Soles(robot)
         self.step = self._step
 
     def reset(self, q: Array, v: Array) -> None:
@@ -113,28 +108,21 @@ class DrakeEngine(Engine):
         self._results = self._contacts.Eval(self._context)
 
     def state(self) -> tuple[Array, Array]:
-        plant, context, model = self._plant, self._context, self.robot.model
-        pose = plant.GetFreeBodyPose(context, self._root)
-        rotation = pose.rotation().matrix()
-        velocity = plant.GetVelocities(context)
-        q, v = np.zeros(model.nq), np.zeros(model.nv)
-        q[:7] = pin.SE3ToXYZQUAT(pin.SE3(rotation, pose.translation()))
-        q[self._ours_q] = plant.GetPositions(context)[self._theirs_q]
+        plant, context = self._plant, self._context
+        found = plant.GetFreeBodyPose(context, self._root)
+        pose = pin.SE3(found.rotation().matrix(), found.translation())
+        position, velocity = plant.GetPositions(context)[self._theirs_q], plant.GetVelocities(context)
         first = self._root.floating_velocities_start_in_v()
-        v[:3] = rotation.T @ velocity[first + 3 : first + 6]
-        v[3:6] = rotation.T @ velocity[first : first + 3]
-        v[self._ours_v] = velocity[self._theirs_v]
-        return q, v
+        angular, linear = velocity[first : first + 3], velocity[first + 3 : first + 6]
+        return self._state_of(pose, linear, angular, position, velocity[self._theirs_v])
 
     def wrenches(self) -> Array:
-        rows = np.zeros((len(self._feet), 6))
-        origins = self._soles.positions(self.state()[0])
+        found = []
         for i in range(self._results.num_point_pair_contacts()):
             info = self._results.point_pair_contact_info(i)
             # The force is on body B.
             for body, sign in ((info.bodyA_index(), -1.0), (info.bodyB_index(), 1.0)):
                 if body in self._feet:
-                    k = self._feet.index(body)
-                    force = sign * np.array([info.contact_force()])
-                    rows[k] += wrench_about(origins[k], np.array([info.contact_point()]), force)
-        return rows
+                    force = sign * np.asarray(info.contact_force())
+                    found.append((self._feet.index(body), info.contact_point(), force))
+        return self._wrenches_of(found)

@@ -16,7 +16,7 @@ import numpy as np
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim_studies.bench.engines import jiminy_worker
-from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
+from bipedsim_studies.bench.engines.base import Engine, wrench_about
 from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 
 if importlib.util.find_spec("jiminy_py") is None:
@@ -35,8 +35,6 @@ class JiminyEngine(Engine):
 
     def __init__(self, robot: Robot, dt: float, regularization: float) -> None:
         super().__init__(robot, dt)
-        ours = list(robot.model.joints)[2:]
-        names = list(robot.model.names)[2:]
         self._connection, theirs = Pipe()
         self._process = subprocess.Popen(
             [sys.executable, str(Path(jiminy_worker.__file__)), str(theirs.fileno())],
@@ -49,8 +47,8 @@ class JiminyEngine(Engine):
             "build",
             urdf=urdf(robot, soles=False),
             root=ROOT_LINK,
-            joints=names,
-            armature=[float(robot.model.armature[joint.idx_v]) for joint in ours],
+            joints=self._joints,
+            armature=[float(robot.model.armature[i]) for i in self._ours_v],
             feet=[(link_name(robot, sole.joint_id), sole.vertices_joint) for sole in robot.soles],
             friction=max(sole.friction_static for sole in robot.soles),
             gravity=robot.model.gravity.vector.copy(),
@@ -58,11 +56,10 @@ class JiminyEngine(Engine):
             dt=dt,
         )
         self._q, self._v = np.arange(robot.model.nq), np.arange(robot.model.nv)
-        self._q[[joint.idx_q for joint in ours]] = found["idx_q"]
-        self._v[[joint.idx_v for joint in ours]] = found["idx_v"]
+        self._q[self._ours_q] = found["idx_q"]
+        self._v[self._ours_v] = found["idx_v"]
         motors = {name: i for i, name in enumerate(found["motors"])}
         self._motors = np.array([motors[name] for name in robot.joint_names])
-        self._soles = Soles(robot)
         self._state: tuple[Array, Array]
         self.step = self._step
 

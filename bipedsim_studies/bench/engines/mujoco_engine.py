@@ -37,16 +37,14 @@ class MujocoEngine(Engine):
         super().__init__(robot, dt)
         self.model: Any = mujoco.MjModel.from_xml_string(mjcf(robot, dt, options or {}))
         self.data: Any = mujoco.MjData(self.model)
-        names = [str(name) for name in robot.model.names]
-        ids = [mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in names[1:]]
-        joints = list(robot.model.joints)[2:]
+        ids = [mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, str(name)) for name in self._joints]
         self._v = np.empty(robot.model.nv, dtype=np.intp)
         self._q = np.empty(robot.model.nq, dtype=np.intp)
         self._v[:6] = np.arange(6)
         # x y z w from w x y z
         self._q[:7] = [0, 1, 2, 4, 5, 6, 3]
-        self._v[[joint.idx_v for joint in joints]] = self.model.jnt_dofadr[ids[1:]]
-        self._q[[joint.idx_q for joint in joints]] = self.model.jnt_qposadr[ids[1:]]
+        self._v[self._ours_v] = self.model.jnt_dofadr[ids]
+        self._q[self._ours_q] = self.model.jnt_qposadr[ids]
         actuated = self._v[robot.idx_v]
         ordered = np.array_equal(actuated, np.arange(actuated[0], actuated[0] + robot.nu))
         where = slice(int(actuated[0]), int(actuated[0]) + robot.nu) if ordered else actuated

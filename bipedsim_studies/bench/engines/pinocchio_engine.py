@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim_studies.bench.engines.base import Engine, Soles, wrench_about
+from bipedsim_studies.bench.engines.base import Engine, wrench_about
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 1000
@@ -29,7 +29,6 @@ class PinocchioEngine(Engine):
         model = robot.model
         self._model = model
         self._data = model.createData()
-        self._soles = Soles(robot)
         self._solver = getattr(pin, f"{solver}ConstraintSolver")()
         self._settings = getattr(pin, f"{solver}SolverSettings")()
         self._settings.max_iterations = MAX_ITERATIONS
