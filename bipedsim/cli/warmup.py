@@ -24,6 +24,10 @@ def _choices() -> list[str]:
     return [*CONTACT_MODELS, *CONTROLLERS, *HARDWARE]
 
 
+def _title(model: str) -> str:
+    return f"contact model {model}"
+
+
 def _compile(name: str) -> str:
     """Compile what ``name`` needs by using it once, and return what it is."""
     robot = load_robot("biped14")
@@ -32,7 +36,7 @@ def _compile(name: str) -> str:
         return "realistic hardware"
     if name in CONTACT_MODELS:
         Simulator(robot, contact=name).warm_up()
-        return f"contact model {name}"
+        return _title(name)
     if name in _COMPILED:
         controller, observation = make_controller(name, robot), Simulator(robot).reset()
         controller.reset(observation)
@@ -53,11 +57,19 @@ def warm_up(names: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
         if name not in _choices():
             raise UnknownNameError("contact model, controller or hardware", name, _choices())
     wanted = list(dict.fromkeys(names or [*CONTACT_MODELS, HARDWARE[0], *_COMPILED]))
-    # A process for each core: they share the cache, and what they share in code is soon compiled.
+    models = [name for name in wanted if name in CONTACT_MODELS]
     with WorkerPool(min(len(os.sched_getaffinity(0)), len(wanted))) as pool:
-        jobs = [pool.submit(_compile, name) for name in wanted]
-        for done, job in enumerate(as_completed(jobs), start=1):
-            yield done, len(jobs), job.result()
+        # Models share what projects and advances: all at once, each process would compile that for itself.
+        jobs = [pool.submit(_compile, name) for name in wanted if name not in models[1:]]
+        done = 0
+        while jobs:
+            job = next(as_completed(jobs))
+            jobs.remove(job)
+            done += 1
+            ready = job.result()
+            if models and ready == _title(models[0]):
+                jobs += [pool.submit(_compile, name) for name in models[1:]]
+            yield done, len(wanted), ready
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

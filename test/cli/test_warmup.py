@@ -1,0 +1,23 @@
+"""``bipedsim warmup`` compiles what it is asked for, and says what there is to ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from bipedsim.cli.main import main
+from bipedsim.errors import EXIT_USAGE
+
+
+def test_what_is_named_is_compiled_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup", "one_step", "posture"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("]")[0] for line in lines] == ["[1/2", "[2/2"]
+    assert {line.split("] ")[1] for line in lines} == {
+        "contact model one_step: kernels ready",
+        "controller posture: kernels ready",
+    }
+
+
+def test_an_unknown_name_is_refused_with_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup", "one_stp"]) == EXIT_USAGE
+    assert "did you mean 'one_step'" in capsys.readouterr().err
