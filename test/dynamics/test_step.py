@@ -33,11 +33,13 @@ def fall(
     contact = make(dynamics)
     q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
     v[:6] = 0.3, 0.1, -0.5, 0.2, 0.4, 0.3
-    found = []
+    found, pressed = [], 0.0
     for _ in range(STEPS):
         step(dynamics, contact, q, v)
         q = pin.integrate(robot.model, q, dynamics.displacement)
         found.append(v.copy())
+        pressed += contact.result.impulse[:, 2].sum()
+    assert pressed > 1.0, "the feet have met the ground"
     return np.array(found)
 
 
@@ -59,7 +61,6 @@ def test_a_step_is_the_sum_of_its_parts(name: str) -> None:
 
     together = fall(make, whole)
     np.testing.assert_array_equal(together, fall(make, parts))
-    assert np.abs(np.diff(together[:, 2])).max() > 0.02, "the feet have met the ground"
 
 
 def test_a_model_in_python_goes_on_working() -> None:
