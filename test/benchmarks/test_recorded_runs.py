@@ -25,6 +25,7 @@ def write(path: Path, **arrays: np.ndarray) -> None:
     np.savez(path, **arrays)
 
 
+@pytest.mark.slow
 def test_a_run_is_repeated_to_the_bit(tmp_path: Path) -> None:
     for folder in ("before", "after"):
         made = call("--output", tmp_path / folder, "--only", "squat_one_step")

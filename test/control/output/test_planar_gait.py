@@ -182,6 +182,7 @@ def test_joints_give_way_where_the_foot_would_tip(biped: Robot, acceleration: fl
 # The walk
 
 
+@pytest.mark.slow
 def test_it_walks_twenty_steps_and_returns_when_pushed() -> None:
     assert [check.quantity for check in outcome("hurmuzlu2001", "planar_gait").checks if not check.ok] == []
     assert measured("hurmuzlu2001", "planar_gait", "pushed by") > 0.01
