@@ -1,10 +1,12 @@
 from .base import Controller, checked_torque
 from .controllers import CONTROLLERS, find_controller, make_controller, robot_params
+from .loads import RELIEVED
 from .monitor import FALL_TILT, Guard, joint_damping
 
 __all__ = [
     "CONTROLLERS",
     "FALL_TILT",
+    "RELIEVED",
     "Controller",
     "Guard",
     "checked_torque",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from bipedsim.config import param
-from bipedsim.control import Controller, checked_torque, make_controller
-from bipedsim.control.output import UNLOADED, LoadedFeet, SupportedDynamics
+from bipedsim.control import RELIEVED, Controller, checked_torque, make_controller
+from bipedsim.control.output import LoadedFeet, SupportedDynamics
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
@@ -132,7 +132,7 @@ class Sticking:
         if not self._params.may_lift:
             return conditions
         forces = conditions.wrench(u)[:, 2]
-        enough = UNLOADED * self._robot.weight
+        enough = RELIEVED * self._robot.weight
         kept = [name for name, force in zip(conditions.held, forces, strict=True) if force > enough]
         if len(kept) == len(conditions.held) or not kept:
             return conditions

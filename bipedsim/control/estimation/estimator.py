@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bipedsim.config import param
 from bipedsim.control.estimation.arrays import ANCHORS, Estimation, Held, Kinematics, Result, Shape, State, Work
 from bipedsim.control.estimation.filter import estimate, start, take
+from bipedsim.control.loads import LEAVES, TOUCHES
 from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, padded_vertices
@@ -45,9 +46,11 @@ class EstimatorParams:
     """Parameters of :class:`Estimator`."""
 
     contact_on: float = param(
-        0.06, "normal force over the robot's weight above which a foot touches the ground", low=1e-3, high=1.0
+        TOUCHES, "normal force over the robot's weight above which a foot touches the ground", low=1e-3, high=1.0
     )
-    contact_off: float = param(0.03, "normal force over the robot's weight below which it does not", low=0.0, high=1.0)
+    contact_off: float = param(
+        LEAVES, "normal force over the robot's weight below which it does not", low=0.0, high=1.0
+    )
     debounce: float = param(
         0.003, "how long the force must be beyond a threshold before contact changes", unit="s", low=0.0, high=0.1
     )

@@ -2,12 +2,11 @@ from .output_tracking import TILT, OutputTracking, linear_sums
 from .pfl import swing_curve
 from .planar_gait import LEAD, PlanarGait, PlanarWalk
 from .stance import StanceFoot
-from .supported import UNLOADED, LoadedFeet, SupportedDynamics, Task
+from .supported import LoadedFeet, SupportedDynamics, Task
 
 __all__ = [
     "LEAD",
     "TILT",
-    "UNLOADED",
     "LoadedFeet",
     "OutputTracking",
     "PlanarGait",

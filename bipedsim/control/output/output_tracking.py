@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.control.loads import RELIEVED
 from bipedsim.control.output.supported import LoadedFeet, SupportedDynamics, Task
 from bipedsim.control.posture import JointReference, ReferenceParams, StaticSupport, Wave
 from bipedsim.errors import ConfigError, UnknownNameError
@@ -22,9 +23,6 @@ Array = NDArray[np.float64]
 
 TILT = ("roll", "pitch")
 """Names of the attitude of the IMU's body, from the nominal posture."""
-
-LANDED = 0.02
-"""Share of the weight of a foot that has landed before it is to carry."""
 
 _TERM = re.compile(r"([+-])\s*(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*)?([A-Za-z_]\w*)\s*")
 
@@ -154,7 +152,7 @@ class OutputTracking:
         if share is None:
             return None
         self._landed = self._reference.coming(t) & (self._landed | self._feet.loaded)
-        carried: Array = np.where(self._landed, np.maximum(share, LANDED), share)
+        carried: Array = np.where(self._landed, np.maximum(share, RELIEVED), share)
         return carried / carried.sum()
 
     def _tasks(self, observation: Observation, t: float) -> list[Task]:
@@ -169,7 +167,7 @@ class OutputTracking:
             self.readouts["tracking_error"] = float(np.abs(error).max())
             wanted = self.wanted(error, rate, a + wave[2])
             # On two feet legs that disagree are heard by what they carry; on one foot both have their way.
-            heard = np.ones(nu) if self._share is None else np.maximum(self._legs @ self._share, LANDED)
+            heard = np.ones(nu) if self._share is None else np.maximum(self._legs @ self._share, RELIEVED)
             return [Task(heard[:, None] * self._joints, quiet, heard * wanted)]
         of_joints, of_tilt = self._sums[:, :nu], self._sums[:, nu:]
         rows, bias = of_joints @ self._joints, np.zeros(len(self._sums))

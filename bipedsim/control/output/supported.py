@@ -17,14 +17,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.control.loads import CARRIES, RELIEVED
 from bipedsim.model import Robot, Sole
 from bipedsim.sim import Observation
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-LOADED, UNLOADED = 0.05, 0.02
-"""Shares of the weight: above the first a foot begins to carry, below the second it ends."""
 RANK = 1e-9
 """Singular values below this share of the largest are zero: rows that say the same, torques that do the same."""
 LEAST_PRESSURE = 0.05
@@ -79,7 +78,7 @@ class LoadedFeet:
     def update(self, observation: Observation) -> Flags:
         """Return ``loaded`` after this tick."""
         force = np.einsum("ki,ki->k", self._normals, observation.foot_wrench[:, :3])
-        limit = np.where(self.loaded, UNLOADED, LOADED) * self._weight
+        limit = np.where(self.loaded, RELIEVED, CARRIES) * self._weight
         np.greater(force, limit, out=self.loaded)
         return self.loaded
 

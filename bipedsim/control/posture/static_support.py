@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.control.loads import WHOLE
 from bipedsim.dynamics import live_motions, live_poses, live_rows
 from bipedsim.model import Robot
 from bipedsim.numerics import assign, box, control_entry, control_kernel, cross, mul, mul_t, point_velocity
@@ -18,8 +19,6 @@ Array = NDArray[np.float64]
 
 EDGE = 0.003
 """The planned centre of pressure stays this far [m] inside the soles."""
-LOADED = 0.2
-"""Share of the weight on the feet at which the ground reaction is taken in full; below, in proportion."""
 
 UNPLANNED = np.array([math.nan, 0.0, 0.0, 0.0, 0.0])
 """The plan of a robot that stays where it is."""
@@ -84,7 +83,7 @@ def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
             for j in range(3):
                 for k in range(3):
                     carried += b.up[i] * R[j, i] * b.ankle_R[f, j, k] * wrenches[f, k]
-    return min(max(carried / (LOADED * b.weight), b.now[1]), 1.0)
+    return min(max(carried / (WHOLE * b.weight), b.now[1]), 1.0)
 
 
 @control_kernel

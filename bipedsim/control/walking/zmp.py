@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bipedsim.config import param
 from bipedsim.control.base import fitting
 from bipedsim.control.estimation import Estimator, EstimatorParams
+from bipedsim.control.loads import TOUCHES
 from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
@@ -36,7 +37,9 @@ class ZmpParams(GaitParams, SupervisionParams, CatchParams, TaskParams, Distribu
     dcm_gain: float = param(1.5, "k of p = p_ref + (1 + k) (xi - xi_ref)", low=-1.0, high=20.0)
     height_stiffness: float = param(100.0, "position gain of the height of the CoM", unit="1/s^2", low=0.0)
     height_damping: float = param(20.0, "velocity gain of the height of the CoM", unit="1/s", low=0.0)
-    touch_force: float = param(0.06, "share of the weight at which a swinging foot has landed", low=0.0, high=1.0)
+    touch_force: float = param(
+        TOUCHES, "share of the weight at which a swinging foot has landed", low=0.0, high=1.0
+    )
     touch_time: float = param(0.003, "for which it must be carried", unit="s", low=0.0, high=0.1)
     touch_after: float = param(0.55, "share of the step before which it has not landed", low=0.0, high=1.0)
     late_speed: float = param(0.15, "at which a foot goes on down that has not landed in time", unit="m/s", low=0.0)
