@@ -33,8 +33,8 @@ demo: setup ## a robot stands and squats for 12 s; the forces under its feet lan
 
 # Kernels are compiled first, each once: workers that need the same one at the same time would all compile it.
 WARM = $(if $(PYTEST_ARGS),,$(BIN)/bipedsim warmup)
-# Two workers a core: tests of nodes wait for topics and clocks half of their time.
-ALL_CORES = --numprocesses $(shell expr 2 \* $$(nproc)) --dist worksteal
+# Three workers a core: tests of nodes wait for topics and clocks most of their time.
+ALL_CORES = --numprocesses $(shell expr 3 \* $$(nproc)) --dist worksteal
 
 test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-k name" picks some
 	@$(SETUP) test

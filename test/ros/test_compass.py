@@ -175,6 +175,7 @@ def over_ros(folder: Path, env: dict[str, str], duration: float, clock: str) -> 
     return int(summary["state_changes"])
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_the_walker_walks_over_ros(tmp_path: Path, ros_env: dict[str, str]) -> None:
     """From rest the first steps take 2.1, 2.5, 1.9 and 1.7 s."""

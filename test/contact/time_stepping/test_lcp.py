@@ -213,7 +213,7 @@ def vertex_rows(robot: Robot, q: Array) -> tuple[Array, Array]:
     return np.array(rows), np.array(heights)
 
 
-@pytest.mark.parametrize("sides", [4, 6])
+@pytest.mark.parametrize("sides", [pytest.param(4, marks=pytest.mark.slow), 6])
 def test_steps_of_a_robot_are_those_of_the_general_time_stepping(sides: int) -> None:
     """60 random states of biped14 on and just above the ground: v+ of another assembly to 1e-8."""
     robot = with_friction(load_robot("biped14"), 0.6)

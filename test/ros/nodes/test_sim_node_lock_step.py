@@ -33,7 +33,7 @@ def lock_step_run(world: RosWorld, controller: str) -> list[JointState]:
     return states
 
 
-@pytest.mark.parametrize("controller", ["posture", "user_controllers:Feedback"])
+@pytest.mark.parametrize("controller", ["posture", pytest.param("user_controllers:Feedback", marks=pytest.mark.slow)])
 def test_lock_step_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, controller: str) -> None:
     runs = []
     for i in range(2):

@@ -29,7 +29,13 @@ ROBOT = load_robot("biped14")
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-@pytest.fixture(params=CONTACT_MODELS)
+# One whose forces act over the step and one whose act within it; the others go the same two ways.
+QUICK = ("one_step", "feedback_linearised")
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in CONTACT_MODELS]
+)
 def model(request: pytest.FixtureRequest) -> str:
     """A contact model whose kernels are compiled, so that no node keeps the test waiting for them."""
     Simulator(ROBOT, contact=request.param).warm_up()
