@@ -16,8 +16,15 @@ from bipedsim.sim.simulator import Simulator
 H = 1e-3
 
 pytestmark = [
-    pytest.mark.parametrize("model", MODELS),
-    pytest.mark.parametrize("name", ["biped14", "talos", "g1"]),
+    pytest.mark.parametrize(
+        ("name", "model"),
+        [
+            # Every model on one robot, and every robot under the default model, each time; the rest in `make test-all`.
+            pytest.param(name, model, marks=[] if name == "biped14" or model == "one_step" else [pytest.mark.slow])
+            for name in ("biped14", "talos", "g1")
+            for model in MODELS
+        ],
+    ),
 ]
 
 
