@@ -211,6 +211,17 @@ def cache_folder(source: Path) -> Path:
     return base / "bipedsim" / "kernels"
 
 
+@cache
+def _tell_unkept(folder: Path, reason: str) -> None:
+    """Say on stderr, once a folder and process, that every process has to compile what cannot be kept."""
+    print(
+        f"compiled kernels cannot be kept in {folder} ({reason}): they are compiled at every start; make room "
+        "there, or name another folder by NUMBA_CACHE_DIR",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
 class KernelCache(_Cache):
     """What numba asks for compiled versions of one function, and gives new ones to; one file each.
 
@@ -265,15 +276,15 @@ class KernelCache(_Cache):
         inner = is_inner(_arguments(sig))
         try:
             reduced = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError):
+            return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
+        except Exception:  # a damaged file raises whatever pickle and LLVM think of it; it is compiled and written anew
             self._on_miss()
             # Python cannot call what takes a pointer into a box: a wrapper that lets it would be compiled for nothing.
             self._kernel.targetoptions["no_cpython_wrapper"] = inner
             return None
-        return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep ``data``, and of its older versions :data:`KEPT` in all; a disk that takes nothing is no error."""
+        """Keep ``data``, and of its older versions :data:`KEPT` in all; a disk that takes nothing is told once."""
         if not self._enabled or data.lifted or data.library.has_dynamic_globals:
             return
         path = self._path(sig, data.codegen)
@@ -286,5 +297,5 @@ class KernelCache(_Cache):
             versions = path.parent.glob(f"{path.stem.rpartition('-')[0]}-*.nbc")
             for old in sorted(versions, key=lambda other: other.stat().st_mtime, reverse=True)[KEPT:]:
                 old.unlink(missing_ok=True)
-        except OSError:
-            pass
+        except OSError as error:
+            _tell_unkept(path.parent, error.strerror or str(error))

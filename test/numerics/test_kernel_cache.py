@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -163,12 +164,34 @@ def test_old_versions_go(package: Package) -> None:
     assert all(name.endswith(".nbc") for name in files)
 
 
-def test_a_file_that_was_cut_off_is_compiled_again(package: Package) -> None:
+DAMAGE = {
+    "cut off": lambda kept: kept[:100],
+    "empty": lambda kept: b"",
+    "random": lambda kept: np.random.default_rng(1).bytes(len(kept)),
+    "another value": lambda kept: pickle.dumps(("bipedsim", 1)),
+    "a class that is gone": lambda kept: kept.replace(b"numba.core", b"numba.gone"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_compiled_again(package: Package, damage: str) -> None:
     value, _ = package.run()
     for path in (package.folder.parent / "cache").iterdir():
-        path.write_bytes(path.read_bytes()[:100])
+        path.write_bytes(DAMAGE[damage](path.read_bytes()))
     assert package.run() == (value, EVERYTHING)
     assert package.run() == (value, set())
+
+
+def test_a_folder_that_takes_nothing_is_told_once(package: Package, capfd: pytest.CaptureFixture[str]) -> None:
+    cache = package.folder.parent / "cache"
+    cache.write_text("a file where the folder should be")
+    kernel_cache._tell_unkept.cache_clear()
+    first, compiled = package.run()
+    assert (package.run(), compiled) == ((first, EVERYTHING), EVERYTHING), "computes all the same"
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert str(cache) in lines[0]
+    assert "NUMBA_CACHE_DIR" in lines[0]
 
 
 def test_processes_at_the_same_time_share_what_they_compile(package: Package) -> None:
