@@ -17,15 +17,11 @@ from bipedsim.sim import Simulator
 HARDWARE = ("hardware", "realistic")
 """Two names of the kernels of drives and noise."""
 # The other controllers of the table compile nothing of their own, or are made for walkers of their own.
-_COMPILED = ("posture", "zmp")
+_COMPILED = ("zmp", "posture")
 
 
 def _choices() -> list[str]:
     return [*CONTACT_MODELS, *CONTROLLERS, *HARDWARE]
-
-
-def _title(model: str) -> str:
-    return f"contact model {model}"
 
 
 def _compile(name: str) -> str:
@@ -36,7 +32,7 @@ def _compile(name: str) -> str:
         return "realistic hardware"
     if name in CONTACT_MODELS:
         Simulator(robot, contact=name).warm_up()
-        return _title(name)
+        return f"contact model {name}"
     if name in _COMPILED:
         controller, observation = make_controller(name, robot), Simulator(robot).reset()
         controller.reset(observation)
@@ -56,20 +52,12 @@ def warm_up(names: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
     for name in names:
         if name not in _choices():
             raise UnknownNameError("contact model, controller or hardware", name, _choices())
-    wanted = list(dict.fromkeys(names or [*CONTACT_MODELS, HARDWARE[0], *_COMPILED]))
-    models = [name for name in wanted if name in CONTACT_MODELS]
-    with WorkerPool(min(len(os.sched_getaffinity(0)), len(wanted))) as pool:
-        # Models share what projects and advances: all at once, each process would compile that for itself.
-        jobs = [pool.submit(_compile, name) for name in wanted if name not in models[1:]]
-        done = 0
-        while jobs:
-            job = next(as_completed(jobs))
-            jobs.remove(job)
-            done += 1
-            ready = job.result()
-            if models and ready == _title(models[0]):
-                jobs += [pool.submit(_compile, name) for name in models[1:]]
-            yield done, len(wanted), ready
+    wanted = list(dict.fromkeys(names or [*_COMPILED, *CONTACT_MODELS, HARDWARE[0]]))
+    # What several of them need is compiled by one while others wait: more processes than cores keep all cores busy.
+    with WorkerPool(min(2 * len(os.sched_getaffinity(0)), len(wanted))) as pool:
+        jobs = [pool.submit(_compile, name) for name in wanted]
+        for done, job in enumerate(as_completed(jobs), start=1):
+            yield done, len(wanted), job.result()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,7 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
+from bipedsim.numerics.claims import claim, release
 from bipedsim.numerics.inner import is_inner, rebuild
 
 config: Any = numba_config
@@ -269,26 +270,40 @@ class KernelCache(_Cache):
         return cache_folder(self._source) / f"{self._name}-{target[:16]}-{code[:16]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the version for the signature ``sig`` if there is one, else None."""
+        """Return the version for the signature ``sig`` if there is one or another process just makes it, else None."""
         if not self._enabled:
             return None
         target_context.refresh()
+        path = self._path(sig, target_context.codegen())
         inner = is_inner(_arguments(sig))
-        try:
-            reduced = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
-            return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
-        except Exception:  # a damaged file raises whatever pickle and LLVM think of it; it is compiled and written anew
-            self._on_miss()
-            # Python cannot call what takes a pointer into a box: a wrapper that lets it would be compiled for nothing.
-            self._kernel.targetoptions["no_cpython_wrapper"] = inner
-            return None
+
+        def load() -> Any:
+            try:
+                reduced = pickle.loads(path.read_bytes())
+                return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
+            except Exception:  # whatever pickle and LLVM think of a damaged file; it is compiled and written anew
+                return None
+
+        found = load()
+        if found is not None:
+            return found
+        self._on_miss()
+        claim(path)
+        found = load()
+        if found is not None:
+            release(path)
+        # Python cannot call what takes a pointer into a box: a wrapper that lets it would be compiled for nothing.
+        self._kernel.targetoptions["no_cpython_wrapper"] = inner
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep ``data``, and of its older versions :data:`KEPT` in all; a disk that takes nothing is told once."""
-        if not self._enabled or data.lifted or data.library.has_dynamic_globals:
+        if not self._enabled:
             return
         path = self._path(sig, data.codegen)
         try:
+            if data.lifted or data.library.has_dynamic_globals:
+                return
             path.parent.mkdir(parents=True, exist_ok=True)
             # Complete or not at all: other processes may read and write at the same time.
             part = path.with_suffix(f".{os.getpid()}.part")
@@ -299,3 +314,5 @@ class KernelCache(_Cache):
                 old.unlink(missing_ok=True)
         except OSError as error:
             _tell_unkept(path.parent, error.strerror or str(error))
+        finally:
+            release(path)

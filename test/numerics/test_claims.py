@@ -1,0 +1,64 @@
+"""Processes take turns at a kernel, and nobody waits for the dead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bipedsim.numerics.claims import claim, release
+
+HOLD = """
+import sys
+from pathlib import Path
+from bipedsim.numerics.claims import claim, release
+kernel, marker = map(Path, sys.argv[1:])
+claim(kernel)
+print("held", flush=True)
+sys.stdin.readline()
+marker.touch()
+release(kernel)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> subprocess.Popen[str]:
+    """A process that holds a claim on ``a.nbc`` until it is sent a line; then it leaves ``marker``, and lives on."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "a.nbc"), str(tmp_path / "marker")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_claim_waits_until_the_other_process_is_done(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+    claim(tmp_path / "b.nbc")
+    assert not (tmp_path / "marker").exists(), "another kernel is nobody's"
+    assert other.stdin is not None
+    other.stdin.write("\n")
+    other.stdin.flush()
+    claim(tmp_path / "a.nbc")
+    assert (tmp_path / "marker").exists()
+    assert other.poll() is None
+    release(tmp_path / "a.nbc")
+    other.communicate("\n", timeout=30)
+
+
+def test_nobody_waits_for_the_dead(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+    other.kill()
+    claim(tmp_path / "a.nbc")
+    assert other.wait(30) < 0
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    claim(tmp_path / "file" / "a.nbc")
+    release(tmp_path / "file" / "a.nbc")
