@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from nursery import Child, Nursery
 from ros_domains import APART, Domain
 
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
@@ -29,6 +31,9 @@ PATIENCE_S = 60.0
 # Deeper than any test is long: what a busy test process reads late is not lost.
 ALL = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 
+_nursery = cache(Nursery)
+
+
 class NodeUnderTest:
     """A node as a child process, a module of ours or a script, with its output in a file."""
 
@@ -39,10 +44,15 @@ class NodeUnderTest:
         params_file = folder / "parameters.yaml"
         params_file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         self._log = folder / "output.txt"
-        what = [str(module)] if isinstance(module, Path) else ["-m", f"bipedsim_ros.nodes.{module}"]
-        command = [sys.executable, *what, "--ros-args", "--params-file", str(params_file)]
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(command, env=dict(env), stdout=log, stderr=subprocess.STDOUT)
+        arguments = ["--ros-args", "--params-file", str(params_file)]
+        self._log.touch()
+        self.process: Child | subprocess.Popen[bytes]
+        if isinstance(module, str):
+            self.process = _nursery().start(module, arguments, env, self._log)
+        else:
+            with self._log.open("wb") as log:
+                command = [sys.executable, str(module), *arguments]
+                self.process = subprocess.Popen(command, env=dict(env), stdout=log, stderr=subprocess.STDOUT)
 
     @property
     def output(self) -> str:
@@ -116,7 +126,7 @@ class RosWorld:
         self.until(lambda: node.process.poll() is not None, "the end of the node")
         for _ in range(20):
             self._executor.spin_once(timeout_sec=0.01)
-        return int(node.process.returncode)
+        return node.wait()
 
     def call(self, service_type: Any, name: str, **fields: Any) -> Any:
         """Call a service and return its response."""

@@ -1,0 +1,144 @@
+"""Nodes as forks of one process that has imported everything: a node of its own costs a test no second of imports.
+
+What runs is the node's own ``main`` in a process of its own, with its own environment, arguments, DDS participant and
+exit code. Started as a program, this file is that process; it forks for every line that it reads.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+NODES = ("sim_node", "controller_node", "commander_node", "recorder_node")
+
+
+class Nursery:
+    """The process that forks, and what it has said about how its children ended."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.ended: dict[int, int] = {}
+
+    def start(self, module: str, arguments: Sequence[str], env: Mapping[str, str], log: Path) -> Child:
+        """Return a child that runs ``bipedsim_ros.nodes.MODULE``, its output in the file ``log``."""
+        line = json.dumps({"module": module, "arguments": list(arguments), "env": dict(env), "log": str(log)})
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        while not isinstance(pid := self._read(), int):
+            pass
+        return Child(self, pid)
+
+    def listen(self, timeout: float) -> None:
+        """Take note of children that have ended, waiting for one ``timeout`` [s] at most."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._pipe, selectors.EVENT_READ)
+            if selector.select(timeout):
+                self._read()
+
+    @property
+    def _pipe(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def _read(self) -> int | None:
+        """Read one line: a child that was started, which is returned, or one that has ended."""
+        words = [int(word) for word in self._pipe.readline().split()]
+        if not words:
+            raise RuntimeError("the process that starts nodes has ended; its message is above")
+        if len(words) == 1:
+            return words[0]
+        self.ended[words[0]] = words[1]
+        return None
+
+
+class Child:
+    """A forked node; what :class:`subprocess.Popen` has, as far as tests use it."""
+
+    def __init__(self, nursery: Nursery, pid: int) -> None:
+        self._nursery = nursery
+        self.pid = pid
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative after a signal, or None while it runs."""
+        self._nursery.listen(0.0)
+        return self._nursery.ended.get(self.pid)
+
+    def wait(self, timeout: float) -> int:
+        """Wait for the end; return the exit code."""
+        end = time.monotonic() + timeout
+        while self.pid not in self._nursery.ended:
+            left = end - time.monotonic()
+            if left <= 0.0:
+                raise subprocess.TimeoutExpired(f"node {self.pid}", timeout)
+            self._nursery.listen(left)
+        return self._nursery.ended[self.pid]
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _live(wish: dict[str, Any]) -> int:
+    """Be the node."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(wish["env"])
+    log = os.open(wish["log"], os.O_WRONLY | os.O_APPEND)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(opened, standard)
+    module = importlib.import_module(f"bipedsim_ros.nodes.{wish['module']}")
+    sys.argv = [str(module.__file__), *wish["arguments"]]
+    code: int = module.main()
+    return code
+
+
+def _serve() -> int:
+    """Fork for every line of standard input until it ends; only children return."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in NODES:
+        importlib.import_module(f"bipedsim_ros.nodes.{name}")
+    from bipedsim.model import load_robot
+    from bipedsim.sim import Simulator
+
+    Simulator(load_robot("biped14")).warm_up()
+    with selectors.DefaultSelector() as selector:
+        selector.register(0, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd == 0:
+                    line = sys.stdin.readline()
+                    if not line:
+                        sys.exit()
+                    sys.stdout.flush()
+                    pid = os.fork()
+                    if pid == 0:
+                        return _live(json.loads(line))
+                    selector.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
+                    print(pid, flush=True)
+                else:
+                    _, status = os.waitpid(key.data, 0)
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+                    print(key.data, os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(_serve())
