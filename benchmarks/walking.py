@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.contact import CONTACT_MODELS
@@ -24,10 +23,10 @@ from bipedsim.control import make_controller
 from bipedsim.control.walking import ZmpController
 from bipedsim.ground import Ground, tiles
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.runs import WorkerPool
 from bipedsim.sim import Simulator
 
-Array = NDArray[np.float64]
 Command = tuple[float, float, float, float]
 
 SPEEDS = {"biped14": 0.75, "talos": 0.65, "g1": 0.45}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.analysis.loads import CARRIES
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
-
-Array = NDArray[np.float64]
 
 
 def sole_wrench(robot: Robot, k: int, ankle_wrench: ArrayLike) -> Array:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
-
-Array = NDArray[np.float64]
 
 PLACED = 1e-7
 """Joints without drives have been found when Newton's method moves them by less [rad, m]: its error is then of the
@@ -20,7 +18,7 @@ STEPS = 20
 """Most steps of it; two are enough from one row to the next."""
 
 
-def complete_rows(recording: Recording, robot: Robot) -> NDArray[np.bool_]:
+def complete_rows(recording: Recording, robot: Robot) -> Flags:
     """Return which rows (n,) hold all that a configuration of ``robot`` needs."""
     complete = np.isfinite(recording.joint_position).all(axis=1)
     if robot.free_flyer:

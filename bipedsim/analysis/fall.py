@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.analysis.plates import rotate
 from bipedsim.model import Robot
+from bipedsim.numerics import Array, Indices
 from bipedsim.recording import Recording
 
 TILT = np.deg2rad(60.0)
@@ -43,7 +43,7 @@ def fall_time(recording: Recording, robot: Robot) -> float | None:
     return float(recording.t[rows[np.argmax(fallen)]]) if fallen.any() else None
 
 
-def _com_height(recording: Recording, robot: Robot, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+def _com_height(recording: Recording, robot: Robot, rows: Indices) -> Array:
     data = robot.model.createData()
     q = robot.q_nominal.copy()
     height = np.empty(len(rows))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.analysis.loads import PRESSES
 from bipedsim.analysis.plates import force_plate, rotate
 from bipedsim.ground import UNDERSIDE, Ground
 from bipedsim.model import Robot
+from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 
-Array = NDArray[np.float64]
 
-
-def settled_rows(recording: Recording, settle: float) -> NDArray[np.bool_]:
+def settled_rows(recording: Recording, settle: float) -> Flags:
     """Return which rows (n,) are at least ``settle`` [s], or half the run if that is shorter, after the first one."""
     return np.asarray(recording.t - recording.t[0] >= min(settle, 0.5 * recording.duration))
 

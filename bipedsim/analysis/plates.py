@@ -15,14 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage, signal
 
 from bipedsim.analysis.loads import PRESSES
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
-
-Array = NDArray[np.float64]
 
 INSIDE_TOLERANCE = 1e-6
 """Distance [m] outside a sole that still counts as on its edge."""
@@ -179,7 +177,7 @@ def margin(points: Array, vertices: Array) -> Array:
     return np.asarray((edges[:, 0] * offset[..., 1] - edges[:, 1] * offset[..., 0]).min(axis=-1))
 
 
-def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02) -> NDArray[np.bool_]:
+def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02) -> Flags:
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
     That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
@@ -221,7 +219,7 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int 
     return result
 
 
-def _slow(velocity: Array, rate: float, speed: float) -> NDArray[np.bool_]:
+def _slow(velocity: Array, rate: float, speed: float) -> Flags:
     """Return in which rows (n,) all joints of ``velocity`` (n, nu) are slower than ``speed`` [rad/s], but for noise.
 
     The noise is what second differences leave of a smooth motion: its median is 0.6745 sqrt(6) deviations.

@@ -8,15 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import NEW_PLANE, Projection
-from bipedsim.numerics import kernel, zeros_of
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, kernel, zeros_of
 
 
 class Anchors(NamedTuple):

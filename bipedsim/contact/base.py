@@ -11,11 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.dynamics import CompiledContact, Projection
-from bipedsim.numerics import Box, box, entry
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
+from bipedsim.numerics import Array, Box, Flags, Integers, box, entry
 
 STATE_CHANGES, UNRESOLVED, CANDIDATES, STEPS = range(4)
 """What :attr:`ContactResult.counters` count, each since reset; see its properties."""
@@ -55,7 +51,7 @@ class ContactResult:
     n_vertices: Integers
     mode: Integers
     clamped: Integers
-    sliding: NDArray[np.bool_]
+    sliding: Flags
     vertex_forces: Array
     counters: Integers = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
 

@@ -11,11 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bipedsim.numerics import kernel, point_velocity
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Integers, kernel, point_velocity
 
 NONE = 0
 # Fastest that a penetration is taken back [m/s].
@@ -27,7 +24,7 @@ def n_modes(n_vertices: int) -> int:
     return {1: 2, 2: 4}.get(n_vertices, 2 * n_vertices + 2)
 
 
-def mode_masks(n_vertices: int) -> NDArray[np.int64]:
+def mode_masks(n_vertices: int) -> Integers:
     """Return the admissible set: row ``mode`` holds 1 for each clamped vertex, (n_modes, n_vertices)."""
     masks = np.zeros((n_modes(n_vertices), n_vertices), dtype=np.int64)
     for i in range(n_vertices):

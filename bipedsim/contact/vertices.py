@@ -14,11 +14,7 @@ from bipedsim.contact.base import CANDIDATES, CompiledModel, ContactResult
 from bipedsim.contact.write_result import ResultArrays, count_step, to_sole, write_mode, write_pressure
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
-from bipedsim.numerics import add_wrench, inlined_kernel, kernel, zeros_of
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, Integers, add_wrench, kernel, zeros_of
 
 
 class VertexContacts(NamedTuple):
@@ -81,7 +77,7 @@ def _carry_flags(flags, origin, n, old):
         flags[i] = i < n and origin[i] >= 0 and old[origin[i]]
 
 
-@inlined_kernel
+@kernel
 def friction(p: Projection, s: VertexContacts, k: int, i: int) -> float:
     """Return the coefficient of a vertex: dynamic for one that slid when it was last looked at, else static."""
     return p.mu_dynamic[k] if s.touching[k, i] and not s.sticking[k, i] else p.mu_static[k]
@@ -112,7 +108,7 @@ def mode_of(touching, n) -> int:
     return 2 * n + 1
 
 
-@inlined_kernel
+@kernel
 def write_result(p: Projection, s: VertexContacts, solves: int, unresolved: bool):
     """Turn vertex impulses into wrenches, CoP and modes, and count what changed.
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED
 from bipedsim.contact.modes import distance_outside
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import assign, kernel, mul_t
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, Integers, assign, kernel, mul_t
 
 
 class ResultArrays(NamedTuple):

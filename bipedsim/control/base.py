@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
 
 
@@ -52,8 +52,8 @@ class Estimate(Protocol):
         v: (nv,) velocity: linear [m/s] and angular [rad/s] of the base in its own frame first.
     """
 
-    q: NDArray[np.float64]
-    v: NDArray[np.float64]
+    q: Array
+    v: Array
 
 
 def fitting(robot: Robot, but: str) -> str:
@@ -62,7 +62,7 @@ def fitting(robot: Robot, but: str) -> str:
     return f"; its robot.yaml has values for {', '.join(names)}: take --controller {names[0]}" if names else ""
 
 
-def checked_torque(command: Any, observation: Observation) -> NDArray[np.float64]:
+def checked_torque(command: Any, observation: Observation) -> Array:
     """Return the torques (nu,) [N.m] of what a controller's ``update`` has returned.
 
     Raises:

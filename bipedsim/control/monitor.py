@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.control.base import Controller, Estimate, checked_torque
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
-
-Array = NDArray[np.float64]
 
 FALL_TILT = 1.0
 """Tilt of the IMU from its attitude in the standing posture beyond which a robot has fallen [rad], by default."""

@@ -18,9 +18,7 @@ from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Box, announced, box, entry
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Box, Integers, announced, box, entry
 
 _WORLD = pin.Convention.WORLD
 
@@ -301,7 +299,7 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
     )
 
 
-def _ancestors(parents: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ancestors(parents: list[int]) -> tuple[Integers, Integers]:
     """Return for each velocity its ancestors from the root to itself, (nv, D) padded with 0, and how many, (nv,)."""
     chains: list[list[int]] = []
     for i, parent in enumerate(parents):

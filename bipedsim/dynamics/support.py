@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.dynamics.projection import Projection
 from bipedsim.ground import (
@@ -19,10 +18,7 @@ from bipedsim.ground import (
     support_polygon,
 )
 from bipedsim.model import Sole, padded_vertices
-from bipedsim.numerics import kernel
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Flags, Integers, kernel
 
 UNCHANGED, NEW_POLYGON, NEW_PLANE = 0, 1, 2
 
@@ -55,7 +51,7 @@ class Foothold(NamedTuple):
     mu_dynamic: Array
     passes: bool
     lead: Array
-    passing: NDArray[np.bool_]
+    passing: Flags
     patch: Integers
     axes: Array
     origin: Array

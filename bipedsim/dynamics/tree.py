@@ -13,14 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
-from bipedsim.numerics import act, assign, inlined_kernel, kernel, point_acceleration, turn_axes
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, turn_axes
 
 # No joint or base of a biped moves this fast [m/s, rad/s]; beyond it the step has left the physics.
 SPEED_LIMIT = 1e4
@@ -79,7 +75,7 @@ class Tree(NamedTuple):
     step: Array
 
 
-@inlined_kernel
+@kernel
 def factor(
     M_rows: Array, damping: Array, h: float, ancestors: Integers, depth: Integers, L: Array, inverse: Array
 ) -> None:
@@ -105,7 +101,7 @@ def factor(
                 L[i, q] -= a * L[k, q]
 
 
-@inlined_kernel
+@kernel
 def locate_foot(k: int, t: Tree, f: Foothold) -> None:
     """Fill the pose of the sole of foot ``k`` in the world."""
     pose = t.poses[t.foot_joint[k]]
@@ -113,7 +109,7 @@ def locate_foot(k: int, t: Tree, f: Foothold) -> None:
     turn_axes(pose, t.placement_R[k], f.sole_axes[k])
 
 
-@inlined_kernel
+@kernel
 def place_foot(k: int, f: Foothold, p: Projection) -> None:
     """Find out what is under foot ``k``; fill rotation, position and offsets in ground axes."""
     if f.endless and f.patch[k] == 0 and not f.passing[k]:
@@ -139,7 +135,7 @@ def place_foot(k: int, f: Foothold, p: Projection) -> None:
             p.offsets[k, i, 2] -= p.radius[k]
 
 
-@inlined_kernel
+@kernel
 def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array) -> bool:
     """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
 
@@ -265,7 +261,7 @@ def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
             p.bias[6 * k + 3 + a] = angular
 
 
-@inlined_kernel
+@kernel
 def advance(t: Tree, impulse: Array, v: Array) -> float:
     """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
 
@@ -310,7 +306,7 @@ def advance_within(t: Tree, impulse: Array, late: Array, v: Array) -> float:
     return fastest
 
 
-@inlined_kernel
+@kernel
 def change(t: Tree, impulse: Array, share: float, v: Array) -> float:
     """Fill ``t.x`` with L^-1 (share z + Y^T impulse); return the largest |v + x|, NaN if any is not finite."""
     nv = v.shape[0]

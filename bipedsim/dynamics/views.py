@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 
 def live_rows(views: Sequence[Array], width: int) -> Array:

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground.patch import Patch
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Integers
 
 COPLANAR = 1e-6
 """Patches whose normals [rad] and heights [m] differ by less lie in one plane."""

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import checked_polygon
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Flags
 
 ORTHONORMAL = 1e-9
 """Largest entry of R^T R - 1 that still counts as rounding."""
@@ -77,7 +76,7 @@ class Patch:
         """(3,) outward normal in world axes."""
         return self.rotation_world_patch[:, 2]
 
-    def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
+    def contains(self, xy: ArrayLike) -> Flags:
         """Whether points (..., 2) of the patch axes [m] lie in the region, its border included."""
         p = np.asarray(xy, dtype=np.float64)
         if self.region is None:

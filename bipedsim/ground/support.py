@@ -15,10 +15,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.ground.ground import GroundArrays
-from bipedsim.numerics import MERGE, convex_hull, copy_points, cut, drop_straight, gap, kernel, simplify, span, start_as
+from bipedsim.numerics import (
+    MERGE,
+    Array,
+    convex_hull,
+    copy_points,
+    cut,
+    drop_straight,
+    gap,
+    kernel,
+    simplify,
+    span,
+    start_as,
+)
 
 TIE = 1e-5
 """A foot stays on the plane that it is on while no other is met earlier by more than this [m]."""
@@ -35,11 +46,11 @@ CARRY = 1e-4
 class SupportWork(NamedTuple):
     """Work arrays of one foot; see :func:`make_work`."""
 
-    affine: NDArray[np.float64]
-    part: NDArray[np.float64]
-    spare: NDArray[np.float64]
-    hull: NDArray[np.float64]
-    distance: NDArray[np.float64]
+    affine: Array
+    part: Array
+    spare: Array
+    hull: Array
+    distance: Array
 
 
 def polygon_capacity(ground: GroundArrays, n_max: int) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.config import is_path, numbers_per_joint, per_joint
 from bipedsim.errors import ConfigError, UnknownNameError
@@ -19,9 +18,7 @@ from bipedsim.model.robot import Robot, has_free_flyer
 from bipedsim.model.schema import FootConfig, RobotConfig, read_robot_config, urdf_path
 from bipedsim.model.sole import Sole, checked_polygon
 from bipedsim.model.urdf import inertia_problem, read_urdf
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from bipedsim.numerics import Array, Indices
 
 
 class RobotReader:

@@ -7,11 +7,9 @@ from functools import partial
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.model.sole import Sole
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 Residual = Callable[[Array], tuple[Array, Array]]
 """Configuration (nq,) to equalities (m,) and their Jacobian (m, nv)."""

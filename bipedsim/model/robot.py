@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.model.posture import place_base
 from bipedsim.model.sole import Sole
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from bipedsim.numerics import Array, Indices
 
 
 def has_free_flyer(model: pin.Model) -> bool:

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Integers
 
 SHORTEST_EDGE = 1e-4
 """Edges [m] below this are a mistake in the data, not a sole."""

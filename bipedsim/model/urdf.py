@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.numerics import Array
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 MOVABLE = ("revolute", "prismatic")
@@ -47,7 +47,7 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
     return names
 
 
-def inertia_problem(mass: float, inertia: NDArray[np.float64]) -> str:
+def inertia_problem(mass: float, inertia: Array) -> str:
     """Return why ``inertia`` (3, 3) about the CoM is not that of a rigid body of ``mass`` [kg], or an empty string."""
     moments = np.linalg.eigvalsh(inertia)
     slack = INERTIA_TOLERANCE * abs(moments).sum() + SMALLEST_RADIUS**2 * mass

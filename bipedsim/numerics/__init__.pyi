@@ -1,9 +1,9 @@
-from .arrays import Array
+from .arrays import Array, Flags, Indices, Integers
 from .blend import quintic
 from .boxing import Box, box
 from .cholesky import solve_positive_definite
 from .hull import clamp, hull_corners, margin, move_inside
-from .jit import announced, control_entry, control_kernel, entry, inlined_kernel, kernel
+from .jit import announced, entry, kernel
 from .linear import is_doubtful, solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, simplify, span, start_as
 from .spatial import (
@@ -30,6 +30,9 @@ __all__ = [
     "MERGE",
     "Array",
     "Box",
+    "Flags",
+    "Indices",
+    "Integers",
     "accumulate",
     "act",
     "add_wrench",
@@ -37,8 +40,6 @@ __all__ = [
     "assign",
     "box",
     "clamp",
-    "control_entry",
-    "control_kernel",
     "convex_hull",
     "copy_points",
     "cross",
@@ -49,7 +50,6 @@ __all__ = [
     "from_quaternion",
     "gap",
     "hull_corners",
-    "inlined_kernel",
     "is_doubtful",
     "kernel",
     "margin",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bipedsim.numerics.jit import control_kernel
+from bipedsim.numerics.jit import kernel
 
 
-@control_kernel
+@kernel
 def quintic(t: float, duration: float) -> tuple[float, float, float]:
     """Return a rest-to-rest step from 0 to 1 over ``duration`` [s], with its first and second derivatives."""
     x = min(max(t / duration, 0.0), 1.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.numerics.jit import control_kernel
+from bipedsim.numerics.jit import kernel
 
 
-@control_kernel
+@kernel
 def solve_positive_definite(N, b):  # type: ignore[no-untyped-def]
     """Replace b (n,) by the solution of N x = b, N (n, n) by its factor: N = U^T U, upper triangles only.
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from bipedsim.numerics.jit import control_entry, control_kernel
+from bipedsim.numerics.jit import entry, kernel
 
 
-@control_entry
+@entry
 def hull_corners(points, n, hull) -> int:  # type: ignore[no-untyped-def]
     """Fill ``hull`` with the corners of the convex hull, counter-clockwise from the least x, and return their number.
 
@@ -63,7 +63,7 @@ def hull_corners(points, n, hull) -> int:  # type: ignore[no-untyped-def]
     return count
 
 
-@control_kernel
+@kernel
 def _to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
     """Return the point of edge ``i`` that is nearest to (x, y), its distance, and whether (x, y) is inside the edge."""
     k = i + 1 if i + 1 < n else 0
@@ -77,7 +77,7 @@ def _to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
     return hull[i, 0] + along * ex, hull[i, 1] + along * ey, gap, not ex * dy - ey * dx < 0.0
 
 
-@control_kernel
+@kernel
 def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
     """Return the signed distance [m] from (x, y) to the boundary, positive inside; of a point or a line at most 0."""
     inside = n > 2
@@ -89,7 +89,7 @@ def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
     return nearest if inside else -nearest
 
 
-@control_kernel
+@kernel
 def move_inside(hull, n, point) -> None:  # type: ignore[no-untyped-def]
     """Move ``point`` (2,) to the nearest point of a convex polygon, line or point, counter-clockwise (>= n, 2)."""
     inside = n > 2
@@ -107,7 +107,7 @@ def move_inside(hull, n, point) -> None:  # type: ignore[no-untyped-def]
         point[1] = y
 
 
-@control_kernel
+@kernel
 def _gap(hull, n, inset, i, x, y):  # type: ignore[no-untyped-def]
     """Return how far (x, y) lies outside of edge ``i`` moved inwards by ``inset`` [m], and the normal to the inside."""
     k = i + 1 if i + 1 < n else 0
@@ -119,7 +119,7 @@ def _gap(hull, n, inset, i, x, y):  # type: ignore[no-untyped-def]
     return inset - (nx * (x - hull[i, 0]) + ny * (y - hull[i, 1])), nx, ny
 
 
-@control_kernel
+@kernel
 def clamp(hull, n, inset, point) -> bool:  # type: ignore[no-untyped-def]
     """Move ``point`` (2,) to the nearest point that is ``inset`` [m] inside the hull; return whether it moved.
 

@@ -42,7 +42,6 @@ def _announce() -> None:
     if _announcement or _silent:
         print(_announcement or "compiling kernels, some seconds, once ...", file=sys.stderr, flush=True)
         _announcement, _silent = "", False
-_silent = True
 
 
 def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -60,12 +59,6 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 kernel = _compiler(_nrt=False)
-inlined_kernel = kernel
-"""For small functions in inner loops."""
 
 entry = _compiler()
-"""For what is called from Python with a box: only here are references counted."""
-
-control_kernel = kernel
-control_entry = entry
-"""The same for controllers and estimation; an entry may allocate."""
+"""For what is called from Python with a box: only here are references counted. It may allocate."""

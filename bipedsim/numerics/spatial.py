@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bipedsim.numerics.arrays import Array
 from bipedsim.numerics.jit import kernel
 
-Array = NDArray[np.float64]
 Three = tuple[float, float, float]
 Vector = Array | Three
 Motion = Array | tuple[float, float, float, float, float, float]

@@ -14,7 +14,7 @@ def zeros_of(kind: type[Kind], sizes: Mapping[str, int], **given: Any) -> Kind:
     """Return a ``kind``, a named tuple, with zeros of the shapes that its annotations give.
 
     Args:
-        kind: Its fields are annotated as ``Annotated[NDArray[np.float64], "K", "6K", 3]``: type, then lengths.
+        kind: Its fields are annotated as ``Annotated[Array, "K", "6K", 3]``: type, then lengths.
         sizes: What the letters stand for; a number before one multiplies it.
         given: Fields that are no such arrays, or not zero, by name.
     """

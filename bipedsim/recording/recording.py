@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
+from bipedsim.numerics import Array
 from bipedsim.recording.schema import COLUMNS, RecordedColumns
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from bipedsim.model import Robot
     from bipedsim.sim import GroundTruth, Observation
 
-Array = NDArray[np.float64]
 
 FORMAT = "bipedsim recording 1"
 _SOURCES = ("observation", "contact", "truth")

@@ -17,9 +17,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, Integers
 
 ABSENT_MODE = -1
 """What integers are that were not recorded."""
@@ -147,9 +145,7 @@ class RecordedColumns:
     clamped: Annotated[
         Integers, Column("foot", ("",), "the same as bits, one a vertex", "contact.clamped", CONTACT, "data")
     ]
-    sliding: Annotated[
-        Booleans, Column("foot", ("",), "whether friction is dynamic", "contact.sliding", CONTACT, "data")
-    ]
+    sliding: Annotated[Flags, Column("foot", ("",), "whether friction is dynamic", "contact.sliding", CONTACT, "data")]
     cop_margin: Annotated[
         Array,
         Column(

@@ -9,16 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.config import Vector, from_mapping, param
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.numerics import Array
 
 if TYPE_CHECKING:
     from bipedsim.model import Robot
     from bipedsim.sim import Simulator
 
-Array = NDArray[np.float64]
 
 WORLD, HEADING = "world", "heading"
 FRAMES = (WORLD, HEADING)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.analysis import controller_figures, fall_time, sole_depth, sole_drift, summary
@@ -17,14 +16,13 @@ from bipedsim.control import Guard, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
 from bipedsim.sim import Simulator, whole_ratio
-
-Array = NDArray[np.float64]
 
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""

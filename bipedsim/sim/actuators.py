@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 
 from bipedsim.config import numbers_per_joint
 from bipedsim.model import ActuatorParams, Robot, inverse_inertia
-from bipedsim.numerics import box, entry, kernel
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Integers, box, entry, kernel
 
 # Damping of the spring about rest, as a share of the critical one.
 _DAMPING = 0.5
@@ -46,7 +44,7 @@ class _Drives(NamedTuple):
         damping: (nv,) all dampers on the velocity after the step, which the dynamics read.
     """
 
-    idx_v: NDArray[np.int64]
+    idx_v: Integers
     h: float
     mobility: Array
     limit: Array
@@ -58,7 +56,7 @@ class _Drives(NamedTuple):
     inner: Array
     viscous: Array
     line: Array
-    head: NDArray[np.int64]
+    head: Integers
     command: Array
     effort: Array
     torque: Array

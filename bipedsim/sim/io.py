@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 
 @dataclass(slots=True, eq=False)

@@ -6,14 +6,11 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import NoiseParams
-from bipedsim.numerics import box, entry, kernel
+from bipedsim.numerics import Array, Integers, box, entry, kernel
 from bipedsim.sim.io import Observation
-
-Array = NDArray[np.float64]
 
 
 class _Channels(NamedTuple):
@@ -43,7 +40,7 @@ class _Chain(NamedTuple):
     ideal: _Channels
     real: _Channels
     line: Array
-    head: NDArray[np.int64]
+    head: Integers
     resolution: float
     velocity: float
     gyro: float

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.contact import ContactResult
 from bipedsim.dynamics import live_poses, live_rows
 from bipedsim.model import Robot
 from bipedsim.numerics import (
+    Array,
+    Integers,
     act,
     assign,
     box,
@@ -23,9 +24,6 @@ from bipedsim.numerics import (
     turn_axes,
 )
 from bipedsim.sim.io import Observation
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Instruments(NamedTuple):

@@ -15,13 +15,12 @@ from bipedsim.dynamics import SPEED_LIMIT, Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
+from bipedsim.numerics import Array
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.tick import Tick
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.analysis import ForcePlate, rotate
+from bipedsim.numerics import Array
 from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim.view.sheet import PAGE, TOTAL_COLOUR, foot_colour, mark_events
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-Array = NDArray[np.float64]
 
 FACE_COLOUR = "#59B88E"
 MODE_COLOURS = {"in the air": "#F2F2F2", "vertex": "#E69F00", "edge": "#7A6FD0", "face": FACE_COLOUR}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.analysis import ForcePlate, force_plate, sample_rate, unit_of
 from bipedsim.errors import RecordingError, UnknownNameError
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-Array = NDArray[np.float64]
 
 PANELS = ("forces", "cop", "modes", "torques", "readouts")
 WALK_ASPECT = 2.5
@@ -32,9 +30,7 @@ NOISE = 1e-6
 """Torque [N.m] below which joints are left out."""
 
 
-def plot(
-    recording: Recording, path: Path | str, panels: Sequence[str] = PANELS, cutoff: float | None = None
-) -> None:
+def plot(recording: Recording, path: Path | str, panels: Sequence[str] = PANELS, cutoff: float | None = None) -> None:
     """Draw a recording into a picture file.
 
     Args:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import Findings
 from bipedsim_ros.contract.measurements import read_joints
 from bipedsim_ros.contract.stream import rising
-
-Array = NDArray[np.float64]
 
 FOLLOWS = 0.1
 """Part of the torque by which the measured effort may be off what was commanded."""

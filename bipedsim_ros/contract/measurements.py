@@ -10,16 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.analysis import centre_of_pressure, sole_wrench
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import Findings
 from bipedsim_ros.contract.stream import rising
-
-Array = NDArray[np.float64]
 
 STANDING, HANGING, MOVING = STATES = ("standing", "hanging", "moving")
 

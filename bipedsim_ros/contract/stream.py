@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bipedsim.numerics import Indices, Integers
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.contract.finding import Findings
@@ -142,7 +142,7 @@ def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, out: Findings) 
     )
 
 
-def rising(stamps: NDArray[np.int64]) -> NDArray[np.intp]:
+def rising(stamps: Integers) -> Indices:
     """Return the rows whose stamp is above all before it: each state once."""
     highest = np.maximum.accumulate(stamps)
     return np.flatnonzero(np.concatenate([[True], highest[1:] > highest[:-1]]))
@@ -214,7 +214,7 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, topic: ExpectedTopic,
     return True
 
 
-def _check_latency(name: str, delay_ns: NDArray[np.int64], period: float, out: Findings) -> None:
+def _check_latency(name: str, delay_ns: Integers, period: float, out: Findings) -> None:
     if abs(float(np.median(delay_ns))) > _DAY_NS:
         out.not_checked(name, "latency", "stamps are of a simulated clock")
         return

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.control import joint_damping
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Observation
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.wire import CommandReader
-
-Array = NDArray[np.float64]
 
 
 class Commands:

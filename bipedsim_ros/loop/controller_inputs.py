@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 from nav_msgs.msg import Path
-from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.wire import FEET_FRAME, NS_PER_S, TwistReader, topics
 
@@ -141,7 +141,7 @@ class ControllerInputs:
                 self._warn(f"message on {topics.FOOTSTEPS.name} dropped: {error}")
 
 
-def footsteps(message: Path) -> NDArray[np.float64]:
+def footsteps(message: Path) -> Array:
     """Return x, y [m] and yaw [rad] of each pose (n, 3); NaN where a quaternion is none."""
     steps = np.empty((len(message.poses), 3))
     for step, stamped in zip(steps, message.poses, strict=True):

@@ -13,10 +13,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bipedsim.errors import BipedSimError, DivergenceError
+from bipedsim.numerics import Array
 from bipedsim.runs import PushSchedule
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
@@ -154,7 +152,7 @@ class SimLoop:
             raise BipedSimError(self._statistics.error)
         return f"t = {self._sim.t:.6f} s"
 
-    def push(self, wrench: NDArray[np.float64], body: str, duration: float) -> str:
+    def push(self, wrench: Array, body: str, duration: float) -> str:
         """Apply an external wrench; see :meth:`Simulator.push`."""
         self._sim.push(wrench, body or None, duration)
         return f"pushed at t = {self._sim.t:.6f} s"

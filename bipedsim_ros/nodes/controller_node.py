@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from numpy.typing import NDArray
 from rclpy.node import Node
 
 from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Indices
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
     NS_PER_S,
@@ -93,7 +93,7 @@ class ControllerNodeParams:
     )
 
 
-def command_order(robot: Robot, joints: Sequence[str]) -> NDArray[np.intp]:
+def command_order(robot: Robot, joints: Sequence[str]) -> Indices:
     """Return the indices that bring torques in the robot's order into the order ``joints``.
 
     Raises:

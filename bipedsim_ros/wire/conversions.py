@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from geometry_msgs.msg import PointStamped, Twist, WrenchStamped
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
 
+from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.sim import Observation
 from bipedsim_ros.wire.topics import CONTACT
@@ -21,8 +21,6 @@ from bipedsim_ros.wire.wire import NS_PER_S, Groups, WireReader, WireWriter, ite
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
-
-Array = NDArray[np.float64]
 
 
 def _zeros(n: int) -> array.array[float]:
@@ -82,8 +80,8 @@ class JointStateReader:
         self._wire = WireReader(JointState, _joint_groups, lambda message: message.header.stamp)
         self._matched: JointState | None = None
         self._names = 0
-        self._source: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-        self._target: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._source: Indices = np.zeros(0, dtype=np.intp)
+        self._target: Indices = np.zeros(0, dtype=np.intp)
         self.missing: tuple[str, ...] = self._joint_names
         self.t_ns = 0
 

@@ -20,7 +20,8 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
 
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Indices
+
 Leaf = tuple[Any, Any]
 """A number of a message: the object or array that holds it, and its attribute name or index."""
 Groups = Sequence[Sequence[Leaf]]
@@ -164,7 +165,7 @@ class WireReader:
         # Of the last message in the usual encoding: bytes, those of its gaps, and where in these a byte has a meaning.
         self._last = b""
         self._gaps: list[tuple[slice, bytes]] = []
-        self._matter: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._matter: Indices = np.zeros(0, dtype=np.intp)
         self._text: Any = None
         self.message: Any = None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from bipedsim.numerics import Array
 from bipedsim_studies.bench.engines import not_supported
 
 
-def single_axis(model: pin.Model, joint_id: int) -> tuple[str, NDArray[np.float64]]:
+def single_axis(model: pin.Model, joint_id: int) -> tuple[str, Array]:
     """Return ``"revolute"`` or ``"prismatic"``, and the axis (3,) in the joint frame.
 
     Raises:

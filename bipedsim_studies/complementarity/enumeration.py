@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from bipedsim.errors import ConfigError
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 from bipedsim_studies.complementarity.lcp import _scale, _Scaled, checked
 
 LARGEST = 16
@@ -81,7 +81,7 @@ def all_solutions(M: ArrayLike, q: ArrayLike, probes: ArrayLike | None = None) -
     return Solutions(stacked * scaled.columns * scaled.unit, continuum)
 
 
-def _of_size(scaled: _Scaled, count: int) -> tuple[list[Array], list[NDArray[np.intp]]]:
+def _of_size(scaled: _Scaled, count: int) -> tuple[list[Array], list[Indices]]:
     """Return the solutions of all bases of ``count`` unknowns, and those bases whose block is singular."""
     size = scaled.q.size
     if count == 0:
@@ -102,7 +102,7 @@ def _of_size(scaled: _Scaled, count: int) -> tuple[list[Array], list[NDArray[np.
     return list(np.maximum(z[good], 0.0)), list(bases[~regular])
 
 
-def _face(scaled: _Scaled, basis: NDArray[np.intp], probes: Array) -> tuple[list[Array], bool]:
+def _face(scaled: _Scaled, basis: Indices, probes: Array) -> tuple[list[Array], bool]:
     """Return the ends along ``probes`` of {z_B >= 0, w_B = 0, w_N >= 0, z_N = 0}; more than a point?"""
     block, right = scaled.M[np.ix_(basis, basis)], -scaled.q[basis]
     nearest = np.linalg.lstsq(block, right, rcond=_SINGULAR)[0]

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 from bipedsim_studies.feasibility.conditions import held_vertices
 from bipedsim_studies.feasibility.states import States, recorded_states
 from bipedsim_studies.feasibility.sticking import sticking_conditions
 from bipedsim_studies.feasibility.support import TOUCHES, SupportReader
 from bipedsim_studies.feasibility.torques import weakest
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

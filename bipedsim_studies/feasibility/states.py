@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.analysis import name_of, recorded_configurations
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 
 STEADY = 1e-6
@@ -53,7 +52,7 @@ def recorded_states(recording: Recording, robot: Robot, progress: bool = False) 
         )
     model = robot.model
     q = recorded_configurations(recording, robot, progress)
-    known: NDArray[np.bool_] = np.asarray(np.isfinite(q).all(axis=1))
+    known: Flags = np.asarray(np.isfinite(q).all(axis=1))
     steps = np.diff(recording.t)
     dt = float(np.median(steps))
     v = np.full((len(recording), model.nv), np.nan)

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bipedsim.numerics import Array, Flags, Integers
 from bipedsim.recording import Recording
 from bipedsim_studies.gait_modes.cycle import Cycle, find_cycle
 from bipedsim_studies.gait_modes.sequence import Entry, ModeSequence, mode_sequence
 from bipedsim_studies.gait_modes.states import IMPACTS, FootState
 from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
-
-Flags = NDArray[np.bool_]
-Rows = NDArray[np.int64]
 
 MOVING = 0.01
 """Rms of the fastest joint's velocity above which a robot on its feet moves [rad/s]."""
@@ -83,7 +80,7 @@ GAITS = {"step": "walking", "hop": "hopping", "run": "running"}
 _ENOUGH = {"step": 2, "hop": 1, "run": 2}
 
 
-def without_bounces(t: NDArray[np.float64], contact: Flags, bounce: float) -> Flags:
+def without_bounces(t: Array, contact: Flags, bounce: float) -> Flags:
     """Return the contact (n, K) of each foot with every gap between two contacts shorter than ``bounce`` [s] closed."""
     closed = contact.copy()
     for k in range(contact.shape[1]):
@@ -99,7 +96,7 @@ def gait_report(
     modes: ModeSequence,
     bounce: float = BOUNCE,
     pause: float = PAUSE,
-    joint_velocity: NDArray[np.float64] | None = None,
+    joint_velocity: Array | None = None,
 ) -> GaitReport:
     """Return which gaits a sequence holds.
 
@@ -161,7 +158,7 @@ def _joined(sets: set[str]) -> str:
     return "-".join(name for name in SETS if name in sets)
 
 
-def _moves(joint_velocity: NDArray[np.float64]) -> bool:
+def _moves(joint_velocity: Array) -> bool:
     rows = joint_velocity[np.isfinite(joint_velocity).all(axis=1)]
     return bool(rows.size) and float(np.sqrt((rows**2).mean(axis=0)).max()) > MOVING
 
@@ -183,7 +180,7 @@ def _support_words(contact: Flags, feet: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _reduced(t: NDArray[np.float64], states: Rows, contact: Flags) -> list[Entry]:
+def _reduced(t: Array, states: Integers, contact: Flags) -> list[Entry]:
     """Return the states without bounces: an impact where a foot lands, and between them the phases.
 
     In a phase a foot slides if it does in most of its rows on the ground.
@@ -209,7 +206,7 @@ def _reduced(t: NDArray[np.float64], states: Rows, contact: Flags) -> list[Entry
     return entries
 
 
-def _entry(t: NDArray[np.float64], state: Rows, first: int, last: int) -> Entry:
+def _entry(t: Array, state: Integers, first: int, last: int) -> Entry:
     return Entry(float(t[first]), float(t[last] - t[first]), tuple(map(FootState, state.tolist())), first, last)
 
 
@@ -219,7 +216,7 @@ def _touch_downs(contact: Flags) -> list[tuple[int, int]]:
     return list(zip((rows + 1).tolist(), feet.tolist(), strict=True))
 
 
-def _parts(t: NDArray[np.float64], contact: Flags, struck: Flags, pause: float) -> list[tuple[int, int, bool]]:
+def _parts(t: Array, contact: Flags, struck: Flags, pause: float) -> list[tuple[int, int, bool]]:
     """Return (first row, last row, whether feet meet the ground in it) of the stretches."""
     n = len(contact)
     lifts = [np.flatnonzero(contact[:-1, k] & ~contact[1:, k]) + 1 for k in range(contact.shape[1])]
@@ -247,9 +244,7 @@ def _parts(t: NDArray[np.float64], contact: Flags, struck: Flags, pause: float) 
     return [*parts, (at, n, False)] if at < n else parts
 
 
-def _gaits(
-    t: NDArray[np.float64], contact: Flags, first: int, last: int, bounce: float
-) -> tuple[tuple[str, ...], int, int]:
+def _gaits(t: Array, contact: Flags, first: int, last: int, bounce: float) -> tuple[tuple[str, ...], int, int]:
     """Return (gaits, steps, flights) of a stretch in which feet meet the ground."""
     events: list[tuple[int, str]] = []
     air = np.concatenate([[False], ~contact[first:last].any(axis=1), [False]])

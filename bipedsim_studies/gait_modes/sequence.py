@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.analysis import CARRIES
 from bipedsim.errors import RecordingError
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags, Integers
 from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim_studies.gait_modes.states import FootState, State
-
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class Entry:
         t: Time of the first row in it [s].
         duration: Until the first row of the next one [s].
         state: What each foot does.
-        first, last: Rows of the sequence, ``last`` is not in it any more.
+        first, last: Integers of the sequence, ``last`` is not in it any more.
     """
 
     t: float
@@ -51,8 +47,8 @@ class ModeSequence:
 
     feet: tuple[str, ...]
     t: Array
-    states: Rows
-    rows: Rows
+    states: Integers
+    rows: Integers
     notes: tuple[str, ...] = ()
 
     @property
@@ -61,7 +57,7 @@ class ModeSequence:
         return run_lengths(self.t, self.states)
 
 
-def run_lengths(t: Array, states: Rows) -> list[Entry]:
+def run_lengths(t: Array, states: Integers) -> list[Entry]:
     """Return the entries of rows (n, K) of states at the times ``t`` (n + 1,) [s]."""
     changes = np.flatnonzero((states[1:] != states[:-1]).any(axis=1)) + 1
     edges = [0, *changes.tolist(), len(states)]
@@ -86,7 +82,7 @@ def mode_sequence(recording: Recording) -> ModeSequence:
     has not been seen to land.
 
     A real robot has no contact states: there, a foot is on the ground while it carries more than ``CARRIES`` of
-    the weight, and slip is unknown; ``notes`` say so. Rows in which a foot is unknown, and those after
+    the weight, and slip is unknown; ``notes`` say so. Integers in which a foot is unknown, and those after
     the controller gave up, are left out.
 
     Raises:
@@ -145,7 +141,7 @@ def _from_wrenches(recording: Recording) -> tuple[Flags, Flags]:
     return rows, np.asarray(np.nan_to_num(force) > CARRIES * recording.weight)
 
 
-def foot_states(contact: Flags, sliding: Flags, clamped: Rows, struck: Flags, shocked: Flags) -> Rows:
+def foot_states(contact: Flags, sliding: Flags, clamped: Integers, struck: Flags, shocked: Flags) -> Integers:
     """Return the :class:`FootState` (n, K) of each row, as :func:`mode_sequence` defines it.
 
     Args:

@@ -13,9 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import lsq_linear, nnls
 
 from bipedsim.errors import BipedSimError, ConfigError
-from bipedsim.numerics import Array
-
-Bools = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags
 
 RESTING = 1e-9
 """A contact slower than this part of the speed that all the kinetic energy could give it is at rest."""
@@ -73,7 +71,7 @@ class ImpactResult:
         return (self, *self.alternatives)
 
 
-def indices(mask: Bools) -> tuple[int, ...]:
+def indices(mask: Flags) -> tuple[int, ...]:
     """Return where ``mask`` is true."""
     return tuple(int(i) for i in np.flatnonzero(mask))
 

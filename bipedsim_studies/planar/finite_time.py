@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from bipedsim.config import param
@@ -22,7 +22,7 @@ from bipedsim.control.output import TILT, OutputTracking, StanceFoot, Task, line
 from bipedsim.control.posture import ReferenceParams
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Observation
 
 ON_CURVE = 1e-5
@@ -164,7 +164,7 @@ class FiniteTimeController(OutputTracking):
         super().reset(observation)
         self._stance.reset()
 
-    def _resting(self, observation: Observation) -> NDArray[np.bool_]:
+    def _resting(self, observation: Observation) -> Flags:
         loaded, stance = self._feet.loaded, self._stance
         if not len(self._swing):
             return loaded

@@ -12,18 +12,18 @@ import numpy as np
 import pinocchio as pin
 from matplotlib.axes import Axes as Axes
 from matplotlib.figure import Figure as Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from bipedsim.contact import mode_name
 from bipedsim.control import Controller
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array, Integers
 from bipedsim.recording import Recording
 from bipedsim.sim import Observation, Simulator
 from bipedsim.view import FOOT_COLOURS, foot_dash, picture
 
-Array = NDArray[np.float64]
 Found = TypeVar("Found")
 """What a case has measured."""
 SomeSeries = TypeVar("SomeSeries", bound="Series")
@@ -339,7 +339,7 @@ def foot_looks(width: float) -> list[dict[str, Any]]:
 def draw_modes(
     ax: Axes,
     t: Array,
-    mode: NDArray[np.int64],
+    mode: Integers,
     n_vertices: int,
     looks: Sequence[dict[str, Any]],
     rows: Iterable[int] = (),

@@ -9,11 +9,10 @@ from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Integers
 from bipedsim.runs import WorkerPool
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
 
@@ -42,8 +41,8 @@ class Basin:
     centre: Array
     widths: Array
     starts: Array
-    outcome: NDArray[np.int64]
-    strides: NDArray[np.int64]
+    outcome: Integers
+    strides: Integers
     seconds: float
     work: float
     jobs: int

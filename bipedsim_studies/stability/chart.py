@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane, sliders
 
@@ -112,7 +111,7 @@ class Chart:
             parts.append(np.array([self._value(q, v)]))
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def _jacobian(self, x: Array, columns: NDArray[np.intp]) -> Array:
+    def _jacobian(self, x: Array, columns: Indices) -> Array:
         rows = []
         for i in columns:
             step = np.zeros(len(x))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 
 _ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
@@ -73,7 +73,7 @@ class FeetOnPlane:
         return np.asarray(self._points[k] @ pose.rotation.T + pose.translation)
 
 
-def sliders(robot: Robot) -> NDArray[np.intp]:
+def sliders(robot: Robot) -> Indices:
     """Return which velocities move a robot with a fixed root as a whole: its prismatic joints before all others."""
     found = []
     for joint in range(1, robot.model.njoints):

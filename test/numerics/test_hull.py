@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 from scipy.spatial import ConvexHull
 
 from bipedsim.model.sole import Sole
+from bipedsim.numerics import Array
 from bipedsim.numerics.hull import clamp, hull_corners, margin, move_inside
-
-Array = NDArray[np.float64]
 
 coordinates = st.floats(-0.6, 0.6)
 angles = st.floats(-3.2, 3.2)

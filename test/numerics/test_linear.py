@@ -6,11 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from numpy.typing import NDArray
 
-from bipedsim.numerics import cholesky, linear
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, cholesky, linear
 
 SIZES, SEEDS = st.integers(1, 8), st.integers(0, 2**32 - 1)
 fast = settings(max_examples=30, deadline=None)

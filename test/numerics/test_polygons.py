@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from bipedsim.numerics import polygons
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, polygons
 
 SEEDS = st.integers(0, 2**32 - 1)
 fast = settings(max_examples=40, deadline=None)

@@ -7,12 +7,9 @@ import pinocchio as pin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from bipedsim.numerics import spatial
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, spatial
 
 SEEDS = st.integers(0, 2**32 - 1)
 fast = settings(max_examples=30, deadline=None)

@@ -6,16 +6,15 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from bipedsim.numerics import zeros_of
+from bipedsim.numerics import Array, Flags, Integers, zeros_of
 
 
 class Room(NamedTuple):
     speed: float
-    place: Annotated[NDArray[np.float64], "K", 3]
-    all_rows: Annotated[NDArray[np.int64], "6K", "12K"]
-    open: Annotated[NDArray[np.bool_], 1]
+    place: Annotated[Array, "K", 3]
+    all_rows: Annotated[Integers, "6K", "12K"]
+    open: Annotated[Flags, 1]
 
 
 def test_shapes_and_types_are_those_of_the_annotations() -> None:

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
 from bipedsim.model import REALISTIC, Robot, read_hardware
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.simulator import Simulator
-
-Array = NDArray[np.float64]
 
 DT = 1e-3
 MEASURED = (
@@ -138,7 +136,7 @@ class Seen:
 
     q: Array
     v: Array
-    contact: NDArray[np.bool_]
+    contact: Flags
     normal_force: Array
     wrench: Array
     position: Array

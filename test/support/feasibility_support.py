@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 import pytest
-from numpy.typing import NDArray
 
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim_studies.feasibility.support import Support, SupportReader
-
-Array = NDArray[np.float64]
 
 EACH = 5
 """States of one configuration."""

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from bipedsim.numerics import Array
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, ImpactResult, NoImpactOutcomeError
-
-Array = NDArray[np.float64]
 
 LAWS = list(IMPACT_LAWS)
 ELASTIC = [name for name, law in IMPACT_LAWS.items() if law.restitution != "none"]

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.contact.base import ContactResult
 from bipedsim.control.controllers import make_controller
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.scenario import Scenario
 from bipedsim.sim.simulator import Simulator
-
-Array = NDArray[np.float64]
 
 
 class Motion:

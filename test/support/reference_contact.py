@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model.sole import Sole
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Flags, Indices, Integers
 
 RECOVERY = 0.05
 """Fastest that a penetration is taken back [m/s]."""
@@ -71,7 +69,7 @@ class Step:
     soles: tuple[Sole, ...]
     h: float
     gamma: float
-    was_sliding: NDArray[np.bool_]
+    was_sliding: Flags
     errors: list[Array]
 
     @classmethod
@@ -106,14 +104,14 @@ class Candidates:
         backwards: (C,) whether friction of a sliding foot drives the slip instead of braking it.
     """
 
-    modes: NDArray[np.int64]
-    sliding: NDArray[np.bool_]
+    modes: Integers
+    sliding: Flags
     slip: Array
     impulse: Array
     velocity: Array
     cop: Array
-    converged: NDArray[np.bool_]
-    backwards: NDArray[np.bool_]
+    converged: Flags
+    backwards: Flags
 
 
 def cross2(a: Array, b: Array) -> Array:
@@ -158,9 +156,7 @@ def _rows(step: Step, k: int, clamped: tuple[int, ...]) -> tuple[Array, Array, A
     return np.array(held), np.array(targets), joint
 
 
-def solve_candidates(
-    step: Step, modes: NDArray[np.int64], iterations: int = 400, tolerance: float = 1e-13
-) -> Candidates:
+def solve_candidates(step: Step, modes: Integers, iterations: int = 400, tolerance: float = 1e-13) -> Candidates:
     """Solve given candidates: ``modes`` (C, K), the direction of the slip to ``tolerance``.
 
     Sticking is tried first; feet outside their cone slide, all at once, and the rest is tried again. A sliding foot
@@ -195,7 +191,13 @@ def solve_candidates(
         solved.run(again, sliding, slip, iterations)
     cop = np.where(solved.impulse[:, :, 2:3] > 0.0, solved.cop, np.nan)
     return Candidates(
-        modes, sliding, slip, solved.impulse, solved.velocity, cop, solved.moved <= 10.0 * tolerance,
+        modes,
+        sliding,
+        slip,
+        solved.impulse,
+        solved.velocity,
+        cop,
+        solved.moved <= 10.0 * tolerance,
         (solved.backwards & sliding).any(axis=1),
     )
 
@@ -204,7 +206,7 @@ class _Solver:
     """Impulses of many candidates in given friction states; refills its arrays."""
 
     def __init__(
-        self, step: Step, modes: NDArray[np.int64], tables: list[list[tuple[Array, Array, Array]]], tolerance: float
+        self, step: Step, modes: Integers, tables: list[list[tuple[Array, Array, Array]]], tolerance: float
     ) -> None:
         count, feet = modes.shape
         self.step, self.modes, self.tolerance = step, modes, tolerance
@@ -236,7 +238,7 @@ class _Solver:
                 kept = [2, *range(3, m - 1)] if m > 3 else [2] * (m > 0)
                 self._slide[k][mode, kept] = rows[kept]
 
-    def run(self, which: NDArray[np.intp], sliding: NDArray[np.bool_], slip: Array, iterations: int) -> None:
+    def run(self, which: Indices, sliding: Flags, slip: Array, iterations: int) -> None:
         """Solve the candidates ``which``; those with a sliding foot until the slip rests, ``slip`` in place.
 
         The fixed point iteration is relaxed by Aitken's rule (Irons and Tuck 1969), each candidate on its own.
@@ -267,7 +269,7 @@ class _Solver:
             norm = np.linalg.norm(slip[which], axis=2, keepdims=True)
             slip[which] = np.divide(slip[which], norm, out=np.zeros_like(slip[which]), where=norm > 0.0)
 
-    def _solve(self, which: NDArray[np.intp], sliding: NDArray[np.bool_], slip: Array) -> None:
+    def _solve(self, which: Indices, sliding: Flags, slip: Array) -> None:
         G, w_free = self.step.projection.G, self.step.projection.w_free
         feet = self.modes.shape[1]
         T = np.zeros((len(which), 6 * feet, 6 * feet))
@@ -307,7 +309,7 @@ class _Solver:
         for k in range(feet):
             self.cop[which, k] = self._centre(k, which)
 
-    def _centre(self, k: int, which: NDArray[np.intp]) -> Array:
+    def _centre(self, k: int, which: Indices) -> Array:
         """Return the points of the sole plane (C, 2) about which no torque along the ground remains."""
         R = self.step.projection.rotation[k]
         f, tau = self.impulse[which, k, :3], self.impulse[which, k, 3:]
@@ -329,7 +331,7 @@ class _Solver:
         cop[thin] = ends[:, 0] + share[:, None] * (ends[:, 1] - ends[:, 0])
         return cop
 
-    def _radius(self, k: int, which: NDArray[np.intp]) -> Array:
+    def _radius(self, k: int, which: Indices) -> Array:
         """Return c of each candidate: on an edge 2 s (L - s) / L at the distance s along it."""
         modes = self.modes[which, k]
         cop = self.cop[which, k]
@@ -353,7 +355,7 @@ class _Solver:
         spin = np.divide(torsion, radius, out=np.zeros_like(torsion), where=radius > 0.0)
         return np.column_stack([f[:, :2], spin]), radius
 
-    def _turn(self, k: int, which: NDArray[np.intp], slip: Array, turn: Array) -> None:
+    def _turn(self, k: int, which: Indices, slip: Array, turn: Array) -> None:
         """Fill ``turn`` with the way to normalize(mu f_z s + u / G_t), u the velocity of the CoP."""
         projection = self.step.projection
         if len(which) == 0:

@@ -6,10 +6,9 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from reference_contact import Candidates, Step, cross2, solve_candidates, table_one
 
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Flags
 
 
 def distance_outside(polygon: Array, cop: Array) -> Array:
@@ -47,7 +46,7 @@ class Verdict:
     passing: Array
     deep: Array
 
-    def holds(self, tolerance: float) -> NDArray[np.bool_]:
+    def holds(self, tolerance: float) -> Flags:
         """Return which candidates violate nothing, lengths up to ``tolerance`` [m]."""
         lengths = np.maximum(np.maximum(self.cop, self.passing), self.deep)
         return (lengths <= tolerance) & (self.pull <= 0.0)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from reference_contact import Step
 
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Indices
 
 
 @dataclass
@@ -62,14 +61,14 @@ class _VertexProblem:
         self.g = (self.J @ free[..., None])[..., 0] - wanted
         self.length = 3 * self.n / np.trace(self.D, axis1=1, axis2=2)[:, None, None]
 
-    def velocity(self, which: NDArray[np.intp], f: Array) -> tuple[Array, Array]:
+    def velocity(self, which: Indices, f: Array) -> tuple[Array, Array]:
         """Return u and De Saxcé's u + (0, 0, mu |u_t|), each (S, n, 3)."""
         u = ((self.D[which] @ f[..., None])[..., 0] + self.g[which]).reshape(-1, self.n, 3)
         corrected = u.copy()
         corrected[:, :, 2] += self.mu[which] * np.linalg.norm(u[:, :, :2], axis=2)
         return u, corrected
 
-    def gap(self, which: NDArray[np.intp], f: Array) -> Array:
+    def gap(self, which: Indices, f: Array) -> Array:
         """Return the natural map (S, 3n) [m/s]: zero at a solution, and only there."""
         _, u = self.velocity(which, f)
         length = self.length[which]

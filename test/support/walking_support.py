@@ -8,15 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.walking.zmp import ZmpController
 from bipedsim.model import load_robot
+from bipedsim.numerics import Array
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
 
-Array = NDArray[np.float64]
 Command = tuple[float, float, float]
 
 loaded = lru_cache(load_robot)

@@ -21,7 +21,7 @@ from bipedsim.contact.compliant.linearisation import Linearised, lacking, let_go
 from bipedsim.contact.compliant.substeps import Substeps, begin_substep, crossing, is_closed, next_stage, start, substep
 from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import inlined_kernel, kernel, solve_least_norm
+from bipedsim.numerics import kernel, solve_least_norm
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
@@ -41,7 +41,7 @@ class FeedbackLinearisedParams:
     )
 
 
-@inlined_kernel
+@kernel
 def _sticks(p: Projection, m: Linearised):
     """A vertex in contact sticks while friction of the first stage is inside its cone."""
     s = m.contacts

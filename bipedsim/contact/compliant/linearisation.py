@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact.compliant.substeps import Substeps
 from bipedsim.contact.vertices import VertexContacts, friction
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import cross, inlined_kernel, kernel, solve_least_norm, zeros_of
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Flags, Integers, cross, kernel, solve_least_norm, zeros_of
 
 THIN = 1e-6
 """A set of vertices narrower than this [m] has no width."""
@@ -52,15 +48,15 @@ class Linearised(NamedTuple):
     resolves: int
     contacts: VertexContacts
     substeps: Substeps
-    closed: Annotated[NDArray[np.bool_], "K", "N"]
-    active: Annotated[NDArray[np.bool_], "K", "N"]
+    closed: Annotated[Flags, "K", "N"]
+    active: Annotated[Flags, "K", "N"]
     centre: Annotated[Array, "K", 3]
     axes: Annotated[Array, "K", 3, 3]
     inertia: Annotated[Array, "K", 3]
     members: Annotated[Integers, "K"]
     R: Annotated[Array, "6K", 6]
     foot: Annotated[Integers, "6K"]
-    upright: Annotated[NDArray[np.bool_], "6K"]
+    upright: Annotated[Flags, "6K"]
     A: Annotated[Array, "6K", "6K"]
     L: Annotated[Array, "6K", "6K"]
     work: Annotated[Array, "6K", "6K"]
@@ -72,7 +68,7 @@ class Linearised(NamedTuple):
     normals: Annotated[Integers, "6K"]
     A_normal: Annotated[Array, "6K", "6K"]
     friction: Annotated[Array, "K", 6]
-    agreed: Annotated[NDArray[np.bool_], 1]
+    agreed: Annotated[Flags, 1]
 
     @classmethod
     def of_feet(cls, contacts: VertexContacts, substeps: Substeps, **params: float) -> Linearised:
@@ -167,7 +163,7 @@ def patterns(p: Projection, m: Linearised) -> int:
     return rows
 
 
-@inlined_kernel
+@kernel
 def lacking(p: Projection, m: Linearised, rows: int):
     """Fill ``rhs``: wanted minus free acceleration of the active vertices, along the patterns (eq. 17, 18)."""
     c = m.substeps
@@ -255,7 +251,7 @@ def spread(p: Projection, m: Linearised) -> bool:
     return saturated
 
 
-@inlined_kernel
+@kernel
 def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bool:
     """Set the force of a vertex from ``normal`` and what it wants tangentially; return whether friction is less."""
     f = m.substeps.force[k, i]

@@ -29,9 +29,7 @@ from bipedsim.contact.compliant.substeps import (
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import inlined_kernel, kernel
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, kernel
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Bristles(NamedTuple):
     old: Array
 
 
-@inlined_kernel
+@kernel
 def _forces(p: Projection, m: Bristles):
     """Fill the vertex forces and the rates of the bristles at the stage."""
     c = m.substeps

@@ -14,13 +14,10 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import add_wrench, assign, cross, inlined_kernel, kernel, point_velocity, zeros_of
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, add_wrench, assign, cross, kernel, point_velocity, zeros_of
 
 CLOSED = 1e-12
 """A vertex this near to the ground [m] has arrived."""
@@ -127,7 +124,7 @@ def substep(p: Projection, c: Substeps, longest: float, rest: float) -> float:
     return rest if rest - dt < SHORTEST * c.h else dt
 
 
-@inlined_kernel
+@kernel
 def is_closed(c: Substeps, k: int, i: int) -> bool:
     """Return whether vertex ``i`` of foot ``k`` is in contact."""
     height = c.height[k, i]
@@ -151,7 +148,7 @@ def begin_substep(c: Substeps):
                 c.force_sum[k, i, a] = 0.0
 
 
-@inlined_kernel
+@kernel
 def _sum_up(p, c):
     """Fill the wrenches on the feet from the forces on their vertices."""
     for k in range(c.wrench.shape[0]):
@@ -162,7 +159,7 @@ def _sum_up(p, c):
             add_wrench(wrench, c.force[k, i], p.offsets[k, i])
 
 
-@inlined_kernel
+@kernel
 def _acceleration(p, c, r):
     """Return row ``r`` of the acceleration of the feet under the wrenches of :func:`_sum_up`."""
     a = c.drive[r]
@@ -263,7 +260,7 @@ def tangential_compliance(p: Projection, k: int, i: int) -> float:
     return _quadratic(p.G, o, o + 4, o + 5, z, -y) + _quadratic(p.G, o + 1, o + 3, o + 5, -z, x)
 
 
-@inlined_kernel
+@kernel
 def _quadratic(G, a, b, c, sb, sc):
     """Return e^T G e for e = 1 at a, sb at b, sc at c."""
     return G[a, a] + sb * sb * G[b, b] + sc * sc * G[c, c] + 2.0 * (sb * G[a, b] + sc * G[a, c] + sb * sc * G[b, c])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import clamped_range
@@ -13,11 +12,7 @@ from bipedsim.contact.selection.carry import carry_mode
 from bipedsim.contact.write_result import ResultArrays
 from bipedsim.dynamics import NEW_PLANE, UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
-from bipedsim.numerics import kernel, zeros_of
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
 
 # Rules of one-step selection.
 REVISED, PUBLISHED, THRESHOLDS = range(3)

@@ -16,7 +16,6 @@ from bipedsim.contact.selection.friction import torsion_radius, update_slip
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import (
     cross,
-    inlined_kernel,
     is_doubtful,
     kernel,
     point_velocity,
@@ -71,7 +70,7 @@ def _assemble(p: Projection, s: Scratch, w) -> int:
     return row
 
 
-@inlined_kernel
+@kernel
 def multipliers(p: Projection, s: Selection, w):
     """Fill lam with the multipliers that bring the velocities ``w`` (6K,) to the wanted ones."""
     e = s.scratch
@@ -97,7 +96,7 @@ def multipliers(p: Projection, s: Selection, w):
         solve_pseudo_inverse(e.A, e.rhs, total, e.L, e.work, e.lam)
 
 
-@inlined_kernel
+@kernel
 def spread(s: Scratch, impulse):
     """Fill ``impulse`` (K, 6) = F lam."""
     row = 0
@@ -165,7 +164,7 @@ def centre_on_edge(impulse, vertices, offsets, first, second, cop, cop_ground):
         cop_ground[i] = offsets[first, i] + share * (offsets[second, i] - offsets[first, i])
 
 
-@inlined_kernel
+@kernel
 def _pressure(k, p: Projection, s: Selection):
     """Fill CoP of foot ``k`` and its distance outside; where nothing presses, the mean of its clamped vertices."""
     trial = s.trial
@@ -279,7 +278,7 @@ def _turn_slips(p: Projection, s: Selection) -> float:
     return moved
 
 
-@inlined_kernel
+@kernel
 def _start_sliding(p: Projection, s: Selection) -> bool:
     """Let the feet slide whose sticking force lies outside the cone; return whether there was one."""
     trial = s.trial
@@ -313,7 +312,7 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
     return started
 
 
-@inlined_kernel
+@kernel
 def solve(p: Projection, s: Selection):
     """Solve for the impulses of all feet in the modes ``s.trial.mode``; ``s.trial`` is filled."""
     settings, trial, scratch = s.settings, s.trial, s.scratch

@@ -12,7 +12,7 @@ import numpy as np
 from bipedsim.contact.modes import clamped_range, normal_velocity, target_height_velocity
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection, Settings, Trial
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import cross, inlined_kernel, kernel
+from bipedsim.numerics import cross, kernel
 
 # Thresholds of the published kinematic rule: a vertex separates with a_z > A_T [m/s^2] and v_z > -V_T [m/s].
 A_T = 0.1
@@ -109,7 +109,7 @@ def _must_be_clamped(z, speed, settings: Settings) -> bool:
     return z + settings.h * speed < -settings.tolerance and speed < 0.0
 
 
-@inlined_kernel
+@kernel
 def perfect_vector(k, p: Projection, s: Selection):
     """Fill ``perfect`` and ``cost`` for foot ``k``: every vertex judged on its own (moraud2008 section IV-B).
 
@@ -282,7 +282,7 @@ def nearest_mode(mode, n, perfect, cost) -> int:
     return best
 
 
-@inlined_kernel
+@kernel
 def choose(p: Projection, s: Selection) -> bool:
     """Fill ``s.trial.chosen`` from the candidate that was solved; return whether any foot should change its mode."""
     trial, perfect = s.trial, s.scratch.perfect
@@ -302,7 +302,7 @@ def choose(p: Projection, s: Selection) -> bool:
     return changed
 
 
-@inlined_kernel
+@kernel
 def judge(p: Projection, s: Selection) -> bool:
     """Count in ``s.trial.violations`` what the candidate violates, and return whether it is free of violations."""
     settings, trial = s.settings, s.trial

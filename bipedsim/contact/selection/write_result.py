@@ -7,10 +7,10 @@ from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.candidate import multipliers, spread
 from bipedsim.contact.write_result import count_step, to_sole, write_mode, write_pressure
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import inlined_kernel, kernel
+from bipedsim.numerics import kernel
 
 
-@inlined_kernel
+@kernel
 def _split_impact(p: Projection, s: Selection):
     """Fill ``s.trial.impact``: the impulse that takes the velocities before the step to the wanted ones.
 
@@ -50,7 +50,7 @@ def _bits(mode, n) -> int:
     return bits
 
 
-@inlined_kernel
+@kernel
 def write_result(p: Projection, s: Selection, violated: bool):
     """Make the candidate that was solved last the state, and write what it means."""
     _split_impact(p, s)

@@ -15,12 +15,8 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bipedsim.numerics import add_wrench, assign, kernel, point_velocity, zeros_of
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Integers, add_wrench, assign, kernel, point_velocity, zeros_of
 
 
 class ConeProblem(NamedTuple):

@@ -8,19 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import assign, cross, kernel, point_velocity, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, assign, cross, kernel, point_velocity, zeros_of
 from bipedsim.numerics.lcp import LcpWork, pyramid
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,7 @@ from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.contact.time_stepping.cone_solver import solve_cones
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import assign, kernel, point_velocity, zeros_of
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, assign, kernel, point_velocity, zeros_of
 
 ZERO_SPEED = 10.0
 """A vertex slower than this many times the tolerance touches, or sticks."""

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, Integers
 
 FOOT_TIME = 0.02
 """Time [s] over which the acceleration of a swinging foot is measured."""
@@ -127,7 +122,7 @@ class Result(NamedTuple):
 
     q: Array
     v: Array
-    contact: Booleans
+    contact: Flags
     normal_force: Array
     wrench: Array
 

@@ -15,7 +15,6 @@ from dataclasses import astuple, dataclass, fields
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.control.estimation.arrays import ANCHORS, Estimation, Held, Kinematics, Result, Shape, State, Work
@@ -24,11 +23,8 @@ from bipedsim.control.loads import LEAVES, TOUCHES
 from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, padded_vertices
-from bipedsim.numerics import box
+from bipedsim.numerics import Array, Flags, box
 from bipedsim.sim import Observation
-
-Array = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 MEASUREMENTS = (
     "joint_position",
@@ -141,7 +137,7 @@ class BaseEstimate:
 
     q: Array
     v: Array
-    contact: Booleans
+    contact: Flags
     normal_force: Array
     wrench: Array
     faults: int = 0

@@ -25,9 +25,9 @@ from bipedsim.control.estimation.kinematics import (
 from bipedsim.numerics import (
     accumulate,
     assign,
-    control_entry,
-    control_kernel,
     cross,
+    entry,
+    kernel,
     mul,
     mul_t,
     to_quaternion,
@@ -43,7 +43,7 @@ LEVELLING = 0.1
 """Time [s] in which the ground is lowered to where it was."""
 
 
-@control_kernel
+@kernel
 def _predict(e: Estimation, dt):
     """Move velocity and then position of the IMU on by ``dt``, as simulators do: half a tick more or less is noise."""
     x, P, R = e.state.x, e.state.P, e.state.R
@@ -67,7 +67,7 @@ def _predict(e: Estimation, dt):
     P[BIAS, BIAS] += e.tuning.bias_noise**2 * dt
 
 
-@control_kernel
+@kernel
 def _correct(e: Estimation, plus, minus, seen, sign, variance):
     """Correct the state by a measurement, ``sign`` times ``seen`` (3,), of row ``plus`` less row ``minus``, if >= 0."""
     x, P = e.state.x, e.state.P
@@ -87,7 +87,7 @@ def _correct(e: Estimation, plus, minus, seen, sign, variance):
             P[j, i] -= gain * h[i]
 
 
-@control_kernel
+@kernel
 def _place(e: Estimation, k):
     """Put the anchor of a foot where the foot is seen."""
     x, P = e.state.x, e.state.P
@@ -100,7 +100,7 @@ def _place(e: Estimation, k):
         x[row, i] = x[P_IMU, i] + e.kinematics.sole[k, i]
 
 
-@control_kernel
+@kernel
 def _roll(e: Estimation, k):
     """Move the anchor of a foot that has turned about its pivot; balls roll on the ground."""
     old, new = e.state.feet_R[k], e.kinematics.feet_R[k]
@@ -116,7 +116,7 @@ def _roll(e: Estimation, k):
             anchor[1] += 0.5 * radius * (new[1, j] * old[2, j] - new[2, j] * old[1, j])
 
 
-@control_kernel
+@kernel
 def _level(e: Estimation, k):
     """Compare the height of a new foothold with the last one's: ground that rises by less than a tilt is level.
 
@@ -136,7 +136,7 @@ def _level(e: Estimation, k):
         last[i] = point[i]
 
 
-@control_kernel
+@kernel
 def _lower(e: Estimation, dt):
     """Lower robot, anchors and last foothold together, smoothly."""
     last = e.state.foothold
@@ -148,7 +148,7 @@ def _lower(e: Estimation, dt):
             e.state.x[j, 2] -= step
 
 
-@control_kernel
+@kernel
 def _slides(e: Estimation, k):
     """Return whether the point of a foot that touches the ground moves faster than a foot at rest."""
     square = 0.0
@@ -157,7 +157,7 @@ def _slides(e: Estimation, k):
     return square > e.tuning.rest_speed**2
 
 
-@control_kernel
+@kernel
 def _hold_on(e: Estimation, k, dt, bad):
     """Take in what a foot says that has stood for a while."""
     tuning = e.tuning
@@ -173,7 +173,7 @@ def _hold_on(e: Estimation, k, dt, bad):
         _correct(e, V_IMU, -1, e.kinematics.slide[k], -1.0, tuning.velocity_noise**2 * doubt)
 
 
-@control_kernel
+@kernel
 def _write(e: Estimation):
     """Fill q and v of the result."""
     q, v = e.result.q, e.result.v
@@ -199,13 +199,13 @@ def _write(e: Estimation):
         q[3 + i] = sign * quaternion[i]
 
 
-@control_entry
+@entry
 def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench):
     """Hold the measurements of one tick, and return the bits of those that are not good."""
     return hold(estimation.arrays, position, velocity, quaternion, gyro, acceleration, wrench)
 
 
-@control_kernel
+@kernel
 def _stand(e: Estimation):
     """Find which feet touch the ground at the start; without any force all of them, and the velocity they give."""
     feet = len(e.result.contact)
@@ -235,7 +235,7 @@ def _stand(e: Estimation):
     e.state.P[V_IMU, V_IMU] = e.tuning.velocity_noise**2 if moving else AT_REST**2
 
 
-@control_kernel
+@kernel
 def _start(e: Estimation, pose):
     state, shape, kin, x = e.state, e.shape, e.kinematics, e.state.x
     feet = len(e.result.contact)
@@ -284,13 +284,13 @@ def _start(e: Estimation, pose):
     _write(e)
 
 
-@control_entry
+@entry
 def start(estimation, pose):
     """Begin: ``pose`` (4,) of the base, x, y, z [m] and yaw [rad], or NaN for feet about the origin."""
     _start(estimation.arrays, pose)
 
 
-@control_kernel
+@kernel
 def _follow(e: Estimation, all_feet):
     """Put the anchors of feet that are not to be trusted, or of all, where the feet are seen."""
     for k in range(len(e.result.contact)):
@@ -301,7 +301,7 @@ def _follow(e: Estimation, all_feet):
                 e.state.feet_R[k, i, j] = e.kinematics.feet_R[k, i, j]
 
 
-@control_kernel
+@kernel
 def _estimate(e: Estimation, dt, bad, jumped):
     turn_attitude(e, dt, bad, jumped)
     place_imu(e)
@@ -335,7 +335,7 @@ def _estimate(e: Estimation, dt, bad, jumped):
     _write(e)
 
 
-@control_entry
+@entry
 def estimate(estimation, dt, bad, jumped):
     """Take one tick of ``dt`` [s] without the measurements ``bad``; after a jump of time much starts anew."""
     _estimate(estimation.arrays, dt, bad, jumped)

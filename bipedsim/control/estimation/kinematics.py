@@ -9,10 +9,10 @@ from bipedsim.numerics import (
     accumulate,
     add_wrench,
     assign,
-    control_kernel,
     cross,
     exp3,
     from_quaternion,
+    kernel,
     move_inside,
     mul,
     mul_t,
@@ -31,7 +31,7 @@ LEAST_SHARE = 0.01
 """A foot that carries less of the weight than this has no centre of pressure."""
 
 
-@control_kernel
+@kernel
 def _good(measured, held):
     """Copy a measurement (n,) if all of it is finite, and say so."""
     for i in range(len(measured)):
@@ -42,7 +42,7 @@ def _good(measured, held):
     return True
 
 
-@control_kernel
+@kernel
 def hold(e: Estimation, position, velocity, quaternion, gyro, acceleration, wrench):
     """Hold all measurements that are good, the joints in pinocchio's order too; return the bits of the others."""
     held = e.held
@@ -79,7 +79,7 @@ def hold(e: Estimation, position, velocity, quaternion, gyro, acceleration, wren
     return bad
 
 
-@control_kernel
+@kernel
 def measured_attitude(e: Estimation, out):
     """Fill ``out`` (3, 3) with the orientation of the IMU in the estimator's world, as measured."""
     from_quaternion(e.held.imu_orientation, out)
@@ -90,7 +90,7 @@ def measured_attitude(e: Estimation, out):
         out[1, j] = s * first + c * out[1, j]
 
 
-@control_kernel
+@kernel
 def _turn_anchors(e: Estimation, R):
     """Turn all anchors about the IMU: they were placed with an attitude that is only now known better."""
     x, arm = e.state.x, e.work.a
@@ -101,7 +101,7 @@ def _turn_anchors(e: Estimation, R):
         accumulate(x[row], mul(R, arm))
 
 
-@control_kernel
+@kernel
 def turn_attitude(e: Estimation, dt, bad, jumped):
     """Turn the attitude by the gyro, and towards what the IMU says within ``attitude_time``."""
     state = e.state
@@ -145,7 +145,7 @@ def turn_attitude(e: Estimation, dt, bad, jumped):
         _turn_anchors(e, work)
 
 
-@control_kernel
+@kernel
 def place_imu(e: Estimation):
     """Fill where the IMU is in the base, and how base and IMU turn and move against each other."""
     shape, kin = e.shape, e.kinematics
@@ -167,7 +167,7 @@ def place_imu(e: Estimation):
             kin.base_R[i, j] = R[i, 0] * kin.imu_R[j, 0] + R[i, 1] * kin.imu_R[j, 1] + R[i, 2] * kin.imu_R[j, 2]
 
 
-@control_kernel
+@kernel
 def place_feet(e: Estimation):
     """Fill where the soles are, and how they are turned; after :func:`place_imu`."""
     shape, kin = e.shape, e.kinematics
@@ -182,7 +182,7 @@ def place_feet(e: Estimation):
         assign(kin.sole[k], mul(kin.base_R, b))
 
 
-@control_kernel
+@kernel
 def slide_feet(e: Estimation):
     """Fill how fast the point of each foot that touches the ground moves against the IMU; after the pivots."""
     shape, kin = e.shape, e.kinematics
@@ -205,7 +205,7 @@ def slide_feet(e: Estimation):
         assign(kin.slide[k], mul(kin.base_R, v))
 
 
-@control_kernel
+@kernel
 def find_wrenches(e: Estimation, dt):
     """Fill the wrench of the ground on every sole: the ankle's, moved, and what the foot's own mass needs.
 
@@ -242,7 +242,7 @@ def find_wrenches(e: Estimation, dt):
             add_wrench(wrench[k], force, a)
 
 
-@control_kernel
+@kernel
 def find_contacts(e: Estimation, dt):
     """Bring contacts, their ages and their pivots up to date."""
     state, result, tuning = e.state, e.result, e.tuning

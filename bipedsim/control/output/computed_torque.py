@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bipedsim.config import param
 from bipedsim.control.output.output_tracking import OutputTracking
 from bipedsim.control.posture import ReferenceParams
 from bipedsim.model import Robot
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,14 @@ import re
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.control.loads import RELIEVED
 from bipedsim.control.output.supported import LoadedFeet, SupportedDynamics, Task
 from bipedsim.control.posture import JointReference, ReferenceParams, StaticSupport, Wave
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Command, Observation
-
-Array = NDArray[np.float64]
 
 TILT = ("roll", "pitch")
 """Names of the attitude of the IMU's body, from the nominal posture."""
@@ -142,7 +140,7 @@ class OutputTracking:
         """
         raise NotImplementedError
 
-    def _resting(self, observation: Observation) -> NDArray[np.bool_]:
+    def _resting(self, observation: Observation) -> Flags:
         """Return which feet (K,) the dynamics take as resting."""
         return self._feet.loaded
 

@@ -20,9 +20,8 @@ from bipedsim.control.output.supported import Task
 from bipedsim.control.posture import ReferenceParams
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Observation
-
-Array = NDArray[np.float64]
 
 EARLY = 0.1
 """Share of ``swing_time`` before which a touch-down is no step: what the ground does just after one."""
@@ -95,7 +94,7 @@ class PflController(OutputTracking):
         super().reset(observation)
         self._stance.reset()
 
-    def _resting(self, observation: Observation) -> NDArray[np.bool_]:
+    def _resting(self, observation: Observation) -> Flags:
         loaded = self._feet.loaded
         if not len(self._swing):
             return loaded

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 ON_PLACE = 1e-11
 """Error of a solved posture [m, rad]."""

@@ -14,16 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly
 
 from bipedsim.control.output.planar_body import Feet, PlanarBody
 from bipedsim.control.walking import height
 from bipedsim.model import Robot
-from bipedsim.numerics import quintic
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from bipedsim.numerics import Array, Flags, quintic
 
 KNOT = 5e-3
 """Time between two postures that are solved [s], about."""

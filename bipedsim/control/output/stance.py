@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-Flags = NDArray[np.bool_]
+from bipedsim.numerics import Flags
 
 
 class StanceFoot:

@@ -15,14 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.control.loads import CARRIES, RELIEVED
 from bipedsim.model import Robot, Sole
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Observation
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 RANK = 1e-9
 """Singular values below this share of the largest are zero: rows that say the same, torques that do the same."""

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, reach, sole_placements
-from bipedsim.numerics import control_entry, quintic
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, entry, quintic
 
 MODES = ("stand", "squat", "sway", "shift", "toe_fall", "jump", "steps")
 SQUAT, SWAY, ONCE, JUMP, STEPS = range(5)
@@ -57,13 +54,13 @@ class Motion:
     start: Array
 
 
-@control_entry
+@entry
 def push_off_time(depth: float, speed: float, g: float) -> float:
     """Return the time [s] of a push-off from rest, at ``depth`` [m] below standing, that never goes deeper."""
     return (math.sqrt(16.0 * speed * speed + 19.0 * g * depth) - 4.0 * speed) / g
 
 
-@control_entry
+@entry
 def _push_off(t: float, depth: float, speed: float, g: float) -> tuple[float, float, float]:
     """Return the height [m] of the CoM over standing, its velocity and acceleration, while pushing off.
 
@@ -81,7 +78,7 @@ def _push_off(t: float, depth: float, speed: float, g: float) -> tuple[float, fl
     return z, dz, x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5)) / (duration * duration)
 
 
-@control_entry
+@entry
 def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple[float, float, float, float]:
     """Return s, its derivatives and the vertical acceleration of the CoM: crouch, push off, fly, absorb, rise.
 
@@ -115,7 +112,7 @@ def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple
     return depth * (1.0 - value), -depth * rate, -depth * bend, depth * bend
 
 
-@control_entry
+@entry
 def _phase(t: float, phases: float, double: float, single: float) -> tuple[float, float]:
     """Return the phase of a gait, from 0 to ``phases``, and its rate: support is double and single in turn.
 
@@ -133,7 +130,7 @@ def _phase(t: float, phases: float, double: float, single: float) -> tuple[float
     return 2.0 * pair + 1.0 + (rest - double) / single, 1.0 / single
 
 
-@control_entry
+@entry
 def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
     """Return s(t) [m], its first two derivatives and the vertical acceleration of the CoM [m/s^2]."""
     size, time, delay, ramp, height = numbers
@@ -163,7 +160,7 @@ def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
     return _jump(max(after, 0.0), size, time, height, g)
 
 
-@control_entry
+@entry
 def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
     """Return column ``i`` at ``h`` beyond knot ``k``."""
     a, b, c, d = coefficients[0, k, i], coefficients[1, k, i], coefficients[2, k, i], coefficients[3, k, i]
@@ -171,7 +168,7 @@ def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
     return value
 
 
-@control_entry
+@entry
 def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goal, plan, tau):  # type: ignore[no-untyped-def]
     """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2].
 

@@ -6,7 +6,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.config import numbers_per_joint, param
 from bipedsim.control.base import fitting
@@ -16,10 +15,8 @@ from bipedsim.control.posture.static_support import UNPLANNED, StaticSupport
 from bipedsim.control.posture.steps import Gait, steps
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, inverse_inertia
-from bipedsim.numerics import control_entry
+from bipedsim.numerics import Array, entry
 from bipedsim.sim import Command, Observation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ class PostureParams:
     posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
 
 
-@control_entry
+@entry
 def _torque(q, v, q_goal, v_goal, kp, kd, static, idx_v, planned, limit, tau):  # type: ignore[no-untyped-def]
     """Fill tau (nu,): PD around the target on top of static and planned torques, within the effort limits."""
     for i in range(len(tau)):

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import PPoly
 
 from bipedsim.config import numbers_per_joint, param
@@ -14,9 +13,7 @@ from bipedsim.control.output import LEAD, PlanarGait, PlanarWalk
 from bipedsim.control.posture.motions import SQUAT, Motion, Postures, motion, path, still
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-from bipedsim.numerics import quintic
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Flags, quintic
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ class JointReference:
         """Return what each foot (2,) of a walk is to carry of the weight ``t`` [s] after the start; None of no walk."""
         return None if self._walk is None else self._walk.share(t - self._delay)
 
-    def coming(self, t: float) -> NDArray[np.bool_]:
+    def coming(self, t: float) -> Flags:
         """Return which feet (2,) of a walk swing and may land at ``t`` [s]."""
         return np.zeros(2, np.bool_) if self._walk is None else self._walk.coming(t - self._delay)
 

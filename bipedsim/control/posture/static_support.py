@@ -7,15 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.control.loads import WHOLE
 from bipedsim.dynamics import live_motions, live_poses, live_rows
 from bipedsim.model import Robot
-from bipedsim.numerics import assign, box, control_entry, control_kernel, cross, mul, mul_t, point_velocity
+from bipedsim.numerics import Array, Integers, assign, box, cross, entry, kernel, mul, mul_t, point_velocity
 from bipedsim.sim import Observation
-
-Array = NDArray[np.float64]
 
 EDGE = 0.003
 """The planned centre of pressure stays this far [m] inside the soles."""
@@ -50,7 +47,7 @@ class Balance(NamedTuple):
     v_com: Array
     imu_joint: int
     imu_R: Array  # noqa: N815 -- R is the rotation
-    joint: NDArray[np.int64]
+    joint: Integers
     centres: Array
     ankle_R: Array  # noqa: N815
     sole_R: Array  # noqa: N815
@@ -69,7 +66,7 @@ class Balance(NamedTuple):
     gravity: Array
 
 
-@control_kernel
+@kernel
 def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
     """Place the soles; return which part of the ground reaction is taken in, from what the ankles carry."""
     carried = 0.0
@@ -86,7 +83,7 @@ def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
     return min(max(carried / (WHOLE * b.weight), b.now[1]), 1.0)
 
 
-@control_kernel
+@kernel
 def _share_weight(b: Balance, planned: float) -> None:
     """Fill what each foot carries: two of them so that the line between their centres carries the moment."""
     feet = b.joint.shape[0]
@@ -111,7 +108,7 @@ def _share_weight(b: Balance, planned: float) -> None:
     b.share[0] = 1.0 - b.share[1]
 
 
-@control_kernel
+@kernel
 def _lean(b: Balance, plan) -> None:  # type: ignore[no-untyped-def]
     """Fill planned velocity, gravity and what leans the force: the planned acceleration, along the loaded soles."""
     pull = b.g + b.now[0]
@@ -130,7 +127,7 @@ def _lean(b: Balance, plan) -> None:  # type: ignore[no-untyped-def]
         b.gravity[i] = -pull * b.lean[i]
 
 
-@control_kernel
+@kernel
 def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
     """Fill how far the centre of pressure is to move: to below the CoM, and by ``balance`` times its velocity."""
     shift, v_com = b.shift, b.v_com
@@ -164,7 +161,7 @@ def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
         shift[i] -= vertical * b.lean[i]
 
 
-@control_kernel
+@kernel
 def _room(b: Balance) -> float:
     """Return how much of the shift, the same under every foot, stays inside the tightest sole."""
     scale = 1.0
@@ -177,7 +174,7 @@ def _room(b: Balance) -> float:
     return scale
 
 
-@control_entry
+@entry
 def _balance(balance, up_imu, gyro, wrenches, plan):  # type: ignore[no-untyped-def]
     """Fill gravity and the ground's wrench on each foot for static equilibrium.
 

@@ -14,16 +14,13 @@ from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.interpolate import BPoly, CubicSpline, PPoly
 from scipy.linalg import solve_banded
 
 from bipedsim.control.posture.motions import STEPS, Motion
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, reach, sole_placements
-from bipedsim.numerics import quintic
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Integers, quintic
 
 PHASE_KNOTS = 16
 """Postures solved per phase."""
@@ -72,7 +69,7 @@ class Gait:
         ends = self.ends
         return np.asarray(np.interp(np.arange(self.n_phases * PHASE_KNOTS + 1) / PHASE_KNOTS, range(len(ends)), ends))
 
-    def phase(self, t: Array) -> tuple[NDArray[np.int64], Array]:
+    def phase(self, t: Array) -> tuple[Integers, Array]:
         """Return the phases (n,) at times ``t`` (n,) [s], from 0 on, and how much of them is over, from 0 to 1."""
         s = np.interp(t, self.ends, np.arange(self.n_phases + 1))
         k = np.minimum(s.astype(np.int64), self.n_phases - 1)

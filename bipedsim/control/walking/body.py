@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bipedsim.numerics import act, assign, control_kernel, point_acceleration, point_velocity, turn, turn_axes
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn, turn_axes
 
 
 class Body(NamedTuple):
@@ -60,7 +54,7 @@ class Feet(NamedTuple):
     J: Array
 
 
-@control_kernel
+@kernel
 def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-def]
     """Fill ``feet`` for velocities v (nv,)."""
     base = body.poses[1]

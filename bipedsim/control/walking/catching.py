@@ -12,11 +12,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.config import param
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 LEAST_ERROR = 0.02
 """Error of the DCM [m] up to which no landing is moved, whatever it may grow to."""

@@ -12,11 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bipedsim.numerics import control_kernel
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Integers, kernel
 
 
 class DcmPlan(NamedTuple):
@@ -29,7 +26,7 @@ class DcmPlan(NamedTuple):
         end: (S, 2) DCM at the end of each piece [m].
     """
 
-    n: NDArray[np.int64]
+    n: Integers
     knots: Array
     zmp: Array
     end: Array
@@ -40,7 +37,7 @@ class DcmPlan(NamedTuple):
         return cls(np.zeros(1, np.int64), np.zeros(pieces + 1), np.zeros((pieces, 2, 4)), np.zeros((pieces, 2)))
 
 
-@control_kernel
+@kernel
 def _particular(c, t: float, omega: float) -> float:  # type: ignore[no-untyped-def]
     """Return p + p' / omega + p'' / omega^2 + p''' / omega^3 of the cubic ``c`` (4,) at ``t``."""
     p = c[0] + t * (c[1] + t * (c[2] + t * c[3]))
@@ -49,7 +46,7 @@ def _particular(c, t: float, omega: float) -> float:  # type: ignore[no-untyped-
     return p + (first + (second + 6.0 * c[3] / omega) / omega) / omega
 
 
-@control_kernel
+@kernel
 def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignore[no-untyped-def]
     """Add a piece on which the ZMP moves evenly from ``start`` (2,) to ``end`` (2,) [m] in ``duration`` [s]."""
     k = plan.n[0]
@@ -62,7 +59,7 @@ def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignor
     plan.n[0] = k + 1
 
 
-@control_kernel
+@kernel
 def add_swing(plan: DcmPlan, duration: float, at, way, kappa: float) -> None:  # type: ignore[no-untyped-def]
     """Add a piece on which the other foot makes its ``way`` (2,) [m] along a quintic, while the ZMP is ``at`` (2,).
 
@@ -79,7 +76,7 @@ def add_swing(plan: DcmPlan, duration: float, at, way, kappa: float) -> None:  #
     plan.n[0] = k + 1
 
 
-@control_kernel
+@kernel
 def solve_backwards(plan: DcmPlan, omega: float, end, begin) -> None:  # type: ignore[no-untyped-def]
     """Fill ``plan.end`` so that the DCM ends at ``end`` (2,), and ``begin`` (2,) with where it then begins [m]."""
     last = plan.n[0] - 1
@@ -93,7 +90,7 @@ def solve_backwards(plan: DcmPlan, omega: float, end, begin) -> None:  # type: i
         begin[axis] = xi
 
 
-@control_kernel
+@kernel
 def begin_at(plan: DcmPlan, omega: float, pieces: int, begin, wanted, most: float) -> None:  # type: ignore[no-untyped-def]
     """Shift the ZMP of the first ``pieces`` so that the DCM begins at ``wanted`` (2,) instead of ``begin`` (2,) [m].
 
@@ -111,7 +108,7 @@ def begin_at(plan: DcmPlan, omega: float, pieces: int, begin, wanted, most: floa
             xi = _particular(c, 0.0, omega) + (xi - _particular(c, duration, omega)) * math.exp(-omega * duration)
 
 
-@control_kernel
+@kernel
 def evaluate(plan: DcmPlan, omega: float, t: float, zmp, xi) -> None:  # type: ignore[no-untyped-def]
     """Fill ``zmp`` (2,) and ``xi`` (2,) [m] at time ``t`` [s]; after the last piece, where that ends."""
     last = plan.n[0] - 1

@@ -7,15 +7,11 @@ from typing import Any, NamedTuple
 
 import daqp
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet
 from bipedsim.model import Robot
-from bipedsim.numerics import assign, box, control_entry, control_kernel, mul
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bipedsim.numerics import Array, Integers, assign, box, entry, kernel, mul
 
 _MOMENT = 100.0
 """Weight of moments beside forces: a tenth of a metre is the arm that makes them alike."""
@@ -60,7 +56,7 @@ class Share(NamedTuple):
     wrench: Array
 
 
-@control_kernel
+@kernel
 def _problem(s: Share, a):  # type: ignore[no-untyped-def]
     """Fill target, G, H, f and A for accelerations a (nv,)."""
     body, feet, contact, target = s.body, s.feet, s.contact, s.target
@@ -104,7 +100,7 @@ def _problem(s: Share, a):  # type: ignore[no-untyped-def]
                 A[i * rows + row, 6 * i + c] = s.limits[contact[i], row, c]
 
 
-@control_kernel
+@kernel
 def _to_world(s: Share, x):  # type: ignore[no-untyped-def]
     """Fill ``wrench`` from the solution ``x`` (6 n,) in sole axes; 0 for the other feet."""
     s.wrench[:, :] = 0.0
@@ -114,7 +110,7 @@ def _to_world(s: Share, x):  # type: ignore[no-untyped-def]
         assign(s.wrench[k, 3:], mul(s.feet.R[k], x[6 * i + 3 :]))
 
 
-@control_entry
+@entry
 def _pose(share, a):  # type: ignore[no-untyped-def]
     """Fill the QP for accelerations ``a`` (nv,); return whether its numbers are finite."""
     s = share.arrays
@@ -125,7 +121,7 @@ def _pose(share, a):  # type: ignore[no-untyped-def]
     return np.isfinite(total)
 
 
-@control_entry
+@entry
 def _take(share, x):  # type: ignore[no-untyped-def]
     """Fill the wrenches from the solution ``x``."""
     _to_world(share.arrays, x)

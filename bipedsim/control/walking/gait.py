@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
 from bipedsim.control.walking.reference import Step
 from bipedsim.control.walking.swing import FORWARD, path_to
 from bipedsim.errors import ConfigError
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 _SMALLEST_COMMAND = 1e-3
 """Velocities [m/s], [rad/s] below this mean standing."""
@@ -271,9 +269,7 @@ class Gait:
         stops = len(self._queue) == 1 if self._queue else idle
         self._begin_step(t, xi, p, R, wanted, self._params.single_support, stops)
 
-    def _begin_step(
-        self, t: float, xi: Array, p: Array, R: Array, wanted: Array, duration: float, stops: bool
-    ) -> None:
+    def _begin_step(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, duration: float, stops: bool) -> None:
         foot, stance = self.swing, 1 - self.swing
         self.phase = "single"
         self.step.time[0] = duration

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.control.walking.body import Body, Feet
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
@@ -15,9 +14,7 @@ from bipedsim.control.walking.supervision import measured_zmp
 from bipedsim.control.walking.swing import along_path, forward, height
 from bipedsim.control.walking.whole_body import STANCE, Targets
 from bipedsim.model import Sole
-from bipedsim.numerics import clamp, control_entry, control_kernel, hull_corners, margin
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin
 
 
 class Step(NamedTuple):
@@ -59,7 +56,7 @@ class Soles(NamedTuple):
     """
 
     vertices: Array
-    counts: NDArray[np.int64]
+    counts: Integers
     centres: Array
 
     @classmethod
@@ -88,7 +85,7 @@ class Reference(NamedTuple):
     zmp_goal: Array
     shift: Array
     hull: Array
-    n: NDArray[np.int64]
+    n: Integers
     corners: Array
     error: Array
     zmp_now: Array
@@ -152,7 +149,7 @@ class Moment(NamedTuple):
     tilted: float
 
 
-@control_kernel
+@kernel
 def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
     """Turn R (3, 3) in place by ``share`` of the rotation vector (x, y, z) [rad] of the world."""
     angle = math.sqrt(x * x + y * y + z * z)
@@ -173,7 +170,7 @@ def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
         R[2, k] = c * r2 + s * (x * r1 - y * r0) + along * z
 
 
-@control_kernel
+@kernel
 def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the swing foot ``k``; after its time it goes on down."""
     time = step.time[0]
@@ -203,7 +200,7 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         goal.acceleration[k, 3 + i] = a * step.turn[i]
 
 
-@control_kernel
+@kernel
 def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the base: upright, heading between the feet, from its tilt at the start."""
     first = goal.R[0] if now.flying == 0 else feet.R[0]
@@ -223,7 +220,7 @@ def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore
     goal.w_base[2] = 0.5 * goal.twist[now.flying, 5] if now.flying >= 0 else 0.0
 
 
-@control_entry
+@entry
 def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
     """Fill the polygon of support of the feet that stand, over the ground."""
     n = 0
@@ -237,7 +234,7 @@ def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
     ref.n[0] = hull_corners(ref.corners, n, ref.hull) if n else 0
 
 
-@control_entry
+@entry
 def aim(
     body: Body,
     feet: Feet,
@@ -282,7 +279,7 @@ def aim(
     goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rate - feet.v_com[2])
 
 
-@control_entry
+@entry
 def aim_boxed(walk, wrench, least, t, since, flying, height, before, after, share, tilted):  # type: ignore[no-untyped-def]
     """Do :func:`aim` and measure the ZMP.
 

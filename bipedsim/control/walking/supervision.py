@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bipedsim.config import param
 from bipedsim.control.walking.body import Feet
-from bipedsim.numerics import control_kernel
+from bipedsim.numerics import kernel
 
 _RECOVERY = 0.25
 """Share of the command that a step with enough margin gives back."""
@@ -27,7 +27,7 @@ class SupervisionParams:
     impact_time: float = param(0.05, "around a touch-down, in which the ZMP counts for nothing", unit="s", low=0.0)
 
 
-@control_kernel
+@kernel
 def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: ignore[no-untyped-def]
     """Fill ``zmp`` (2,) [m] from the wrenches of the ground on all feet; return whether they carry ``least`` [N].
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bipedsim.numerics import control_kernel, quintic
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, kernel, quintic
 
 FORWARD = (0.02, 0.98)
 """Shares of single support between which the foot moves over the ground."""
@@ -15,13 +12,13 @@ TOP = 0.45
 """Share of single support at which the foot is highest."""
 
 
-@control_kernel
+@kernel
 def forward(t: float, duration: float) -> tuple[float, float, float]:
     """Return the share of the way over the ground at ``t`` of ``duration`` [s], and its derivatives [1/s], [1/s^2]."""
     return quintic(t - FORWARD[0] * duration, (FORWARD[1] - FORWARD[0]) * duration)
 
 
-@control_kernel
+@kernel
 def height(t: float, duration: float, start: float, top: float, end: float) -> tuple[float, float, float]:
     """Return height [m], velocity and acceleration of a foot that rises from ``start`` to ``top`` and ends at ``end``.
 
@@ -45,7 +42,7 @@ def path_to(p: Array, v: Array, a: Array, end: Array, duration: float) -> Array:
     return np.column_stack([p, v, 0.5 * a, cubic, quartic, quintic_])
 
 
-@control_kernel
+@kernel
 def along_path(path, t: float, duration: float, p, v, a) -> None:  # type: ignore[no-untyped-def]
     """Fill the first two of position, velocity and acceleration at ``t``; after ``duration`` [s], those of the end."""
     s = min(t, duration)

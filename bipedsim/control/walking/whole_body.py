@@ -8,24 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet, place_feet
 from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.model import Robot
 from bipedsim.numerics import (
+    Array,
+    Integers,
     assign,
     box,
-    control_entry,
-    control_kernel,
+    entry,
+    kernel,
     mul_t,
     rotation_error,
     solve_positive_definite,
 )
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 STANCE, SWING = 1, 2
 """What a foot does: rest on the ground where it is, or follow its target."""
@@ -100,7 +98,7 @@ class Tasks(NamedTuple):
     work: Array
 
 
-@control_kernel
+@kernel
 def _add_feet(t: Tasks):  # type: ignore[no-untyped-def]
     """Add what the feet ask for, J a + J' v as wanted: a foot on the ground is braked, one in the air led."""
     body, feet, goal, gains = t.body, t.feet, t.goal, t.gains
@@ -134,7 +132,7 @@ def _add_feet(t: Tasks):  # type: ignore[no-untyped-def]
                     t.N[ci, cj] += scaled * J[cj]
 
 
-@control_kernel
+@kernel
 def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
     """Add what the centre of mass asks for.
 
@@ -157,7 +155,7 @@ def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
             row[j] += (f0 * M0[j] + f1 * M1[j] + f2 * M2[j]) / body.mass
 
 
-@control_kernel
+@kernel
 def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
     """Add what base and posture ask for: each a spring and a damper on its own row."""
     gains, goal = t.gains, t.goal
@@ -175,13 +173,13 @@ def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
         t.b[c] += gains.posture_weight * (spring - gains.posture_damping * v[c])
 
 
-@control_entry
+@entry
 def _place(tasks, v):  # type: ignore[no-untyped-def]
     t = tasks.arrays
     place_feet(t.body, t.feet, v)
 
 
-@control_entry
+@entry
 def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
     """Fill ``b`` with the accelerations; return whether there are any."""
     t = tasks.arrays
@@ -196,7 +194,7 @@ def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
     return solve_positive_definite(t.N, t.b)
 
 
-@control_entry
+@entry
 def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
     """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles.
 
@@ -235,9 +233,7 @@ class WholeBody:
         columns = np.full((count, max(map(len, moves))), -1, dtype=np.int64)
         for row, found in zip(columns, moves, strict=True):
             row[: len(found)] = found
-        centres = [
-            sole.placement_joint_sole * pin.SE3(np.eye(3), np.append(sole.centre, 0.0)) for sole in robot.soles
-        ]
+        centres = [sole.placement_joint_sole * pin.SE3(np.eye(3), np.append(sole.centre, 0.0)) for sole in robot.soles]
         self.body = Body(
             poses=live_poses(data, model.njoints),
             twists=live_motions(data.v, model.njoints),

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.control.base import fitting
@@ -22,10 +21,8 @@ from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-from bipedsim.numerics import box, quintic
+from bipedsim.numerics import Array, box, quintic
 from bipedsim.sim import Command, Observation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -37,9 +34,7 @@ class ZmpParams(GaitParams, SupervisionParams, CatchParams, TaskParams, Distribu
     dcm_gain: float = param(1.5, "k of p = p_ref + (1 + k) (xi - xi_ref)", low=-1.0, high=20.0)
     height_stiffness: float = param(100.0, "position gain of the height of the CoM", unit="1/s^2", low=0.0)
     height_damping: float = param(20.0, "velocity gain of the height of the CoM", unit="1/s", low=0.0)
-    touch_force: float = param(
-        TOUCHES, "share of the weight at which a swinging foot has landed", low=0.0, high=1.0
-    )
+    touch_force: float = param(TOUCHES, "share of the weight at which a swinging foot has landed", low=0.0, high=1.0)
     touch_time: float = param(0.003, "for which it must be carried", unit="s", low=0.0, high=0.1)
     touch_after: float = param(0.55, "share of the step before which it has not landed", low=0.0, high=1.0)
     late_speed: float = param(0.15, "at which a foot goes on down that has not landed in time", unit="m/s", low=0.0)

@@ -12,13 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bipedsim.numerics.arrays import Array, Flags, Integers
 from bipedsim.numerics.jit import entry, kernel
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 TIE = 1e-12
 """Size of what rounding leaves of a zero of the scaled problem."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics.arrays import Array
 
 
-def pyramid(sides: int) -> NDArray[np.float64]:
+def pyramid(sides: int) -> Array:
     """Return the directions (k, 2) of the corners of a friction pyramid, the first along t1; k = ``sides`` >= 4."""
     if sides < 4:
         raise ConfigError(f"a friction pyramid has 4 sides or more, not {sides}")

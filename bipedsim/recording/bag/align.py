@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array, Indices
 from bipedsim.recording.bag.messages import Columns, columns, text
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.recording import Recording
@@ -28,7 +29,6 @@ from bipedsim.recording.schema import (
     columns_on,
 )
 
-Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 # The field of messages whose numbers have labels.
@@ -97,7 +97,7 @@ class _TopicReader:
         self.segments = 1
         # Messages of /joint_states in the stretch, and the row of each.
         self._stretch = range(0)
-        self._row_of: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._row_of: Indices = np.zeros(0, dtype=np.intp)
 
     def read(self, topic: str) -> Columns | None:
         """Return the topic's stretch, each stamp once; None when it has no messages there."""
@@ -138,7 +138,7 @@ class _TopicReader:
         types = self._bag.types.items()
         return sorted(topic for topic, kind in types if topic.startswith(prefix) and kind == "std_msgs/msg/Float64")
 
-    def unstamped(self, topic: str) -> tuple[NDArray[np.intp], Array]:
+    def unstamped(self, topic: str) -> tuple[Indices, Array]:
         """Return (rows, numbers) of a topic whose messages say no time, in the order in which they came.
 
         A message belongs to the row whose joint states were the last to arrive before it.
@@ -159,7 +159,7 @@ class _Rows:
     def __init__(self, stamp: Stamps) -> None:
         self._stamp = stamp
 
-    def match(self, stamp: Stamps) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def match(self, stamp: Stamps) -> tuple[Indices, Indices]:
         """Return (rows, entries of ``stamp``) with equal stamps."""
         _, rows, entries = np.intersect1d(self._stamp, stamp, assume_unique=True, return_indices=True)
         return rows, entries

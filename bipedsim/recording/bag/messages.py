@@ -9,13 +9,11 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.errors import RecordingError
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array, Integers
 
 # The types below are the same in every distribution.
 _STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -73,7 +71,7 @@ class Columns:
         frames: Every ``frame_id`` that occurs, in the order in which they came.
     """
 
-    stamp: NDArray[np.int64]
+    stamp: Integers
     values: dict[str, Array]
     labels: tuple[str, ...]
     frames: tuple[str, ...] = ()

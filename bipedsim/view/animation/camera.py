@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
+from bipedsim.numerics import Array, Indices
 from bipedsim.view.animation.motion import Motion
 from bipedsim.view.animation.skeleton import Skeleton
-
-Array = NDArray[np.float64]
 
 FOLLOW = 1.0
 """The camera follows the mean of the CoM over this time [s], so that a step does not shake it."""
@@ -113,7 +111,7 @@ def arrows(motion: Motion, weight: float, size: float) -> Array:
     return np.asarray(vectors * np.where(lengths > longest, longest / np.maximum(lengths, 1e-12), 1.0))
 
 
-def drawn_skeleton(skeleton: Skeleton, camera: Camera, points: Array) -> tuple[Array, NDArray[np.intp]]:
+def drawn_skeleton(skeleton: Skeleton, camera: Camera, points: Array) -> tuple[Array, Indices]:
     """Return the lines (L, 2, 2) [m] in the picture, the far ones first, and their order (L,).
 
     Args:

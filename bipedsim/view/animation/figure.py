@@ -15,7 +15,6 @@ from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 DPI = 100
 """Dots per inch of moving pictures."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from bipedsim.config import RunConfig
     from bipedsim.view.animation.figure import Film
 
-Array = NDArray[np.float64]
 
 FPS = 25.0
 """Default frames per second."""

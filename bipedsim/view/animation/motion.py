@@ -6,17 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bipedsim.analysis import complete_rows, recorded_configurations
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array, Integers
 from bipedsim.recording import Recording
 from bipedsim.view.animation.skeleton import Skeleton
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

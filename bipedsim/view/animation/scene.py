@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.ground import Ground, Patch
+from bipedsim.numerics import Array
 from bipedsim.view.animation.camera import ARROW, Camera, arrows, drawn_skeleton, follow, make_camera, robot_size
 from bipedsim.view.animation.motion import Motion
 from bipedsim.view.animation.skeleton import TRUNK, Skeleton
@@ -16,7 +16,6 @@ from bipedsim.view.sheet import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 TRUNK_COLOUR = "#4A4A4A"
 FORCE_COLOUR = FOOT_COLOURS[2]

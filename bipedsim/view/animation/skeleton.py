@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array, Integers
 from bipedsim.view.plots import side_of
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TRUNK = -1
 """Side of what belongs to no leg and no arm."""

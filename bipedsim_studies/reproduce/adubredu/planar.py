@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Simulator
 from bipedsim_studies.reproduce.common import Check, at_most
 
@@ -117,7 +116,7 @@ class Throw:
         return np.where(bounces, -self.restitution * before, -height / self.step)
 
     @property
-    def bounces(self) -> NDArray[np.bool_]:
+    def bounces(self) -> Flags:
         """(n,) whether some point arrived in the step and was thrown back."""
         return np.asarray((self.wanted > REST_SPEED * self.restitution).any(axis=1) & self.impulses[..., 1].any(axis=1))
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.control import make_controller
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
@@ -152,7 +151,7 @@ def checks(runs: Runs) -> tuple[Check, ...]:
     )  # fmt: skip
 
 
-def _ends(run: Walk) -> NDArray[np.intp]:
+def _ends(run: Walk) -> Indices:
     """Return the last rows before touch-downs, but the first one, which ends a disturbed step."""
     return np.searchsorted(run.t, run.touch_downs[1:]) - 1
 

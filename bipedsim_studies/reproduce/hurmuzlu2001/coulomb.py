@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Integers
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.complementarity import ComplementarityError, Contacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim_studies.complementarity import Outcome as Solved
@@ -141,7 +140,7 @@ class Found:
         edge: (STEEP,) friction at which the verdict changes, by bisection.
     """
 
-    regions: dict[float, NDArray[np.int64]]
+    regions: dict[float, Integers]
     force_error: float
     edge: Array
 
@@ -149,7 +148,7 @@ class Found:
 def measure(progress: bool = False) -> Found:
     """Ask the LCP on the grid, and bisect the boundary of its verdicts."""
     thin = rod()
-    regions: dict[float, NDArray[np.int64]] = {}
+    regions: dict[float, Integers] = {}
     worst = 0.0
     for spin in SPINS:
         regions[spin] = np.zeros((len(ANGLES), len(FRICTIONS)), dtype=np.int64)

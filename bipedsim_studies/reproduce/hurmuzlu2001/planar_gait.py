@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.config import RunConfig
 from bipedsim.model import Robot, load_robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 from bipedsim.runs import run
 from bipedsim.sim import Simulator
@@ -87,12 +86,12 @@ class Found:
         return report_recording(self.recording)[1]
 
     @property
-    def quiet(self) -> NDArray[np.bool_]:
+    def quiet(self) -> Flags:
         """(n,) rows that are not within ``SETTLED`` after an impact."""
         t = self.recording.t
         hits = t[(np.abs(self.recording.impact[..., Z]) > 0.0).any(axis=1)]
         after = t - hits[np.maximum(np.searchsorted(hits, t, "right") - 1, 0)]
-        quiet: NDArray[np.bool_] = (after < 0.0) | (after > SETTLED)
+        quiet: Flags = (after < 0.0) | (after > SETTLED)
         return quiet
 
     @property

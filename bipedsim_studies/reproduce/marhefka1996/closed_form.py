@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
-from bipedsim_studies.reproduce.common import Array
+from bipedsim.numerics import Array
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact
 
 

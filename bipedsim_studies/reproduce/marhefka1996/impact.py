@@ -10,8 +10,9 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
-from bipedsim_studies.reproduce.common import Array, Series, body
+from bipedsim_studies.reproduce.common import Series, body
 
 RESOLUTION = 0.001
 """Substep times the rate of the contact. Where n is no integer, errors go with its power 5/2, else with its power 4."""

@@ -12,12 +12,12 @@ from tqdm import tqdm
 from bipedsim.control import make_controller
 from bipedsim.dynamics import Dynamics
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.runs import get_scenario
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.reproduce.common import (
     MARK_COLOUR,
-    Array,
     Check,
     Figure,
     Series,

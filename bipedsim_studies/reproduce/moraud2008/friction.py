@@ -10,11 +10,11 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import (
     MARK_COLOUR,
-    Array,
     Check,
     Figure,
     Series,

@@ -12,7 +12,8 @@ from bipedsim.contact import ContactResult, mode_name
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, Settings, choose, nearest_feature, nearest_mode
 from bipedsim.dynamics import Projection
 from bipedsim.model import Sole
-from bipedsim_studies.reproduce.common import Array, Check, aligned, equal, study
+from bipedsim.numerics import Array
+from bipedsim_studies.reproduce.common import Check, aligned, equal, study
 
 H, D, TOLERANCE = 1e-3, 1e-3, 1e-9
 """Step [s], geometric threshold of the paper [m], and a CoP this far outside is on the edge [m]."""

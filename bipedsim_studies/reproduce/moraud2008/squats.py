@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from bipedsim.analysis import low_pass
 from bipedsim.control.posture import Postures
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Command, Observation, Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import (
     MARK_COLOUR,
-    Array,
     Check,
     Figure,
     Trace,
@@ -101,7 +100,7 @@ def curves(run: Trace) -> dict[str, Array]:
     return {name: low_pass(force, rate, CUTOFF, ORDER) for name, force in forces.items()}
 
 
-def moving(t: Array) -> NDArray[np.bool_]:
+def moving(t: Array) -> Flags:
     """Return the rows from shortly before the first squat to shortly after the second."""
     return np.asarray((t > BEGIN - 0.25) & (t < BEGIN + sum(PERIODS) + 0.5))
 

@@ -7,17 +7,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bipedsim.contact import clamped_range
 from bipedsim.control import make_controller
 from bipedsim.model import load_robot
+from bipedsim.numerics import Array, Integers
 from bipedsim.runs import get_scenario
 from bipedsim.sim import Simulator
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import (
     MARK_COLOUR,
-    Array,
     Check,
     Figure,
     Trace,
@@ -62,7 +61,7 @@ def outside(run: Trace) -> Array:
     return np.asarray(run.recording.cop[:, :, 0] - fronts)
 
 
-def established(run: Trace) -> NDArray[np.int64]:
+def established(run: Trace) -> Integers:
     """Return the row from which each foot stays on its front edge (K,); n if it never does."""
     recording = run.recording
     rows = []
@@ -79,7 +78,7 @@ def clamped(mode: int, n: int) -> set[int]:
     return {(first + j) % n for j in range(count)}
 
 
-def arrived(run: Trace) -> NDArray[np.int64]:
+def arrived(run: Trace) -> Integers:
     """Return the row in which the CoP of each foot is on the front edge, or in front of it, for the first time (K,)."""
     return np.asarray(np.argmax(outside(run) > -1e-9, axis=0))
 

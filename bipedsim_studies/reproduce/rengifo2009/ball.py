@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import (
-    Array,
     Check,
     Figure,
     Series,

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from bipedsim.control import make_controller
 from bipedsim.control.posture import Gait
 from bipedsim.model import load_robot
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.reproduce.common import (
     MARK_COLOUR,
-    Array,
     Check,
     Figure,
     Series,
@@ -84,7 +83,7 @@ def walk(epsilon: float, progress: bool = False) -> Series:
     return Series.of(rows())
 
 
-def alone(t: Array, step: int, share: float) -> NDArray[np.bool_]:
+def alone(t: Array, step: int, share: float) -> Flags:
     """Return the rows of ``t`` in the last ``share`` of the single support during ``step``."""
     begin, end = GAIT.ends[2 * step + 1], GAIT.ends[2 * step + 2]
     return np.asarray((t > end - share * (end - begin)) & (t < end))

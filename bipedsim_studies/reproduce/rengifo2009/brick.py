@@ -19,10 +19,10 @@ import pinocchio as pin
 
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import (
-    Array,
     Check,
     Figure,
     Series,

@@ -10,7 +10,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from motion_support import Motion
-from numpy.typing import NDArray
 from physics_support import G, box_robot, rectangle, slope, special_robot, standing_torque
 
 from bipedsim.contact.models import make_contact_model
@@ -20,12 +19,11 @@ from bipedsim.dynamics.step import Dynamics
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.complementarity.coulomb import Contacts, pyramid_radius
 from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step
-
-Array = NDArray[np.float64]
 
 H = 1e-3
 NOTHING = np.zeros(0)

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, evaluate, solve_backwards
 from bipedsim.control.walking.swing import forward, height
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 places = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)).map(np.array)
 

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.gait import Gait, GaitParams, Heading, level_with
 from bipedsim.errors import ConfigError
-
-Array = NDArray[np.float64]
+from bipedsim.numerics import Array
 
 WIDTH, OMEGA, ROOM, PERIOD = 0.2, 3.4, 0.02, 0.7
 PARAMS = GaitParams(swing_inertia=0.005)

@@ -9,7 +9,6 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from walking_support import loaded
 
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
@@ -17,9 +16,8 @@ from bipedsim.control.walking.reference import turn
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor, measured_zmp
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.numerics.cholesky import solve_positive_definite
-
-Array = NDArray[np.float64]
 
 ROBOTS = ("biped14", "talos", "g1")
 seeds = st.integers(0, 10_000)
@@ -204,9 +202,7 @@ def test_a_state_that_is_no_number_asks_nothing_of_the_feet() -> None:
 
 
 @given(st.tuples(*[st.floats(-0.3, 0.3)] * 3), seeds, st.floats(0.0, 1.0))
-def test_turns_are_rotation_vectors(
-    vector: tuple[float, float, float], seed: int, share: float
-) -> None:
+def test_turns_are_rotation_vectors(vector: tuple[float, float, float], seed: int, share: float) -> None:
     R = pin.Quaternion(np.random.default_rng(seed).normal(0.0, 1.0, 4)).normalized().toRotationMatrix()
     turned = R.copy()
     turn(turned, *vector, share)

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from bipedsim.numerics import Array
 from bipedsim.numerics.lcp.basis import LcpWork
 from bipedsim.numerics.lcp.directions import pyramid
 from bipedsim.numerics.lcp.lemke import SOLVED, solve_work
 from bipedsim_studies.complementarity.enumeration import all_solutions
 from bipedsim_studies.complementarity.lcp import natural_residual, scaled_residual, solve_lcp
 
-Array = NDArray[np.float64]
 Problem = tuple[Array, Array]
 
 HARD = Path(__file__).parent / "hard_lcps.npz"

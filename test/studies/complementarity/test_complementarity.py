@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
+from bipedsim.numerics import Array
 from bipedsim_studies.complementarity.coulomb import (
     Contacts,
     Outcome,
@@ -21,7 +21,6 @@ from bipedsim_studies.complementarity.coulomb import (
 from bipedsim_studies.complementarity.lcp import ComplementarityError
 from bipedsim_studies.complementarity.normal_force_lcp import gauss_principle, normal_force_lcp, normal_forces
 
-Array = NDArray[np.float64]
 GRAVITY = 9.81
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim.numerics.lcp.basis import LcpWork, judge
 from bipedsim.numerics.lcp.lemke import LIMIT, solve_work
 from bipedsim_studies.complementarity.enumeration import all_solutions
 from bipedsim_studies.complementarity.lcp import LcpResult, natural_residual, scaled_residual, solve_lcp
-
-Array = NDArray[np.float64]
 
 
 def is_among(z: Array, solutions: Array) -> bool:

@@ -6,13 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
 from bipedsim_studies.complementarity.coulomb import Contacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim_studies.complementarity.time_stepping import StepResult, assemble_step, solve_step
 
-Array = NDArray[np.float64]
 GRAVITY = 9.81
 
 
