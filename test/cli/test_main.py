@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import sampled
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.cli.main import main
@@ -47,7 +48,7 @@ def test_squats_keep_the_feet_on_the_ground(robot: str, capsys: pytest.CaptureFi
     assert summary["foot_drift_m"] < 1e-5
 
 
-@pytest.mark.parametrize("robot", ["biped14", "talos"])
+@pytest.mark.parametrize("robot", sampled(["biped14", "talos"]))
 def test_drop_lands_without_penetration_and_stands(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
     summary = summary_of(capsys, "--robot", robot, "--scenario", "drop", "--duration", "4")
     assert summary["penetration_m"] < 1e-4

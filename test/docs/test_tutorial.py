@@ -106,6 +106,7 @@ def test_the_commands_run_in_one_process(folder: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.ros
+@pytest.mark.slow
 def test_the_class_as_a_node_repeats_the_headless_run(folder: Path, ros_env: dict[str, str]) -> None:
     (command,) = lines("bipedsim up --controller balance:Balance --scenario")
     # Noise lets every bit of every measurement count, so that a short run will do.

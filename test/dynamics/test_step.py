@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from marks import sampled
 from paths import ROOT
 from penalty_model import Penalty, PenaltyParams
 
@@ -52,7 +53,7 @@ def parts(dynamics: Dynamics, contact: Contact, q: np.ndarray, v: np.ndarray) ->
     dynamics.advance(v, contact.compiled.impulse, contact.late)
 
 
-@pytest.mark.parametrize("name", CONTACT_MODELS)
+@pytest.mark.parametrize("name", sampled(list(CONTACT_MODELS), 2))
 def test_a_step_is_the_sum_of_its_parts(name: str) -> None:
     kind = CONTACT_MODELS[name]
 
@@ -86,6 +87,7 @@ print(sim.v.tobytes().hex(), _step.stats.cache_hits.total(), _step.stats.cache_m
 """
 
 
+@pytest.mark.slow
 def test_a_model_of_another_distribution_is_compiled_into_the_step_and_kept(tmp_path: Path) -> None:
     """One file and one entry point; the second process finds the step on the disk."""
     (tmp_path / "mud_package").mkdir()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
+from marks import sampled
 
 pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install bipedsim[examples]")
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
@@ -192,7 +193,7 @@ START = 3.0
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.robot} {run.controller}")
+@pytest.mark.parametrize("run", sampled(RUNS), ids=lambda run: f"{run.robot} {run.controller}")
 def test_the_same_controller_process_moves_the_other_robot(ros: RosWorld, run: Run) -> None:
     # Kernels that are not compiled yet are compiled here, where nobody waits for them.
     make_controller(run.controller, load_robot(run.robot), run.parameters)

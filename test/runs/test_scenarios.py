@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from marks import sampled
 from paths import STANDING
 
 from bipedsim.config.run import RunConfig
@@ -28,7 +29,7 @@ def run_scenario(robot: str, scenario: str, duration: float) -> tuple[Recording,
     return run(RunConfig(robot=robot, scenario=scenario, duration=duration))
 
 
-@pytest.mark.parametrize("name", STANDING)
+@pytest.mark.parametrize("name", sampled(STANDING))
 def test_sways_on_feet_that_stay(name: str) -> None:
     recording, summary = run_scenario(name, "sway", 12.0)
     assert summary["state_changes"] == 0
@@ -39,7 +40,7 @@ def test_sways_on_feet_that_stay(name: str) -> None:
     assert load.min() > 0.05
 
 
-@pytest.mark.parametrize("name", RECTANGULAR)
+@pytest.mark.parametrize("name", sampled(RECTANGULAR))
 def test_shifts_until_the_right_foot_rests_on_its_inner_edge(name: str) -> None:
     recording, summary = run_scenario(name, "shift", 5.0)
     assert summary["state_changes"] <= 30
@@ -52,7 +53,7 @@ def test_shifts_until_the_right_foot_rests_on_its_inner_edge(name: str) -> None:
     assert recording.wrench[-1, 0, 2] > 0.95 * recording.weight
 
 
-@pytest.mark.parametrize("name", RECTANGULAR)
+@pytest.mark.parametrize("name", sampled(RECTANGULAR))
 def test_falls_over_the_front_edges(name: str) -> None:
     """Face to front edge, once per foot, and nothing else until far over."""
     recording = run_scenario(name, "toe_fall", 6.0)[0]
@@ -70,7 +71,7 @@ def test_falls_over_the_front_edges(name: str) -> None:
         assert sole.vertices[clamped, 0].min() >= np.sort(sole.vertices[:, 0])[-2] - 1e-9
 
 
-@pytest.mark.parametrize("name", RECTANGULAR)
+@pytest.mark.parametrize("name", sampled(RECTANGULAR))
 def test_jumps_lands_and_stands(name: str) -> None:
     recording, summary = run_scenario(name, "jump", 4.0)
     assert summary["unresolved_steps"] == 0

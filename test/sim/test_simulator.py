@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import sampled
 from physics_support import G, standing_torque
 
 from bipedsim.control.controllers import make_controller
@@ -39,7 +40,7 @@ def controlled(sim: Simulator, ticks: int, **params: object) -> list[np.ndarray]
     return positions
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", sampled(ROBOTS))
 def test_forces_balance_momentum_at_every_step(name: str) -> None:
     """Sum f = m (a_com - g) to 0.1 N, through a squat and the impact of a drop."""
     robot = load_robot(name)
@@ -63,7 +64,7 @@ def test_forces_balance_momentum_at_every_step(name: str) -> None:
     assert sim.contact.mode.tolist() == [FACE, FACE]
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", sampled(ROBOTS))
 def test_work_and_energy_agree_to_first_order(name: str) -> None:
     """The energy residual of a squat halves with the step."""
     robot = load_robot(name)

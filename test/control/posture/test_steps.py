@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import sampled
 from measured_support import measured
 from motion_support import Bookkeeper, Motion
 
@@ -27,8 +28,6 @@ from bipedsim_studies.reproduce.common import Trace, simulate
 
 loaded = lru_cache(load_robot)
 ROBOTS = ("biped14", "talos", "g1")
-# That both ways of selection choose alike on the other robots is what test_exact.py shows.
-WALKS = (*((robot, "one_step") for robot in ROBOTS), ("biped14", "exact"))
 DEFAULTS = PostureParams()
 GAIT = Gait(5, 0.2, 0.05, 1.0, 0.8, 0.05)
 
@@ -42,9 +41,9 @@ def default_gait(robot: str) -> Gait:
 
 
 @lru_cache
-def walk(robot: str, contact: str) -> Trace:
+def walk(robot: str) -> Trace:
     """Return a walk of five steps and the standing after it."""
-    sim = Simulator(loaded(robot), contact=contact)
+    sim = Simulator(loaded(robot))
     controller = make_controller("posture", loaded(robot), get_scenario("steps").controller_params, sim.control_dt)
     return simulate(sim, controller, float(default_gait(robot).ends[-1]) + 1.0, robot)
 
@@ -59,10 +58,9 @@ def swings(run: Trace, gait: Gait) -> list[tuple[int, slice]]:
     return sorted(found, key=lambda item: item[1].start)
 
 
-@pytest.fixture(params=WALKS, ids="-".join)
+@pytest.fixture(params=sampled(ROBOTS))
 def case(request: pytest.FixtureRequest) -> tuple[str, Trace, Gait]:
-    robot, contact = request.param
-    return robot, walk(robot, contact), default_gait(robot)
+    return request.param, walk(request.param), default_gait(request.param)
 
 
 def test_five_single_supports_follow_one_another(case: tuple[str, Trace, Gait]) -> None:
@@ -126,11 +124,11 @@ def test_torques_stay_well_within_the_limits(case: tuple[str, Trace, Gait]) -> N
     assert (np.abs(recording.joint_effort) < 0.8 * robot.effort_limit).all()
 
 
-@pytest.mark.parametrize(("name", "contact"), WALKS)
-def test_forces_are_mass_times_acceleration_in_every_step(name: str, contact: str) -> None:
+@pytest.mark.parametrize("name", sampled(ROBOTS))
+def test_forces_are_mass_times_acceleration_in_every_step(name: str) -> None:
     """Through a shift, a swing and its touch-down."""
     robot = loaded(name)
-    motion = Motion(robot, get_scenario("steps"), contact)
+    motion = Motion(robot, get_scenario("steps"), "one_step")
     books, error = Bookkeeper(robot), 0.0
     while motion.sim.t < default_gait(name).ends[2] + 0.2:
         q, v = motion.sim.q.copy(), motion.sim.v.copy()
@@ -150,10 +148,10 @@ def pressure_off(run: Trace, name: str) -> float:
     return worst
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", sampled(ROBOTS))
 def test_the_centre_of_pressure_rests_where_it_was_planned(name: str) -> None:
     """In the middle of the carrying foot, though the swinging leg pushes it about."""
-    assert pressure_off(walk(name, "one_step"), name) < 0.01
+    assert pressure_off(walk(name), name) < 0.01
 
 
 def test_the_inertia_of_the_limbs_is_fed_forward() -> None:
@@ -166,7 +164,7 @@ def test_the_inertia_of_the_limbs_is_fed_forward() -> None:
     weaker[:, :, robot.nu + 3 :] = 0.0
     controller._motion = replace(controller._motion, coefficients=weaker)
     run = simulate(sim, controller, 5.0, "without")
-    assert pressure_off(run, "biped14") > 3.0 * pressure_off(walk("biped14", "one_step"), "biped14")
+    assert pressure_off(run, "biped14") > 3.0 * pressure_off(walk("biped14"), "biped14")
 
 
 @pytest.mark.parametrize("omega", [2.0, 3.3])

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from marks import sampled
 from numpy.typing import NDArray
 from paths import BODIES
 from walking_support import SPEED, Rows, Walker, loaded, loads
@@ -55,7 +56,7 @@ def landings(walker: Walker, rows: Rows) -> list[tuple[int, int]]:
     return sorted((a, foot) for foot in feet for a, _ in loads(rows, foot, 0.06 * walker.robot.weight)[1:])
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", sampled(ROBOTS))
 class TestOneWalk:
     def test_it_takes_its_steps_and_keeps_up_with_the_command(self, name: str) -> None:
         walker, rows = walk(name)
@@ -130,7 +131,7 @@ class TestOneWalk:
         assert apart[1] == pytest.approx(nominal[1], abs=2e-3)
 
 
-@pytest.mark.parametrize(("name", "speed"), [("biped14", 0.75), ("talos", 0.65), ("g1", 0.45)])
+@pytest.mark.parametrize(("name", "speed"), sampled([("biped14", 0.75), ("talos", 0.65), ("g1", 0.45)]))
 def test_the_foot_that_stands_does_not_slide_at_full_speed(name: str, speed: float) -> None:
     """A leg that swings too fast turns the sole under the other one by its torsion."""
     rows = Walker(name).go(BEGIN).go(6.0, (speed, 0.0, 0.0)).rows
@@ -149,7 +150,7 @@ def sagittal(rows: Rows) -> float:
     return float(np.sqrt(np.mean((rows.cop - rows.zmp_goal)[single, 0] ** 2)))
 
 
-@pytest.mark.parametrize("name", ["biped14", "talos"])
+@pytest.mark.parametrize("name", sampled(["biped14", "talos"]))
 def test_the_inertia_of_the_swinging_leg_explains_40_percent_of_the_error_of_the_zmp(name: str) -> None:
     assert sagittal(short(name)[1]) < 0.6 * sagittal(short(name, swing_inertia=0.0)[1])
 
