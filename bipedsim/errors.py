@@ -43,6 +43,10 @@ class ConfigError(BipedSimError):
     """A file, argument or parameter is wrong; the message names file, key, value and choices."""
 
 
+class MeasurementError(ConfigError):
+    """Measurements from which a controller cannot start; the next ones may do."""
+
+
 class UnknownNameError(ConfigError):
     """A name that no table or model knows.
 

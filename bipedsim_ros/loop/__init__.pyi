@@ -1,6 +1,7 @@
 from .commands import Commands
 from .controller_inputs import ControllerInputs
 from .controller_outputs import ControllerOutputs
+from .drops import Drops
 from .inbox import Background, HandledByLoop, Inbox
 from .publishers import Publishers
 from .rate_check import judge, measure
@@ -15,6 +16,7 @@ __all__ = [
     "Commands",
     "ControllerInputs",
     "ControllerOutputs",
+    "Drops",
     "HandledByLoop",
     "Histogram",
     "Inbox",

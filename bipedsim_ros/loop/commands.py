@@ -10,8 +10,9 @@ from bipedsim.control import joint_damping
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Observation
+from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
-from bipedsim_ros.wire import CommandReader
+from bipedsim_ros.wire import CommandReader, topics
 
 
 class Commands:
@@ -24,20 +25,21 @@ class Commands:
     the velocity limit, stiffness at 1 / ``timeout_stiffness`` radian.
 
     Attributes:
-        received, dropped: Messages so far, sound and not.
+        received: Sound messages so far.
+        drops: The others, by kind.
         timeouts: How often the timeout began.
         timed_out: Whether the joints run on the timeout mode now.
     """
 
     def __init__(self, robot: Robot, params: SimParams, warn: Callable[[str], None]) -> None:
         self._robot = robot
-        self._warn = warn
+        self.drops = Drops(lambda text: warn(f"command on {topics.COMMANDS.name} dropped: {text}"))
         self._reader = CommandReader(robot.joint_names)
         self._tau = np.zeros(robot.nu)
         self._out = np.zeros(robot.nu)
         self._held = np.zeros(robot.nu)
         self._t_last: float | None = None
-        self.received = self.dropped = self.timeouts = 0
+        self.received = self.timeouts = 0
         self.timed_out = False
         self.configure(params)
 
@@ -62,9 +64,8 @@ class Commands:
     def accept(self, data: bytes, t: float) -> bool:
         """Take a serialised message that came at simulated time ``t`` [s], or drop it, count it and say why."""
         fault = self._reader.read(data, self._tau)
-        if fault:
-            self.dropped += 1
-            self._warn(fault)
+        if fault is not None:
+            self.drops.add(*fault)
             return False
         self.received += 1
         self._t_last = t

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from nav_msgs.msg import Path
-from rclpy.serialization import deserialize_message
 
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
+from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.inbox import Inbox
-from bipedsim_ros.wire import FEET_FRAME, NS_PER_S, TwistReader, topics
+from bipedsim_ros.wire import FEET_FRAME, NS_PER_S, MessageError, Topic, TwistReader, parse, topics
 
 # How long a lock-step controller waits for a velocity command that is due.
 _PATIENCE_S = 5.0
@@ -51,6 +51,7 @@ class ControllerInputs:
         self._guard = guard
         self._timeout_ns = round(timeout * NS_PER_S)
         self._warn = warn
+        self._drops = Drops(warn)
         self._stopped = stopped
         self._take = inbox.take_from
         self._velocity = self._footsteps = None
@@ -105,11 +106,15 @@ class ControllerInputs:
     def _take_velocities(self, t_ns: int) -> None:
         while self._velocity is not None and (data := self._take(self._velocity)) is not None:
             self._received += 1
-            velocity = self._twist.read(data)
+            try:
+                velocity = self._twist.read(data)
+            except MessageError as error:
+                self._drop(topics.VELOCITY, "unreadable", str(error))
+                continue
             if all(map(math.isfinite, velocity)):
                 self._newest, self._arrived_ns = velocity, t_ns
             else:
-                self._warn(f"message on {topics.VELOCITY.name} dropped: it is not finite")
+                self._drop(topics.VELOCITY, "not_finite", "it is not finite")
 
     def _wait_for(self, due: int, t_ns: int) -> None:
         end = time.monotonic() + _PATIENCE_S
@@ -125,20 +130,31 @@ class ControllerInputs:
         data = self._take(self._footsteps)
         if data is None or self._guard.set_footsteps is None:
             return
-        message = deserialize_message(data, Path)
+        try:
+            message = parse(data, Path)
+        except MessageError as error:
+            self._drop(topics.FOOTSTEPS, "unreadable", str(error))
+            return
         steps = footsteps(message)
-        if message.header.frame_id not in ("", FEET_FRAME):
-            self._warn(
-                f"message on {topics.FOOTSTEPS.name} dropped: its frame is {message.header.frame_id!r}, it must be "
-                f"{FEET_FRAME!r} or empty: the frame midway between the feet as they stand"
-            )
+        frame = message.header.frame_id
+        if frame not in ("", FEET_FRAME):
+            text = f"its frame is {frame!r}, it must be {FEET_FRAME!r} or empty: midway between the feet as they stand"
+            self._drop(topics.FOOTSTEPS, "frame", text)
         elif not np.isfinite(steps).all():
-            self._warn(f"message on {topics.FOOTSTEPS.name} dropped: it is not finite")
+            self._drop(topics.FOOTSTEPS, "not_finite", "it is not finite")
         else:
             try:
                 self._guard.set_footsteps(steps)
             except ConfigError as error:
-                self._warn(f"message on {topics.FOOTSTEPS.name} dropped: {error}")
+                self._drop(topics.FOOTSTEPS, "refused", str(error))
+
+    def _drop(self, topic: Topic, kind: str, text: str) -> None:
+        self._drops.add(f"{topic.name} {kind}", f"message on {topic.name} dropped: {text}")
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Messages that were dropped, by topic and what was wrong with them."""
+        return self._drops.by_kind
 
 
 def footsteps(message: Path) -> Array:

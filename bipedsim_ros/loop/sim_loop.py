@@ -193,7 +193,7 @@ class SimLoop:
         statistics.deadlines_dropped = self._rate.dropped
         statistics.lateness = self._rate.lateness
         statistics.commands_received = commands.received
-        statistics.commands_dropped = commands.dropped
+        statistics.commands_dropped = commands.drops.total
         statistics.command_timeouts = commands.timeouts
         statistics.state_changes = self._counted_changes + contact.state_changes
         statistics.unresolved_steps = self._counted_unresolved + contact.unresolved

@@ -21,10 +21,10 @@ from bipedsim.config import param
 from bipedsim.recording import WALL_CLOCK_NS
 from bipedsim.runs import PERIOD_NS, VelocitySchedule, parse_velocities
 from bipedsim.sim import Observation
-from bipedsim_ros.loop import Background, Inbox
+from bipedsim_ros.loop import Background, Drops, Inbox
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import JointStateReader, TwistWriter, publisher, topics
+from bipedsim_ros.wire import JointStateReader, MessageError, TwistWriter, publisher, topics
 
 _LONGEST_WAIT_NS = 100_000_000
 # Sleeps are half of what is left until the next command at the most, as the pace of the robot may change.
@@ -63,6 +63,7 @@ class CommanderNode:
         self._reader = JointStateReader(())
         self._nothing = Observation.zeros(0, 0)
         self._writer = TwistWriter()
+        self._drops = Drops(node.get_logger().warning)
         self._listeners = params.wait_for_listeners
         self._last_ns = -1
         self._begin_ns = 0
@@ -92,7 +93,11 @@ class CommanderNode:
 
     def _on_joint_state(self, data: bytes) -> float:
         """Publish what is due; return how long nothing more can be [s]."""
-        self._reader.read(data, self._nothing)
+        try:
+            self._reader.read(data, self._nothing)
+        except MessageError as error:
+            self._drops.add("unreadable", f"message on {topics.JOINT_STATES.name} dropped: {error}")
+            return 0.0
         now, heard_at = self._reader.t_ns, time.monotonic_ns()
         if now < self._last_ns or self._last_ns < 0:
             self._schedule.restart()

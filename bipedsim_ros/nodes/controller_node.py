@@ -10,8 +10,9 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from rclpy.node import Node
 
 from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices
 from bipedsim.sim import Observation
@@ -29,6 +30,7 @@ from bipedsim_ros.loop import (
     Background,
     ControllerInputs,
     ControllerOutputs,
+    Drops,
     Histogram,
     Inbox,
     StayAwake,
@@ -37,13 +39,24 @@ from bipedsim_ros.loop import (
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import CommandWriter, ImuReader, JointStateReader, WrenchReader, publisher, topics
+from bipedsim_ros.wire import (
+    CommandWriter,
+    ImuReader,
+    JointStateReader,
+    MessageError,
+    WrenchReader,
+    publisher,
+    topics,
+)
 
 _WARN_EVERY_S = 5.0
 _LONGEST_WAIT_NS = 100_000_000
 # Topics of one node may connect this long after each other, which is nothing to warn of.
 _DISCOVERY_S = 2.0
 _LISTENERS_S = 10.0
+# A sensor that has said nothing for so long of the joint states, and joint states that have not come for so long [s].
+_SENSOR_S = 0.5
+_STATES_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +123,17 @@ def command_order(robot: Robot, joints: Sequence[str]) -> Indices:
     return np.array([robot.joint_names.index(joint) for joint in joints])
 
 
+@dataclass
+class _Sensor:
+    """A topic beside the joint states: how it is read, at which of these it spoke last, and whether it has stopped."""
+
+    subscription: Any
+    topic: str
+    read: Callable[[bytes], None]
+    heard: int = -1
+    silent: bool = False
+
+
 class ControllerNode:
     """Hosts one controller.
 
@@ -134,8 +158,6 @@ class ControllerNode:
         self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
-        self._imu_reader = ImuReader()
-        self._wrench_readers = [WrenchReader(params.ft_sign) for _ in robot.soles]
         self._writer = CommandWriter(robot.nu)
         self._command: bytes | None = None
         self._observation = Observation.zeros(robot.nu, len(robot.soles))
@@ -144,18 +166,28 @@ class ControllerNode:
         self._observation.imu_angular_velocity.fill(np.nan)
         self._observation.imu_linear_acceleration.fill(np.nan)
         self._inbox = Inbox(node, topics.JOINT_STATES)
-        self._imu = self._inbox.subscribe(topics.IMU)
-        self._ankles = [self._inbox.subscribe(topics.ANKLE_WRENCH, sole.name) for sole in robot.soles]
+        self._read_states = partial(self._reader.read, observation=self._observation)
+        reads = [(topics.IMU, "", partial(ImuReader().read, observation=self._observation))]
+        for sole, wrench in zip(robot.soles, self._observation.foot_wrench, strict=True):
+            reads.append((topics.ANKLE_WRENCH, sole.name, partial(WrenchReader(params.ft_sign).read, wrench=wrench)))
+        self._sensors = []
+        for topic, foot, read in reads:
+            subscription = self._inbox.subscribe(topic, foot)
+            self._sensors.append(_Sensor(subscription, subscription.topic_name, read))
         self._inputs = ControllerInputs(
             self._inbox, self._guard, params.cmd_vel_timeout, params.cmd_vel_period, self._warn, lambda: self._stop
         )
-        self._missing = {self._imu.topic_name, *(ankle.topic_name for ankle in self._ankles)}
+        self._missing = {sensor.topic for sensor in self._sensors}
+        self._drops = Drops(node.get_logger().warning)
         self._commands = publisher(node, topics.COMMANDS)
         self._outputs = ControllerOutputs(node, self._guard)
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._background = Background(node)
         self._begun = time.monotonic()
-        self._any_state = self._heard = False
+        self._states = 0
+        self._states_at = 0.0
+        self._states_silent = False
+        self._heard = False
         self._stop = False
         self._waiting_since = 0.0
         self._silent_since = 0.0
@@ -180,6 +212,7 @@ class ControllerNode:
                 if self._inbox.wait(_LONGEST_WAIT_NS):
                     data = self._inbox.take()
                     if data is not None:
+                        self._states_at = time.monotonic()
                         self._on_joint_state(data)
                         self._awake.hold()
                 else:
@@ -191,7 +224,7 @@ class ControllerNode:
             self._background.stop()
         spent = self._update_time.summary_us()
         each = f", {spent['p50']} us each (p99 {spent['p99']} us)" if self._updates else ""
-        states = f"{self._skipped} joint states skipped" if self._any_state else "no joint states came"
+        states = f"{self._skipped} joint states skipped" if self._states else "no joint states came"
         self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}")
         return 0
 
@@ -206,15 +239,26 @@ class ControllerNode:
 
     def _take_sensors(self) -> None:
         # The queues hold one message each.
-        data = self._inbox.take_from(self._imu)
-        if data is not None:
-            self._imu_reader.read(data, self._observation)
-            self._missing.discard(self._imu.topic_name)
-        for k, subscription in enumerate(self._ankles):
-            data = self._inbox.take_from(subscription)
-            if data is not None:
-                self._wrench_readers[k].read(data, self._observation.foot_wrench[k])
-                self._missing.discard(subscription.topic_name)
+        for sensor in self._sensors:
+            data = self._inbox.take_from(sensor.subscription)
+            if data is not None and self._read(sensor.topic, sensor.read, data):
+                if sensor.heard < 0:
+                    self._missing.discard(sensor.topic)
+                sensor.heard = self._states
+
+    def _read(self, topic: str, read: Callable[[bytes], None], data: bytes) -> bool:
+        """Read a message; return whether it could be."""
+        try:
+            read(data)
+        except MessageError as error:
+            self._drops.add(f"{topic} unreadable", f"message on {topic} dropped: {error}")
+            return False
+        return True
+
+    def _skip(self, kind: str, text: str) -> None:
+        """Count a joint state that gets no command, and say why."""
+        self._skipped += 1
+        self._drops.add(f"{topics.JOINT_STATES.name} {kind}", f"no command: {text}")
 
     def _ready(self, observation: Observation) -> bool:
         """Whether the controller can be asked; warn if it cannot."""
@@ -226,14 +270,11 @@ class ControllerNode:
                 self._warn(f"waiting for a first message on {', '.join(missing)}")
             return False
         if not (np.isfinite(observation.joint_position).all() and np.isfinite(observation.joint_velocity).all()):
-            self._skipped += 1
-            absent = self._reader.missing
-            what = (
-                f"lacks {', '.join(absent)}"
-                if absent
-                else "holds positions or velocities that are missing or not finite"
-            )
-            self._warn(f"no command: {topics.JOINT_STATES.name} {what}")
+            absent, name = self._reader.missing, topics.JOINT_STATES.name
+            if absent:
+                self._skip("names", f"{name} lacks {', '.join(absent)}")
+            else:
+                self._skip("not_finite", f"{name} holds positions or velocities that are missing or not finite")
             return False
         # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for
         # them.
@@ -258,9 +299,11 @@ class ControllerNode:
 
     def _on_joint_state(self, data: bytes) -> None:
         observation = self._observation
-        self._any_state = True
+        self._states += 1
         self._take_sensors()
-        self._reader.read(data, observation)
+        if not self._read(topics.JOINT_STATES.name, self._read_states, data):
+            self._skipped += 1
+            return
         now = self._reader.t_ns
         last = self._last_stamp
         if last is not None and now < last:
@@ -275,7 +318,11 @@ class ControllerNode:
                 self._commands.publish(self._command)
             return
         if last is None:
-            self._guard.reset(observation)
+            try:
+                self._guard.reset(observation)
+            except MeasurementError as error:
+                self._skip("start", f"{error}; it starts with the next state that will do")
+                return
             self._period_checked = False
         elif not self._period_checked:
             self._check_period((now - last) / NS_PER_S)
@@ -309,8 +356,34 @@ class ControllerNode:
             self._warn_after[text] = now + _WARN_EVERY_S
             self._node.get_logger().warning(text)
 
+    def _stopped(self) -> list[str]:
+        """Return the sensors that have stopped; tell of them and of the joint states that they stop and come back."""
+        log, rate = self._node.get_logger(), self._params.rate
+        for sensor in self._sensors:
+            silent = 0 <= sensor.heard < self._states - max(2.0, _SENSOR_S * rate)
+            if silent and not sensor.silent:
+                log.warning(
+                    f"nothing on {sensor.topic} for the last {self._states - sensor.heard} joint states: the last "
+                    "message stands in; does that sensor still run?"
+                )
+            elif sensor.silent and not silent:
+                log.info(f"messages on {sensor.topic} again")
+            sensor.silent = silent
+        topic, t = self._inbox.topic, self._observation.t
+        silent = bool(self._states) and time.monotonic() - self._states_at > _STATES_S
+        if silent and not self._states_silent:
+            log.warning(
+                f"no message on {topic} for {_STATES_S:g} s, after t = {t:.3f} s: the robot has stopped, or its "
+                "simulation is paused"
+            )
+        elif self._states_silent and not silent:
+            log.info(f"messages on {topic} again, at t = {t:.3f} s")
+        self._states_silent = silent
+        return [sensor.topic for sensor in self._sensors if sensor.silent]
+
     def _report(self) -> None:
-        if not self._any_state and time.monotonic() - self._begun > _DISCOVERY_S:
+        stopped = self._stopped()
+        if not self._states and time.monotonic() - self._begun > _DISCOVERY_S:
             nobody = "which nobody publishes" if not self._inbox.publishers() else "whose publisher is silent"
             self._warn(f"waiting for {self._inbox.topic}, {nobody}")
         level, message = DiagnosticStatus.OK, "running"
@@ -319,6 +392,10 @@ class ControllerNode:
             if found:
                 self._warn(found)
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"
+        if stopped:
+            level, message = DiagnosticStatus.WARN, f"nothing comes any more on {', '.join(stopped)}"
+        if self._states_silent:
+            level, message = DiagnosticStatus.STALE, "joint states have stopped"
         if not self._updates:
             level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
         if self._guard.fallen:
@@ -326,6 +403,7 @@ class ControllerNode:
         values = {
             "updates": self._updates,
             "skipped": self._skipped,
+            **{f"dropped.{key}": n for key, n in (*self._drops.by_kind.items(), *self._inputs.dropped.items())},
             **{f"update_us.{key}": value for key, value in self._update_time.summary_us().items()},
         }
         pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]

@@ -6,11 +6,13 @@ import os
 import signal
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import rclpy
+import rclpy.logging
 from rclpy.signals import SignalHandlerOptions
 
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
@@ -69,6 +71,8 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
+    # What a library warns of belongs where everything else is told: on the terminal, in the log and on /rosout.
+    warnings.showwarning = lambda message, *_: _logger(node, name).warning(str(message))
     try:
         node = make()
         # Library code that the signal came upon may have swallowed the exception.
@@ -93,6 +97,12 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _logger(node: Any, name: str) -> Any:
+    """Return the logger of a node, also while the node is made."""
+    ours = getattr(node, "_node", None)
+    return rclpy.logging.get_logger(name) if ours is None else ours.get_logger()
 
 
 def _ensure_log_folder() -> None:

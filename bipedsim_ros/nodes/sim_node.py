@@ -83,7 +83,7 @@ class SimNode:
         sim.warm_up()
         self._check_rate(sim)
         self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
-        self._commands = Commands(robot, params, self._warn_of_command)
+        self._commands = Commands(robot, params, node.get_logger().warning)
         self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._inbox = inbox = Inbox(node, topics.COMMANDS)
@@ -191,12 +191,6 @@ class SimNode:
         if found and not self._warned_of_duplicates:
             self._warned_of_duplicates = True
             self._node.get_logger().error(found)
-
-    def _warn_of_command(self, fault: str) -> None:
-        self._node.get_logger().warning(
-            f"command on {topics.COMMANDS.name} dropped: {fault} ({self._commands.dropped} dropped so far)",
-            throttle_duration_sec=_WARN_EVERY_S,
-        )
 
     def _on_change(self, params: SimParams) -> None:
         self._params = params

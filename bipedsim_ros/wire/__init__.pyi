@@ -2,6 +2,7 @@ from . import conversions, topics
 from .conversions import (
     CommandReader,
     CommandWriter,
+    Fault,
     ImuReader,
     JointStateReader,
     NumberWriter,
@@ -14,7 +15,7 @@ from .endpoints import described, message_class, offered_qos, profile, publisher
 from .message_definitions import definition_of
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
 from .transforms import make_transforms
-from .wire import NS_PER_S
+from .wire import NS_PER_S, MessageError, parse
 
 __all__ = [
     "BASE_FRAME",
@@ -24,8 +25,10 @@ __all__ = [
     "WORLD_FRAME",
     "CommandReader",
     "CommandWriter",
+    "Fault",
     "ImuReader",
     "JointStateReader",
+    "MessageError",
     "NumberWriter",
     "OdometryWriter",
     "Topic",
@@ -40,6 +43,7 @@ __all__ = [
     "make_transforms",
     "message_class",
     "offered_qos",
+    "parse",
     "profile",
     "publisher",
     "qos_words",

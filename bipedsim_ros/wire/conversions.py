@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, Twist, WrenchStamped
@@ -17,7 +17,7 @@ from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.sim import Observation
 from bipedsim_ros.wire.topics import CONTACT
-from bipedsim_ros.wire.wire import NS_PER_S, Groups, WireReader, WireWriter, items, leaves
+from bipedsim_ros.wire.wire import NS_PER_S, Layout, MessageError, WireReader, WireWriter
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
@@ -27,22 +27,14 @@ def _zeros(n: int) -> array.array[float]:
     return array.array("d", bytes(8 * n))
 
 
-def _joint_groups(message: JointState) -> Groups:
-    return [items(message.position), items(message.velocity), items(message.effort)]
-
-
-def _wrench_groups(message: WrenchStamped) -> Groups:
-    return [leaves(message.wrench.force, "x y z") + leaves(message.wrench.torque, "x y z")]
-
-
-def _imu_groups(message: Imu) -> Groups:
-    return [
-        leaves(message.orientation, "x y z w"),
-        items(message.orientation_covariance),
-        leaves(message.angular_velocity, "x y z"),
-        items(message.angular_velocity_covariance),
-        leaves(message.linear_acceleration, "x y z"),
-    ]
+_JOINTS = ("position", "velocity", "effort")
+_IMU = (
+    "orientation",
+    "orientation_covariance",
+    "angular_velocity",
+    "angular_velocity_covariance",
+    "linear_acceleration",
+)
 
 
 class JointStateWriter:
@@ -52,14 +44,14 @@ class JointStateWriter:
         n = len(joint_names)
         message = JointState(name=list(joint_names), position=_zeros(n), velocity=_zeros(n), effort=_zeros(n))
         message.header.frame_id = frame_id
-        self._wire = WireWriter(message, _joint_groups(message), message.header.stamp)
+        self._wire = WireWriter(message, _JOINTS)
 
     def write(self, observation: Observation, t_ns: int) -> bytes:
         """Return the message for the joint measurements of ``observation``, stamped ``t_ns`` [ns]."""
         for field, values in zip(
             self._wire.groups,
             (observation.joint_position, observation.joint_velocity, observation.joint_effort),
-            strict=False,  # a robot without joints has no groups
+            strict=True,
         ):
             field[:] = values
         return self._wire.data(t_ns)
@@ -77,28 +69,34 @@ class JointStateReader:
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._joint_names = tuple(joint_names)
-        self._wire = WireReader(JointState, _joint_groups, lambda message: message.header.stamp)
-        self._matched: JointState | None = None
+        self._wire = WireReader(JointState, _JOINTS)
+        self._matched: Layout | None = None
         self._names = 0
         self._source: Indices = np.zeros(0, dtype=np.intp)
         self._target: Indices = np.zeros(0, dtype=np.intp)
         self.missing: tuple[str, ...] = self._joint_names
         self.t_ns = 0
 
-    def _match(self, message: JointState) -> None:
-        index = {name: i for i, name in enumerate(message.name)}
+    def _match(self, layout: Layout) -> None:
+        names = [name.partition(b"\0")[0].decode("utf-8", "replace") for name in layout.texts["name"]]
+        index = {name: i for i, name in enumerate(names)}
         found = [(i, index[name]) for i, name in enumerate(self._joint_names) if name in index]
-        self._matched = message
-        self._names = len(message.name)
+        self._matched = layout
+        self._names = len(names)
         self._target = np.array([target for target, _ in found], dtype=np.intp)
         self._source = np.array([source for _, source in found], dtype=np.intp)
         self.missing = tuple(name for name in self._joint_names if name not in index)
 
     def read(self, data: bytes, observation: Observation) -> None:
-        """Copy the joints that the serialised message names into ``observation``; every other entry becomes NaN."""
+        """Copy the joints that the serialised message names into ``observation``; every other entry becomes NaN.
+
+        Raises:
+            MessageError: It cannot be read; the observation is as it was.
+        """
         fields = self._wire.read(data)
-        if self._wire.message is not self._matched:
-            self._match(self._wire.message)
+        layout = self._wire.layout
+        if layout is not None and layout is not self._matched:
+            self._match(layout)
         targets = (observation.joint_position, observation.joint_velocity, observation.joint_effort)
         for field, target in zip(fields, targets, strict=True):
             if len(field) == self._names and len(self._target) == len(target):
@@ -107,7 +105,7 @@ class JointStateReader:
                 target.fill(np.nan)
                 if len(field) == self._names:
                     target[self._target] = field[self._source]
-        self.t_ns = self._wire.stamp_ns(data)
+        self.t_ns = self._wire.t_ns
         observation.t = self.t_ns / NS_PER_S
 
 
@@ -117,7 +115,7 @@ class WrenchWriter:
     def __init__(self, frame_id: str, sign: float = 1.0) -> None:
         message = WrenchStamped()
         message.header.frame_id = frame_id
-        self._wire = WireWriter(message, _wrench_groups(message), message.header.stamp)
+        self._wire = WireWriter(message, ("wrench",))
         self._sign = sign
 
     def write(self, wrench: Array, t_ns: int) -> bytes:
@@ -130,7 +128,7 @@ class WrenchReader:
     """Reads WrenchStamped messages, times ``sign``."""
 
     def __init__(self, sign: float = 1.0) -> None:
-        self._wire = WireReader(WrenchStamped, _wrench_groups, lambda message: message.header.stamp)
+        self._wire = WireReader(WrenchStamped, ("wrench",))
         self._sign = sign
 
     def read(self, data: bytes, wrench: Array) -> None:
@@ -144,7 +142,7 @@ class ImuWriter:
     def __init__(self, frame_id: str) -> None:
         message = Imu()
         message.header.frame_id = frame_id
-        self._wire = WireWriter(message, _imu_groups(message), message.header.stamp)
+        self._wire = WireWriter(message, _IMU)
 
     def write(self, observation: Observation, t_ns: int) -> bytes:
         """Return orientation, angular velocity [rad/s] and specific force [m/s^2], all in the IMU frame."""
@@ -162,7 +160,7 @@ class ImuReader:
     """
 
     def __init__(self) -> None:
-        self._wire = WireReader(Imu, _imu_groups, lambda message: message.header.stamp)
+        self._wire = WireReader(Imu, _IMU)
 
     def read(self, data: bytes, observation: Observation) -> None:
         """Copy a serialised message into the IMU fields of ``observation``."""
@@ -178,7 +176,7 @@ class PointWriter:
     def __init__(self, frame_id: str) -> None:
         message = PointStamped()
         message.header.frame_id = frame_id
-        self._wire = WireWriter(message, [leaves(message.point, "x y z")], message.header.stamp)
+        self._wire = WireWriter(message, ("point",))
 
     def write(self, point: Array, t_ns: int) -> bytes:
         """Return the message for (x, y) or (x, y, z) [m] in the frame of the header; a planar point has z = 0."""
@@ -192,12 +190,7 @@ class OdometryWriter:
     def __init__(self, frame_id: str, child_frame_id: str) -> None:
         message = Odometry(child_frame_id=child_frame_id)
         message.header.frame_id = frame_id
-        pose, twist = message.pose.pose, message.twist.twist
-        groups = [
-            leaves(pose.position, "x y z") + leaves(pose.orientation, "x y z w"),
-            leaves(twist.linear, "x y z") + leaves(twist.angular, "x y z"),
-        ]
-        self._wire = WireWriter(message, groups, message.header.stamp)
+        self._wire = WireWriter(message, ("pose.pose", "twist.twist"))
 
     def write(self, pose: Array, twist: Array, t_ns: int) -> bytes:
         """Return the message for a pose (7,), position [m] then quaternion x y z w, and a twist (6,), linear [m/s] then
@@ -215,7 +208,7 @@ class ContactWriter:
         n = len(CONTACT_FIELDS)
         message = Float64MultiArray(data=_zeros(n))
         message.layout.dim = [MultiArrayDimension(label=",".join(CONTACT_FIELDS), size=n, stride=n)]
-        self._wire = WireWriter(message, [items(message.data)], None)
+        self._wire = WireWriter(message, ("data",))
         numbers = self._wire.groups[0]
         at = {label: i for i, label in enumerate(CONTACT_FIELDS)}
         self._t = numbers[at["t"] : at["t"] + 1]
@@ -237,8 +230,7 @@ class ClockWriter:
     """Clock messages."""
 
     def __init__(self) -> None:
-        message = Clock()
-        self._wire = WireWriter(message, [], message.clock)
+        self._wire = WireWriter(Clock(), ())
 
     def write(self, t_ns: int) -> bytes:
         """Return the message for the time ``t_ns`` [ns]."""
@@ -249,8 +241,7 @@ class NumberWriter:
     """Float64 messages."""
 
     def __init__(self) -> None:
-        message = Float64()
-        self._wire = WireWriter(message, [leaves(message, "data")], None)
+        self._wire = WireWriter(Float64(), ("data",))
 
     def write(self, value: float) -> bytes:
         """Return the message for a number."""
@@ -258,16 +249,11 @@ class NumberWriter:
         return self._wire.data(0)
 
 
-def _twist_groups(message: Twist) -> Groups:
-    return [leaves(message.linear, "x y z") + leaves(message.angular, "x y z")]
-
-
 class TwistWriter:
     """Twist messages of what a robot on the ground can do."""
 
     def __init__(self) -> None:
-        message = Twist()
-        self._wire = WireWriter(message, _twist_groups(message), None)
+        self._wire = WireWriter(Twist(), ("",))
 
     def write(self, velocity: tuple[float, float, float]) -> bytes:
         """Return the message for a velocity ahead and to the left [m/s] and a turning rate [rad/s]."""
@@ -279,7 +265,7 @@ class TwistReader:
     """Reads Twist messages as what a robot on the ground can do."""
 
     def __init__(self) -> None:
-        self._wire = WireReader(Twist, _twist_groups)
+        self._wire = WireReader(Twist, ("",))
 
     def read(self, data: bytes) -> tuple[float, float, float]:
         """Return the velocity ahead and to the left [m/s] and the turning rate [rad/s] of a serialised message."""
@@ -292,7 +278,7 @@ class CommandWriter:
 
     def __init__(self, n: int) -> None:
         message = Float64MultiArray(data=_zeros(n))
-        self._wire = WireWriter(message, [items(message.data)], None)
+        self._wire = WireWriter(message, ("data",))
 
     def write(self, tau_joint: Array) -> bytes:
         """Return the message for the torques (nu,)."""
@@ -300,25 +286,36 @@ class CommandWriter:
         return self._wire.data(0)
 
 
+class Fault(NamedTuple):
+    """Why a message was dropped: the kind, by which it is counted, and what is wrong in words, with the way out."""
+
+    kind: str
+    text: str
+
+
 class CommandReader:
     """Reads commands and refuses what no drive should get."""
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._joint_names = tuple(joint_names)
-        self._wire = WireReader(Float64MultiArray, lambda message: [items(message.data)])
+        self._wire = WireReader(Float64MultiArray, ("data",))
 
-    def read(self, data: bytes, tau_joint: Array) -> str:
+    def read(self, data: bytes, tau_joint: Array) -> Fault | None:
         """Copy a serialised command into ``tau_joint`` (nu,) [N.m] if it is sound.
 
         Returns:
-            An empty string, or what is wrong with the message; then ``tau_joint`` is left as it was.
+            None, or what is wrong with the message; then ``tau_joint`` is left as it was.
         """
         names = self._joint_names
-        values = self._wire.read(data)[0]
+        try:
+            values = self._wire.read(data)[0]
+        except MessageError as error:
+            return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
         if len(values) != len(names):
-            return f"it has {len(values)} values, expected {len(names)} ({', '.join(names)})"
+            listed = ", ".join(names)
+            return Fault("size", f"it has {len(values)} values, expected {len(names)} ({listed}), one for each joint")
         if not np.isfinite(values).all():
             wrong = [f"{names[i]} = {values[i]}" for i in np.flatnonzero(~np.isfinite(values))]
-            return f"it is not finite: {', '.join(wrong)}"
+            return Fault("not_finite", f"it is not finite: {', '.join(wrong)}; the controller's sums are broken")
         tau_joint[:] = values
-        return ""
+        return None

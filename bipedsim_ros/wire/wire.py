@@ -1,116 +1,178 @@
 """Serialised messages whose numbers are read and written in place.
 
 Converting a JointState of 14 joints between Python and DDS costs 40 to 50 us a time, nearly all of it spent on names
-that never change; moving its bytes costs 5 to 9 us (docs/ros_interface.md). So a message is serialised once, the places
-of its numbers are found, and from then on numpy writes and reads them there. rclpy publishes bytes and hands out raw
-messages by its public interface.
+that never change; moving its bytes costs 5 to 9 us (docs/ros_interface.md). So the places of the numbers are found
+once, and from then on numpy writes and reads them there. rclpy publishes bytes and hands out raw messages by its public
+interface.
 
-The places are found by experiment, not from the rules of CDR: distinct numbers are put into the fields and looked up in
-the bytes. So are the bytes without a meaning: those that pad strings hold whatever was in the sender's memory.
+The places follow from the type and the rules of plain CDR (OMG DDS-XTypes 1.3, 7.4.1), in either byte order; tests hold
+them against what rclpy reads of the same bytes, sound or not. The bytes that pad strings mean nothing: they hold
+whatever was in the sender's memory. Nothing is parsed before its size is judged.
 """
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
 
-from bipedsim.numerics import Array, Indices
-
-Leaf = tuple[Any, Any]
-"""A number of a message: the object or array that holds it, and its attribute name or index."""
-Groups = Sequence[Sequence[Leaf]]
-"""Numbers that lie side by side, as one array each."""
+from bipedsim.errors import BipedSimError
+from bipedsim.numerics import Array
+from bipedsim_ros.wire.endpoints import message_class
 
 NS_PER_S = 1_000_000_000
-_STAMP = struct.Struct("=iI")
-_HEADER = 4  # bytes of encapsulation before the first field
-_REPRESENTATION = 2  # those of them that name the encoding
-_MARK_SEC, _MARK_NANOSEC = 0x5C3A_1B2D, 0x1A4D_7E93
+_HEADER = 4  # bytes of encapsulation before the first field, from which alignment counts
+_ORDERS = {b"\0\0": ">", b"\0\1": "<"}  # of plain CDR, by the first two of them
+_SIZES = {"boolean": 1, "octet": 1, "char": 1} | {f"{sign}int{8 * n}": n for sign in ("", "u") for n in (1, 2, 4, 8)}
+_SIZES |= {"float": 4}
+MOST_TEXT = 65_536
+"""Bytes of names and other texts beyond which a message is refused: a robot of 500 joints needs half of it."""
 
 
-def leaves(holder: Any, names: str) -> list[Leaf]:
-    """Return the attributes of ``holder`` that ``names`` lists, separated by spaces."""
-    return [(holder, name) for name in names.split()]
+class MessageError(BipedSimError):
+    """A message that cannot be read; the text says why."""
 
 
-def items(values: Any) -> list[Leaf]:
-    """Return the elements of an array field."""
-    return [(values, i) for i in range(len(values))]
+def parse(data: bytes, kind: type) -> Any:
+    """Return a serialised message as an object.
+
+    Raises:
+        MessageError: It is too large, or no such message.
+    """
+    if len(data) > MOST_TEXT:
+        raise MessageError(f"it has {len(data)} bytes, at most {MOST_TEXT} are read")
+    try:
+        return deserialize_message(data, kind)
+    except (RuntimeError, ValueError, MemoryError) as error:
+        raise MessageError(f"its {len(data)} bytes are no {kind.__name__} ({error or type(error).__name__})") from error
 
 
-def _get(leaf: Leaf) -> float:
-    holder, key = leaf
-    return float(getattr(holder, key) if isinstance(key, str) else holder[key])
+@cache
+def _fields(kind: type, path: str = "") -> tuple[tuple[str, str, Any], ...]:
+    """Return what lies in a message in turn, each with its path: those of a message in it are its own."""
+    return tuple(chain.from_iterable(_steps(of, f"{path}.{name}".lstrip(".")) for name, of in _types(kind)))
 
 
-def _set(leaf: Leaf, value: float) -> None:
-    holder, key = leaf
-    if isinstance(key, str):
-        setattr(holder, key, value)
+def _types(kind: Any) -> Iterable[tuple[str, str]]:
+    return kind.get_fields_and_field_types().items()
+
+
+def _steps(kind: str, path: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the steps that take a field of a type: time, numbers, list of numbers, text, list of others, other."""
+    fixed, listed = re.fullmatch(r"(.+)\[(\d+)\]", kind), re.fullmatch(r"sequence<(.+?)(, \d+)?>", kind)
+    if listed and listed[1] == "double":
+        yield "list of numbers", path, None
+    elif listed:
+        yield "list", path, tuple(_steps(listed[1], path))
+    elif fixed and fixed[1] == "double":
+        yield "numbers", path, int(fixed[2])
+    elif fixed:
+        yield from tuple(_steps(fixed[1], path)) * int(fixed[2])
+    elif kind == "double":
+        yield "numbers", path, 1
+    elif kind.startswith("string"):
+        yield "text", path, None
+    elif kind == "builtin_interfaces/Time":
+        yield "time", path, None
+    elif "/" in kind:
+        yield from _fields(message_class(kind.replace("/", "/msg/")), path)
     else:
-        holder[key] = value
+        yield "other", path, _SIZES[kind]
 
 
 class Layout:
-    """Where the numbers of a message are in its serialised form.
+    """Where things are in a serialised message.
+
+    Args:
+        kind: Its type.
+        data: It, in plain CDR.
+        groups: Paths of fields, such as ``"pose.pose"``; all the numbers below one lie side by side.
 
     Attributes:
-        data: The serialised message.
-        groups: Offset and count of each group of numbers.
-        stamp: Offset of the stamp; None without one.
+        groups: Offset and count of the numbers of each group.
+        numbers: Their type: float64 in the byte order of the message.
+        stamp: Offset and format of the first time in it, or None.
+        texts: The lists of texts by their path, as bytes.
+        gaps: The bytes between numbers and times: if these and the length agree, so does the layout.
+        matter: Which bytes of the gaps have a meaning.
+
+    Raises:
+        MessageError: It is no such message, or has more texts than anybody needs.
     """
 
-    def __init__(self, message: Any, groups: Groups, stamp: Time | None) -> None:
-        self.data: bytes = serialize_message(message)
-        flat = [leaf for group in groups for leaf in group]
-        before = [_get(leaf) for leaf in flat]
-        marks = np.random.default_rng(0).uniform(1.0, 2.0, len(flat)).tolist()
-        for leaf, mark in zip(flat, marks, strict=True):
-            _set(leaf, mark)
-        if stamp is not None:
-            time = stamp.sec, stamp.nanosec
-            stamp.sec, stamp.nanosec = _MARK_SEC, _MARK_NANOSEC
-        marked: bytes = serialize_message(message)
-        for leaf, value in zip(flat, before, strict=True):
-            _set(leaf, value)
-        places = iter([self._find(marked, struct.pack("=d", mark)) for mark in marks])
-        self.groups: list[tuple[int, int]] = []
-        for group in groups:
-            offsets = [next(places) for _ in group]
-            if offsets and offsets != list(range(offsets[0], offsets[0] + 8 * len(offsets), 8)):
-                raise ValueError(f"the numbers of a {type(message).__name__} do not lie side by side")
-            self.groups.append((offsets[0] if offsets else 0, len(offsets)))
-        self.stamp: int | None = None
-        if stamp is not None:
-            stamp.sec, stamp.nanosec = time
-            self.stamp = self._find(marked, _STAMP.pack(_MARK_SEC, _MARK_NANOSEC))
+    def __init__(self, kind: type, data: bytes, groups: Sequence[str]) -> None:
+        order = _ORDERS[data[:2]]
+        self._data, self._at, self._said = data, _HEADER, 0
+        self._u32 = struct.Struct(f"{order}I")
+        self._found: list[tuple[str, int, int]] = []
+        self._meaning: list[range] = [range(2)]
+        self._times: list[int] = []
+        self.texts: dict[str, list[bytes]] = {}
+        self.numbers = np.dtype(f"{order}f8")
+        self._walk(_fields(kind))
+        self.stamp = (self._times[0], struct.Struct(f"{order}iI")) if self._times else None
+        self.groups = [self._group(path) for path in groups]
+        known = [(at, at + 8 * count) for _, at, count in self._found if count]
+        known += [(at, at + 8) for at in self._times]
+        edges = [0, *chain.from_iterable(sorted(known)), self._at]
+        self.gaps = [slice(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=True) if end > begin]
+        self.matter = np.fromiter(chain.from_iterable(self._meaning), np.intp)
+        del self._data
 
-    @staticmethod
-    def _find(data: bytes, mark: bytes) -> int:
-        if data.count(mark) != 1:
-            raise ValueError("a number could not be found in the serialised message")
-        return data.index(mark)
+    def _take(self, size: int, align: int, path: str) -> int:
+        """Return where the next ``size`` bytes begin."""
+        begin = self._at + (_HEADER - self._at) % align
+        if begin + size > len(self._data):
+            raise MessageError(f"it ends within {path or 'its first field'}, after {len(self._data)} bytes")
+        self._at = begin + size
+        return begin
 
-    def numbers(self) -> list[slice]:
-        """Return the bytes of the stamp and of each group."""
-        stamp = [] if self.stamp is None else [slice(self.stamp, self.stamp + _STAMP.size)]
-        return stamp + [slice(offset, offset + 8 * count) for offset, count in self.groups if count]
+    def _mean(self, size: int, align: int, path: str) -> int:
+        """Return where the next ``size`` bytes begin, which have a meaning."""
+        self._said += size
+        if self._said > MOST_TEXT:
+            raise MessageError(f"it has more than {MOST_TEXT} bytes of names and texts")
+        begin = self._take(size, align, path)
+        self._meaning.append(range(begin, begin + size))
+        return begin
 
-    def gaps(self) -> list[slice]:
-        """Return the bytes between stamp and groups: if their meaning and the length agree, so does the layout."""
-        begin = _HEADER if self.stamp is None else self.stamp + _STAMP.size
-        result = []
-        for offset, count in self.groups:
-            if count:
-                result.append(slice(begin, offset))
-                begin = offset + 8 * count
-        return result or [slice(begin, len(self.data))]
+    def _count(self, path: str) -> int:
+        return int(self._u32.unpack_from(self._data, self._mean(4, 4, path))[0])
+
+    def _walk(self, steps: Iterable[tuple[str, str, Any]]) -> None:
+        for step, path, more in steps:
+            if step == "time":
+                self._times.append(self._take(4, 4, path))
+                self._take(4, 4, path)
+            elif step == "other":
+                self._mean(more, more, path)
+            elif step == "text":
+                count = self._count(path)
+                begin = self._mean(count, 1, path)
+                if path in self.texts:
+                    self.texts[path].append(self._data[begin : begin + count])
+            elif step == "list":
+                self.texts[path] = []
+                for _ in range(self._count(path)):
+                    self._walk(more)
+            else:
+                count = self._count(path) if step == "list of numbers" else more
+                # What is empty is not aligned either.
+                self._found.append((path, self._take(8 * count, 8 if count else 1, path), count))
+
+    def _group(self, path: str) -> tuple[int, int]:
+        below = [(at, n) for name, at, n in self._found if name == path or not path or name.startswith(f"{path}.")]
+        offset, count = below[0][0], sum(n for _, n in below)
+        if any(at + 8 * n != after for (at, n), (after, _) in pairwise(below)):
+            raise ValueError(f"the numbers of {path!r} do not lie side by side")
+        return offset, count
 
 
 class WireWriter:
@@ -118,122 +180,90 @@ class WireWriter:
 
     Args:
         message: Complete but for its numbers and stamp.
-        groups: Its numbers.
-        stamp: Its stamp; None without one.
+        groups: Its numbers, by the paths of their fields.
 
     Attributes:
         groups: Views of the numbers, one for each group; write into them.
     """
 
-    def __init__(self, message: Any, groups: Groups, stamp: Time | None) -> None:
-        layout = Layout(message, groups, stamp)
+    def __init__(self, message: Any, groups: Sequence[str]) -> None:
+        data: bytes = serialize_message(message)
+        layout = Layout(type(message), data, groups)
         self._stamp = layout.stamp
-        self._buffer = bytearray(layout.data)
-        self.groups = [
-            np.frombuffer(self._buffer, np.float64, count, offset) for offset, count in layout.groups if count
-        ]
+        self._buffer = bytearray(data)
+        self.groups = [_view(self._buffer, layout.numbers, *group) for group in layout.groups]
 
     def data(self, t_ns: int) -> bytes:
         """Return the serialised message with the stamp ``t_ns`` [ns]."""
         if self._stamp is not None:
-            _STAMP.pack_into(self._buffer, self._stamp, *divmod(t_ns, NS_PER_S))
+            offset, form = self._stamp
+            form.pack_into(self._buffer, offset, *divmod(t_ns, NS_PER_S))
         return bytes(self._buffer)
 
 
 class WireReader:
-    """Reads the numbers of messages of one type; strings and array lengths are looked at only when they change.
+    """Reads the numbers of messages of one type; texts and lengths are looked at only when they change.
 
     Args:
-        message_type: The type.
-        groups_of: Returns the numbers of a message.
-        stamp_of: Returns the stamp of a message, for types that have one.
+        kind: The type.
+        groups: The numbers that are wanted, by the paths of their fields.
 
     Attributes:
-        message: The last message whose layout was new; what is not a number is as in every message since.
+        layout: That of the last message that could be read; the same object while nothing but numbers changes.
+        t_ns: The stamp of that message [ns]; 0 where the type has none.
     """
 
-    def __init__(
-        self,
-        message_type: type,
-        groups_of: Callable[[Any], Groups],
-        stamp_of: Callable[[Any], Time] | None = None,
-    ) -> None:
-        self._type = message_type
-        self._groups_of = groups_of
-        self._stamp_of = stamp_of
-        self._layout: Layout | None = None
-        # Of the last message in the usual encoding: bytes, those of its gaps, and where in these a byte has a meaning.
+    def __init__(self, kind: type, groups: Sequence[str]) -> None:
+        self._kind = kind
+        self._groups = groups
         self._last = b""
         self._gaps: list[tuple[slice, bytes]] = []
-        self._matter: Indices = np.zeros(0, dtype=np.intp)
-        self._text: Any = None
-        self.message: Any = None
+        self.layout: Layout | None = None
+        self.t_ns = 0
 
     def read(self, data: bytes) -> list[Array]:
-        """Return the numbers of a serialised message, one array for each group; they are views of ``data``."""
-        if len(data) != len(self._last):
-            data = self._learn(data)
-        elif any(data[place] != known for place, known in self._gaps):
-            data = self._look(data)
-        layout = self._layout
-        assert layout is not None
-        return [
-            np.frombuffer(data, np.float64, count, offset) if count else np.empty(0) for offset, count in layout.groups
-        ]
+        """Return the numbers of a serialised message, one array for each group; they are views of ``data``.
 
-    def stamp_ns(self, data: bytes) -> int:
-        """Return the stamp [ns] of the message that was read last."""
-        assert self._layout is not None
-        assert self._layout.stamp is not None
-        sec, nanosec = _STAMP.unpack_from(data, self._layout.stamp)
-        return int(sec) * NS_PER_S + int(nanosec)
+        Raises:
+            MessageError: It cannot be read.
+        """
+        if not self._last or len(data) != len(self._last) or any(data[place] != known for place, known in self._gaps):
+            data = self._look(data)
+        layout = self.layout
+        assert layout is not None
+        if layout.stamp is not None:
+            offset, form = layout.stamp
+            sec, nanosec = form.unpack_from(data, offset)
+            self.t_ns = sec * NS_PER_S + nanosec
+        return [_view(data, layout.numbers, *group) for group in layout.groups]
 
     def _look(self, data: bytes) -> bytes:
-        """Learn the layout of ``data`` unless it differs from the last message in bytes without a meaning alone."""
-        if not np.array_equal(_bytes(data)[self._matter], _bytes(self._last)[self._matter]):
-            return self._learn(data)
-        self._keep(data)
-        return data
+        """Learn the layout of ``data``, unless it differs from the last message in bytes without a meaning alone.
 
-    def _keep(self, data: bytes) -> None:
+        Returns:
+            The bytes to read: others, if the sender encodes in another way than plain CDR.
+        """
+        layout, known = self.layout, self._last
+        if (
+            layout is None
+            or not known
+            or len(data) != len(known)
+            or not np.array_equal(_bytes(data)[layout.matter], _bytes(known)[layout.matter])
+        ):
+            plain = data[:2] in _ORDERS
+            if not plain:
+                data = bytes(serialize_message(parse(data, self._kind)))
+            self.layout = layout = Layout(self._kind, data, self._groups)
+            if not plain:
+                self._last = b""
+                return data
         self._last = data
-        self._gaps = [] if self._layout is None else [(gap, data[gap]) for gap in self._layout.gaps()]
-
-    def _learn(self, data: bytes) -> bytes:
-        """Learn the layout of ``data``; return the bytes to read, which are others if the sender encodes otherwise."""
-        self.message = message = deserialize_message(data, self._type)
-        stamp = None if self._stamp_of is None else self._stamp_of(message)
-        self._layout = layout = Layout(message, self._groups_of(message), stamp)
-        text = self._text_of(data)
-        again, self._text = text == self._text, text
-        own = layout.data
-        usual = (
-            len(own) == len(data)
-            and own[:_REPRESENTATION] == data[:_REPRESENTATION]
-            and all(own[place] == data[place] for place in layout.numbers())
-        )
-        if not usual:
-            self._last, self._gaps = b"", []
-            return own
-        if again and len(data) == len(self._last):
-            # The last message said the same: where the two differ, nothing is said.
-            matter = self._matter[_bytes(data)[self._matter] == _bytes(self._last)[self._matter]]
-        else:
-            matter = np.concatenate([np.arange(gap.start, gap.stop) for gap in layout.gaps()])
-        self._matter = matter
-        self._keep(data)
+        self._gaps = [(gap, data[gap]) for gap in layout.gaps]
         return data
 
-    def _text_of(self, data: bytes) -> Any:
-        """Return the message without its numbers and its stamp."""
-        message = deserialize_message(data, self._type)
-        for group in self._groups_of(message):
-            for leaf in group:
-                _set(leaf, 0.0)
-        if self._stamp_of is not None:
-            stamp = self._stamp_of(message)
-            stamp.sec = stamp.nanosec = 0
-        return message
+
+def _view(data: bytes | bytearray, kind: np.dtype[Any], offset: int, count: int) -> Array:
+    return np.frombuffer(data, kind, count, offset) if count else np.empty(0)
 
 
 def _bytes(data: bytes) -> NDArray[np.uint8]:

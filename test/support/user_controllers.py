@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.config.fields import param
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot
 from bipedsim.sim.io import Command, Observation
 
@@ -65,6 +66,16 @@ class Rest(Echo):
     def update(self, observation: Observation) -> Command:
         """Return no torque."""
         return self._command
+
+
+class Picky(Rest):
+    """Starts with a good IMU alone, as estimators do, and warns as libraries do."""
+
+    def reset(self, observation: Observation) -> None:
+        """Look at the IMU."""
+        warnings.warn(f"picky: reset at t = {observation.t:g} s", stacklevel=1)
+        if not np.isfinite(observation.imu_orientation).all():
+            raise MeasurementError("picky: cannot start from imu_orientation")
 
 
 class NotFinite(Echo):

@@ -21,7 +21,7 @@ from bipedsim.control.estimation.arrays import ANCHORS, Estimation, Held, Kinema
 from bipedsim.control.estimation.filter import estimate, start, take
 from bipedsim.control.loads import LEAVES, TOUCHES
 from bipedsim.dynamics import live_motions, live_poses
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot, padded_vertices
 from bipedsim.numerics import Array, Flags, box
 from bipedsim.sim import Observation
@@ -230,13 +230,13 @@ class Estimator:
                 z = 0, midway about the origin, and the IMU gives the heading.
 
         Raises:
-            ConfigError: A measurement is not finite, or the orientation is no quaternion; there is no good one yet.
+            MeasurementError: One is not finite, or the orientation is no quaternion; there is no good one yet.
         """
         self._warned = False
         self.estimate.faults = 0
         bad = self._take(observation)
         if bad:
-            raise ConfigError(f"estimator: cannot start from {_named(bad)}: not finite, or no quaternion")
+            raise MeasurementError(f"estimator: cannot start from {_named(bad)}: not finite, or no quaternion")
         self._t = observation.t
         pose = np.full(4, np.nan)
         if pose_world_base is not None:

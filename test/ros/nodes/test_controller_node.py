@@ -9,10 +9,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Pose, PoseStamped, Quaternion, Twist, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
 from nav_msgs.msg import Path as NavPath
+from rclpy.serialization import serialize_message
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64, Float64MultiArray, Header
@@ -40,13 +41,16 @@ class PlayedRobot:
         self.feet = [node.create_publisher(WrenchStamped, f"/{sole.name}_foot_ft/wrench", 10) for sole in ROBOT.soles]
         self.commands = world.collect(Float64MultiArray, "/effort_controller/commands")
         self.observation = Observation.zeros(ROBOT.nu, len(ROBOT.soles))
+        self.upright = 1.0
         rng = np.random.default_rng(1)
         self.observation.joint_position[:] = ROBOT.posture + 0.01 * rng.normal(size=ROBOT.nu)
         self.observation.joint_velocity[:] = 0.1 * rng.normal(size=ROBOT.nu)
         self.observation.imu_linear_acceleration[:] = (0.1, -0.2, 9.81)
         self.observation.foot_wrench[:, 2] = 0.5 * ROBOT.weight
 
-    def publish(self, t_ms: int, names: Any = ROBOT.joint_names, sensors: bool = True, **fields: Any) -> None:
+    def publish(
+        self, t_ms: int, names: Any = ROBOT.joint_names, sensors: bool = True, imu: bool = True, **fields: Any
+    ) -> None:
         """Publish one state with the joints in the order of ``names``; ``fields`` replace joint arrays."""
         o = self.observation
         for publisher in (self.states, self.imu, *self.feet):
@@ -54,10 +58,11 @@ class PlayedRobot:
         stamp = {"sec": t_ms // 1000, "nanosec": t_ms % 1000 * 1_000_000}
         if sensors:
             message = Imu()
-            message.orientation.w = 1.0
+            message.orientation.w = self.upright
             a = message.linear_acceleration
             a.x, a.y, a.z = o.imu_linear_acceleration.tolist()
-            self.imu.publish(message)
+            if imu:
+                self.imu.publish(message)
             for publisher, wrench in zip(self.feet, o.foot_wrench, strict=True):
                 foot = WrenchStamped()
                 foot.wrench.force.z = float(wrench[2])
@@ -85,6 +90,13 @@ class PlayedRobot:
             self.world.spin(lambda: len(self.commands) > count, 2.0)
         self.world.spin(lambda: False, 0.1)
         return np.array(self.commands[-1].data)
+
+
+    def answer_only(self, t_ms: int) -> None:
+        """Publish a state without an IMU, and wait for the command."""
+        count = len(self.commands)
+        self.publish(t_ms, imu=False)
+        self.world.until(lambda: len(self.commands) > count, "the answer to a state")
 
 
 @pytest.fixture
@@ -187,6 +199,49 @@ def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
     assert node.stop() == 0
     assert "no updates; no joint states came" in node.output
     assert "nan" not in node.output
+
+
+def test_what_cannot_be_used_is_told_and_survived(ros: RosWorld, robot: PlayedRobot) -> None:
+    """A first state from which no controller starts, messages cut short, an IMU that stops, joint states that stop."""
+    diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
+    node = ros.start("controller_node", controller="user_controllers:Picky", rate=20.0)
+
+    def told(said: str, *levels: bytes) -> None:
+        ros.until(lambda: said in node.output, said)
+        ros.until(lambda: not levels or diagnostics[-1].status[0].level in levels, f"the level after {said!r}")
+
+    robot.upright = float("nan")
+    refused = "no command: picky: cannot start from imu_orientation; it starts with the next state that will do"
+
+    def refuses() -> bool:
+        robot.publish(0)
+        return refused in node.output
+
+    ros.until(refuses, refused)
+    assert "[WARN]" in node.output
+    told("picky: reset at t = 0 s")
+    assert "UserWarning" not in node.output, "it goes by the log, and not past it"
+    robot.upright = 1.0
+    robot.answer(50)
+    cut = bytes(serialize_message(JointState(name=list(ROBOT.joint_names), position=[0.0] * ROBOT.nu)))[:100]
+    robot.states.publish(cut)
+    told("message on /joint_states dropped: it ends within name, after 100 bytes")
+    robot.imu.publish(bytes(serialize_message(Imu()))[:40])
+    for t_ms in range(100, 2000, 50):
+        robot.answer_only(t_ms)
+    told("message on /imu/data dropped: it ends within")
+    told("joint states: the last message stands in; does that sensor still run?", DiagnosticStatus.WARN)
+    assert "nothing on /imu/data for the last " in node.output
+    robot.answer(2000)
+    told("messages on /imu/data again")
+    told("no message on /joint_states for 2 s, after t = 2.000 s", DiagnosticStatus.STALE)
+    robot.answer(2050)
+    told("messages on /joint_states again, at t = 2.050 s")
+    (status,) = diagnostics[-1].status
+    dropped = {v.key: v.value for v in status.values if v.key.startswith("dropped")}
+    assert dropped["dropped./joint_states unreadable"] == "1"
+    assert dropped["dropped./imu/data unreadable"] == "1"
+    assert int(dropped["dropped./joint_states start"]) >= 1
 
 
 def damping(observation: Observation) -> np.ndarray:
