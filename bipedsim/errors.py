@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
-"""Exit codes of commands and nodes: done; what was asked for failed or missed its figures; wrong input; Ctrl-C."""
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes of commands and nodes: done; what was asked for failed or missed its figures; wrong input; done, with what
+could be read of a damaged or unfinished recording; Ctrl-C."""
 
 
 class BipedSimError(Exception):
@@ -93,3 +95,19 @@ class DivergenceError(BipedSimError):
 
 class RecordingError(BipedSimError):
     """A bag or run that cannot be read; the message names the file and what was found in it."""
+
+
+class DamagedError(RecordingError):
+    """A bag or run of which damage has left nothing that can be read."""
+
+
+class IncompleteWarning(UserWarning):
+    """A recording is damaged or was not finished: what could be read was read, and the message says what is missing.
+
+    The command line prints it and ends with ``EXIT_INCOMPLETE``.
+    """
+
+
+def warn_incomplete(message: str) -> None:
+    """Tell that a recording could not be read whole."""
+    warnings.warn(IncompleteWarning(message), stacklevel=2)

@@ -10,6 +10,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 REPEAT = 0.5
 """Time [s] after which an interrupt that nobody answered is raised again."""
@@ -57,17 +58,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _answer(argv: Sequence[str] | None) -> int:
+    import warnings
+
     from bipedsim.cli.commands import make_parser
-    from bipedsim.errors import EXIT_USAGE, BipedSimError
+    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, DamagedError, IncompleteWarning
 
     command = "bipedsim"
+    told: set[str] = set()
+
+    def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, IncompleteWarning):
+            usual(message, category, *where, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            print(f"{command}: {message}", file=sys.stderr)
+
     try:
-        args = make_parser().parse_args(argv)
-        command = f"bipedsim {args.command}"
-        return int(args.function(args))
+        with warnings.catch_warnings():
+            usual = warnings.showwarning
+            warnings.simplefilter("always", IncompleteWarning)
+            warnings.showwarning = tell
+            args = make_parser().parse_args(argv)
+            command = f"bipedsim {args.command}"
+            return int(args.function(args)) or (EXIT_INCOMPLETE if told else 0)
     except BipedSimError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
-        return EXIT_USAGE
+        return EXIT_INCOMPLETE if told or isinstance(error, DamagedError) else EXIT_USAGE
 
 
 if __name__ == "__main__":

@@ -43,7 +43,11 @@ def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
     Raises:
         ConfigError: The output has the name of a recording.
     """
-    output = output or recording.with_name(recording.stem + suffix)
+    if output is None:
+        # The name of "." and ".." is that of the folder; that of "/" is empty.
+        whole = recording if recording.name.strip(".") else recording.resolve()
+        name = whole.stem if whole.is_file() else whole.name
+        output = whole.with_name(name + suffix) if name else whole / f"run{suffix}"
     if output.suffix in (".npz", ".mcap", ".yaml") or output.resolve() == recording.resolve():
         raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
     return output

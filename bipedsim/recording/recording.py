@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
 from bipedsim.numerics import Array
 from bipedsim.recording.schema import COLUMNS, RecordedColumns
 
@@ -115,6 +114,7 @@ class Recording(RecordedColumns):
             "pushes": self.pushes,
             "notes": self.notes,
             "about": dict(self.about),
+            "columns": list(COLUMNS),
         }
         arrays = {name: getattr(self, name) for name in ("effort_limit", *COLUMNS)}
         arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
@@ -205,33 +205,84 @@ class Recording(RecordedColumns):
             return self._recording.rows(slice(0, self._n))
 
 
+def joined(parts: Sequence[Recording]) -> Recording:
+    """Return the rows of recordings of one run, one behind the other; what they say of the run is that of the last."""
+    values: dict[str, Any] = {f.name: getattr(parts[-1], f.name) for f in fields(Recording)}
+    if len(parts) > 1:
+        for name in COLUMNS:
+            values[name] = np.concatenate([getattr(part, name) for part in parts])
+        values["readouts"] = {
+            name: np.concatenate([part.readouts.get(name, np.full(len(part), np.nan)) for part in parts])
+            for name in sorted({name for part in parts for name in part.readouts})
+        }
+        found = [part.gave_up_at for part in parts if np.isfinite(part.gave_up_at)]
+        values["gave_up_at"] = found[0] if found else float("nan")
+    return Recording(**values)
+
+
 def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
 def load_npz(path: Path) -> Recording:
+    """Read a run; columns that are damaged stay empty, which ``notes`` and a warning say.
+
+    Raises:
+        RecordingError: It is no run, or cannot be opened.
+        DamagedError: It is damaged, and nothing can be read of it.
+
+    Warns:
+        IncompleteWarning: Columns are damaged.
+    """
+    lost: dict[str, str] = {}
     try:
         # Opened here, because np.load leaves a file that it does not understand open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            if "header" not in data:
+            if "header" not in data and not set(COLUMNS) & set(data.files):
                 raise RecordingError(f"{path}: no run of bipedsim: it holds {', '.join(data.files) or 'nothing'}")
             header = json.loads(str(data["header"]))
             if header.get("format") != FORMAT:
                 raise RecordingError(f"{path}: its format is {header.get('format')!r}, expected {FORMAT!r}")
             run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])
+            soles = [f"sole_vertices_{i}" for i in range(len(run.feet))]
+            readouts = [f"readout_{name}" for name in header.get("readouts", ())]
             # An older run lacks the columns that came later: they stay empty.
-            for name in ("effort_limit", *(name for name in COLUMNS if name in data)):
-                getattr(run, name)[...] = data[name]
-            run.sole_vertices = tuple(data[f"sole_vertices_{i}"] for i in range(len(run.feet)))
+            columns = header.get("columns", [name for name in COLUMNS if name in data])
+            arrays: dict[str, Array] = {}
+            for name in ("effort_limit", *columns, *soles, *readouts, *(set(data.files) - {"header"})):
+                if name in arrays or name in lost:
+                    continue
+                try:
+                    arrays[name] = data[name]
+                    if hasattr(run, name):
+                        getattr(run, name)[...] = arrays[name]
+                    elif name not in (*soles, *readouts):
+                        raise ValueError("nothing has this name")
+                except Exception as error:
+                    # Damaged bytes raise whatever the decoder at work raises.
+                    lost[name] = f"{name} ({type(error).__name__}: {error})"
+            run.sole_vertices = tuple(arrays.get(name, np.zeros((0, 2))) for name in soles)
             run.weight = _or_nan(header["weight"])
-            run.readouts = {name: data[f"readout_{name}"] for name in header.get("readouts", ())}
+            run.readouts = {name.removeprefix("readout_"): arrays[name] for name in readouts if name in arrays}
             run.gave_up_at = _or_nan(header.get("gave_up_at"))
             run.notes = tuple(header["notes"])
             # Older runs do not say.
             run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))
             run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}
+    except RecordingError:
+        raise
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise RecordingError(f"{path}: not a run of bipedsim, or damaged ({error})") from error
+    except Exception as error:
+        raise DamagedError(
+            f"{path}: not a run of bipedsim, or damaged beyond reading ({type(error).__name__}: {error}); "
+            "if there is a whole copy of it, read that"
+        ) from error
+    if lost:
+        note = (
+            f"{path.name} is damaged: {len(run)} rows were read, without {', '.join(lost.values())}; these stay empty: "
+            "if there is a whole copy of the run, read that"
+        )
+        run.notes = (*run.notes, note)
+        warn_incomplete(f"{path}: {note}")
     return run

@@ -12,7 +12,7 @@ import yaml
 from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
-from bipedsim.recording.bag import Bag, Columns, Qos, columns
+from bipedsim.recording.bag import Bag, Block, Columns, Qos, columns
 from bipedsim_ros.contract.expected import Contract
 
 Stamps = NDArray[np.int64]
@@ -58,6 +58,12 @@ class TopicEvidence:
     def __len__(self) -> int:
         return len(self.messages)
 
+    def add(self, block: Block) -> None:
+        """Take messages of a bag."""
+        self.sent += block.publish_time.tolist()
+        self.received += block.log_time.tolist()
+        self.messages += [message.data for message in block.messages()]
+
     @cached_property
     def columns(self) -> Columns:
         """The messages as arrays; ask only when there are some."""
@@ -96,23 +102,29 @@ def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: floa
     """
     bag = Bag(path)
     wanted = {topic.found_as for topic in (*contract.sensors, contract.commands)}
-    arrivals = [message.log_time for message in bag.messages.get(contract.joints.found_as, [])]
-    start = (min(arrivals) if arrivals else 0) + round(begin * 1e9)
-    end = start + round(duration * 1e9)
-    topics = {}
-    for name in sorted(wanted & set(bag.messages)):
-        kept = [m for m in bag.messages[name] if start <= m.log_time < end]
-        topics[name] = TopicEvidence(
-            types=(bag.types[name],),
-            publishers=_offered(bag.channel_metadata[name]),
-            sent=[m.publish_time for m in kept],
-            received=[m.log_time for m in kept],
-            messages=[m.data for m in kept],
-        )
-    if arrivals and not topics[contract.joints.found_as].messages:
-        span = (max(arrivals) - min(arrivals)) * 1e-9
+    joints = contract.joints.found_as
+    topics: dict[str, TopicEvidence] = {}
+    first = last = 0
+    early: list[dict[str, Block]] = []
+    for block in bag.blocks():
+        early.append({name: part for name, part in block.items() if name in wanted})
+        if joints in block:
+            first, last = first or int(block[joints].log_time[0]), int(block[joints].log_time[-1])
+        start = first + round(begin * 1e9)
+        # What came before the first joint states waits for them, for a part may begin before 0.
+        for parts in early if first else ():
+            for name, part in parts.items():
+                rows = np.flatnonzero((part.log_time >= start) & (part.log_time < start + round(duration * 1e9)))
+                topics.setdefault(name, TopicEvidence()).add(part.rows(rows))
+        if first:
+            early.clear()
+    for name in wanted & set(bag.types):
+        topic = topics.setdefault(name, TopicEvidence())
+        topic.types, topic.publishers = (bag.types[name],), _offered(bag.channel_metadata.get(name, {}))
+    if first and not topics[joints].messages:
+        span = (last - first) * 1e-9
         raise RecordingError(f"{path}: {span:.3f} s long; nothing is left from {begin:g} s on")
-    others = {name: bag.types[name] for name in bag.messages if name not in wanted}
+    others = {name: bag.types[name] for name in bag.types if name not in wanted}
     return Evidence(f"bag {path}, {begin:g} to {begin + duration:g} s", False, topics, others)
 
 

@@ -1,10 +1,13 @@
-from .align import recording_from_bag
+from .align import BagRows, recording_from_bag
+from .mcap import Block
 from .messages import Columns, columns
 from .reader import Bag, BagWriter, Pending, Qos, Topic, find_bag, message_counts, name_one
 
 __all__ = [
     "Bag",
+    "BagRows",
     "BagWriter",
+    "Block",
     "Columns",
     "Pending",
     "Qos",

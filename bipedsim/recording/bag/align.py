@@ -1,21 +1,30 @@
-"""A bag of the simulator's topics -> :class:`bipedsim.recording.Recording`, aligned by the stamps in the messages."""
+"""A bag of the simulator's topics -> :class:`bipedsim.recording.Recording`, aligned by the stamps in the messages.
+
+A bag may last for hours: it is read once, and what is at hand at a time are some ten thousand rows.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
+from tqdm import tqdm
 
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.model import Robot, load_robot
-from bipedsim.numerics import Array, Indices
-from bipedsim.recording.bag.messages import Columns, columns, text
+from bipedsim.numerics import Array, Indices, Integers
+from bipedsim.recording.bag.mcap import Block
+from bipedsim.recording.bag.messages import Decoder, text
 from bipedsim.recording.bag.reader import Bag
-from bipedsim.recording.recording import Recording
+from bipedsim.recording.bag.sole_poses import put_sole_poses
+from bipedsim.recording.recording import Recording, joined
 from bipedsim.recording.schema import (
     CARRIERS,
     CONTACT_FIELDS,
@@ -29,8 +38,15 @@ from bipedsim.recording.schema import (
     columns_on,
 )
 
-Stamps = NDArray[np.int64]
-
+ROWS = 1 << 16
+"""Rows of a block, about."""
+LATE_NS = 10_000_000_000
+"""How long a row waits for messages of its stamp, by the clock of the recorder."""
+NEAR_NS = 1_000_000_000
+"""How far from a reset of the joint states a topic may be reset itself, likewise."""
+SHOWN = 50 << 20
+"""Bytes of a bag beyond which reading shows a bar on a terminal."""
+_END = 2**63 - 1
 # The field of messages whose numbers have labels.
 _LABELLED = "data"
 
@@ -48,193 +64,366 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
 
     Raises:
         RecordingError: No bag, or none with joint states; the message says what was found.
+
+    Warns:
+        IncompleteWarning: The bag is damaged or was not finished; ``notes`` say the same.
     """
-    bag = Bag(path)
-    if not bag.messages.get(JOINT_STATES):
-        found = ", ".join(f"{name} ({len(m)})" for name, m in sorted(bag.messages.items())) or "no topics"
-        raise RecordingError(f"{path}: no messages on {JOINT_STATES}; found {found}")
-    notes = [bag.recovered] if bag.recovered else []
-    reader = _TopicReader(bag, segment)
-    joints = reader.read(JOINT_STATES)
-    assert joints is not None
-    if reader.segments > 1:
-        notes.append(
-            f"time jumps back {reader.segments - 1} times (reset); this is stretch {segment} of {reader.segments}"
-        )
-    names = {match[match.lastindex or 0]: None for topic in sorted(bag.messages) if (match := FOOT.match(topic))}
-    feet = [f for f in bag.custom_data.get("feet", "").split(",") if f in names] or list(names)
-    out = Recording.empty(len(joints.stamp), joints.labels, feet)
-    shift = joints.stamp[0] if joints.stamp[0] > WALL_CLOCK_NS else 0
-    out.t[:] = (joints.stamp - shift) * 1e-9
-    rows = _Rows(joints.stamp)
-    for topic in CARRIERS:
-        for k, foot in enumerate(feet) if "{foot}" in topic else ((None, ""),):
-            table = joints if topic == JOINT_STATES else reader.read(topic.format(foot=foot))
-            if table is None:
-                continue
-            for column in columns_on(topic):
-                target = getattr(out, column.name)
-                rows.put(target if k is None else target[:, k], table, column)
-    _put_controller(out, reader)
-    robot, problem = _robot_of(bag)
-    if robot is not None:
-        out.describe_robot(robot)
-        _put_sole_poses(out, robot)
-        out.about = {"robot": bag.custom_data.get("robot", "") or robot.name}
-    else:
-        out.robot = bag.custom_data.get("robot", "")
-        notes.append(f"soles, limits and weight are unknown: {problem}")
-    out.notes = tuple(notes)
+    reader = BagRows(path)
+    kept: deque[tuple[int, list[Recording]]] = deque(maxlen=-segment if segment < 0 else None)
+    for number, block in reader:
+        if segment < 0 or number == segment:
+            if not kept or kept[-1][0] != number:
+                kept.append((number, []))
+            kept[-1][1].append(block)
+    if not (kept and -reader.stretches <= segment < reader.stretches):
+        raise RecordingError(f"{path}: has no stretch {segment}: time jumps back {reader.stretches - 1} times")
+    out = joined(kept[0][1])
+    out.notes = reader.notes(segment)
     return out
 
 
-class _TopicReader:
-    """Decode topics, one stretch of rising stamps each."""
+@dataclass(eq=False)
+class _Table:
+    """Messages of a topic: when they arrived [ns], their stamps [ns], zeros where they have none, and their numbers."""
 
-    def __init__(self, bag: Bag, segment: int) -> None:
-        self._bag = bag
-        self._segment = segment
-        self.segments = 1
-        # Messages of /joint_states in the stretch, and the row of each.
-        self._stretch = range(0)
-        self._row_of: Indices = np.zeros(0, dtype=np.intp)
+    arrived: Integers
+    stamp: Integers
+    values: dict[str, Array]
 
-    def read(self, topic: str) -> Columns | None:
-        """Return the topic's stretch, each stamp once; None when it has no messages there."""
-        messages = self._bag.messages.get(topic)
-        if not messages:
-            return None
-        try:
-            table = columns([m.data for m in messages], self._bag.types[topic])
-        except RecordingError as error:
-            raise RecordingError(f"{self._bag.path}: {topic}: {error}") from error
+    def __len__(self) -> int:
+        return len(self.stamp)
+
+    def rows(self, rows: Any) -> _Table:
+        return _Table(self.arrived[rows], self.stamp[rows], {name: value[rows] for name, value in self.values.items()})
+
+    def then(self, other: _Table) -> _Table:
+        if not len(self):
+            return other
+        values = {name: np.concatenate([value, other.values[name]]) for name, value in self.values.items()}
+        return _Table(np.concatenate([self.arrived, other.arrived]), np.concatenate([self.stamp, other.stamp]), values)
+
+
+class BagRows:
+    """The rows of a bag, block by block: iterate once.
+
+    Yields (number of the stretch, rows of it); a stretch ends where time jumps back.
+
+    Args:
+        path: The bag.
+
+    Attributes:
+        stretches: How many there were so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.stretches = 0
+        self._bag = Bag(path)
+        self._decoders: dict[str, Decoder | None] = {}
+        # What no stretch has taken yet, by topic.
+        self._waiting: dict[str, _Table] = {}
+        self._counts: dict[str, int] = {}
+        self._open: deque[_Stretch] = deque()
+        self._last: dict[str, tuple[int, int]] = {}
+        self._resets: list[tuple[int, int]] = []
+        self._now = 0
+        self._late = 0
+        self._feet: list[str] = []
+        self._robot: Robot | None = None
+        self._unknown = ""
+        self._description = b""
+
+    def notes(self, segment: int) -> tuple[str, ...]:
+        """Return what a reader should know of a stretch, once the bag has been read."""
+        notes = [self._bag.recovered] if self._bag.recovered else []
+        notes += self._losses()
+        if self.stretches > 1:
+            notes.append(
+                f"time jumps back {self.stretches - 1} times (reset); this is stretch {segment} of {self.stretches}"
+            )
+        if self._robot is None:
+            notes.append(f"soles, limits and weight are unknown: {self._unknown}")
+        return tuple(notes)
+
+    def _losses(self) -> list[str]:
+        """Return what was read and could not be used."""
+        losses = [
+            f"{topic}: {decoder.failed} of {self._counts[topic]} messages left out: {decoder.error}"
+            for topic, decoder in self._decoders.items()
+            if decoder is not None and decoder.failed
+        ]
+        if self._late:
+            seconds = LATE_NS * 1e-9
+            losses.append(f"{self._late} messages came more than {seconds:g} s after their row, and are left out")
+        return losses
+
+    def __iter__(self) -> Iterator[tuple[int, Recording]]:
+        bag = self._bag
+        hidden = bag.size < SHOWN or not sys.stderr.isatty()
+        with tqdm(total=bag.size, desc="reading", unit="B", unit_scale=True, disable=hidden, leave=False) as bar:
+            for block in bag.blocks():
+                for topic, part in block.items():
+                    self._take(topic, part)
+                end = self._now = max(self._now, *(int(part.log_time.max()) for part in block.values()))
+                self._hand_out(end - NEAR_NS)
+                yield from self._ready(end - NEAR_NS - LATE_NS, ROWS)
+                bar.update(bag.position - bar.n)
+        if JOINT_STATES not in self._waiting:
+            found = ", ".join(f"{name} ({n})" for name, n in sorted(self._counts.items())) or "no topics"
+            decoder = self._decoders.get(JOINT_STATES)
+            what = decoder.error if decoder else f"no messages on {JOINT_STATES}; found {found}"
+            raise RecordingError(f"{self.path}: {what}")
+        self._hand_out(_END)
+        yield from self._ready(_END, 0)
+        for loss in self._losses():
+            warn_incomplete(f"{self.path}: {loss}")
+
+    def _take(self, topic: str, block: Block) -> None:
+        """Decode messages of a topic that belongs into a recording, and let them wait."""
+        if topic == ROBOT_DESCRIPTION:
+            self._description = block.messages()[-1].data
+        self._counts[topic] = self._counts.get(topic, 0) + len(block.start)
+        kind = self._bag.types.get(topic, "")
+        if topic not in self._decoders:
+            wanted = topic in (*CARRIERS, FALLEN) or FOOT.match(topic) or _is_readout(topic, kind)
+            try:
+                self._decoders[topic] = Decoder(kind) if wanted else None
+            except RecordingError as error:
+                raise RecordingError(f"{self.path}: {topic}: {error}") from error
+        decoder = self._decoders[topic]
+        if decoder is None:
+            return
+        table, sound = decoder.take(block.data, block.start, block.size)
         stamp = table.stamp
-        if _LABELLED in table.values:
-            t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(messages))
-            stamp = np.rint(t * 1e9).astype(np.int64)
-        starts = [0, *(np.flatnonzero(np.diff(stamp) < 0) + 1), len(stamp)]
-        if topic == JOINT_STATES:
-            self.segments = len(starts) - 1
-            if not -self.segments <= self._segment < self.segments:
-                raise RecordingError(
-                    f"{self._bag.path}: has no stretch {self._segment}: time jumps back {self.segments - 1} times"
-                )
-        # Counted from the end, where every topic has the same stretches, even those that joined late.
-        back = self._segment - self.segments if self._segment >= 0 else self._segment
-        if -back > len(starts) - 1:
-            return None
-        first, last = starts[back - 1], starts[back] if back < -1 else starts[-1]
-        stamp = stamp[first:last]
-        if topic == JOINT_STATES:
-            self._stretch = range(first, last)
-            self._row_of = np.unique(stamp, return_inverse=True)[1]
-        _, keep = np.unique(stamp[::-1], return_index=True)
-        keep = len(stamp) - 1 - keep
-        values = {name: value[first:last][keep] for name, value in table.values.items()}
-        return Columns(stamp[keep], values, table.labels)
+        if _LABELLED in table.values and FOOT.match(topic):
+            t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(stamp))
+            sound &= np.isfinite(t)
+            stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
+        # A wall clock may be set back.
+        arrived = np.maximum.accumulate(np.maximum(block.log_time, self._now))
+        new = _Table(arrived, stamp, table.values).rows(sound)
+        if len(new):
+            self._waiting[topic] = self._waiting[topic].then(new) if topic in self._waiting else new
 
-    def numbers(self, prefix: str) -> list[str]:
-        """Return the topics of single numbers that begin with ``prefix``."""
-        types = self._bag.types.items()
-        return sorted(topic for topic, kind in types if topic.startswith(prefix) and kind == "std_msgs/msg/Float64")
+    def _hand_out(self, until: int) -> None:
+        """Give the stretches what arrived before ``until``, or before a reset that is too near to be judged."""
+        joints = self._waiting.get(JOINT_STATES)
+        if joints is not None and len(joints):
+            stamp, _ = self._last.get(JOINT_STATES, (int(joints.stamp[0]), 0))
+            fallen = -np.diff(joints.stamp, prepend=stamp)
+            at = np.flatnonzero(fallen > 0)
+            near = joints.arrived[at]
+            near = near[near > until - NEAR_NS]
+            if len(near):
+                until = min(until, int(near.min()) - NEAR_NS)
+            self._resets += [(int(joints.arrived[i]), int(fallen[i])) for i in at if joints.arrived[i] <= until]
+        for topic in sorted(self._waiting, key=lambda name: name != JOINT_STATES):
+            table = self._waiting[topic]
+            n = int(np.searchsorted(table.arrived, until, side="right"))
+            if not n:
+                continue
+            taken, self._waiting[topic] = table.rows(slice(0, n)), table.rows(slice(n, None))
+            cuts = self._cuts(topic, taken)
+            for k, (first, last) in enumerate(zip([0, *cuts], [*cuts, n], strict=True)):
+                if first == last:
+                    continue
+                stretch = self._stretch(k)
+                if stretch is None:
+                    self._late += int(last - first)
+                else:
+                    stretch.add(topic, taken.rows(slice(first, last)))
+            self._last[topic] = (int(taken.stamp[-1]), int(taken.arrived[-1]))
+
+    def _cuts(self, topic: str, table: _Table) -> Integers:
+        """Return the entries with which the stretches behind each reset begin.
+
+        The joint states say when time jumped back. Other topics do so a little earlier or later: where their own stamps
+        fall about as far, or else by their arrival. Stamps that fall elsewhere are out of order and no reset.
+        """
+        resets = np.array(self._resets, dtype=np.int64).reshape(-1, 2)
+        cuts = np.searchsorted(table.arrived, resets[:, 0])
+        if not len(resets) or topic == JOINT_STATES:
+            return np.asarray(cuts)
+        before, _ = self._last.get(topic, (int(table.stamp[0]), 0))
+        fallen = -np.diff(table.stamp, prepend=before)
+        best = np.zeros(len(resets), dtype=np.int64)
+        for i in np.flatnonzero(fallen > 0):
+            k = int(np.argmin(np.abs(resets[:, 0] - table.arrived[i])))
+            distance = abs(int(resets[k, 0] - table.arrived[i]))
+            if distance <= NEAR_NS and fallen[i] > max(best[k], resets[k, 1] // 2):
+                best[k], cuts[k] = fallen[i], i
+        return np.asarray(np.maximum.accumulate(cuts))
+
+    def _ready(self, until: int, least: int) -> Iterator[tuple[int, Recording]]:
+        """Yield the rows whose messages have come, when there are ``least``; all of a stretch that is over."""
+        while self._open:
+            stretch = self._open[0]
+            over = until == _END or (len(self._open) > 1 and self._resets[stretch.number][0] + LATE_NS < until)
+            n = stretch.ready(until, over)
+            if n and (over or n >= least):
+                yield stretch.number, self._build(stretch, n)
+            if not over:
+                return
+            self._open.popleft()
+
+    def _build(self, stretch: _Stretch, n: int) -> Recording:
+        """Return rows of the joint states, with what belongs to them."""
+        if self._robot is None and not self._unknown:
+            self._robot, self._unknown = self._find_robot()
+            self._feet = self._find_feet()
+        decoder = self._decoders[JOINT_STATES]
+        assert decoder is not None
+        assert decoder.labels is not None
+        rows = stretch.take(n)
+        out = Recording.empty(len(rows.stamp), decoder.labels, self._feet)
+        out.t[:] = (rows.stamp - stretch.shift) * 1e-9
+        for topic in CARRIERS:
+            for k, foot in enumerate(self._feet) if "{foot}" in topic else ((None, ""),):
+                name = topic.format(foot=foot)
+                at, table = (slice(None), rows.joints) if topic == JOINT_STATES else rows.match(name)
+                decoder = self._decoders.get(name)
+                if table is None or decoder is None:
+                    continue
+                for column in columns_on(topic):
+                    target = getattr(out, column.name)
+                    _put(target if k is None else target[:, k], at, table, decoder.labels or (), column)
+        for topic, kind in sorted(self._bag.types.items()):
+            if _is_readout(topic, kind):
+                at, numbers = rows.unstamped(topic)
+                column_of = out.readouts[topic.removeprefix(READOUTS)] = np.full(len(out), np.nan)
+                column_of[at] = numbers
+        at, fallen = rows.unstamped(FALLEN)
+        if fallen.any():
+            out.gave_up_at = float(out.t[at[np.argmax(fallen)]])
+        self._late += rows.late
+        out.robot = self._bag.custom_data.get("robot", "")
+        if self._robot is not None:
+            out.about = {"robot": out.robot or self._robot.name}
+            out.describe_robot(self._robot)
+            put_sole_poses(out, self._robot)
+        return out
+
+    def _find_feet(self) -> list[str]:
+        """Return the feet that have topics, in the order of the recorder as far as it named them."""
+        names = {m[m.lastindex or 0]: None for topic in sorted(self._bag.types) if (m := FOOT.match(topic))}
+        named = [foot for foot in self._bag.custom_data.get("feet", "").split(",") if foot in names]
+        return list(dict.fromkeys([*named, *names]))
+
+    def _find_robot(self) -> tuple[Robot | None, str]:
+        """Return the robot of the bag, or None and why it is unknown."""
+        name = self._bag.custom_data.get("robot", "")
+        if not name and self._description:
+            try:
+                name = ElementTree.fromstring(text(self._description)).get("name", "")
+            except (ElementTree.ParseError, RecordingError) as error:
+                return None, f"{ROBOT_DESCRIPTION} is no XML ({error})"
+        if not name:
+            return None, "the bag does not name its robot"
+        try:
+            return load_robot(name), ""
+        except ConfigError as error:
+            return None, str(error)
+
+    def _stretch(self, number: int) -> _Stretch | None:
+        """Return a stretch that takes messages; None if it is over."""
+        while self.stretches <= number:
+            self._open.append(_Stretch(self.stretches))
+            self.stretches += 1
+        return next((one for one in self._open if one.number == number), None)
+
+
+class _Stretch:
+    """What waits to become rows, between two resets."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.shift = 0
+        self._tables: dict[str, _Table] = {}
+        self._emitted: int | None = None
+
+    def add(self, topic: str, table: _Table) -> None:
+        """Take messages of a topic."""
+        if topic == JOINT_STATES and self._emitted is None and topic not in self._tables:
+            self.shift = int(table.stamp[0]) if table.stamp[0] > WALL_CLOCK_NS else 0
+        self._tables[topic] = self._tables[topic].then(table) if topic in self._tables else table
+
+    def ready(self, until: int, over: bool) -> int:
+        """Return how many joint states can become rows: none of the newest stamp, which may be repeated."""
+        joints = self._tables.get(JOINT_STATES)
+        if joints is None or over:
+            return 0 if joints is None else len(joints)
+        n = int(np.searchsorted(joints.arrived, until, side="right"))
+        return int(np.searchsorted(joints.stamp, joints.stamp[n - 1])) if n else 0
+
+    def take(self, n: int) -> _Rows:
+        """Take the first ``n`` joint states, and of the other topics what belongs to them."""
+        joints = self._tables[JOINT_STATES]
+        end = int(joints.stamp[n]) if n < len(joints) else _END
+        late = 0
+        taken = {}
+        for topic, table in self._tables.items():
+            if topic == JOINT_STATES:
+                continue
+            if topic != FALLEN and not topic.startswith(READOUTS):
+                here = table.stamp < end
+                if self._emitted is not None:
+                    late += int((table.stamp[here] <= self._emitted).sum())
+            else:
+                here = np.searchsorted(joints.arrived, table.arrived, side="right") <= n
+            taken[topic], self._tables[topic] = table.rows(here), table.rows(~here)
+        first = joints.rows(slice(0, n))
+        self._tables[JOINT_STATES] = joints.rows(slice(n, None))
+        self._emitted = int(first.stamp[-1])
+        return _Rows(first, taken, late)
+
+
+class _Rows:
+    """Joint states, each stamp once, and the messages that belong to them."""
+
+    def __init__(self, joints: _Table, tables: Mapping[str, _Table], late: int) -> None:
+        self._all = joints
+        self._tables = tables
+        self.late = late
+        self.joints = joints.rows(np.append(np.diff(joints.stamp) != 0, True))
+        self.stamp = self.joints.stamp
+
+    def match(self, topic: str) -> tuple[Any, _Table | None]:
+        """Return the rows that have messages of a topic, and the last message for each; None if it has none."""
+        table = self._tables.get(topic)
+        if table is None:
+            return slice(0), None
+        _, newest = np.unique(table.stamp[::-1], return_index=True)
+        table = table.rows(len(table) - 1 - newest)
+        _, rows, entries = np.intersect1d(self.stamp, table.stamp, assume_unique=True, return_indices=True)
+        return rows, table.rows(entries)
 
     def unstamped(self, topic: str) -> tuple[Indices, Array]:
         """Return (rows, numbers) of a topic whose messages say no time, in the order in which they came.
 
         A message belongs to the row whose joint states were the last to arrive before it.
         """
-        joints, messages = self._bag.messages[JOINT_STATES], self._bag.messages.get(topic)
-        if not messages:
+        table = self._tables.get(topic)
+        if table is None:
             return np.zeros(0, dtype=np.intp), np.zeros(0)
-        numbers = columns([m.data for m in messages], self._bag.types[topic]).values["data"][:, 0]
-        arrived = np.array([m.log_time for m in joints], dtype=np.int64)
-        last = np.searchsorted(arrived, [m.log_time for m in messages], side="right") - 1
-        here = (last >= self._stretch.start) & (last < self._stretch.stop)
-        return self._row_of[last[here] - self._stretch.start], numbers[here]
+        last = np.searchsorted(self._all.arrived, table.arrived, side="right") - 1
+        here = last >= 0
+        return np.searchsorted(self.stamp, self._all.stamp[last[here]]), table.values[_LABELLED][here, 0]
 
 
-class _Rows:
-    """Find the rows that topics belong to."""
+def _is_readout(topic: str, kind: str) -> bool:
+    return topic.startswith(READOUTS) and kind == "std_msgs/msg/Float64"
 
-    def __init__(self, stamp: Stamps) -> None:
-        self._stamp = stamp
 
-    def match(self, stamp: Stamps) -> tuple[Indices, Indices]:
-        """Return (rows, entries of ``stamp``) with equal stamps."""
-        _, rows, entries = np.intersect1d(self._stamp, stamp, assume_unique=True, return_indices=True)
-        return rows, entries
-
-    def put(self, target: NDArray[Any], table: Columns, column: Column) -> None:
-        """Copy a column into the rows of ``target`` that its messages belong to, if they hold it."""
-        values = _values_of(table, column)
-        if values is None or (column.per == "joint" and values.shape[1] != target.shape[1]):
+def _put(target: NDArray[Any], rows: Any, table: _Table, labels: tuple[str, ...], column: Column) -> None:
+    """Copy a column into the rows of ``target`` that its messages belong to, if they hold it."""
+    values = table.values.get(column.field)
+    if column.field == _LABELLED and values is not None:
+        # Bags of before there were labels.
+        labels = (labels if len(labels) > 1 else CONTACT_FIELDS)[: values.shape[1]]
+        if not set(column.labels) <= set(labels):
             return
-        rows, entries = self.match(table.stamp)
-        width = int(np.prod(target.shape[1:]))
-        target[rows] = values[entries, :width].reshape(-1, *target.shape[1:]).astype(target.dtype)
-
-
-def _values_of(table: Columns, column: Column) -> Array | None:
-    """Return the numbers (n, k) of a column in the messages of its topic, None where they hold no such thing."""
-    if column.field != _LABELLED:
-        return table.values.get(column.field)
-    values = table.values[_LABELLED]
-    # Bags of before there were labels.
-    labels = (table.labels if len(table.labels) > 1 else CONTACT_FIELDS)[: values.shape[1]]
-    if not set(column.labels) <= set(labels):
-        return None
-    return values[:, [labels.index(label) for label in column.labels]]
-
-
-def _put_controller(out: Recording, reader: _TopicReader) -> None:
-    """Fill what the controller told without a stamp: its readouts, and when it was found fallen."""
-    for topic in reader.numbers(READOUTS):
-        column = np.full(len(out), np.nan)
-        rows, numbers = reader.unstamped(topic)
-        column[rows] = numbers
-        out.readouts[topic.removeprefix(READOUTS)] = column
-    rows, fallen = reader.unstamped(FALLEN)
-    if fallen.any():
-        out.gave_up_at = float(out.t[rows[np.argmax(fallen)]])
-
-
-def _robot_of(bag: Bag) -> tuple[Robot | None, str]:
-    """Return the robot of the bag, or None and why it is unknown."""
-    name = bag.custom_data.get("robot", "")
-    if not name and bag.messages.get(ROBOT_DESCRIPTION):
-        try:
-            name = ElementTree.fromstring(text(bag.messages[ROBOT_DESCRIPTION][-1].data)).get("name", "")
-        except ElementTree.ParseError as error:
-            return None, f"{ROBOT_DESCRIPTION} is no XML ({error})"
-    if not name:
-        return None, "the bag does not name its robot"
-    try:
-        return load_robot(name), ""
-    except ConfigError as error:
-        return None, str(error)
-
-
-def _put_sole_poses(out: Recording, robot: Robot) -> None:
-    """Fill ``sole_poses`` by forward kinematics from the true base pose and the measured joints.
-
-    They stay unknown where joints are, such as those of a planar base, that nothing measures.
-    """
-    if set(robot.joint_names) - set(out.joint_names) or robot.model.nq > robot.nu + (7 if robot.free_flyer else 0):
+        values = values[:, [labels.index(label) for label in column.labels]]
+    if values is None or (column.per == "joint" and values.shape[1] != target.shape[1]):
         return
-    order = [out.joint_names.index(name) for name in robot.joint_names]
-    soles = [
-        (robot.soles[i], k)
-        for k, foot in enumerate(out.feet)
-        for i in range(len(robot.soles))
-        if robot.soles[i].name == foot
-    ]
-    data, q = robot.model.createData(), pin.neutral(robot.model)
-    for row in range(len(out)):
-        if robot.free_flyer:
-            q[:7] = out.base_pose[row]
-        q[robot.idx_q] = out.joint_position[row, order]
-        if not np.isfinite(q).all():
-            continue
-        pin.forwardKinematics(robot.model, data, q)
-        for sole, k in soles:
-            out.sole_poses[row, k] = pin.SE3ToXYZQUAT(data.oMi[sole.joint_id] * sole.placement_joint_sole)
+    width = int(np.prod(target.shape[1:]))
+    target[rows] = values[:, :width].reshape(-1, *target.shape[1:]).astype(target.dtype)

@@ -1,26 +1,42 @@
 """MCAP files at the moments that the ``mcap`` package leaves to its user: while one is written, and after damage.
 
 The format itself is the package's. :class:`LiveFile` carries what its ``Writer`` makes to the disk such that the file
-is whole after every step; :func:`read_mcap` keeps what its ``StreamReader`` gave before it met damage.
+is whole after every step; :class:`McapFile` reads what is whole, and says what is not.
 """
 
 from __future__ import annotations
 
 import io
 import os
-from dataclasses import asdict, dataclass, field
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcap.data_stream import RecordBuilder
-from mcap.exceptions import EndOfFile
-from mcap.records import Channel, DataEnd, Footer, Header, Message, Metadata, Schema
-from mcap.stream_reader import CRCValidationError, StreamReader
+import numpy as np
+from mcap.data_stream import ReadDataStream, RecordBuilder
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, DataEnd, Footer, Header, Message, Metadata, MetadataIndex, Schema, Statistics
+from mcap.stream_reader import CRCValidationError, get_chunk_data_stream
 from mcap.writer import MCAP0_MAGIC
+from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
+from bipedsim.numerics import Indices, Integers
+from bipedsim.recording.bag.kernels import count_records, walk_records
 
 LIBRARY = "bipedsim"
+BLOCK = 16 << 20
+"""Bytes of messages that are handled at once."""
+_HEAD = struct.Struct("<BQ")
+_LARGEST = 1 << 32
+"""No chunk is larger [bytes]."""
+_SIGNATURES = tuple(struct.pack("<I", len(name)) + name for name in (b"zstd", b"lz4"))
+"""What is at byte :data:`_SIGNATURE_AT` of the record of a compressed chunk."""
+_SIGNATURE_AT = 37
 
 
 def _ending() -> bytes:
@@ -72,73 +88,289 @@ class LiveFile(io.BytesIO):
             at, view = at + done, view[done:]
 
 
-@dataclass
-class McapContents:
-    """What :func:`read_mcap` found.
+@dataclass(frozen=True, eq=False)
+class Block:
+    """n messages in the order of the file: what is known of each, and where its bytes are.
 
     Attributes:
-        schemas: Schema id to schema.
-        channels: Channel id to channel.
-        messages: Channel id to its messages, in the order of the file.
-        metadata: Named metadata records.
-        writer: Library that wrote the file.
-        damage: Why reading stopped before the end of the data; empty when it did not.
+        data: Bytes of all of them, among others.
+        channel, sequence, log_time, publish_time: (n,) each.
+        start, size: (n,) place of each message in ``data``.
     """
 
-    schemas: dict[int, Schema] = field(default_factory=dict)
-    channels: dict[int, Channel] = field(default_factory=dict)
-    messages: dict[int, list[Message]] = field(default_factory=dict)
-    metadata: dict[str, dict[str, str]] = field(default_factory=dict)
-    writer: str = ""
-    damage: str = ""
+    data: NDArray[np.uint8]
+    channel: Integers
+    sequence: Integers
+    log_time: Integers
+    publish_time: Integers
+    start: Integers
+    size: Integers
+
+    def rows(self, rows: Indices) -> Block:
+        """Return some of the messages."""
+        fields = (self.channel, self.sequence, self.log_time, self.publish_time, self.start, self.size)
+        return Block(self.data, *(values[rows] for values in fields))
+
+    def messages(self) -> list[Message]:
+        """Return the messages one by one."""
+        fields = (self.channel, self.sequence, self.log_time, self.publish_time, self.start, self.size)
+        raw = self.data.data
+        return [
+            Message(channel, log_time, bytes(raw[at : at + size]), publish_time, sequence)
+            for channel, sequence, log_time, publish_time, at, size in zip(*(f.tolist() for f in fields), strict=True)
+        ]
+
+
+class _BrokenError(Exception):
+    """Bytes that are no record."""
+
+
+class McapFile:
+    """An MCAP file, finished or not: its whole messages, block by block, and what became of the others.
+
+    Every chunk is checked against its checksum. Behind damage reading goes on at the next chunk that can be found.
+
+    Attributes:
+        path, size: The file, and its bytes.
+        position: Bytes that have been read.
+        schemas: Schema id to schema, as far as it has been read.
+        channels: Channel id to channel, as far as it has been read; all of them if the file has a summary.
+        metadata: Named metadata records that were read.
+        writer: Library that wrote the file.
+        expected: Channel id to the number of its messages, as the writer counted them; empty if the file does not say.
+        span: First and last log time [ns], as the writer counted them; None if the file does not say.
+        damage: Where bytes are damaged, and how, in words.
+
+    Raises:
+        RecordingError: The file is missing, or is no MCAP file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.schemas: dict[int, Schema] = {}
+        self.channels: dict[int, Channel] = {}
+        self.metadata: dict[str, dict[str, str]] = {}
+        self.writer = ""
+        self.expected: dict[int, int] = {}
+        self.span: tuple[int, int] | None = None
+        self.damage: list[str] = []
+        self.position = 0
+        with self._opened():
+            self.size = os.fstat(self._file.fileno()).st_size
+            head = self._file.read(len(MCAP0_MAGIC))
+            if head != MCAP0_MAGIC and head and self._next_chunk(0) is not None:
+                self.damage.append("its first bytes are damaged")
+            elif head != MCAP0_MAGIC:
+                found = f"starts with {head!r}" if head else "is empty (0 bytes)"
+                raise RecordingError(f"{path}: not an MCAP file: it {found}")
+            self._read_summary()
+
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        try:
+            with self.path.open("rb") as self._file:
+                yield
+        except OSError as error:
+            raise RecordingError(f"{self.path}: cannot be read ({error.strerror or error})") from error
 
     @property
     def finished(self) -> bool:
         """Whether the writer closed the file: only then does one of ours hold the metadata of rosbag2."""
         return not self.damage and (self.writer != LIBRARY or "rosbag2" in self.metadata)
 
+    def blocks(self) -> Iterator[Block]:
+        """Yield the messages of the file."""
+        parts: list[bytes] = []
+        size = 0
+        with self._opened():
+            for part in self._parts():
+                parts.append(part)
+                size += len(part)
+                if size >= BLOCK:
+                    yield from self._walk(parts)
+                    parts, size = [], 0
+            yield from self._walk(parts)
 
-def read_mcap(path: Path) -> McapContents:
-    """Read every whole chunk of an MCAP file, finished or not, without trusting its index.
+    def _read(self, at: int, size: int) -> bytes:
+        self._file.seek(at)
+        data = self._file.read(size)
+        if len(data) < size:
+            raise _BrokenError(f"the file ends at byte {self.size} without a footer")
+        return data
 
-    Raises:
-        RecordingError: The file is missing, or is no MCAP file.
-    """
-    out = McapContents()
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
-    with file:
-        head = file.read(len(MCAP0_MAGIC))
-        if head != MCAP0_MAGIC:
-            found = f"starts with {head!r}" if head else "is empty (0 bytes)"
-            raise RecordingError(f"{path}: not an MCAP file: it {found}")
-        whole = False
+    def _read_summary(self) -> None:
+        """Take channels and counts from the end of the file, where a finished one repeats them; damage is met later."""
         try:
-            for record in StreamReader(file, skip_magic=True, validate_crcs=True).records:
-                if isinstance(record, Message):
-                    # A message of an unknown channel is damage too: a KeyError.
-                    out.messages[out.channels[record.channel_id].id].append(record)
-                elif isinstance(record, Channel):
-                    out.channels[record.id] = record
-                    out.messages.setdefault(record.id, [])
-                elif isinstance(record, Schema):
-                    out.schemas[record.id] = record
-                elif isinstance(record, Metadata):
-                    out.metadata[record.name] = record.metadata
-                elif isinstance(record, Header):
-                    out.writer = asdict(record)["library"]
-                elif isinstance(record, DataEnd):
-                    whole = True
-        except Exception as error:
-            # Damaged bytes raise whatever the decoder at work raises: struct, zstd and UTF-8 have errors of their own.
-            out.damage = "" if whole else _damage(error, file.tell())
-    return out
+            tail = self._read(self.size - 37, 37)
+            opcode, length = _HEAD.unpack_from(tail)
+            start, _offsets, crc = struct.unpack_from("<QQI", tail, 9)
+            if (opcode, length) != (Opcode.FOOTER, 20) or tail[29:] != MCAP0_MAGIC or not 0 < start < self.size:
+                return
+            raw = self._read(start, self.size - 37 - start)
+            if crc and zlib.crc32(raw + tail[:25]) != crc:
+                return
+            for opcode, content in _records(raw):
+                self._define(opcode, content)
+        except Exception:
+            # Of a damaged summary nothing is believed; the data say it again.
+            self.schemas, self.channels, self.metadata, self.expected, self.span = {}, {}, {}, {}, None
+
+    def _define(self, opcode: int, content: bytes) -> None:
+        """Keep what a record other than a message says."""
+        stream: Any = ReadDataStream(io.BytesIO(content))
+        if opcode == Opcode.SCHEMA:
+            schema = Schema.read(stream)
+            self.schemas[schema.id] = schema
+        elif opcode == Opcode.CHANNEL:
+            channel = Channel.read(stream)
+            self.channels[channel.id] = channel
+        elif opcode == Opcode.METADATA:
+            metadata = Metadata.read(stream)
+            self.metadata[metadata.name] = metadata.metadata
+        elif opcode == Opcode.METADATA_INDEX:
+            place = MetadataIndex.read(stream)
+            self._define(Opcode.METADATA, self._read(place.offset, place.length)[_HEAD.size :])
+        elif opcode == Opcode.HEADER:
+            self.writer = Header.read(stream).library
+        elif opcode == Opcode.STATISTICS:
+            counted = Statistics.read(stream)
+            self.expected = dict(counted.channel_message_counts)
+            self.span = (counted.message_start_time, counted.message_end_time)
+
+    def _parts(self) -> Iterator[bytes]:
+        """Yield the records that hold messages, as bytes: a chunk at a time, or some that are in no chunk."""
+        at, loose = len(MCAP0_MAGIC), bytearray()
+        while True:
+            why = "it is no record"
+            try:
+                opcode, length = _HEAD.unpack(self._read(at, _HEAD.size))
+                if length > _LARGEST:
+                    raise _BrokenError(why)
+                content = self._read(at + _HEAD.size, length)
+                if not _is_whole(opcode, content):
+                    raise _BrokenError(why)
+            except _BrokenError as error:
+                behind = self._next_chunk(at + 1)
+                why = str(error) if behind is None else why
+                self.damage.append(why if why.startswith("the file") else f"damaged at byte {at} ({why})")
+                if behind is None:
+                    break
+                at = behind
+                continue
+            if opcode in (Opcode.MESSAGE, Opcode.SCHEMA, Opcode.CHANNEL):
+                loose += _HEAD.pack(opcode, length) + content
+            if loose and (opcode == Opcode.CHUNK or len(loose) >= BLOCK):
+                yield bytes(loose)
+                loose.clear()
+            if opcode == Opcode.CHUNK:
+                try:
+                    chunk = Chunk.read(ReadDataStream(io.BytesIO(content)))
+                    stream, size = get_chunk_data_stream(chunk, validate_crc=True)
+                    yield stream.read(size)
+                except GeneratorExit:
+                    raise
+                except Exception as error:
+                    # Damaged bytes raise whatever the decoder at work raises.
+                    self.damage.append(f"the chunk at byte {at} is damaged ({_why(error)})")
+            elif opcode == Opcode.DATA_END:
+                break
+            elif opcode in (Opcode.METADATA, Opcode.HEADER):
+                try:
+                    self._define(opcode, content)
+                except Exception as error:
+                    self.damage.append(f"the record at byte {at} is damaged ({_why(error)})")
+            at += _HEAD.size + length
+            self.position = at
+        if loose:
+            yield bytes(loose)
+
+    def _next_chunk(self, begin: int) -> int | None:
+        """Return where the next chunk begins, from ``begin`` on, that looks whole; None if there is none."""
+        step, overlap = 1 << 20, 64
+        for base in range(begin, self.size, step):
+            self._file.seek(base)
+            raw = self._file.read(step + overlap)
+            found = [at for s in _SIGNATURES for at in _occurrences(raw, s, _SIGNATURE_AT) if raw[at] == Opcode.CHUNK]
+            for at in sorted(found):
+                opcode, length = _HEAD.unpack_from(raw, at)
+                try:
+                    if (
+                        opcode == Opcode.CHUNK
+                        and length < self.size
+                        and _is_whole(opcode, self._read(base + at + _HEAD.size, length))
+                    ):
+                        return base + at
+                except _BrokenError:
+                    continue
+        return None
+
+    def _walk(self, parts: list[bytes]) -> Iterator[Block]:
+        """Find the messages in records; chunks whose records do not fit together are looked at one by one."""
+        if not parts:
+            return
+        data = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        n, whole = count_records(data)
+        if not whole and len(parts) > 1:
+            for part in parts:
+                yield from self._walk([part])
+            return
+        if not whole:
+            self.damage.append(f"records before byte {self.position} do not fit together")
+        kind, *rest = walk_records(data, n)
+        table = np.array(rest)
+        others = np.flatnonzero(kind != Opcode.MESSAGE)
+        for opcode, start, size in zip(*(row[others].tolist() for row in (kind, *table[4:])), strict=True):
+            try:
+                self._define(opcode, data[start : start + size].tobytes())
+            except Exception as error:
+                self.damage.append(f"a record before byte {self.position} is damaged ({_why(error)})")
+        table = table[:, kind == Opcode.MESSAGE]
+        known = np.isin(table[0], list(self.channels))
+        if not known.all():
+            self.damage.append(f"{(~known).sum()} messages before byte {self.position} are of no known topic")
+            table = table[:, known]
+        if table.shape[1]:
+            yield Block(data, *table)
 
 
-def _damage(error: Exception, at: int) -> str:
-    if isinstance(error, EndOfFile):
-        return f"the file ends at byte {at} without a footer"
-    why = "its checksum does not match" if isinstance(error, CRCValidationError) else f"{type(error).__name__}: {error}"
-    return f"the record before byte {at} is damaged ({why})"
+def _why(error: Exception) -> str:
+    if isinstance(error, CRCValidationError):
+        return "its checksum does not match"
+    return f"{type(error).__name__}: {error}"
+
+
+def _records(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(raw):
+        opcode, length = _HEAD.unpack_from(raw, at)
+        at += _HEAD.size
+        yield opcode, raw[at : at + length]
+        at += length
+
+
+def _occurrences(raw: bytes, what: bytes, least: int) -> Iterator[int]:
+    """Yield where what has ``what`` at its byte ``least`` begins."""
+    at = raw.find(what, least)
+    while at >= 0:
+        yield at - least
+        at = raw.find(what, at + 1)
+
+
+def _is_whole(opcode: int, content: bytes) -> bool:
+    """Return whether the lengths in a record agree with its own: what else is in it has checksums, or no meaning."""
+    n = len(content)
+    if opcode == Opcode.CHUNK:
+        if n < 40:
+            return False
+        name = int.from_bytes(content[28:32], "little")
+        at = 32 + name
+        return name < 16 and at + 8 <= n and at + 8 + int.from_bytes(content[at : at + 8], "little") == n
+    if opcode == Opcode.MESSAGE_INDEX:
+        return n >= 6 and 6 + int.from_bytes(content[2:6], "little") == n
+    if opcode == Opcode.DATA_END:
+        return n == 4
+    if opcode == Opcode.MESSAGE:
+        return n >= 22
+    known = (Opcode.HEADER, Opcode.SCHEMA, Opcode.CHANNEL, Opcode.ATTACHMENT, Opcode.METADATA)
+    # The format leaves those from 0x80 on to whoever wants them.
+    return opcode in known or opcode >= 0x80

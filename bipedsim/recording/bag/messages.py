@@ -1,62 +1,49 @@
-"""Serialised ROS messages to arrays, a topic at a time and without ROS: ``rosbags`` decodes, this picks and stacks."""
+"""Serialised ROS messages to arrays, a topic at a time and without ROS.
+
+Messages of a topic differ in their numbers and hardly ever in anything else: :func:`_layout_of` follows the definition
+of the type through one message, which says where the numbers are in all that are built alike.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from rosbags.serde import SerdeError
+from numpy.typing import NDArray
+from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.errors import RecordingError
-from bipedsim.numerics import Array, Integers
+from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.recording.bag.kernels import take_alike
 
 # The types below are the same in every distribution.
 _STORE = get_typestore(Stores.ROS2_JAZZY)
 
-
-def _components(*vectors: str, axes: str = "xyz") -> Callable[[Any], Any]:
-    return attrgetter(*(f"{vector}.{axis}" for vector in vectors for axis in axes))
-
-
-def _pose(message: Any) -> tuple[float, ...]:
-    at, turn = message.pose.pose.position, message.pose.pose.orientation
-    return at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w
-
-
-def _single(message: Any) -> tuple[float]:
-    return (float(message.data),)
-
-
-_COLUMNS: dict[str, dict[str, Callable[[Any], Any]]] = {
-    "sensor_msgs/msg/JointState": {name: attrgetter(name) for name in ("position", "velocity", "effort")},
-    "geometry_msgs/msg/WrenchStamped": {"wrench": _components("wrench.force", "wrench.torque")},
-    "geometry_msgs/msg/PointStamped": {"point": _components("point")},
+_COLUMNS: dict[str, dict[str, str]] = {
+    "sensor_msgs/msg/JointState": {name: name for name in ("position", "velocity", "effort")},
+    "geometry_msgs/msg/WrenchStamped": {"wrench": "wrench"},
+    "geometry_msgs/msg/PointStamped": {"point": "point"},
     "sensor_msgs/msg/Imu": {
-        "orientation": _components("orientation", axes="xyzw"),
-        "angular_velocity": _components("angular_velocity"),
-        "linear_acceleration": _components("linear_acceleration"),
-        "orientation_covariance": attrgetter("orientation_covariance"),
+        name: name for name in ("orientation", "angular_velocity", "linear_acceleration", "orientation_covariance")
     },
-    "nav_msgs/msg/Odometry": {"pose": _pose, "twist": _components("twist.twist.linear", "twist.twist.angular")},
-    "std_msgs/msg/Float64MultiArray": {"data": attrgetter("data")},
-    "std_msgs/msg/Float64": {"data": _single},
-    "std_msgs/msg/Bool": {"data": _single},
+    "nav_msgs/msg/Odometry": {"pose": "pose.pose", "twist": "twist.twist"},
+    "std_msgs/msg/Float64MultiArray": {"data": "data"},
+    "std_msgs/msg/Float64": {"data": "data"},
+    "std_msgs/msg/Bool": {"data": "data"},
 }
-
-
-def _dimension_labels(message: Any) -> list[str]:
-    return [label for dimension in message.layout.dim for label in dimension.label.split(",")]
-
-
-_LABELS: dict[str, Callable[[Any], list[str]]] = {
-    "sensor_msgs/msg/JointState": attrgetter("name"),
-    "std_msgs/msg/Float64MultiArray": _dimension_labels,
-}
+"""Type to its columns: name, and the field whose numbers it has, in their order."""
+_LABELS = {"sensor_msgs/msg/JointState": "name", "std_msgs/msg/Float64MultiArray": "layout.dim.label"}
+_TYPES = (
+    {"bool": "u1", "byte": "u1", "char": "u1", "octet": "u1"}
+    | {f"{sign}int{bits}": f"{sign[:1] or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    | {"float32": "f4", "float64": "f8"}
+)
+_LAYOUTS = 16
+"""How many layouts of a topic are remembered; beyond that every message is followed by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,48 +64,252 @@ class Columns:
     frames: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where the numbers are in messages of one size that have the same bytes everywhere else."""
+
+    size: int
+    places: Integers
+    same: NDArray[np.uint8]
+    pieces: Integers
+    stamp: str
+    columns: dict[str, tuple[str, int]]
+    labels: tuple[str, ...]
+    frame: str | None
+
+
+@dataclass
+class _Walk:
+    """Follows the definition of a type through a message (XCDR1)."""
+
+    raw: bytes
+    order: str = "<"
+    at: int = 4
+    same: list[tuple[int, int]] = field(default_factory=list)
+    numbers: list[tuple[str, int, str, int]] = field(default_factory=list)
+    texts: list[tuple[str, str]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        if len(self.raw) < 4 or self.raw[0] != 0 or self.raw[1] > 1:
+            raise ValueError(f"unknown encapsulation {self.raw[:2].hex()}")
+        self.order = "<" if self.raw[1] else ">"
+        self.same.append((0, 2))
+
+    def message(self, msgtype: str, path: str) -> None:
+        for name, (node, details) in _STORE.get_msgdef(msgtype).fields:
+            self._field(node, details, f"{path}.{name}" if path else name)
+
+    def _field(self, node: Any, details: Any, path: str) -> None:
+        if node == Nodetype.BASE:
+            self._base(details[0], path, 1)
+        elif node == Nodetype.NAME:
+            self.message(details, path)
+        else:
+            (inner, inner_details), count = details
+            if node == Nodetype.SEQUENCE:
+                count = self._count()
+            if inner == Nodetype.BASE and inner_details[0] != "string":
+                self._base(inner_details[0], path, count)
+                return
+            for _ in range(count):
+                self._field(inner, inner_details, path)
+
+    def _count(self) -> int:
+        self._align(4)
+        begin = self._forward(4)
+        self.same.append((begin, self.at))
+        return int(struct.unpack_from(f"{self.order}I", self.raw, begin)[0])
+
+    def _base(self, kind: str, path: str, count: int) -> None:
+        if kind == "string":
+            size = self._count()
+            begin = self._forward(size)
+            self.same.append((begin, self.at))
+            self.texts.append((path, self.raw[begin : self.at].removesuffix(b"\0").decode()))
+            return
+        code = _TYPES[kind]
+        width = int(code[1:])
+        if count:
+            self._align(width)
+        self.numbers.append((path, self._forward(count * width), code, count))
+
+    def _align(self, width: int) -> None:
+        self.at += -(self.at - 4) % width
+
+    def _forward(self, size: int) -> int:
+        begin = self.at
+        self.at += size
+        if self.at > len(self.raw):
+            raise ValueError("it is cut short")
+        return begin
+
+
+def _layout_of(raw: bytes, msgtype: str) -> _Layout:
+    """Return the layout of a message.
+
+    Raises:
+        ValueError: It is cut short or damaged.
+    """
+    walk = _Walk(raw)
+    walk.begin()
+    walk.message(msgtype, "")
+    if len(raw) - walk.at > 3:
+        raise ValueError(f"{len(raw) - walk.at} bytes too many")
+    pieces, columns = [], {}
+    stamped = [entry for entry in walk.numbers if entry[0].startswith("header.stamp.")]
+    if stamped:
+        pieces.append((stamped[0][1], 8))
+    for name, path in _COLUMNS[msgtype].items():
+        found = [entry for entry in walk.numbers if entry[0] == path or entry[0].startswith(f"{path}.")]
+        code = walk.order + found[0][2]
+        count = sum(entry[3] for entry in found)
+        pieces.append((found[0][1], count * np.dtype(code).itemsize))
+        columns[name] = (code, count)
+    places = np.concatenate([np.arange(a, b) for a, b in walk.same])
+    label = _LABELS.get(msgtype)
+    return _Layout(
+        size=len(raw),
+        places=places,
+        same=np.frombuffer(raw, dtype=np.uint8)[places],
+        pieces=np.array(pieces, dtype=np.int64),
+        stamp=f"{walk.order}i4,{walk.order}u4" if stamped else "",
+        columns=columns,
+        labels=tuple(part for path, text in walk.texts if path == label for part in _parts(text, msgtype)),
+        frame=next((text for path, text in walk.texts if path == "header.frame_id"), None),
+    )
+
+
+def _parts(text: str, msgtype: str) -> list[str]:
+    return text.split(",") if msgtype == "std_msgs/msg/Float64MultiArray" else [text]
+
+
+class Decoder:
+    """Decodes the messages of one topic, some at a time.
+
+    Args:
+        msgtype: One of JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray, Float64, Bool.
+
+    Attributes:
+        labels: Of the first message; None before it.
+        frames: Every ``frame_id`` so far.
+        failed: Number of messages that are cut short or damaged.
+        error: What is wrong with the last of them.
+
+    Raises:
+        RecordingError: The type is another one.
+    """
+
+    def __init__(self, msgtype: str) -> None:
+        if msgtype not in _COLUMNS:
+            raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(_COLUMNS))}")
+        self._msgtype = msgtype
+        self._layouts: list[_Layout] = []
+        self._first: _Layout | None = None
+        self.frames: dict[str, None] = {}
+        self.failed = 0
+        self.error = ""
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """Labels of the first message."""
+        return None if self._first is None else self._first.labels
+
+    def take(self, data: NDArray[np.uint8], start: Integers, size: Integers) -> tuple[Columns, Any]:
+        """Return the numbers of messages in ``data``, and which (n,) of them could be decoded."""
+        n = len(start)
+        stamp = np.zeros(n, dtype=np.int64)
+        values: dict[str, Array] = {}
+        done, sound = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+        known = iter(tuple(self._layouts))
+        while not done.all():
+            layout = next(known, None)
+            at = int(np.argmin(done))
+            if layout is None:
+                raw = data[start[at] : start[at] + size[at]].tobytes()
+                try:
+                    layout = _layout_of(raw, self._msgtype)
+                except (ValueError, struct.error) as error:
+                    self.failed += 1
+                    self.error = f"a message of {len(raw)} bytes is cut short or damaged ({error})"
+                    done[at], sound[at] = True, False
+                    continue
+                if self._first is None:
+                    self._first = layout
+                if len(self._layouts) < _LAYOUTS:
+                    self._layouts.append(layout)
+                    alike = ~done & (size == layout.size)
+                else:
+                    alike = np.zeros(n, dtype=np.bool_)
+                    alike[at] = True
+            else:
+                alike = ~done & (size == layout.size)
+            self._put(layout, data, start, alike, stamp, values)
+            done |= alike
+        if self._first is not None:
+            for name, (_code, wide) in self._first.columns.items():
+                values.setdefault(name, np.full((n, wide), np.nan))
+        return Columns(stamp, values, self.labels or (), tuple(self.frames)), sound
+
+    def _put(
+        self,
+        layout: _Layout,
+        data: NDArray[np.uint8],
+        start: Integers,
+        alike: Flags,
+        stamp: Integers,
+        values: dict[str, Array],
+    ) -> None:
+        """Fill the rows of the messages that have this layout; ``alike`` are candidates, and in the end those."""
+        out = np.empty((len(start), int(layout.pieces[:, 1].sum())), dtype=np.uint8)
+        take_alike(data, start, layout.places, layout.same, layout.pieces, out, alike)
+        if not alike.any():
+            return
+        if layout.frame is not None:
+            self.frames.setdefault(layout.frame)
+        out, at = out[alike], 0
+        if layout.stamp:
+            parts = np.ascontiguousarray(out[:, :8]).view(layout.stamp)[:, 0]
+            stamp[alike] = parts["f0"].astype(np.int64) * 1_000_000_000 + parts["f1"]
+            at = 8
+        assert self._first is not None
+        for name, (code, count) in layout.columns.items():
+            wide = self._first.columns[name][1]
+            column = values.setdefault(name, np.full((len(start), wide), np.nan))
+            width = count * np.dtype(code).itemsize
+            if count == wide and count and layout.labels == self._first.labels:
+                column[alike] = np.ascontiguousarray(out[:, at : at + width]).view(code)
+            at += width
+
+
 def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
     """Decode the messages of one topic.
 
     Args:
         messages: Serialised messages, encapsulation included; at least one.
-        msgtype: One of JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray, Float64, Bool.
+        msgtype: See :class:`Decoder`.
 
     Raises:
         RecordingError: The type is another one, or a message is damaged.
     """
-    fields = _COLUMNS.get(msgtype)
-    if fields is None:
-        raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(_COLUMNS))}")
-    decoded = [_decode(raw, msgtype) for raw in messages]
-    stamp = np.zeros(len(decoded), dtype=np.int64)
-    frames: dict[str, None] = {}
-    if hasattr(decoded[0], "header"):
-        stamps = [message.header.stamp for message in decoded]
-        frames = dict.fromkeys(message.header.frame_id for message in decoded)
-        stamp[:] = [s.sec * 1_000_000_000 + s.nanosec for s in stamps]
-    labels_of = _LABELS.get(msgtype, lambda _message: [])
-    labels = labels_of(decoded[0])
-    same = [labels_of(message) == labels for message in decoded]
-    values = {name: _column([get(message) for message in decoded], same) for name, get in fields.items()}
-    return Columns(stamp, values, tuple(labels), tuple(frames))
+    decoder = Decoder(msgtype)
+    size = np.array([len(raw) for raw in messages], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(size)[:-1]])
+    table, sound = decoder.take(np.frombuffer(b"".join(messages), dtype=np.uint8), start, size)
+    if not sound.all():
+        raise RecordingError(decoder.error)
+    return table
 
 
 def text(message: bytes) -> str:
-    """Decode a std_msgs/String."""
-    return str(_decode(message, "std_msgs/msg/String").data)
+    """Decode a std_msgs/String.
 
-
-def _column(rows: list[Any], usable: list[bool]) -> Array:
-    """Stack rows; those that are not usable, or not as long as the first, become NaN."""
-    size = len(rows[0])
-    unknown = np.full(size, np.nan)
-    fitting = [row if ok and len(row) == size else unknown for row, ok in zip(rows, usable, strict=True)]
-    return np.array(fitting, dtype=np.float64).reshape(len(rows), size)
-
-
-def _decode(raw: bytes, msgtype: str) -> Any:
+    Raises:
+        RecordingError: The message is damaged.
+    """
+    walk = _Walk(message)
     try:
-        return _STORE.deserialize_cdr(raw, msgtype)
-    except (SerdeError, struct.error, IndexError, ValueError) as error:
-        raise RecordingError(f"a message of {len(raw)} bytes is cut short or damaged ({error})") from error
+        walk.begin()
+        walk.message("std_msgs/msg/String", "")
+    except (ValueError, struct.error) as error:
+        raise RecordingError(f"a message of {len(message)} bytes is cut short or damaged ({error})") from error
+    return walk.texts[0][1]

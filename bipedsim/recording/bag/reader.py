@@ -16,17 +16,22 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from mcap.records import Message
 from mcap.writer import Writer
 
-from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.recording.bag.mcap import LIBRARY, LiveFile, read_mcap
+from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
+from bipedsim.numerics import Indices
+from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile
+from bipedsim.recording.schema import JOINT_STATES
 
 METADATA_PERIOD = 1.0
 # What a waiting message costs beyond its data, about: a tuple, its numbers and the head of the bytes.
@@ -255,6 +260,11 @@ def _information(metadata: Path) -> dict[str, Any]:
     return dict(yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"])
 
 
+def _counts(information: Mapping[str, Any]) -> dict[str, int]:
+    counted = information["topics_with_message_count"]
+    return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in counted}
+
+
 def message_counts(path: Path) -> dict[str, int]:
     """Return how many messages of each topic the ``metadata.yaml`` of a bag directory counts; no message is read.
 
@@ -262,37 +272,47 @@ def message_counts(path: Path) -> dict[str, int]:
         RecordingError: There is no such file, or no count in it.
     """
     try:
-        counted = _information(path / "metadata.yaml")["topics_with_message_count"]
-        return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in counted}
+        return _counts(_information(path / "metadata.yaml"))
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{path}: no metadata.yaml that counts messages ({error})") from error
 
 
 def find_bag(path: Path) -> Path | None:
-    """Return the bag that ``path`` is, or that it holds as the folder of a run: an .mcap file or a directory."""
-    for candidate in (path, path / "bag"):
-        if candidate.is_file() or (candidate / "metadata.yaml").is_file() or next(candidate.glob("*.mcap"), None):
-            return candidate
+    """Return the bag that ``path`` is, or that it holds as the folder of a run: an .mcap file or a directory.
+
+    Raises:
+        RecordingError: It may not be looked into.
+    """
+    try:
+        for candidate in (path, path / "bag"):
+            if candidate.is_file() or (candidate / "metadata.yaml").is_file() or next(candidate.glob("*.mcap"), None):
+                return candidate
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
     return None
 
 
 def name_one(folder: Path, suffixes: Sequence[str] = ()) -> str:
     """Return what to say to who named a folder of runs: those in it that hold a bag, and files with these suffixes."""
-    entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    runs = [str(entry) for entry in entries if (find_bag(entry) if entry.is_dir() else entry.suffix in suffixes)]
+    runs = []
+    for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
+        with suppress(RecordingError):
+            if find_bag(entry) if entry.is_dir() else entry.suffix in suffixes:
+                runs.append(str(entry))
     return f"; name one of the runs in it: {', '.join(runs)}" if runs else ""
 
 
 class Bag:
-    """The messages of a bag directory, of the ``bag/`` in the folder of a run, or of an .mcap file, whole or cut short.
+    """The messages of a bag directory, of the ``bag/`` in the folder of a run, or of an .mcap file, whole or not.
+
+    What cannot be read is left out, and told once the whole bag has been read: as a warning, and in :attr:`recovered`.
 
     Attributes:
         path: What was opened.
-        messages: Topic to its messages, in the order of the file.
-        types: Topic to its ROS type.
-        channel_metadata: Topic to what the file says of it besides, such as ``offered_qos_profiles``.
+        types: Topic to its ROS type, as far as the bag has been read; of a finished bag all of them.
+        channel_metadata: Topic to what the file says of it besides, such as ``offered_qos_profiles``; likewise.
         custom_data: Text that the writer left in ``metadata.yaml``.
-        recovered: What was saved from a bag that its writer did not finish; empty for a finished one.
+        size: Bytes of its files.
 
     Raises:
         RecordingError: ``path`` holds no bag; the message says what was found.
@@ -300,52 +320,152 @@ class Bag:
 
     def __init__(self, path: Path) -> None:
         self.path = path = find_bag(path) or path
-        self.messages: dict[str, list[Message]] = {}
         self.types: dict[str, str] = {}
         self.channel_metadata: dict[str, dict[str, str]] = {}
         self.custom_data: dict[str, str] = {}
-        notes = []
-        for file in self._files(path):
-            note = self._read(file)
-            if note:
-                notes.append(note)
-        self.recovered = "; ".join(notes)
+        self._damage: list[str] = []
+        self._expected: Counter[str] = Counter()
+        self._expected_ns = 0
+        self._recovered: str | None = None
+        self._files = [McapFile(file) for file in self._find(path)]
+        self.size = sum(file.size for file in self._files)
+        counted: Counter[str] = Counter()
+        for file in self._files:
+            self._learn(file)
+            self._compare(file)
+            for number, count in file.expected.items():
+                if number in file.channels:
+                    counted[file.channels[number].topic] += count
+        self._expected |= counted
+        spans = [file.span for file in self._files if file.span]
+        if spans and len(spans) == len(self._files):
+            self._expected_ns = max(self._expected_ns, max(s[1] for s in spans) - min(s[0] for s in spans))
 
-    def _files(self, path: Path) -> list[Path]:
+    def blocks(self) -> Iterator[dict[str, Block]]:
+        """Yield the messages by topic, a stretch of the bag at a time, in the order of the files.
+
+        Warns:
+            IncompleteWarning: At the end, if messages are missing.
+        """
+        counts: Counter[str] = Counter()
+        first, last = 2**63 - 1, 0
+        for file in self._files:
+            for block in file.blocks():
+                self._learn(file)
+                first, last = min(first, int(block.log_time.min())), max(last, int(block.log_time.max()))
+                by_topic: dict[str, Indices] = {}
+                order = np.argsort(block.channel, kind="stable")
+                numbers, begins = np.unique(block.channel[order], return_index=True)
+                for number, rows in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
+                    topic = file.channels[number].topic
+                    if topic in by_topic:
+                        # Two channels of one topic, as when its publisher has begun anew.
+                        rows = np.sort(np.concatenate([by_topic[topic], rows]))
+                    by_topic[topic] = rows
+                counts.update({topic: len(rows) for topic, rows in by_topic.items()})
+                yield {topic: block.rows(rows) for topic, rows in by_topic.items()}
+            self._learn(file)
+        if self._recovered is None:
+            self._recovered = self._judge(counts, max(0, last - first))
+            if self._recovered:
+                warn_incomplete(f"{self.path}: {self._recovered}")
+
+    @property
+    def position(self) -> int:
+        """Bytes that have been read."""
+        return sum(file.position for file in self._files)
+
+    @cached_property
+    def messages(self) -> dict[str, list[Message]]:
+        """Topic to its messages, in the order of the file: all of them at once."""
+        messages: dict[str, list[Message]] = {}
+        for block in self.blocks():
+            for topic, part in block.items():
+                messages.setdefault(topic, []).extend(part.messages())
+        return messages | {topic: [] for topic in self.types if topic not in messages}
+
+    @property
+    def recovered(self) -> str:
+        """What is missing from the bag and what was read of it; empty for a whole one."""
+        if self._recovered is None:
+            for _block in self.blocks():
+                pass
+        return self._recovered or ""
+
+    def _judge(self, counts: Counter[str], span_ns: int) -> str:
+        """Return what is missing, in words, from what was read of each topic within ``span_ns``."""
+        reasons = list(self._damage)
+        for file in self._files:
+            shown = file.damage[:3] + [f"{len(file.damage) - 3} more places"] * (len(file.damage) > 3)
+            if not file.finished:
+                shown = shown or ["its recorder was stopped before it could finish"]
+                reasons.append(f"{file.path.name} ({file.size} bytes): {'; '.join(shown)}")
+        total, expected = counts.total(), self._expected.total()
+        if expected > total and not reasons:
+            reasons.append("messages that its recorder counted are not there")
+        if not reasons:
+            return ""
+        got = f"recovered {total} whole messages over {1e-9 * span_ns:.3f} s"
+        if expected > total:
+            got += f", of {expected} over {1e-9 * max(span_ns, self._expected_ns):.3f} s"
+            if self._expected[JOINT_STATES]:
+                got += f" ({counts[JOINT_STATES]} of {self._expected[JOINT_STATES]} on {JOINT_STATES})"
+        elif total and expected == total:
+            got += ", all that were counted"
+        elif self._damage or any(file.damage for file in self._files):
+            expected = total + 1
+        if expected > total:
+            got += ". The rest is left out: if there is a whole copy of the bag, read that"
+        return f"{'; '.join(reasons)}; {got}"
+
+    def _learn(self, file: McapFile) -> None:
+        """Take what a file says of its topics."""
+        for channel in file.channels.values():
+            if channel.topic not in self.types:
+                schema = file.schemas.get(channel.schema_id)
+                self.types[channel.topic] = schema.name if schema else ""
+                self.channel_metadata[channel.topic] = dict(channel.metadata)
+
+    def _compare(self, file: McapFile) -> None:
+        """Take what a finished file repeats of metadata.yaml, which may be damaged, missing, or that of another bag."""
+        try:
+            inner = yaml.safe_load(file.metadata.get("rosbag2", {}).get("serialized_metadata", "{}"))
+            custom = {str(k): str(v) for k, v in (inner.get("custom_data") or {}).items()}
+        except Exception as error:
+            self._damage.append(f"what {file.path.name} says of the run is damaged ({type(error).__name__})")
+            return
+        if inner and self.custom_data and custom != self.custom_data:
+            self._damage.append(f"metadata.yaml and {file.path.name} differ in what they say of the run")
+        self.custom_data = custom or self.custom_data
+
+    def _find(self, path: Path) -> list[Path]:
         if path.is_file():
             return [path]
         if not path.is_dir():
             raise RecordingError(f"{path}: no such bag directory or .mcap file")
         files = sorted(path.glob("*.mcap"), key=lambda f: (len(f.name), f.name))
-        metadata = path / "metadata.yaml"
-        if metadata.exists():
-            files = self._read_metadata(metadata) or files
+        if (path / "metadata.yaml").exists():
+            self._read_metadata(path / "metadata.yaml", files)
         if not files:
             found = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
             hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
             raise RecordingError(f"{path}: a bag directory holds .mcap files; found {found}{hint}")
         return files
 
-    def _read_metadata(self, path: Path) -> list[Path]:
-        """Read the custom data and the file list; a damaged file counts as missing, the .mcap files hold it all."""
+    def _read_metadata(self, path: Path, files: list[Path]) -> None:
+        """Take what ``metadata.yaml`` says, and look for the files that it names; the .mcap files hold all the rest."""
         try:
             information = _information(path)
-            self.custom_data = {str(k): str(v) for k, v in (information.get("custom_data") or {}).items()}
-            files = [path.parent / Path(name).name for name in information["relative_file_paths"]]
-        except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError):
-            return []
-        return [file for file in files if file.suffix == ".mcap" and file.exists()]
-
-    def _read(self, path: Path) -> str:
-        file = read_mcap(path)
-        for number, channel in file.channels.items():
-            schema = file.schemas.get(channel.schema_id)
-            self.types.setdefault(channel.topic, schema.name if schema else "")
-            self.channel_metadata.setdefault(channel.topic, dict(channel.metadata))
-            self.messages.setdefault(channel.topic, []).extend(file.messages[number])
-        if file.finished:
-            return ""
-        why = file.damage or "its recorder was stopped before it could finish"
-        times = [message.log_time for messages in file.messages.values() for message in messages]
-        span = f"{(max(times) - min(times)) * 1e-9:.3f} s" if times else "nothing"
-        return f"{path.name}: {why}; recovered {len(times)} whole messages over {span}"
+            named = [Path(name).name for name in information["relative_file_paths"]]
+            counts = _counts(information)
+            span_ns = int(information["duration"]["nanoseconds"])
+            custom = {str(k): str(v) for k, v in (information.get("custom_data") or {}).items()}
+        except Exception as error:
+            # Damaged text raises whatever the parser at work raises.
+            why = " ".join(str(error).split())
+            self._damage.append(f"{path.name} is damaged ({type(error).__name__}: {why})")
+            return
+        self.custom_data, self._expected, self._expected_ns = custom, Counter(counts), span_ns
+        present = {file.name for file in files}
+        self._damage += [f"{name} is missing" for name in named if name.endswith(".mcap") and name not in present]
+        files.sort(key=lambda file: named.index(file.name) if file.name in named else len(named))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-from recording_support import T0, contact, header, joint_state, point, serialise, wrench, write_bag
+from recording_support import T0, contact, header, joint_state, point, serialise, topic, wrench, write_bag
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import IncompleteWarning, RecordingError
 from bipedsim.model import load_robot
-from bipedsim.recording import load_recording
-from bipedsim.recording.bag.reader import Bag
+from bipedsim.recording import COLUMNS, load_recording
+from bipedsim.recording.bag import align, mcap
+from bipedsim.recording.bag.reader import Bag, BagWriter
 from bipedsim.sim.simulator import Simulator
 
 WRENCH, JOINTS = "geometry_msgs/msg/WrenchStamped", "sensor_msgs/msg/JointState"
@@ -206,3 +208,90 @@ def test_a_bag_without_joint_states_says_what_it_has(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", [("/cop", POINT, point(0, [0, 0, 0]))]).close()
     with pytest.raises(RecordingError, match=r"no messages on /joint_states; found /cop \(1\)"):
         load_recording(tmp_path / "bag")
+
+
+def test_a_stamp_out_of_order_is_no_reset(tmp_path: Path) -> None:
+    """One IMU message stamped 1 us before the one before it left IMU data in none of the rows before it."""
+    kind = "sensor_msgs/msg/Imu"
+    messages = bag_messages(range(100))
+    for i in range(100):
+        stamp = i * MS - (1000 + MS if i == 90 else 0)
+        raw = serialise(kind, header=header(stamp, "imu"), angular_velocity={"x": float(i), "y": 0.0, "z": 0.0})
+        messages.insert(7 * i, ("/imu/data", kind, raw))
+    write_bag(tmp_path / "bag", messages).close()
+    rates = load_recording(tmp_path / "bag").imu_angular_velocity[:, 0]
+    np.testing.assert_array_equal(np.delete(rates, 90), np.delete(np.arange(100.0), 90))
+    assert np.isnan(rates[90])
+
+
+def test_a_topic_that_a_reset_ends_does_not_reach_beyond_it(tmp_path: Path) -> None:
+    """/odom was sent only before the reset: counted from the end, its only stretch was taken for the last one."""
+    kind, messages = "nav_msgs/msg/Odometry", []
+    for stretch, ticks in enumerate((50, 30)):
+        for message in bag_messages(range(ticks)):
+            messages.append(message)
+            if message[0] == "/joint_states" and stretch == 0:
+                stamp = load_stamp(message[2])
+                messages.append(("/odom", kind, serialise(kind, header=header(stamp), child_frame_id="base_link")))
+    write_bag(tmp_path / "bag", messages).close()
+    assert np.isnan(load_recording(tmp_path / "bag").odometry).all()
+    assert np.isfinite(load_recording(tmp_path / "bag", segment=0).odometry).all()
+
+
+def load_stamp(raw: bytes) -> int:
+    sec, nanosec = struct.unpack_from("<iI", raw, 4)
+    return int(sec * 1_000_000_000 + nanosec)
+
+
+def test_rows_come_out_the_same_however_they_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a few rows, a recorder's clock of seconds, topics that come late and resets at any place."""
+    messages = [*bag_messages(range(80)), *bag_messages(range(45)), *bag_messages(range(120))]
+    messages = [m for i, m in enumerate(messages) if i % 17]
+    bag = BagWriter(tmp_path / "bag")
+    channels: dict[str, int] = {}
+    for i, (name, msgtype, data) in enumerate(messages):
+        if name not in channels:
+            channels[name] = bag.add_topic(topic(name, msgtype))
+        at = T0 + i * 40 * MS
+        bag.add_message(channels[name], at, at, data)
+        if i % 25 == 0:
+            bag.flush()
+    bag.close()
+    whole = [load_recording(tmp_path / "bag", segment=k) for k in range(3)]
+    monkeypatch.setattr(mcap, "BLOCK", 1)
+    monkeypatch.setattr(align, "ROWS", 5)
+    monkeypatch.setattr(align, "LATE_NS", 2_000_000_000)
+    blocks = [number for number, _ in align.BagRows(tmp_path / "bag")]
+    assert len(blocks) > 20
+    for k, one in enumerate(whole):
+        again = load_recording(tmp_path / "bag", segment=k)
+        assert len(again) == len(one) > 40
+        for name in COLUMNS:
+            np.testing.assert_array_equal(getattr(again, name), getattr(one, name), err_msg=name)
+
+
+def test_what_comes_too_late_for_its_row_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcap, "BLOCK", 1)
+    monkeypatch.setattr(align, "ROWS", 1)
+    bag = BagWriter(tmp_path / "bag")
+    joints, cop = bag.add_topic(topic("/joint_states", JOINTS)), bag.add_topic(topic("/cop", POINT))
+    for i in range(60):
+        at = T0 + i * 1000 * MS
+        bag.add_message(joints, at, at, joint_state(i * MS, ["a"], [i], [0], [0]))
+        bag.add_message(cop, at, at, point((i if i != 50 else 3) * MS, [i, 0, 0]))
+        bag.flush()
+    bag.close()
+    with pytest.warns(IncompleteWarning, match="1 messages came more than 10 s after their row"):
+        r = load_recording(tmp_path / "bag")
+    assert any("1 messages came more than 10 s" in note for note in r.notes)
+    np.testing.assert_array_equal(r.cop_world[:50, 0], np.arange(50))
+
+
+def test_a_message_that_is_damaged_in_a_whole_bag_costs_its_row_alone(tmp_path: Path) -> None:
+    messages = bag_messages(range(20))
+    at = messages.index(("/cop", POINT, point(7 * MS, [0, 7, 0])))
+    messages[at] = ("/cop", POINT, messages[at][2][:-9])
+    write_bag(tmp_path / "bag", messages).close()
+    with pytest.warns(IncompleteWarning, match="/cop: 1 of 20 messages left out: .* cut short or damaged"):
+        r = load_recording(tmp_path / "bag")
+    assert np.flatnonzero(np.isnan(r.cop_world[:, 1])).tolist() == [7]
