@@ -85,7 +85,7 @@ class Trial(NamedTuple):
     outside: Annotated[Array, "K"]
     radius: Annotated[Array, "K"]
     chosen: Annotated[Integers, "K"]
-    violations: Annotated[Integers, 4]
+    violations: Annotated[Integers, 5]
     extent: Annotated[Array, 1]
 
 
@@ -135,7 +135,7 @@ class Queue(NamedTuple):
 
     tested: Annotated[Integers, "C", "K"]
     choices: Annotated[Integers, "C", "K"]
-    scores: Annotated[Array, "C", 6]
+    scores: Annotated[Array, "C", 7]
     cursor: Annotated[Integers, "C"]
     open: Annotated[Flags, "C"]
 

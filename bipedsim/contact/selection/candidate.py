@@ -29,6 +29,10 @@ SLIP_ITERATIONS = 60
 SLIP_TOLERANCE = 1e-10
 # Friction along a slip faster than this [m/s] is no rounding.
 DRIVEN = 1e-9
+# A constraint missed by less than this [m, rad] over a step is kept.
+SLIGHT = 1e-5
+# Work this small beside that on the velocities without contact and after it is rounding.
+WORK_TOLERANCE = 1e-9
 
 
 @kernel
@@ -358,3 +362,36 @@ def solve(p: Projection, s: Selection):
         if not (_start_sliding(p, s) or _hold_driven(p, s)):
             break
         iterations = SLIP_ITERATIONS
+    else:
+        # Which feet slide is still open.
+        trial.converged[0] = False
+
+
+@kernel
+def is_sound(p: Projection, s: Selection) -> bool:
+    """Whether the solution keeps its own constraints, and contact adds no more energy than these ask for.
+
+    The equations of a foot that slides need not have a solution (the paradox of Painleve): where friction coefficient
+    and height of the mass are large they come near to singular, and what is then taken for a solution throws the feet.
+    """
+    trial, e = s.trial, s.scratch
+    limit = SLIGHT / s.settings.h
+    work = asked = scale = 0.0
+    row = 0
+    kept = True
+    for k in range(trial.mode.shape[0]):
+        w = trial.w_next[6 * k :]
+        for a in range(6):
+            # Kinetic energy after the step less that without contact, exactly.
+            work += 0.5 * trial.impulse[k, a] * (p.w_free[6 * k + a] + w[a])
+            scale += abs(trial.impulse[k, a]) * (abs(p.w_free[6 * k + a]) + abs(w[a]))
+        for r in range(e.rows[k]):
+            speed = w[r] if e.whole[k] else 0.0
+            if not e.whole[k]:
+                for a in range(6):
+                    speed += e.T[k, r, a] * w[a]
+            # Also what is no number is not kept.
+            kept = kept and abs(speed - e.b[k, r]) <= limit
+            asked += e.lam[row + r] * e.b[k, r]
+        row += e.rows[k]
+    return kept and work <= max(asked, 0.0) + WORK_TOLERANCE * scale

@@ -60,7 +60,7 @@ def neighbour(mode, n, j) -> int:
 @kernel
 def _better(queue: Queue, a, b) -> bool:
     """Whether candidate ``a`` ranks before ``b``: by rule, then by the extent of what is violated, then by freedom."""
-    for r in range(6):
+    for r in range(7):
         if queue.scores[a, r] != queue.scores[b, r]:
             return queue.scores[a, r] < queue.scores[b, r]
     return a < b
@@ -155,10 +155,10 @@ def _remember(p: Projection, s: Selection, count):
         queue.tested[count, k] = trial.mode[k]
         queue.choices[count, k] = trial.chosen[k]
         clamped += clamped_range(trial.mode[k], p.n_vertices[k])[1]
-    for r in range(4):
+    for r in range(5):
         queue.scores[count, r] = trial.violations[r]
-    queue.scores[count, 4] = trial.extent[0]
-    queue.scores[count, 5] = clamped
+    queue.scores[count, 5] = trial.extent[0]
+    queue.scores[count, 6] = clamped
     queue.cursor[count] = 0
     queue.open[count] = True
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from bipedsim.contact.modes import clamped_range, normal_velocity
 from bipedsim.contact.selection.arrays import Selection
-from bipedsim.contact.selection.candidate import solve
-from bipedsim.contact.selection.rules import COP, GEOMETRIC, PULL, choose, judge, nearest_feature, pulls
+from bipedsim.contact.selection.candidate import SLIGHT, is_sound, solve
+from bipedsim.contact.selection.rules import COP, GEOMETRIC, PULL, UNSOUND, choose, judge, nearest_feature, pulls
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
-
-# A set of modes through which vertices fall less than this [m] in a step is kept.
-SLIGHT = 1e-5
 
 
 @kernel
@@ -27,32 +24,40 @@ def fall_back(p: Projection, s: Selection):
 
 @kernel
 def _hold_lowest(p: Projection, s: Selection) -> bool:
-    """Replace a candidate that violates more than ``SLIGHT`` where no valid one was found; return whether it was.
+    """Replace a candidate through which vertices fall by ``SLIGHT`` or worse, and return whether it was.
 
     Every foot that calls for another mode touches with the one vertex that would fall deepest without contact.
     """
     judge(p, s)
     broken = s.trial.violations
-    if broken[COP] + broken[GEOMETRIC] + broken[PULL] == 0 and s.trial.extent[0] < SLIGHT:
+    if broken[UNSOUND] + broken[COP] + broken[GEOMETRIC] + broken[PULL] == 0 and s.trial.extent[0] < SLIGHT:
         return False
     choose(p, s)
     for k in range(s.trial.mode.shape[0]):
         if s.trial.chosen[k] == s.trial.mode[k]:
             continue
-        s.trial.mode[k] = 0
-        deepest = 0.0
-        for i in range(p.n_vertices[k]):
-            height = s.scratch.heights[k, i] + s.settings.h * normal_velocity(p.w_free, k, p.offsets[k, i])
-            if height < deepest:
-                deepest = height
-                s.trial.mode[k] = 1 + i
+        s.trial.mode[k] = _lowest(k, p, s)
     return True
+
+
+@kernel
+def _lowest(k, p: Projection, s: Selection) -> int:
+    """Return the mode of foot ``k`` with the one vertex that would fall deepest without contact, or that of none."""
+    mode = 0
+    deepest = 0.0
+    for i in range(p.n_vertices[k]):
+        height = s.scratch.heights[k, i] + s.settings.h * normal_velocity(p.w_free, k, p.offsets[k, i])
+        if height < deepest:
+            deepest = height
+            mode = 1 + i
+    return mode
 
 
 @kernel
 def _release(p: Projection, s: Selection) -> bool:
     """Let go in ``s.trial`` what pulls, and all but the vertex or edge that a CoP outside tips over.
 
+    Where neither is so and the equations had no solution, every foot is left with one vertex, and in the end with none.
     Returns whether anything was let go. Every call that does shrinks a set: repeated, it ends in modes that only push,
     which never add energy, though a vertex may fall through the ground.
     """
@@ -71,4 +76,9 @@ def _release(p: Projection, s: Selection) -> bool:
             )
             s.trial.mode[k] = 1 + keep if keep_count == 1 else 1 + n + keep
             released = True
+    if not released and not is_sound(p, s):
+        for k in range(s.trial.mode.shape[0]):
+            count = clamped_range(s.trial.mode[k], p.n_vertices[k])[1]
+            released = released or count > 0
+            s.trial.mode[k] = _lowest(k, p, s) if count > 1 else 0
     return released

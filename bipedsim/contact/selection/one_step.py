@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bipedsim.config import param
 from bipedsim.contact.base import STEPS
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, Settings, begin
-from bipedsim.contact.selection.candidate import solve
+from bipedsim.contact.selection.candidate import is_sound, solve
 from bipedsim.contact.selection.fallback import fall_back
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose
@@ -62,11 +62,13 @@ def one_step(p: Projection, s: Selection):
         changed = choose(p, s)
         if not changed:
             break
-    if changed and settings.rules == REVISED:
+    unresolved = changed or not trial.converged[0]
+    sound = is_sound(p, s)
+    if (changed or not sound) and settings.rules == REVISED:
         fall_back(p, s)
     for k in range(feet):
         state.present[k] = trial.chosen[k] if resolves == 0 else trial.mode[k]
-    write_result(p, s, changed or not trial.converged[0])
+    write_result(p, s, unresolved or not sound)
 
 
 class OneStep(SelectionModel):

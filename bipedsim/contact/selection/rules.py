@@ -1,5 +1,7 @@
 """What makes a set of clamped vertices valid, with priorities: CoP > geometric > negative force > kinematic.
 
+Above all of them, its equations have a solution.
+
 moraud2008 sections II, III and IV. Two departures, for reasons measured on humanoids (docs/contact_models.md): a face
 is judged by its CoP, not by vertex forces that a face does not determine; and a vertex at rest within the geometric
 threshold is clamped only if it is about to penetrate, or face and edge alternate for ever.
@@ -11,6 +13,7 @@ import numpy as np
 
 from bipedsim.contact.modes import clamped_range, normal_velocity, target_height_velocity
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection, Settings, Trial
+from bipedsim.contact.selection.candidate import is_sound
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import cross, kernel
 
@@ -22,7 +25,7 @@ V_T = 0.1
 TIE = 1e-6
 DEEP = 1e-2
 
-COP, GEOMETRIC, PULL, KINEMATIC = range(4)
+UNSOUND, COP, GEOMETRIC, PULL, KINEMATIC = range(5)
 """What :attr:`bipedsim.contact.selection.arrays.Trial.violations` counts, one a rule."""
 
 
@@ -308,6 +311,8 @@ def judge(p: Projection, s: Selection) -> bool:
     settings, trial = s.settings, s.trial
     trial.violations[:] = 0
     trial.extent[0] = 0.0
+    if not is_sound(p, s):
+        trial.violations[UNSOUND] += 1
     if not trial.converged[0]:
         trial.violations[KINEMATIC] += 1
     for k in range(trial.mode.shape[0]):
@@ -331,4 +336,4 @@ def judge(p: Projection, s: Selection) -> bool:
                 trial.violations[GEOMETRIC if z < -settings.threshold else KINEMATIC] += 1
                 trial.extent[0] += max(-(z + settings.h * speed), 0.0)
     broken = trial.violations
-    return broken[COP] + broken[GEOMETRIC] + broken[PULL] + broken[KINEMATIC] == 0
+    return broken[UNSOUND] + broken[COP] + broken[GEOMETRIC] + broken[PULL] + broken[KINEMATIC] == 0

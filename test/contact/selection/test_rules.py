@@ -86,7 +86,7 @@ def test_a_torque_without_load_is_a_pull(mode: int) -> None:
     assert rules.judge(p, s)
     s.trial.impulse[0, 4] = 0.1
     assert not rules.judge(p, s)
-    assert s.trial.violations.tolist() == [0, 0, 1, 0]
+    assert s.trial.violations.tolist() == [0, 0, 0, 1, 0]
     assert rules.choose(p, s)
     assert s.trial.chosen[0] == 0
 
