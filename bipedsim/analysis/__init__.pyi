@@ -15,7 +15,7 @@ from .plates import (
     summary,
     world_wrench,
 )
-from .summary_text import missed_share, summary_lines, unit_of
+from .summary_text import missed_share, silence_text, summary_lines, unit_of
 
 __all__ = [
     "CARRIES",
@@ -37,6 +37,7 @@ __all__ = [
     "rotate",
     "sample_rate",
     "settled_rows",
+    "silence_text",
     "sole_depth",
     "sole_drift",
     "sole_wrench",

@@ -14,7 +14,16 @@ READOUT_UNITS = {
     **dict.fromkeys(("sticking_change", "sticking_margin"), "N.m"),
 }
 """Units of the readouts of our controllers, whose names do not end in one."""
-_COMMANDS = ("overruns", "missed_commands", "commands_dropped")
+_COMMANDS = (
+    "overruns",
+    "ticks",
+    "missed_commands",
+    "commands_dropped",
+    "commands_dropped_by_kind",
+    "commands_clipped",
+    "command_silences_s",
+)
+_SHOWN = 5
 
 
 def unit_of(name: str) -> str:
@@ -53,17 +62,49 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     return lines
 
 
-def missed_share(summary: Mapping[str, Any]) -> float:
-    """Return the share of ticks that began without a new command, 0 where there was no tick."""
-    ticks = (summary["duration_s"] or 0.0) * (summary["rate_hz"] or 0.0)
-    return (summary["missed_commands"] or 0) / ticks if ticks else 0.0
+def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:
+    """Return the share of ticks that began without a new command, 0 where there was no tick.
+
+    Args:
+        summary: As above.
+        heard: Leave the time out in which no commands came at all.
+    """
+    missed, ticks = summary["missed_commands"] or 0, summary["ticks"] or 0
+    if heard:
+        silent = round(sum(end - begin for begin, end in _silences(summary)) * (summary["rate_hz"] or 0.0))
+        missed, ticks = max(missed - silent, 0), ticks - silent
+    return min(missed / ticks, 1.0) if ticks > 0 else 0.0
+
+
+def _silences(summary: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """Return begin and end of each stretch without commands [s]."""
+    last = summary["duration_s"] or 0.0
+    return [(begin, last if end is None else end) for begin, end in summary.get("command_silences_s") or ()]
+
+
+def silence_text(summary: Mapping[str, Any]) -> str:
+    """Return when no commands came, in words; empty if they always did.
+
+    >>> silence_text({"duration_s": 20.0, "command_silences_s": [[4.26, 15.86], [18.0, None]]})
+    'from 4.26 to 15.86 s, from 18 s to the end'
+    """
+    spans = summary.get("command_silences_s") or ()
+    shown = [f"from {a:.6g} to {b:.6g} s" if b is not None else f"from {a:.6g} s to the end" for a, b in spans[:_SHOWN]]
+    return ", ".join(shown) + (f" and {len(spans) - _SHOWN} more times" if len(spans) > _SHOWN else "")
 
 
 def _in_time(summary: Mapping[str, Any]) -> list[str]:
     """Return what became of ticks and commands."""
-    refused = f", {summary['commands_dropped']} refused" if summary["commands_dropped"] else ""
-    commands = f"{1.0 - missed_share(summary):.1%} in time ({summary['missed_commands']} missed{refused})"
-    return [_line("commands", commands), _line("overruns", f"{summary['overruns']} ticks that came late")]
+    details = [f"{summary['missed_commands']} missed"]
+    if summary["commands_dropped"]:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in (summary.get("commands_dropped_by_kind") or {}).items())
+        details.append(f"{summary['commands_dropped']} dropped{f': {kinds}' * bool(kinds)}")
+    if summary.get("commands_clipped"):
+        details.append(f"{summary['commands_clipped']} clipped to the effort limits")
+    lines = [_line("commands", f"{1.0 - missed_share(summary):.1%} in time ({', '.join(details)})")]
+    if silence_text(summary):
+        lines.append(_line("silent", silence_text(summary)))
+    return [*lines, _line("overruns", f"{summary['overruns']} ticks that came late")]
 
 
 def _line(key: str, text: str) -> str:

@@ -27,6 +27,11 @@ READY_TIMEOUT_S = 60.0
 # Beyond this share of ticks without a new command the user should know.
 LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
+COUNTED = (
+    *("robot", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "missed_commands", "commands_dropped"),
+    *("commands_dropped_by_kind", "commands_clipped", "command_silences_s"),
+)
+"""What a summary takes from the simulator as it is."""
 _POLL_S = 0.1
 # Once the simulation has begun, its clock must move.
 _STALL_S = 60.0
@@ -184,8 +189,7 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
     Raises:
         RecordingError: The bag cannot be read.
     """
-    keys = ("robot", "duration_s", "rate_hz", "real_time_factor", "overruns", "missed_commands", "commands_dropped")
-    result: dict[str, Any] = {key: statistics.get(key) for key in keys}
+    result: dict[str, Any] = {key: statistics.get(key) for key in COUNTED}
     if bringup.run_folder is not None:
         from bipedsim.analysis import controller_figures, load_run, summary
         from bipedsim.runs import get_scenario
@@ -268,7 +272,12 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
 
 def _why_not(statistics: Mapping[str, Any]) -> str:
     if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
-        return f": t = 0 was held for the first command on {topics.COMMANDS.name}, and none came"
+        dropped = statistics.get("commands_dropped_by_kind") or {}
+        came = "none came"
+        if dropped:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
+            came = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
+        return f": t = 0 was held for the first command on {topics.COMMANDS.name}, and {came}"
     return ", so that there is nothing to summarise"
 
 
@@ -306,15 +315,23 @@ def remove_outputs(folder: Path) -> None:
 
 
 def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> None:
-    from bipedsim.analysis import missed_share, summary_lines
+    from bipedsim.analysis import missed_share, silence_text, summary_lines
 
     print("\n".join(summary_lines(result)))
-    share = missed_share(result)
+    silent = silence_text(result)
+    if late_matters and silent:
+        print(
+            f"no commands came {silent} of simulated time: the controller, or the way from it, had stopped; see the "
+            "warnings above, and command_timeout and timeout_mode for what the joints did meanwhile",
+            file=sys.stderr,
+        )
+    share = missed_share(result, heard=True)
     if late_matters and share > LATE_SHARE:
         trip = result["round_trip_us"] or {}
         took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)
         print(
-            f"{share:.1%} of the ticks got no new command in time: a tick has {1e6 / result['rate_hz']:.0f} us"
+            f"{share:.1%} of the{' other' * bool(silent)} ticks got no new command in time: a tick has "
+            f"{1e6 / result['rate_hz']:.0f} us"
             f"{', from state to command it took ' + took if took else ''}. Machine too busy, controller too slow, or "
             "rate too high: a lower --rate leaves more time, --clock lock_step waits for every command",
             file=sys.stderr,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,15 @@ from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.wire import CommandReader, topics
 
+_ACTS = {
+    "damping": "the joints are damped",
+    "zero": "no torque",
+    "hold": "the last one is held",
+    "stiff": "the joints are held where they are",
+}
+# Changes between commands and silence that are told one by one, and silences that are kept.
+_TOLD, _KEPT = 20, 100
+
 
 class Commands:
     """The last sound command, and what the joints do once it is older than ``command_timeout``.
@@ -24,23 +34,46 @@ class Commands:
     Gains are shares of each joint's effort limit, so that they fit a robot of any size: damping reaches the limit at
     the velocity limit, stiffness at 1 / ``timeout_stiffness`` radian.
 
+    Args:
+        robot: Whose drives they are for.
+        params: Timeout, mode and gains.
+        warn: Called with what is wrong: a message that was dropped, commands that stop, and that they are back.
+        clock: Wall time [s].
+
     Attributes:
         received: Sound messages so far.
+        clipped: Those of them that asked for more than the effort limits.
         drops: The others, by kind.
         timeouts: How often the timeout began.
         timed_out: Whether the joints run on the timeout mode now.
+        silences: Begin and end [s] of the first stretches without commands: from the last one before to the next.
+        silent_since: When the last command came [s], if the next one is overdue; else None.
     """
 
-    def __init__(self, robot: Robot, params: SimParams, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        params: SimParams,
+        warn: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._robot = robot
+        self._warn = warn
+        self._clock = clock
         self.drops = Drops(lambda text: warn(f"command on {topics.COMMANDS.name} dropped: {text}"))
         self._reader = CommandReader(robot.joint_names)
         self._tau = np.zeros(robot.nu)
         self._out = np.zeros(robot.nu)
         self._held = np.zeros(robot.nu)
+        self._excess = np.zeros(robot.nu)
         self._t_last: float | None = None
-        self.received = self.timeouts = 0
+        self._t = 0.0
+        self._heard_at = 0.0
+        self._changes = 0
+        self.received = self.clipped = self.timeouts = 0
         self.timed_out = False
+        self.silences: list[tuple[float, float]] = []
+        self.silent_since: float | None = None
         self.configure(params)
 
     def configure(self, params: SimParams) -> None:
@@ -57,8 +90,10 @@ class Commands:
 
     def clear(self) -> None:
         """Forget the last command, as after a reset; the counts stay."""
+        self._end_silence(self._t)
         self._tau[:] = 0.0
         self._t_last = None
+        self._t = 0.0
         self.timed_out = False
 
     def accept(self, data: bytes, t: float) -> bool:
@@ -68,20 +103,73 @@ class Commands:
             self.drops.add(*fault)
             return False
         self.received += 1
+        np.abs(self._tau, out=self._excess)
+        self._excess -= self._robot.effort_limit
+        if self._excess.max(initial=0.0) > 0.0:
+            self._clip()
+        since = self.silent_since
+        if since is not None:
+            wall = self._clock() - self._heard_at
+            simulated = t - since
+            # Where time is not real, both are of interest.
+            both = f" ({wall:.3g} s of wall time)" if abs(wall - simulated) > 0.1 * wall else ""
+            self._tell(f"commands again at t = {t:.3f} s, after {simulated:.3g} s{both}")
+            self._end_silence(t)
         self._t_last = t
+        self._heard_at = self._clock()
         return True
+
+    def miss(self, waited: float) -> None:
+        """Note that in lock step no command came for the last state, within ``waited`` [s] of wall time."""
+        if self._t_last is not None and self.silent_since is None:
+            self._fall_silent(
+                f"no command within {waited:g} s for the state after t = {self._t:.3f} s: the last one is used again, "
+                "and each further state waits as long"
+            )
+
+    @property
+    def silent_wall(self) -> float:
+        """How long no command has come, in wall time [s]; 0 unless the next one is overdue."""
+        return 0.0 if self.silent_since is None else self._clock() - self._heard_at
+
+    def _clip(self) -> None:
+        self.clipped += 1
+        if self.clipped == 1:
+            k, robot = int(self._excess.argmax()), self._robot
+            self._warn(
+                f"command on {topics.COMMANDS.name} clipped: {self._tau[k]:.4g} N.m for {robot.joint_names[k]}, whose "
+                f"effort limit is {robot.effort_limit[k]:.4g} N.m; further ones are only counted"
+            )
+
+    def _fall_silent(self, text: str) -> None:
+        self.silent_since = self._t_last
+        self._tell(text)
+
+    def _end_silence(self, t: float) -> None:
+        if self.silent_since is not None and len(self.silences) < _KEPT:
+            self.silences.append((self.silent_since, t))
+        self.silent_since = None
+
+    def _tell(self, text: str) -> None:
+        self._changes += 1
+        if self._changes <= _TOLD:
+            last = "; further changes are only counted" if self._changes == _TOLD else ""
+            self._warn(f"{text}{last}")
 
     def torque(self, observation: Observation, t: float) -> Array:
         """Return the torques (nu,) [N.m] for the tick that begins at ``t``, within the effort limits.
 
         The array is overwritten by the next call.
         """
+        self._t = t
         # Time is a sum of rounded steps: without the slack a timeout of n ticks would begin at n or n + 1 as rounding
         # has it.
         late = self._t_last is not None and t - self._t_last > self._timeout + 1e-9
         if late and not self.timed_out:
             self.timeouts += 1
             self._held[:] = observation.joint_position
+            since = f"after t = {self._t_last:.3f} s"
+            self._fall_silent(f"no command for {self._timeout:g} s, {since}: {_ACTS[self._mode]}")
         self.timed_out = late
         if late and self._mode == "zero":
             self._out[:] = 0.0

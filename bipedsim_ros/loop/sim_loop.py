@@ -193,7 +193,10 @@ class SimLoop:
         statistics.deadlines_dropped = self._rate.dropped
         statistics.lateness = self._rate.lateness
         statistics.commands_received = commands.received
-        statistics.commands_dropped = commands.drops.total
+        statistics.commands_dropped_by_kind = dict(commands.drops.by_kind)
+        statistics.commands_clipped = commands.clipped
+        statistics.silences = list(commands.silences)
+        statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
         statistics.command_timeouts = commands.timeouts
         statistics.state_changes = self._counted_changes + contact.state_changes
         statistics.unresolved_steps = self._counted_unresolved + contact.unresolved
@@ -327,6 +330,8 @@ class SimLoop:
             self._receive()
         if expected and not self._answered:
             self._statistics.missed_commands += 1
+            if clock == "lock_step":
+                self._commands.miss(self._params.lock_step_timeout)
         duration = self._params.duration
         if duration > 0.0 and self._sim.t >= duration - 0.5 * self._sim.physics_dt:
             self._go("finished")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from bipedsim_ros.loop.realtime import Histogram
+
+# As long as diagnostic_aggregator takes a status for current by default.
+_STALE_S = 5.0
 
 
 @dataclass
@@ -27,7 +31,9 @@ class Statistics:
         simulated_ns, wall_ns: Simulated and wall time while running [ns].
         overruns, deadlines_dropped: Of the real-time clock.
         missed_commands: Ticks that began without a new sound command, once a first one had come.
-        commands_received, commands_dropped, command_timeouts: As counted by the commands.
+        commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silent_since: As told
+            by the commands.
+        silent_wall_s: Wall time since the last command, if the next one is overdue.
         state_changes, unresolved_steps: As counted by the contact model, over all resets.
         round_trip: From the publication of the joint states to the command that answers them, in hand.
         lateness: From a deadline to the start of its tick.
@@ -47,8 +53,12 @@ class Statistics:
     deadlines_dropped: int = 0
     missed_commands: int = 0
     commands_received: int = 0
-    commands_dropped: int = 0
+    commands_dropped_by_kind: dict[str, int] = field(default_factory=dict)
+    commands_clipped: int = 0
     command_timeouts: int = 0
+    silences: list[tuple[float, float]] = field(default_factory=list)
+    silent_since: float | None = None
+    silent_wall_s: float = 0.0
     state_changes: int = 0
     unresolved_steps: int = 0
     round_trip: Histogram = field(default_factory=Histogram)
@@ -75,8 +85,11 @@ class Statistics:
             "deadlines_dropped": self.deadlines_dropped,
             "missed_commands": self.missed_commands,
             "commands_received": self.commands_received,
-            "commands_dropped": self.commands_dropped,
+            "commands_dropped": sum(self.commands_dropped_by_kind.values()),
+            "commands_dropped_by_kind": self.commands_dropped_by_kind,
+            "commands_clipped": self.commands_clipped,
             "command_timeouts": self.command_timeouts,
+            "command_silences_s": self._all_silences(),
             "state_changes": self.state_changes,
             "unresolved_steps": self.unresolved_steps,
             "round_trip_us": {key: _finite(value) for key, value in self.round_trip.summary_us().items()},
@@ -91,11 +104,7 @@ class Statistics:
         if self.error:
             level, message = DiagnosticStatus.ERROR, self.error
         loop = _status("bipedsim: loop", level, message, values, _LOOP)
-        commands_level, commands_message = DiagnosticStatus.OK, "commands arrive"
-        if self.commands_dropped:
-            commands_level, commands_message = DiagnosticStatus.WARN, f"{self.commands_dropped} commands were dropped"
-        if not self.commands_received:
-            commands_level, commands_message = DiagnosticStatus.STALE, "no command has come yet"
+        commands_level, commands_message = self._judge_commands(values["commands_dropped"])
         commands = _status("bipedsim: commands", commands_level, commands_message, values, _COMMANDS)
         contact_level, contact_message = DiagnosticStatus.OK, "all steps resolved"
         if self.unresolved_steps:
@@ -106,8 +115,39 @@ class Statistics:
         return result
 
 
+    def _all_silences(self) -> list[list[float | None]]:
+        """Return begin and end [s] of each silence; one that lasts has no end."""
+        silences: list[list[float | None]] = [[round(t, 9) for t in silence] for silence in self.silences]
+        return silences if self.silent_since is None else [*silences, [round(self.silent_since, 9), None]]
+
+    def _judge_commands(self, dropped: int) -> tuple[bytes, str]:
+        """Return level and message of what became of the commands."""
+        kinds = f"{dropped} commands were dropped ({in_words(self.commands_dropped_by_kind)})"
+        if not self.commands_received:
+            return DiagnosticStatus.STALE, f"no sound command yet: {kinds}" if dropped else "no command has come yet"
+        if self.silent_since is not None:
+            silent = max(self.silent_wall_s, self.t - self.silent_since)
+            level = DiagnosticStatus.STALE if silent > _STALE_S else DiagnosticStatus.WARN
+            return level, f"no command for {silent:.1f} s, since t = {self.silent_since:.3f} s"
+        return (DiagnosticStatus.WARN, kinds) if dropped else (DiagnosticStatus.OK, "commands arrive")
+
+
+def in_words(by_kind: Mapping[str, int]) -> str:
+    """Return counts by kind as words: 2 not_finite, 1 size."""
+    return ", ".join(f"{count} {kind}" for kind, count in by_kind.items())
+
+
 _LOOP = ("state", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "deadlines_dropped", "lateness_us")
-_COMMANDS = ("missed_commands", "commands_received", "commands_dropped", "command_timeouts", "round_trip_us")
+_COMMANDS = (
+    "missed_commands",
+    "commands_received",
+    "commands_dropped",
+    "commands_dropped_by_kind",
+    "commands_clipped",
+    "command_timeouts",
+    "command_silences_s",
+    "round_trip_us",
+)
 _CONTACT = ("state_changes", "unresolved_steps")
 
 

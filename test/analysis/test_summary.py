@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bipedsim.analysis.summary_text import missed_share, summary_lines, unit_of
+from bipedsim.analysis.summary_text import missed_share, silence_text, summary_lines, unit_of
 from bipedsim.cli.main import main
 
 SUMMARY = {
     "robot": "biped14",
     "duration_s": 12.0,
     "rate_hz": 1000.0,
+    "ticks": 12000,
     "real_time_factor": 0.999991,
     "overruns": 418,
     "missed_commands": 118,
@@ -49,9 +50,22 @@ def test_a_bring_up_shows_what_there_is_and_judges_its_commands() -> None:
         "clock": "real_time",
     }
     assert missed_share(SUMMARY) == 118 / 12000
-    refused = "\n".join(summary_lines({**SUMMARY, "commands_dropped": 3}))
-    assert "(118 missed, 3 refused)" in refused
-    assert missed_share({**SUMMARY, "duration_s": None}) == 0.0
+    dropped = {"commands_dropped": 3, "commands_dropped_by_kind": {"not_finite": 2, "size": 1}, "commands_clipped": 40}
+    told = "\n".join(summary_lines({**SUMMARY, **dropped}))
+    assert "(118 missed, 3 dropped: 2 not_finite, 1 size, 40 clipped to the effort limits)" in told
+    assert missed_share({**SUMMARY, "ticks": 0}) == 0.0
+    # A reset put the time back, but not what was counted.
+    assert missed_share({**SUMMARY, "duration_s": 0.01}) == 118 / 12000
+
+
+def test_time_without_commands_is_told_and_does_not_count_as_late() -> None:
+    silent = {"missed_commands": 7600, "command_silences_s": [[2.0, 7.5], [10.0, None]]}
+    told = "\n".join(summary_lines({**SUMMARY, **silent}))
+    assert "silent                     from 2 to 7.5 s, from 10 s to the end" in told
+    assert missed_share({**SUMMARY, **silent}) == 7600 / 12000
+    assert missed_share({**SUMMARY, **silent}, heard=True) == pytest.approx(100 / 4500)
+    often = {"command_silences_s": [[k, k + 0.5] for k in range(9)]}
+    assert silence_text({**SUMMARY, **often}).endswith("from 4 to 4.5 s and 4 more times")
 
 
 def test_falls_are_told_in_words_and_readouts_have_units() -> None:

@@ -229,6 +229,20 @@ def test_a_controller_that_ended_is_not_called_slow(capsys: pytest.CaptureFixtur
     assert "44.7% in time (553 missed" in printed.out
 
 
+def test_a_controller_that_was_silent_is_not_called_slow_either(capsys: pytest.CaptureFixture[str]) -> None:
+    counted = COUNTED | {"duration_s": 20.0, "ticks": 20_000, "missed_commands": 11_650}
+    concluded(None, **counted, command_silences_s=[[4.26, 15.86]], round_trip_us={})
+    advice = capsys.readouterr()
+    assert "no commands came from 4.26 to 15.86 s of simulated time: the controller" in advice.err
+    assert "busy" not in advice.err
+    assert "silent                     from 4.26 to 15.86 s" in advice.out
+
+
+def test_commands_of_which_none_was_sound_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    concluded(None, ticks=0, state="waiting", commands_received=0, commands_dropped_by_kind={"not_finite": 57})
+    assert "of the 57 that came none was sound (57 not_finite)" in capsys.readouterr().err
+
+
 class Up:
     """`bipedsim up` as a user starts it."""
 

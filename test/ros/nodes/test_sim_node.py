@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -87,7 +87,8 @@ def test_bad_commands_are_dropped_counted_and_named(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
     commander = Commander(ros, 10)
-    sim = ros.start("sim_node", rate=100.0, physics_dt=0.01)
+    stats = ros.folder / "stats.json"
+    sim = ros.start("sim_node", rate=100.0, physics_dt=0.01, stats_file=str(stats))
 
     def dropped() -> int:
         statuses = [s for array in diagnostics for s in array.status if s.name == "bipedsim: commands"]
@@ -98,8 +99,24 @@ def test_bad_commands_are_dropped_counted_and_named(ros: RosWorld) -> None:
     assert all(time_of(state) == 0.0 for state in states), "a bad command started the physics"
     commander.send([0.0] * 14, moving(states))
     warnings = [line for line in sim.output.splitlines() if "dropped" in line]
-    assert len(warnings) <= 2, "the warning is throttled"
+    assert len(warnings) == 2, "the first of each kind is told, the rest is throttled"
     assert "it has 1 values, expected 14 (l_hip_yaw, " in warnings[0]
+    assert "it is not finite: l_hip_yaw = nan" in warnings[1]
+    # Then the controller dies, and another one comes.
+    ros.until(lambda: "no command for 0.2 s, after t = 0" in sim.output, "the timeout")
+    silent = [DiagnosticStatus.WARN, "no command for"]
+
+    def judged() -> bool:
+        last = next(s for s in diagnostics[-1].status if s.name == "bipedsim: commands")
+        return [last.level, last.message[:14]] == silent
+
+    ros.until(judged, "a warning in the diagnostics")
+    commander.send([0.0] * 14, lambda: "commands again at t = " in sim.output)
+    assert sim.stop() == 0
+    counted = statistics(stats)
+    assert counted["commands_dropped_by_kind"].keys() == {"size", "not_finite"}
+    (begin, end), *_ = counted["command_silences_s"]
+    assert 0.0 <= begin < end - 0.2 < counted["duration_s"]
 
 
 def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -> None:

@@ -1,0 +1,142 @@
+"""Commands that are dropped, clipped, or stay away: what the drives get, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from bipedsim.model import load_robot
+from bipedsim.sim.io import Observation
+from bipedsim_ros.loop.commands import Commands
+from bipedsim_ros.loop.sim_params import SimParams
+from bipedsim_ros.loop.sim_statistics import Statistics
+from bipedsim_ros.wire.conversions import CommandWriter
+
+ROBOT = load_robot("biped14")
+DT = 0.01
+
+
+class Drives:
+    """Commands on their way to drives that ask for one each 10 ms, on a wall clock of the test's own."""
+
+    def __init__(self, **params: Any) -> None:
+        self.told: list[str] = []
+        self.wall = 100.0
+        self.commands = Commands(ROBOT, replace(SimParams(), **params), self.told.append, lambda: self.wall)
+        self.state = Observation.zeros(ROBOT.nu, 2)
+        self.state.joint_velocity[:] = 1.0
+        self.ticks = 0
+
+    @property
+    def t(self) -> float:
+        return round(self.ticks * DT, 9)
+
+    def send(self, tau: float = 1.0, n: int = ROBOT.nu) -> bool:
+        return self.commands.accept(CommandWriter(n).write(np.full(n, tau)), self.t)
+
+    def run(self, ticks: int, wall: float = DT) -> np.ndarray:
+        """Take so many ticks, each of ``wall`` seconds, and return the last torques."""
+        for _ in range(ticks):
+            tau = self.commands.torque(self.state, self.t)
+            self.ticks += 1
+            self.wall += wall
+        return tau
+
+    def diagnostics(self) -> tuple[bytes, str]:
+        commands = self.commands
+        statistics = Statistics("biped14", "one_step", "real_time", 1.0 / DT, t=self.t)
+        statistics.commands_received = commands.received
+        statistics.commands_dropped_by_kind = commands.drops.by_kind
+        statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
+        status = statistics.diagnostics(Time()).status[1]
+        return status.level, status.message
+
+
+def test_silence_is_told_when_it_begins_and_when_it_ends() -> None:
+    drives = Drives()
+    assert drives.diagnostics() == (DiagnosticStatus.STALE, "no command has come yet")
+    drives.run(100)
+    drives.send()
+    drives.run(21)
+    assert not drives.told
+    assert drives.diagnostics() == (DiagnosticStatus.OK, "commands arrive")
+    damped = drives.run(1)
+    assert (damped < 0.0).all()
+    assert drives.told == ["no command for 0.2 s, after t = 1.000 s: the joints are damped"]
+    level, message = drives.diagnostics()
+    assert (level, message) == (DiagnosticStatus.WARN, "no command for 0.2 s, since t = 1.000 s")
+    drives.run(600)
+    assert drives.diagnostics()[0] == DiagnosticStatus.STALE
+    drives.send()
+    assert drives.told[1:] == ["commands again at t = 7.220 s, after 6.22 s"]
+    assert (drives.run(1) == 1.0).all()
+    assert drives.commands.silences == [(1.0, 7.22)]
+    assert drives.commands.timeouts == 1
+    assert drives.diagnostics()[0] == DiagnosticStatus.OK
+
+
+def test_silence_in_lock_step_is_told_at_the_first_miss() -> None:
+    drives = Drives(clock="lock_step")
+    drives.commands.miss(1.0)
+    assert not drives.told, "nobody has promised any yet"
+    drives.send()
+    drives.run(3)
+    for _ in range(3):
+        drives.commands.miss(1.0)
+        drives.run(1, wall=1.0)
+    said = "no command within 1 s for the state after t = 0.020 s: the last one is used again, and each further"
+    assert len(drives.told) == 1
+    assert drives.told[0].startswith(said)
+    drives.send()
+    assert drives.told[1] == "commands again at t = 0.060 s, after 0.06 s (3.03 s of wall time)"
+
+
+def test_a_reset_ends_a_silence() -> None:
+    drives = Drives()
+    drives.send()
+    drives.run(50)
+    drives.commands.clear()
+    assert drives.commands.silences == [(0.0, 0.49)]
+    assert not drives.commands.silent_wall
+
+
+def test_a_controller_on_and_off_does_not_fill_the_log() -> None:
+    drives = Drives()
+    for _ in range(30):
+        drives.send()
+        drives.run(30)
+    assert len(drives.told) == 20
+    assert drives.told[-1].endswith("further changes are only counted")
+    assert len(drives.commands.silences) == 29
+
+
+def test_what_is_dropped_or_clipped_is_counted_by_kind_and_told_at_once() -> None:
+    drives = Drives()
+    for _ in range(3):
+        assert not drives.send(float("nan"))
+        assert not drives.send(n=3)
+        assert not drives.commands.accept(b"\0\1\0\0\7", drives.t)
+    assert drives.commands.drops.by_kind == {"not_finite": 3, "size": 3, "unreadable": 3}
+    assert len(drives.told) == 3
+    faults = ("not finite: l_hip_yaw = nan", "it has 3 values, expected 14", "it ends")
+    for text, said in zip(drives.told, faults, strict=True):
+        assert text.startswith("command on /effort_controller/commands dropped: ")
+        assert said in text
+    said = "no sound command yet: 9 commands were dropped (3 not_finite, 3 size, 3 unreadable)"
+    assert drives.diagnostics() == (DiagnosticStatus.STALE, said)
+    assert drives.send(1e5)
+    assert drives.send(1e5)
+    assert drives.commands.clipped == 2
+    assert len(drives.told) == 4
+    limit = ROBOT.effort_limit.min()
+    assert "clipped: 1e+05 N.m for " in drives.told[3]
+    assert f"whose effort limit is {limit:.4g} N.m" in drives.told[3]
+    np.testing.assert_array_equal(drives.run(1), ROBOT.effort_limit)
