@@ -255,7 +255,7 @@ def _turn_slips(p: Projection, s: Selection) -> float:
         moved = max(moved, turned, abs(c - trial.radius[k]))
         trial.radius[k] = c
         if fz <= 0.0:
-            # Without load there is no friction and no direction to relax.
+            # Without load there is no friction, and no turn to relax.
             for a in range(3):
                 turn[1, k, a] = 0.0
             continue

@@ -13,6 +13,9 @@ import numpy as np
 
 from bipedsim.numerics import kernel
 
+UNLOADED = 1e-12
+"""Normal impulse [N.s] of a foot that carries nothing, for the direction of its slip."""
+
 
 @kernel
 def torsion_radius(first: int, count: int, n: int, vertices, cop_x: float, cop_y: float) -> float:
@@ -80,16 +83,15 @@ def update_slip(fz: float, mu: float, radius: float, ux: float, uy: float, wz: f
     s <- normalize(mu f_z s + rho (u_x, u_y, c w_z)): the projection on the cone's rim, regular at zero velocity.
 
     Args:
-        fz: Normal impulse [N.s].
+        fz: Normal impulse [N.s]; without load, it is taken as next to nothing.
         mu, radius: Friction coefficient, torsional radius c [m].
         ux, uy, wz: Velocity of the CoP [m/s] and spin [rad/s] after the step.
         rho: Inverse of the tangential Delassus entry [kg].
         slip: (3,) unit vector, or zero where there is no direction yet.
     """
-    if fz <= 0.0:
-        moved = np.sqrt(slip[0] ** 2 + slip[1] ** 2 + slip[2] ** 2)
-        slip[:] = 0.0
-        return moved
+    # A foot without load keeps a direction, that of its velocity: the next solve may load it, and without one it would
+    # have no friction then, for ever.
+    fz = max(fz, UNLOADED)
     sx = mu * fz * slip[0] + rho * ux
     sy = mu * fz * slip[1] + rho * uy
     sz = mu * fz * slip[2] + rho * radius * wz

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from physics_support import G, box_robot, rectangle
 
 from bipedsim.ground.ground import Ground
-from bipedsim.model import Robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
 NOTHING = np.zeros(0)
@@ -155,3 +155,31 @@ def test_no_direction_is_special(box: Robot, yaw: float, pitch: float, roll: flo
     np.testing.assert_allclose(turned.q[:3], expected, atol=1e-9)
     np.testing.assert_allclose(turned.v, plain.v, atol=1e-8)
     np.testing.assert_allclose(turned.contact.wrench, plain.contact.wrench, atol=1e-6)
+
+
+CHAIR = """name: chair
+description: a rigid body on four points
+urdf: box.urdf
+joints: []
+feet:
+"""
+
+
+def test_four_points_of_one_body_brake_as_under_exact(folder: Path) -> None:
+    """Each is unloaded now and again in the search of its slip, and has its direction when it is loaded again."""
+    text = box_robot(folder, rectangle(0.3, 0.2), mass=5.0).source.read_text()
+    feet = "".join(
+        f"  foot{i}: {{frame: body, vertices: [[{x}, {y}]], friction_static: 0.45, friction_dynamic: 0.45}}\n"
+        for i, (x, y) in enumerate(rectangle(0.4, 0.4))
+    )
+    (folder / "chair.yaml").write_text(CHAIR + feet + text[text.index("imu:") :])
+    robot = load_robot(folder / "chair.yaml")
+    ends = []
+    for model in ("one_step", "exact"):
+        sim = Simulator(robot, contact=model)
+        sim.reset(None, np.array([0.6, 0.2, 0.0, 0.0, 0.0, 3.0]))
+        for _ in range(300):
+            sim.advance(NOTHING)
+        assert sim.contact.unresolved == 0
+        ends.append(sim.q.copy())
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)

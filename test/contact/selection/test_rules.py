@@ -226,5 +226,8 @@ def test_slip_is_regular_at_rest_and_without_load() -> None:
     slip = np.array([1.0, 0.0, 0.0])
     assert update_slip(1.0, 0.5, 0.1, 0.0, 0.0, 0.0, 1.0, slip) == pytest.approx(0.0)
     assert slip.tolist() == [1.0, 0.0, 0.0]
-    assert update_slip(-1.0, 0.5, 0.1, 1.0, 0.0, 0.0, 1.0, slip) == 1.0
-    assert slip.tolist() == [0.0, 0.0, 0.0]
+    # Without load the direction is that of the velocity, and stays where there is none.
+    assert update_slip(-1.0, 0.5, 0.1, 0.0, 1.0, 0.0, 1.0, slip) == pytest.approx(np.sqrt(2.0))
+    np.testing.assert_allclose(slip, [0.0, 1.0, 0.0], atol=1e-11)
+    assert update_slip(-1.0, 0.5, 0.1, 0.0, 0.0, 0.0, 1.0, slip) == pytest.approx(0.0)
+    assert np.linalg.norm(slip) == pytest.approx(1.0)
