@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from bipedsim.contact.vertices import VertexContacts
+from bipedsim.contact.vertices import VertexContacts, carry_flags, carry_rows
 from bipedsim.dynamics import NEW_PLANE, Projection
 from bipedsim.numerics import Array, Flags, kernel, zeros_of
 
@@ -36,14 +36,9 @@ class Anchors(NamedTuple):
 def carry_anchors(k, p: Projection, s: VertexContacts, a: Anchors):
     """Continue the anchors of foot ``k`` on another polygon; on another plane it has none yet."""
     for i in range(a.old_held.shape[0]):
-        a.old_held[i] = a.held[k, i] and p.changed[k] != NEW_PLANE
-        for b in range(2):
-            a.old_place[i, b] = a.place[k, i, b]
-    for i in range(a.old_held.shape[0]):
-        j = s.origin[k, i] if i < p.n_vertices[k] else -1
-        a.held[k, i] = j >= 0 and a.old_held[j]
-        for b in range(2):
-            a.place[k, i, b] = a.old_place[j, b] if j >= 0 else 0.0
+        a.held[k, i] = a.held[k, i] and p.changed[k] != NEW_PLANE
+    carry_flags(a.held[k], s.origin[k], p.n_vertices[k], a.old_held)
+    carry_rows(a.place[k], s.origin[k], p.n_vertices[k], a.old_place)
 
 
 @kernel

@@ -54,27 +54,42 @@ class VertexContacts(NamedTuple):
 @kernel
 def begin(p: Projection, s: VertexContacts):
     """Fill heights and origins, clear impulses, and carry flags to polygons that changed."""
+    s.impulses[:, :, :] = 0.0
+    s.impacts[:, :, :] = 0.0
     for k in range(s.result.mode.shape[0]):
         n = p.n_vertices[k]
         for i in range(s.heights.shape[1]):
             s.origin[k, i] = i
-            for a in range(3):
-                s.impulses[k, i, a] = 0.0
-                s.impacts[k, i, a] = 0.0
         if p.changed[k] != UNCHANGED:
             carry_vertices(p.previous[k], p.n_previous[k], p.vertices[k], n, s.origin[k])
-            _carry_flags(s.touching[k], s.origin[k], n, s.old)
-            _carry_flags(s.sticking[k], s.origin[k], n, s.old)
+            carry_flags(s.touching[k], s.origin[k], n, s.old)
+            carry_flags(s.sticking[k], s.origin[k], n, s.old)
         for i in range(n):
             s.heights[k, i] = p.position[k, 2] + p.offsets[k, i, 2]
 
 
 @kernel
-def _carry_flags(flags, origin, n, old):
+def carry_flags(flags, origin, n, old):
+    """Continue ``flags`` (N,) as :func:`carry_rows` does rows; new places get False."""
     for i in range(flags.shape[0]):
         old[i] = flags[i]
     for i in range(flags.shape[0]):
         flags[i] = i < n and origin[i] >= 0 and old[origin[i]]
+
+
+@kernel
+def carry_rows(rows, origin, n, old):
+    """Continue ``rows`` (N, m), a row a vertex, on a polygon of ``n`` vertices; ``old`` (N, m) is overwritten.
+
+    New places get zeros. ``origin`` is that of :class:`VertexContacts`.
+    """
+    for i in range(rows.shape[0]):
+        for a in range(rows.shape[1]):
+            old[i, a] = rows[i, a]
+    for i in range(rows.shape[0]):
+        j = origin[i] if i < n else -1
+        for a in range(rows.shape[1]):
+            rows[i, a] = old[j, a] if j >= 0 else 0.0
 
 
 @kernel
@@ -160,16 +175,24 @@ class VertexModel(CompiledModel):
 
     Args:
         projection: The projection that every solve gets, refilled.
+        params: Of the model's own ``Params``.
         physics_dt: Step h [s].
 
     Attributes:
+        params: Parameters of the model.
         contacts: The vertices.
     """
 
-    def __init__(self, projection: Projection, physics_dt: float) -> None:
+    def __init__(self, projection: Projection, params: Any, physics_dt: float) -> None:
         feet, widest = projection.vertices.shape[:2]
         super().__init__(projection, ContactResult.empty(feet, widest))
+        self.params = params
         self.contacts = VertexContacts.of_feet(feet, widest, self.result, physics_dt)
+        self.arrays = self._arrays_of(feet, widest)
+
+    def _arrays_of(self, n_feet: int, widest: int) -> Any:
+        """Return what the kernel works on, for ``n_feet`` of ``widest`` vertices at most."""
+        raise NotImplementedError
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that the next step depends on, by name; a model with more of them adds its own."""

@@ -1,5 +1,7 @@
 """Named tuples of arrays handed to compiled code as one pointer, however many arrays they hold.
 
+Dataclasses of numbers, such as the parameters of a model, go along like tuples.
+
 By value a tuple of fifty arrays is some hundred and fifty words, taken apart and copied at every call, and each of them
 a line in what the compiler has to read. A box is a table of these words, made once; compiled code reads an array out of
 it where it is named (``step.arrays.projection.G``), a nested tuple is a pointer into the same table, and a kernel among
@@ -9,6 +11,7 @@ the fields can be called. The words never change, which the compiler is told: wh
 from __future__ import annotations
 
 import hashlib
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,19 +48,19 @@ class Field(NamedTuple):
 
 
 class TupleType(types.Type):
-    """numba's type of a pointer to the words of a named tuple.
+    """numba's type of a pointer to the words of a named tuple, or of a dataclass.
 
     Args:
         kind: Class of the tuple.
-        members: Type of each field, a :class:`TupleType` itself for a nested tuple.
+        members: Type of each field by name, a :class:`TupleType` itself for a nested tuple.
     """
 
-    def __init__(self, kind: type, members: tuple[types.Type, ...]) -> None:
+    def __init__(self, kind: type, members: dict[str, types.Type]) -> None:
         self.kind = kind
-        self.members = members
+        self.members = tuple(members.values())
         self.fields: dict[str, Field] = {}
         self.size = 0
-        for name, member in zip(kind._fields, members, strict=True):  # type: ignore[attr-defined]
+        for name, member in members.items():
             self.fields[name] = Field(member, self.size)
             self.size += _size(member)
         # The name is part of the name of every compiled function: short, and another one for other fields.
@@ -100,7 +103,7 @@ class Box:
 
 
 def box(arrays: tuple[Any, ...]) -> Box:
-    """Return ``arrays``, a named tuple of arrays, numbers, kernels and such tuples, as one object for entries.
+    """Return ``arrays``, a named tuple of arrays, numbers, kernels and such tuples or dataclasses, for entries.
 
     The arrays themselves are shared; numbers are copied.
 
@@ -110,15 +113,23 @@ def box(arrays: tuple[Any, ...]) -> Box:
     return Box(arrays)
 
 
+def _members(value: Any) -> dict[str, Any] | None:
+    """Return the fields of a named tuple or a dataclass by name, None of anything else."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    return {field.name: getattr(value, field.name) for field in fields(value)} if is_dataclass(value) else None
+
+
 def _type_of(value: Any) -> types.Type:
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        members = []
-        for name, member in zip(value._fields, value, strict=True):
+    given = _members(value)
+    if given is not None:
+        members = {}
+        for name, member in given.items():
             try:
-                members.append(_type_of(member))
+                members[name] = _type_of(member)
             except TypeError as error:
                 raise TypeError(f"{type(value).__name__}.{name}: {error}") from None
-        return TupleType(type(value), tuple(members))
+        return TupleType(type(value), members)
     if isinstance(value, Dispatcher):
         return KernelType.of(value)
     if isinstance(value, np.ndarray):
@@ -140,8 +151,9 @@ def _size(kind: types.Type) -> int:
 
 def _write(value: Any, words: list[int]) -> None:
     """Append the words of ``value``: those of its fields; address, shape and strides; or the bits of a number."""
-    if isinstance(value, tuple):
-        for member in value:
+    members = _members(value)
+    if members is not None:
+        for member in members.values():
             _write(member, words)
     elif isinstance(value, np.ndarray):
         words += [value.ctypes.data, *value.shape, *value.strides]

@@ -12,33 +12,24 @@ is left, and all forces without the vertices that would be pulled; with ``resolv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from bipedsim.config import param
-from bipedsim.contact.compliant.linearisation import Linearised, lacking, let_go, patterns, resolve, spread
+from bipedsim.contact.compliant.linearisation import (
+    FeedbackLinearisedParams,
+    Linearised,
+    lacking,
+    let_go,
+    patterns,
+    resolve,
+    spread,
+)
 from bipedsim.contact.compliant.substeps import Substeps, begin_substep, crossing, is_closed, next_stage, start, substep
 from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import kernel, solve_least_norm
+from bipedsim.numerics import kernel, solve_least_norm, zeros_of
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
-
-
-@dataclass(frozen=True)
-class FeedbackLinearisedParams:
-    """Parameters of feedback-linearised penalty contact; friction is that of the soles and the ground."""
-
-    k_p: float = param(500.0, "acceleration for penetration", unit="1/s^2", low=0.0, high=1e8)
-    k_v: float = param(250.0, "acceleration against the velocity of a vertex", unit="1/s", low=0.0, high=1e6)
-    epsilon: float = param(
-        5e-5, "penetration at rest, against the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
-    )
-    resolves: int = param(
-        20, "most solves of the normal forces under saturated friction; 0 is the printed model", low=0, high=100
-    )
 
 
 @kernel
@@ -70,7 +61,7 @@ def _forces(p: Projection, m: Linearised) -> int:
             solve_least_norm(m.A, m.rhs, rows, m.L, m.work, m.y)
         if spread(p, m):
             solves += resolve(p, m, rows)
-        if m.resolves == 0 or not let_go(m):
+        if m.params.resolves == 0 or not let_go(m):
             return solves
 
 
@@ -82,7 +73,7 @@ def feedback_linearised(p: Projection, m: Linearised):
     begin(p, s)
     start(p, c)
     h = s.h
-    longest = h / max(np.ceil(h * max(m.k_v, np.sqrt(m.k_p)) / RESOLUTION), 1.0)
+    longest = h / max(np.ceil(h * max(m.params.k_v, np.sqrt(m.params.k_p)) / RESOLUTION), 1.0)
     m.agreed[0] = True
     solves = 0
     t = 0.0
@@ -107,27 +98,12 @@ def feedback_linearised(p: Projection, m: Linearised):
 
 
 class FeedbackLinearised(VertexModel):
-    """Penalty contact whose parameters are the wanted motion of the vertices.
-
-    Args:
-        projection: The projection that every solve gets, refilled.
-        params: See :class:`FeedbackLinearisedParams`.
-        physics_dt: Step h [s].
-    """
+    """Penalty contact whose parameters are the wanted motion of the vertices."""
 
     Params = FeedbackLinearisedParams
     kernel = feedback_linearised
 
-    def __init__(self, projection: Projection, params: FeedbackLinearisedParams, physics_dt: float) -> None:
-        super().__init__(projection, physics_dt)
-        self.params = params
-        substeps = Substeps.of_feet(self.contacts)
+    def _arrays_of(self, n_feet: int, widest: int) -> Linearised:
+        sizes, substeps = {"K": n_feet, "N": widest}, Substeps.of_feet(self.contacts)
         self._act_within(substeps.impulse, substeps.late)
-        self.arrays = Linearised.of_feet(
-            self.contacts,
-            substeps,
-            k_p=params.k_p,
-            k_v=params.k_v,
-            epsilon=params.epsilon,
-            resolves=params.resolves,
-        )
+        return zeros_of(Linearised, sizes, params=self.params, contacts=self.contacts, substeps=substeps)

@@ -7,14 +7,16 @@ Accelerations are projected on these, at most 6 a foot, and forces spread along 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from bipedsim.config import param
 from bipedsim.contact.compliant.substeps import Substeps
 from bipedsim.contact.vertices import VertexContacts, friction
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import Array, Flags, Integers, cross, kernel, solve_least_norm, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, cross, kernel, solve_least_norm
 
 THIN = 1e-6
 """A set of vertices narrower than this [m] has no width."""
@@ -22,10 +24,25 @@ AGREED = 1e-12
 """Normal forces that change by less than this share are those of the friction that they allow."""
 
 
+@dataclass(frozen=True)
+class FeedbackLinearisedParams:
+    """Parameters of feedback-linearised penalty contact; friction is that of the soles and the ground."""
+
+    k_p: float = param(500.0, "acceleration for penetration", unit="1/s^2", low=0.0, high=1e8)
+    k_v: float = param(250.0, "acceleration against the velocity of a vertex", unit="1/s", low=0.0, high=1e6)
+    epsilon: float = param(
+        5e-5, "penetration at rest, against the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
+    )
+    resolves: int = param(
+        20, "most solves of the normal forces under saturated friction; 0 is the printed model", low=0, high=100
+    )
+
+
 class Linearised(NamedTuple):
-    """Arrays of the model; the parameters as in :class:`bipedsim.contact.compliant.FeedbackLinearisedParams`.
+    """What the model works on.
 
     Attributes:
+        params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
         closed: (K, N) whether a vertex is in contact in this substep.
         active: (K, N) whether it takes part at this stage: those in contact, without those that would be pulled.
@@ -42,10 +59,7 @@ class Linearised(NamedTuple):
         agreed: (1,) whether normal forces and friction agreed in every stage of the step.
     """
 
-    k_p: float
-    k_v: float
-    epsilon: float
-    resolves: int
+    params: FeedbackLinearisedParams
     contacts: VertexContacts
     substeps: Substeps
     closed: Annotated[Flags, "K", "N"]
@@ -69,12 +83,6 @@ class Linearised(NamedTuple):
     A_normal: Annotated[Array, "6K", "6K"]
     friction: Annotated[Array, "K", 6]
     agreed: Annotated[Flags, 1]
-
-    @classmethod
-    def of_feet(cls, contacts: VertexContacts, substeps: Substeps, **params: float) -> Linearised:
-        """Return the arrays for the feet of ``contacts``."""
-        n_feet, widest = contacts.heights.shape
-        return zeros_of(cls, {"K": n_feet, "N": widest}, contacts=contacts, substeps=substeps, **params)
 
 
 @kernel
@@ -183,9 +191,9 @@ def lacking(p: Projection, m: Linearised, rows: int):
             y = c.arm[k, i, 1]
             z = c.arm[k, i, 2]
             v = c.velocity[k, i]
-            ax = -m.k_v * v[0] - (d[0] + d[4] * z - d[5] * y)
-            ay = -m.k_v * v[1] - (d[1] + d[5] * x - d[3] * z)
-            az = -m.k_v * min(0.0, v[2]) - m.k_p * (m.epsilon + c.height[k, i])
+            ax = -m.params.k_v * v[0] - (d[0] + d[4] * z - d[5] * y)
+            ay = -m.params.k_v * v[1] - (d[1] + d[5] * x - d[3] * z)
+            az = -m.params.k_v * min(0.0, v[2]) - m.params.k_p * (m.params.epsilon + c.height[k, i])
             az -= d[2] + d[3] * y - d[4] * x
             # Of the turning foot: w x (w x r); where a ball touches stays below its centre.
             z += p.radius[k]
@@ -295,7 +303,7 @@ def resolve(p: Projection, m: Linearised, rows: int) -> int:
     for i in range(count):
         for j in range(i + 1):
             m.A_normal[i, j] = m.A[m.normals[i], m.normals[j]]
-    for attempt in range(m.resolves):
+    for attempt in range(m.params.resolves):
         for k in range(m.members.shape[0]):
             for r in range(6):
                 m.friction[k, r] = 0.0
@@ -342,5 +350,5 @@ def resolve(p: Projection, m: Linearised, rows: int) -> int:
                 changed = max(changed, abs(f[k, i, 2] - before))
         if changed <= AGREED * largest:
             return attempt + 1
-    m.agreed[0] = m.resolves == 0
-    return m.resolves
+    m.agreed[0] = m.params.resolves == 0
+    return m.params.resolves

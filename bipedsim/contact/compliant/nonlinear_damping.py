@@ -12,7 +12,7 @@ not, and has no jump.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ from bipedsim.contact.compliant.substeps import (
     substep,
     tangential_compliance,
 )
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, friction, write_result
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, friction, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import Array, kernel
+from bipedsim.numerics import Array, kernel, zeros_of
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,10 @@ class NonlinearDampingParams:
 
 
 class Bristles(NamedTuple):
-    """Arrays of the model; the parameters as in :class:`NonlinearDampingParams`.
+    """What the model works on.
 
     Attributes:
+        params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
         bend: (K, N, 2) deflection of the bristles [m]: state.
         stage, rate_sum: (K, N, 2) the same at a stage, and their weighted rates.
@@ -57,27 +58,20 @@ class Bristles(NamedTuple):
         old: (N, 2) work.
     """
 
-    stiffness: float
-    exponent: float
-    alpha: float
-    alpha_ratio: float
-    tangential_stiffness: float
-    tangential_damping: float
-    resolution: float
-    max_substeps: int
+    params: NonlinearDampingParams
     contacts: VertexContacts
     substeps: Substeps
-    bend: Array
-    stage: Array
-    rate: Array
-    rate_sum: Array
-    old: Array
+    bend: Annotated[Array, "K", "N", 2]
+    stage: Annotated[Array, "K", "N", 2]
+    rate: Annotated[Array, "K", "N", 2]
+    rate_sum: Annotated[Array, "K", "N", 2]
+    old: Annotated[Array, "N", 2]
 
 
 @kernel
 def _forces(p: Projection, m: Bristles):
     """Fill the vertex forces and the rates of the bristles at the stage."""
-    c = m.substeps
+    c, law = m.substeps, m.params
     for k in range(c.height.shape[0]):
         for i in range(p.n_vertices[k]):
             f = c.force[k, i]
@@ -87,11 +81,11 @@ def _forces(p: Projection, m: Bristles):
                 m.rate[k, i, 0] = m.rate[k, i, 1] = 0.0
                 continue
             speed = -c.velocity[k, i, 2]
-            alpha = m.alpha if speed >= 0.0 else m.alpha * m.alpha_ratio
-            spring = m.stiffness * (depth if m.exponent == 1.0 else depth**m.exponent)
+            alpha = law.alpha if speed >= 0.0 else law.alpha * law.alpha_ratio
+            spring = law.stiffness * (depth if law.exponent == 1.0 else depth**law.exponent)
             f[2] = max(spring * (1.0 + 1.5 * alpha * speed), 0.0)
-            kt = m.tangential_stiffness
-            dt = m.tangential_damping
+            kt = law.tangential_stiffness
+            dt = law.tangential_damping
             bx = kt * m.stage[k, i, 0]
             by = kt * m.stage[k, i, 1]
             tx = bx + dt * c.velocity[k, i, 0]
@@ -110,8 +104,7 @@ def _forces(p: Projection, m: Bristles):
 @kernel
 def _settle(p: Projection, m: Bristles):
     """At the end of a substep: who touches, who sticks; bristles in the air are straight."""
-    c = m.substeps
-    s = m.contacts
+    c, s, law = m.substeps, m.contacts, m.params
     for k in range(c.height.shape[0]):
         for i in range(c.height.shape[1]):
             if i >= p.n_vertices[k] or c.height[k, i] >= 0.0:
@@ -119,10 +112,10 @@ def _settle(p: Projection, m: Bristles):
                 m.bend[k, i, 0] = m.bend[k, i, 1] = 0.0
                 continue
             speed = -c.velocity[k, i, 2]
-            alpha = m.alpha if speed >= 0.0 else m.alpha * m.alpha_ratio
-            normal = m.stiffness * (-c.height[k, i]) ** m.exponent * (1.0 + 1.5 * alpha * speed)
-            tx = m.tangential_stiffness * m.bend[k, i, 0] + m.tangential_damping * c.velocity[k, i, 0]
-            ty = m.tangential_stiffness * m.bend[k, i, 1] + m.tangential_damping * c.velocity[k, i, 1]
+            alpha = law.alpha if speed >= 0.0 else law.alpha * law.alpha_ratio
+            normal = law.stiffness * (-c.height[k, i]) ** law.exponent * (1.0 + 1.5 * alpha * speed)
+            tx = law.tangential_stiffness * m.bend[k, i, 0] + law.tangential_damping * c.velocity[k, i, 0]
+            ty = law.tangential_stiffness * m.bend[k, i, 1] + law.tangential_damping * c.velocity[k, i, 1]
             s.sticking[k, i] = np.sqrt(tx * tx + ty * ty) <= friction(p, s, k, i) * max(normal, 0.0)
             s.touching[k, i] = True
 
@@ -134,8 +127,7 @@ def _substeps(p: Projection, m: Bristles) -> int:
     The sum over the vertices bounds the largest eigenvalue of stiffness, or damping, times compliance. Vertices that
     may fall to the ground within the step count too: a stiff spring would throw them back out of too long a substep.
     """
-    s = m.contacts
-    c = m.substeps
+    s, c, law = m.contacts, m.substeps, m.params
     h = s.h
     stiff = damped = stiff_t = damped_t = 0.0
     for k in range(s.heights.shape[0]):
@@ -147,15 +139,15 @@ def _substeps(p: Projection, m: Bristles) -> int:
                 continue
             g = normal_compliance(p, k, i)
             kt = tangential_compliance(p, k, i)
-            spring = m.stiffness * depth**m.exponent
-            stiff += m.exponent * spring / depth * g
-            damped += 1.5 * m.alpha * max(1.0, m.alpha_ratio) * spring * g
-            stiff_t += m.tangential_stiffness * kt
-            damped_t += m.tangential_damping * kt
+            spring = law.stiffness * depth**law.exponent
+            stiff += law.exponent * spring / depth * g
+            damped += 1.5 * law.alpha * max(1.0, law.alpha_ratio) * spring * g
+            stiff_t += law.tangential_stiffness * kt
+            damped_t += law.tangential_damping * kt
     fastest = max(max(np.sqrt(stiff), damped), max(np.sqrt(stiff_t), damped_t))
     if stiff_t > 0.0:
-        fastest = max(fastest, m.tangential_stiffness / m.tangential_damping)
-    return max(int(np.ceil(min(h * fastest / m.resolution, 1e9))), 1)
+        fastest = max(fastest, law.tangential_stiffness / law.tangential_damping)
+    return max(int(np.ceil(min(h * fastest / law.resolution, 1e9))), 1)
 
 
 @kernel
@@ -164,10 +156,12 @@ def nonlinear_damping(p: Projection, m: Bristles):
     s = m.contacts
     c = m.substeps
     begin(p, s)
-    _carry(p, m)
+    for k in range(m.bend.shape[0]):
+        if p.changed[k] != UNCHANGED:
+            carry_rows(m.bend[k], s.origin[k], p.n_vertices[k], m.old)
     start(p, c)
     wanted = _substeps(p, m)
-    count = min(wanted, m.max_substeps)
+    count = min(wanted, m.params.max_substeps)
     h = s.h
     feet, widest = c.height.shape
     t = 0.0
@@ -199,56 +193,16 @@ def nonlinear_damping(p: Projection, m: Bristles):
     write_result(p, s, 1, wanted > count)
 
 
-@kernel
-def _carry(p: Projection, m: Bristles):
-    """Take the bristles along to polygons that changed."""
-    for k in range(m.bend.shape[0]):
-        if p.changed[k] == UNCHANGED:
-            continue
-        for i in range(m.bend.shape[1]):
-            for a in range(2):
-                m.old[i, a] = m.bend[k, i, a]
-        for i in range(m.bend.shape[1]):
-            j = m.contacts.origin[k, i] if i < p.n_vertices[k] else -1
-            for a in range(2):
-                m.bend[k, i, a] = m.old[j, a] if j >= 0 else 0.0
-
-
 class NonlinearDamping(VertexModel):
-    """Springs with Hunt and Crossley's damping at each vertex, and bristles that stick.
-
-    Args:
-        projection: The projection that every solve gets, refilled.
-        params: See :class:`NonlinearDampingParams`.
-        physics_dt: Step h [s].
-    """
+    """Springs with Hunt and Crossley's damping at each vertex, and bristles that stick."""
 
     Params = NonlinearDampingParams
     kernel = nonlinear_damping
 
-    def __init__(self, projection: Projection, params: NonlinearDampingParams, physics_dt: float) -> None:
-        super().__init__(projection, physics_dt)
-        self.params = params
-        feet, widest = projection.vertices.shape[:2]
-        substeps = Substeps.of_feet(self.contacts)
+    def _arrays_of(self, n_feet: int, widest: int) -> Bristles:
+        sizes, substeps = {"K": n_feet, "N": widest}, Substeps.of_feet(self.contacts)
         self._act_within(substeps.impulse, substeps.late)
-        self.arrays = Bristles(
-            stiffness=params.stiffness,
-            exponent=params.exponent,
-            alpha=params.alpha,
-            alpha_ratio=params.alpha_ratio,
-            tangential_stiffness=params.tangential_stiffness,
-            tangential_damping=params.tangential_damping,
-            resolution=params.resolution,
-            max_substeps=params.max_substeps,
-            contacts=self.contacts,
-            substeps=substeps,
-            bend=np.zeros((feet, widest, 2)),
-            stage=np.zeros((feet, widest, 2)),
-            rate=np.zeros((feet, widest, 2)),
-            rate_sum=np.zeros((feet, widest, 2)),
-            old=np.zeros((widest, 2)),
-        )
+        return zeros_of(Bristles, sizes, params=self.params, contacts=self.contacts, substeps=substeps)
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         return super()._memory() | {"bend": self.arrays.bend}

@@ -83,7 +83,7 @@ def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
     """List the contacts that take part with friction and wanted velocities; return how many there are."""
     count = 0
     for k in range(s.result.mode.shape[0]):
-        vx, vy, turn = way_back(k, p, s, m.anchors, m.gamma / s.h)
+        vx, vy, turn = way_back(k, p, s, m.anchors, m.params.gamma / s.h)
         for i in range(p.n_vertices[k]):
             if not m.active[k, i]:
                 continue
@@ -93,12 +93,12 @@ def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
             m.wanted[count, 0] = vx - turn * p.offsets[k, i, 1]
             m.wanted[count, 1] = vy + turn * p.offsets[k, i, 0]
             height = s.heights[k, i]
-            wanted = target_height_velocity(height, s.h, m.gamma)
-            if level == _ALL and m.restitution > 0.0:
+            wanted = target_height_velocity(height, s.h, m.params.gamma)
+            if level == _ALL and m.params.restitution > 0.0:
                 approach = -normal_velocity(p.w_before, k, p.offsets[k, i])
                 arrives = height + s.h * normal_velocity(p.w_free, k, p.offsets[k, i]) <= 0.0
-                if approach > m.rest_speed and arrives:
-                    wanted = max(wanted, m.restitution * approach)
+                if approach > m.params.rest_speed and arrives:
+                    wanted = max(wanted, m.params.restitution * approach)
             m.wanted[count, 2] = wanted
             count += 1
     return count
@@ -158,7 +158,7 @@ def lcp(p: Projection, model: Vertices):
         for i in range(m.active.shape[1]):
             m.active[k, i] = False
             m.slides[k, i] = s.touching[k, i] and not s.sticking[k, i]
-    _choose(p, s, m, p.w_free, m.threshold)
+    _choose(p, s, m, p.w_free, m.params.threshold)
     level = _ALL
     solves = 0
     m.work.residual[0] = 0.0
@@ -168,7 +168,7 @@ def lcp(p: Projection, model: Vertices):
         if count > 0 and level < _NOTHING:
             solves += 1
             if not _attempt(p, s, m, count, level):
-                level = _NO_FRICTION if level == _ALL and m.restitution == 0.0 else level + 1
+                level = _NO_FRICTION if level == _ALL and m.params.restitution == 0.0 else level + 1
                 s.impulses[:, :, :] = 0.0
                 continue
         advance_twists(p, s, m, count)
@@ -188,22 +188,13 @@ def lcp(p: Projection, model: Vertices):
 
 
 class Lcp(VertexModel):
-    """Time stepping with a complementarity problem: every vertex pushes, sticks, slides or bounces on its own.
-
-    Args:
-        projection: The feet and what is under them; see :class:`VertexModel`.
-        params: See :class:`LcpParams`.
-        physics_dt: Step h [s].
-    """
+    """Time stepping with a complementarity problem: every vertex pushes, sticks, slides or bounces on its own."""
 
     Params = LcpParams
     kernel = lcp
 
-    def __init__(self, projection: Projection, params: LcpParams, physics_dt: float) -> None:
-        super().__init__(projection, physics_dt)
-        self.params = params
-        feet, widest = projection.vertices.shape[:2]
-        self.arrays = Vertices(self.contacts, LcpContacts.of_feet(feet, widest, params))
+    def _arrays_of(self, n_feet: int, widest: int) -> Vertices:
+        return Vertices(self.contacts, LcpContacts.of_feet(n_feet, widest, self.params))
 
     @property
     def residual(self) -> float:

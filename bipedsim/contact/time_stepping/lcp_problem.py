@@ -35,7 +35,7 @@ class LcpContacts(NamedTuple):
     """Parameters, state and work arrays for K feet of N vertices at most and k sides.
 
     Attributes:
-        threshold, gamma, restitution, rest_speed: See :class:`LcpParams`.
+        params: The parameters.
         corners: (k, 2) of the pyramid.
         basis: (K, N, k + 2) which of (normal impulse, k of friction, slip speed) were basic in the last answer.
         anchors: Where sticking vertices belong.
@@ -48,10 +48,7 @@ class LcpContacts(NamedTuple):
         work: The complementarity problem.
     """
 
-    threshold: float
-    gamma: float
-    restitution: float
-    rest_speed: float
+    params: LcpParams
     corners: Array
     basis: Annotated[Flags, "K", "N", "S"]
     anchors: Anchors
@@ -73,10 +70,7 @@ class LcpContacts(NamedTuple):
         return zeros_of(
             cls,
             {"K": n_feet, "N": widest, "M": most, "S": kinds},
-            threshold=params.threshold,
-            gamma=params.gamma,
-            restitution=params.restitution,
-            rest_speed=params.rest_speed,
+            params=params,
             corners=pyramid(params.sides),
             anchors=Anchors.of_feet(n_feet, widest),
             work=LcpWork.of_size(most * kinds),

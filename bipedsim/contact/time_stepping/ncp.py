@@ -19,7 +19,7 @@ from bipedsim.contact.compliant import normal_compliance, tangential_compliance
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.contact.time_stepping.cone_solver import solve_cones
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, write_result
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import Array, Flags, assign, kernel, point_velocity, zeros_of
 
@@ -45,7 +45,7 @@ class Friction(NamedTuple):
     """What the model keeps beside the vertices.
 
     Attributes:
-        restitution, gamma: See :class:`NcpParams`.
+        params: The parameters.
         warm: (K, N, 3) impulses of the last step, ground axes [N.s].
         anchors: Where sticking vertices belong.
         landed: (1,) whether a vertex touched down in the last step.
@@ -54,8 +54,7 @@ class Friction(NamedTuple):
         figures: (2,) residual of the last step, and the iterations that it took.
     """
 
-    restitution: float
-    gamma: float
+    params: NcpParams
     warm: Annotated[Array, "K", "N", 3]
     anchors: Anchors
     landed: Annotated[Flags, 1]
@@ -64,23 +63,10 @@ class Friction(NamedTuple):
     figures: Annotated[Array, 2]
 
     @classmethod
-    def of_feet(cls, n_feet: int, widest: int, restitution: float, gamma: float) -> Friction:
+    def of_feet(cls, n_feet: int, widest: int, params: NcpParams) -> Friction:
         """Return the arrays for ``n_feet`` of ``widest`` vertices at most."""
         anchors = Anchors.of_feet(n_feet, widest)
-        sizes = {"K": n_feet, "N": widest}
-        return zeros_of(cls, sizes, restitution=restitution, gamma=gamma, anchors=anchors)
-
-
-@kernel
-def _carry(k, p: Projection, s: VertexContacts, t: Friction):
-    """Continue the impulses of foot ``k`` on another polygon."""
-    for i in range(t.old_warm.shape[0]):
-        for a in range(3):
-            t.old_warm[i, a] = t.warm[k, i, a]
-    for i in range(t.old_warm.shape[0]):
-        j = s.origin[k, i] if i < p.n_vertices[k] else -1
-        for a in range(3):
-            t.warm[k, i, a] = t.old_warm[j, a] if j >= 0 else 0.0
+        return zeros_of(cls, {"K": n_feet, "N": widest}, params=params, anchors=anchors)
 
 
 @kernel
@@ -94,24 +80,24 @@ def _fill_problem(p: Projection, s: VertexContacts, t: Friction, q: ConeProblem)
     m = 0
     for k in range(s.result.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
-            _carry(k, p, s, t)
+            carry_rows(t.warm[k], s.origin[k], p.n_vertices[k], t.old_warm)
             carry_anchors(k, p, s, t.anchors)
-        vx, vy, wz = way_back(k, p, s, t.anchors, t.gamma / h)
+        vx, vy, wz = way_back(k, p, s, t.anchors, t.params.gamma / h)
         for i in range(p.n_vertices[k]):
             r = p.offsets[k, i]
             target = t.targets[k, i]
             target[0] = vx - wz * r[1]
             target[1] = vy + wz * r[0]
-            target[2] = target_height_velocity(s.heights[k, i], h, t.gamma)
+            target[2] = target_height_velocity(s.heights[k, i], h, t.params.gamma)
             q.foot[m] = k
             for a in range(3):
                 q.arm[m, a] = r[a]
                 q.f[m, a] = t.warm[k, i, a]
-            if t.restitution > 0.0 and not s.touching[k, i]:
+            if t.params.restitution > 0.0 and not s.touching[k, i]:
                 assign(q.g[m], point_velocity(p.w_free[6 * k :], r))
                 if q.g[m, 2] < target[2]:
                     assign(q.g[m], point_velocity(p.w_before[6 * k :], r))
-                    target[2] = max(target[2], -t.restitution * q.g[m, 2])
+                    target[2] = max(target[2], -t.params.restitution * q.g[m, 2])
             q.mu[m] = p.mu_static[k] if s.sticking[k, i] or not s.touching[k, i] else p.mu_dynamic[k]
             q.mobility[m] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
             m += 1
@@ -254,28 +240,15 @@ class Ncp(VertexModel):
 
     Where vertices are redundant, as the four of a rigid sole, wrenches are unique and vertex forces are not: they stay
     near those of the last step, and begin near the ones of least norm.
-
-    Args:
-        projection: The feet and what is under them; see :class:`VertexModel`.
-        params: See :class:`NcpParams`.
-        physics_dt: Step h [s].
-
-    Attributes:
-        params: Parameters of the model.
     """
 
     Params = NcpParams
     kernel = ncp
 
-    def __init__(self, projection: Projection, params: NcpParams, physics_dt: float) -> None:
-        super().__init__(projection, physics_dt)
-        self.params = params
-        feet, widest = projection.vertices.shape[:2]
-        self.arrays = Cones(
-            self.contacts,
-            Friction.of_feet(feet, widest, params.restitution, params.gamma),
-            ConeProblem.of_feet(feet, feet * widest, params.tolerance, params.iterations),
-        )
+    def _arrays_of(self, n_feet: int, widest: int) -> Cones:
+        friction = Friction.of_feet(n_feet, widest, self.params)
+        problem = ConeProblem.of_feet(n_feet, n_feet * widest, self.params.tolerance, self.params.iterations)
+        return Cones(self.contacts, friction, problem)
 
     @property
     def residual(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from bipedsim.numerics import Array, Flags, Integers
 
@@ -76,14 +76,14 @@ class Kinematics(NamedTuple):
         slide: (K, 3) velocity of the point of each foot that touches the ground, likewise [m/s].
     """
 
-    base_R: Array  # noqa: N815
-    imu_R: Array  # noqa: N815
-    imu_p: Array
-    imu_v: Array
-    w: Array
-    feet_R: Array  # noqa: N815
-    sole: Array
-    slide: Array
+    base_R: Annotated[Array, 3, 3]  # noqa: N815
+    imu_R: Annotated[Array, 3, 3]  # noqa: N815
+    imu_p: Annotated[Array, 3]
+    imu_v: Annotated[Array, 3]
+    w: Annotated[Array, 3]
+    feet_R: Annotated[Array, "K", 3, 3]  # noqa: N815
+    sole: Annotated[Array, "K", 3]
+    slide: Annotated[Array, "K", 3]
 
 
 class State(NamedTuple):
@@ -104,43 +104,43 @@ class State(NamedTuple):
         foothold: (4,) where a foot came to rest last [m], NaN before, and how far that is still to be lowered [m].
     """
 
-    R: Array
-    x: Array
-    P: Array
-    feet_R: Array  # noqa: N815
-    pivot: Array
-    beyond: Array
-    age: Array
-    smooth: Array
-    heading: Array
-    since: Array
-    foothold: Array
+    R: Annotated[Array, 3, 3]
+    x: Annotated[Array, "n", 3]
+    P: Annotated[Array, "n", "n"]
+    feet_R: Annotated[Array, "K", 3, 3]  # noqa: N815
+    pivot: Annotated[Array, "K", 2]
+    beyond: Annotated[Array, "K"]
+    age: Annotated[Array, "K"]
+    smooth: Annotated[Array, "K", 3]
+    heading: Annotated[Array, 2]
+    since: Annotated[Array, 2]
+    foothold: Annotated[Array, 4]
 
 
 class Result(NamedTuple):
     """The arrays of an estimate."""
 
-    q: Array
-    v: Array
-    contact: Flags
-    normal_force: Array
-    wrench: Array
+    q: Annotated[Array, "q"]
+    v: Annotated[Array, "v"]
+    contact: Annotated[Flags, "K"]
+    normal_force: Annotated[Array, "K"]
+    wrench: Annotated[Array, "K", 6]
 
 
 class Work(NamedTuple):
     """Room for what lives for a few lines: rotations (3, 3), vectors (3,) and a row of the covariance."""
 
-    A: Array
-    B: Array
-    C: Array
-    a: Array
-    b: Array
-    c: Array
-    row: Array
+    A: Annotated[Array, 3, 3]
+    B: Annotated[Array, 3, 3]
+    C: Annotated[Array, 3, 3]
+    a: Annotated[Array, 3]
+    b: Annotated[Array, 3]
+    c: Annotated[Array, 3]
+    row: Annotated[Array, "n"]
 
 
 class Estimation(NamedTuple):
-    """Everything; ``tuning`` are the numbers of the parameters by name."""
+    """Everything; ``tuning`` are the :class:`bipedsim.control.estimation.EstimatorParams`."""
 
     shape: Shape
     held: Held

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import namedtuple
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
@@ -23,7 +22,7 @@ from bipedsim.control.loads import LEAVES, TOUCHES
 from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot, padded_vertices
-from bipedsim.numerics import Array, Flags, box
+from bipedsim.numerics import Array, Flags, box, zeros_of
 from bipedsim.sim import Observation
 
 MEASUREMENTS = (
@@ -116,10 +115,6 @@ class EstimatorParams:
     )
 
 
-Tuning = namedtuple("Tuning", [entry.name for entry in fields(EstimatorParams)])  # type: ignore[misc]
-"""The same as the kernels take it."""
-
-
 @dataclass(slots=True, eq=False)
 class BaseEstimate:
     """What the robot knows of itself after one tick; the arrays are overwritten by the next one.
@@ -168,46 +163,19 @@ class Estimator:
         n_feet = len(robot.soles)
         zeros = Observation.zeros(robot.nu, n_feet)
         measured = {name: getattr(zeros, name).copy() for name in MEASUREMENTS}
-        n = ANCHORS + n_feet
+        sizes = {"K": n_feet, "n": ANCHORS + n_feet, "q": model.nq, "v": model.nv}
         self._held = Held(**measured, q=pin.neutral(model), v=np.zeros(model.nv))
-        self._result = Result(
-            q=robot.q_nominal.copy(),
-            v=np.zeros(model.nv),
-            contact=np.zeros(n_feet, dtype=np.bool_),
-            normal_force=np.zeros(n_feet),
-            wrench=np.zeros((n_feet, 6)),
-        )
+        self._result = zeros_of(Result, sizes, q=robot.q_nominal.copy())
         self.estimate = BaseEstimate(**self._result._asdict())
         self._box = box(
             Estimation(
                 shape=_shape(robot, model, data),
                 held=self._held,
-                kinematics=Kinematics(
-                    base_R=np.eye(3),
-                    imu_R=np.eye(3),
-                    imu_p=np.zeros(3),
-                    imu_v=np.zeros(3),
-                    w=np.zeros(3),
-                    feet_R=np.zeros((n_feet, 3, 3)),
-                    sole=np.zeros((n_feet, 3)),
-                    slide=np.zeros((n_feet, 3)),
-                ),
-                state=State(
-                    R=np.eye(3),
-                    x=np.zeros((n, 3)),
-                    P=np.zeros((n, n)),
-                    feet_R=np.zeros((n_feet, 3, 3)),
-                    pivot=np.zeros((n_feet, 2)),
-                    beyond=np.zeros(n_feet),
-                    age=np.zeros(n_feet),
-                    smooth=np.zeros((n_feet, 3)),
-                    heading=np.array([1.0, 0.0]),
-                    since=np.zeros(2),
-                    foothold=np.full(4, np.nan),
-                ),
+                kinematics=zeros_of(Kinematics, sizes, base_R=np.eye(3), imu_R=np.eye(3)),
+                state=zeros_of(State, sizes, R=np.eye(3), heading=np.array([1.0, 0.0]), foothold=np.full(4, np.nan)),
                 result=self._result,
-                work=Work(*np.zeros((3, 3, 3)), *np.zeros((3, 3)), np.zeros(n)),  # type: ignore[call-arg]
-                tuning=Tuning(*astuple(params)),
+                work=zeros_of(Work, sizes),
+                tuning=params,
             )
         )
         self._gap = params.largest_gap

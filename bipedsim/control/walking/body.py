@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn, turn_axes
 
@@ -46,12 +46,12 @@ class Feet(NamedTuple):
         J: (K, 6, nv).
     """
 
-    v_com: Array
-    R: Array
-    p: Array
-    twist: Array
-    bias: Array
-    J: Array
+    v_com: Annotated[Array, 3]
+    R: Annotated[Array, "K", 3, 3]
+    p: Annotated[Array, "K", 3]
+    twist: Annotated[Array, "K", 6]
+    bias: Annotated[Array, "K", 6]
+    J: Annotated[Array, "K", 6, "v"]
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -79,29 +79,25 @@ class Reference(NamedTuple):
         margin: (1,) of the measured ZMP to the edge [m], NaN where there is none.
     """
 
-    zmp: Array
-    xi: Array
-    xi_now: Array
-    zmp_goal: Array
-    shift: Array
-    hull: Array
-    n: Integers
-    corners: Array
-    error: Array
-    zmp_now: Array
-    margin: Array
-
-    @classmethod
-    def empty(cls, most: int) -> Reference:
-        """Return one with room for ``most`` corners."""
-        zmp, xi, xi_now, zmp_goal, zmp_now, shift = np.zeros((6, 2))
-        hull, corners = np.zeros((2, most, 2))
-        error, margin = np.zeros((2, 1))
-        return cls(zmp, xi, xi_now, zmp_goal, shift, hull, np.zeros(1, np.int64), corners, error, zmp_now, margin)
+    zmp: Annotated[Array, 2]
+    xi: Annotated[Array, 2]
+    xi_now: Annotated[Array, 2]
+    zmp_goal: Annotated[Array, 2]
+    shift: Annotated[Array, 2]
+    hull: Annotated[Array, "N", 2]
+    n: Annotated[Integers, 1]
+    corners: Annotated[Array, "N", 2]
+    error: Annotated[Array, 1]
+    zmp_now: Annotated[Array, 2]
+    margin: Annotated[Array, 1]
 
 
 class Walk(NamedTuple):
-    """All that :func:`aim` reads and fills; see the classes."""
+    """All that :func:`aim` reads and fills; see the classes.
+
+    Attributes:
+        tilt: (3,) rotation vector [rad] of the base at the start against upright, in its own axes.
+    """
 
     body: Body
     feet: Feet
@@ -137,6 +133,7 @@ class Moment(NamedTuple):
         before, after: Heights [m] of the ground under the feet between which the weight goes over.
         share: How far it has, 0 to 1.
         tilted: How much of the tilt at the start is left, 1 to 0.
+        least: Force on the soles [N] below which there is no ZMP.
     """
 
     t: float
@@ -147,6 +144,7 @@ class Moment(NamedTuple):
     after: float
     share: float
     tilted: float
+    least: float
 
 
 @kernel
@@ -235,32 +233,26 @@ def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
 
 
 @entry
-def aim(
-    body: Body,
-    feet: Feet,
-    goal: Targets,
-    ref: Reference,
-    plan: DcmPlan,
-    step: Step,
-    soles: Soles,
-    tilt: Array,
-    law: Law,
-    now: Moment,
-) -> None:
-    """Fill ``goal`` and ``ref`` for one tick; ``goal.foot`` says which feet stand.
+def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
+    """Fill ``goal`` and ``ref`` for one tick, and measure the ZMP; ``goal.foot`` says which feet stand.
 
     The commanded ZMP is p + (1 + k) (xi - xi_ref), moved by what the swing leg takes and kept inside the polygon of
     support; the pendulum says which acceleration of the CoM belongs to it.
 
     Args:
-        body, feet, goal, ref, plan, step, soles, law, now: See the classes.
-        tilt: (3,) rotation vector [rad] of the base at the start against upright, in its own axes.
+        walk: A boxed :class:`Walk`.
+        wrench: (K, 6) of the ground on the soles, in their frames at their origins.
+        numbers: (9,) those of :class:`Moment`.
     """
-    evaluate(plan, law.omega, now.t, ref.zmp, ref.xi)
+    w = walk.arrays
+    body, feet, goal, ref, step, law = w.body, w.feet, w.goal, w.ref, w.step, w.law
+    t, since, flying, height, before, after, share, tilted, least = numbers
+    now = Moment(t, since, int(flying), height, before, after, share, tilted, least)
+    evaluate(w.plan, law.omega, now.t, ref.zmp, ref.xi)
     if now.flying >= 0:
         _swing(step, law, now.since, goal, now.flying)
-    _base(feet, goal, tilt, now)
-    _support(feet, goal, soles, ref)
+    _base(feet, goal, w.tilt, now)
+    _support(feet, goal, w.soles, ref)
     for i in range(2):
         shift = law.kappa * goal.acceleration[now.flying, i] if now.flying >= 0 else 0.0
         ref.shift[i] = shift
@@ -277,22 +269,6 @@ def aim(
         z -= step.normal[i] * (body.com[i] - ref.zmp[i]) / step.normal[2]
         rate -= step.normal[i] * feet.v_com[i] / step.normal[2]
     goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rate - feet.v_com[2])
-
-
-@entry
-def aim_boxed(walk, wrench, least, t, since, flying, height, before, after, share, tilted):  # type: ignore[no-untyped-def]
-    """Do :func:`aim` and measure the ZMP.
-
-    Args:
-        walk: A boxed :class:`Walk`.
-        wrench: (K, 6) of the ground on the soles, in their frames at their origins.
-        least: Force [N] below which there is no ZMP.
-        t, since, flying, height, before, after, share, tilted: See :class:`Moment`.
-    """
-    w = walk.arrays
-    now = Moment(t, since, flying, height, before, after, share, tilted)
-    aim(w.body, w.feet, w.goal, w.ref, w.plan, w.step, w.soles, w.tilt, w.law, now)
-    ref = w.ref
     ref.margin[0] = math.nan
-    if ref.n[0] and measured_zmp(w.feet, wrench, w.soles.centres, least, ref.zmp_now):
+    if ref.n[0] and measured_zmp(feet, wrench, w.soles.centres, now.least, ref.zmp_now):
         ref.margin[0] = margin(ref.hull, ref.n[0], ref.zmp_now[0], ref.zmp_now[1])

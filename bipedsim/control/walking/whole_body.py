@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -23,6 +22,7 @@ from bipedsim.numerics import (
     mul_t,
     rotation_error,
     solve_positive_definite,
+    zeros_of,
 )
 
 STANCE, SWING = 1, 2
@@ -50,10 +50,6 @@ class TaskParams:
     regularisation: float = param(1e-4, "weight of all accelerations", low=1e-9)
 
 
-Gains = namedtuple("Gains", [entry.name for entry in fields(TaskParams)])  # type: ignore[misc]
-"""The same as the kernels take it."""
-
-
 class Targets(NamedTuple):
     """What the tasks ask for, in the axes of the world.
 
@@ -65,14 +61,14 @@ class Targets(NamedTuple):
         posture: (nu,) joint positions [rad].
     """
 
-    foot: Integers
-    R: Array
-    p: Array
-    twist: Array
-    acceleration: Array
-    com: Array
-    R_base: Array
-    w_base: Array
+    foot: Annotated[Integers, "K"]
+    R: Annotated[Array, "K", 3, 3]
+    p: Annotated[Array, "K", 3]
+    twist: Annotated[Array, "K", 6]
+    acceleration: Annotated[Array, "K", 6]
+    com: Annotated[Array, 3]
+    R_base: Annotated[Array, 3, 3]
+    w_base: Annotated[Array, 3]
     posture: Array
 
 
@@ -89,13 +85,13 @@ class Tasks(NamedTuple):
     body: Body
     feet: Feet
     goal: Targets
-    gains: Any
+    gains: TaskParams
     idx_q: Integers
     idx_v: Integers
     limit: Array
-    N: Array
-    b: Array
-    work: Array
+    N: Annotated[Array, "v", "v"]
+    b: Annotated[Array, "v"]
+    work: Annotated[Array, 3]
 
 
 @kernel
@@ -249,40 +245,23 @@ class WholeBody:
             mass=robot.mass,
             g=robot.weight / robot.mass,
         )
-        self.feet = Feet(
-            np.zeros(3),
-            np.zeros((count, 3, 3)),
-            np.zeros((count, 3)),
-            np.zeros((count, 6)),
-            np.zeros((count, 6)),
-            np.zeros((count, 6, nv)),
-        )
-        self.goal = Targets(
-            foot=np.full(count, STANCE, dtype=np.int64),
-            R=np.tile(np.eye(3), (count, 1, 1)),
-            p=np.zeros((count, 3)),
-            twist=np.zeros((count, 6)),
-            acceleration=np.zeros((count, 6)),
-            com=np.zeros(3),
-            R_base=np.eye(3),
-            w_base=np.zeros(3),
-            posture=robot.posture.copy(),
-        )
-        self._b = np.zeros(nv)
-        idx_q = np.ascontiguousarray(robot.idx_q, dtype=np.int64)
-        idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
-        tasks = Tasks(
+        sizes = {"K": count, "v": nv}
+        self.feet = zeros_of(Feet, sizes)
+        turned = np.tile(np.eye(3), (count, 1, 1))
+        self.goal = zeros_of(Targets, sizes, R=turned, R_base=np.eye(3), posture=robot.posture.copy())
+        self.goal.foot[:] = STANCE
+        tasks = zeros_of(
+            Tasks,
+            sizes,
             body=self.body,
             feet=self.feet,
             goal=self.goal,
-            gains=Gains(**{name: float(value) for name, value in vars(params).items()}),
-            idx_q=idx_q,
-            idx_v=idx_v,
+            gains=params,
+            idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
+            idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
             limit=robot.effort_limit.copy(),
-            N=np.zeros((nv, nv)),
-            b=self._b,
-            work=np.zeros(3),
         )
+        self._b = tasks.b
         self._tasks = box(tasks)
 
     def update(self, q: Array, v: Array) -> None:

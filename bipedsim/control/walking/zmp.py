@@ -16,12 +16,12 @@ from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
 from bipedsim.control.walking.gait import Gait, GaitParams, yaw_of
-from bipedsim.control.walking.reference import Law, Reference, Soles, Walk, aim_boxed
+from bipedsim.control.walking.reference import Law, Moment, Reference, Soles, Walk, aim
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, box, quintic
+from bipedsim.numerics import Array, box, quintic, zeros_of
 from bipedsim.sim import Command, Observation
 
 
@@ -110,7 +110,8 @@ class ZmpController:
         self._omega = float(np.sqrt(whole.body.g / self._height))
         self._gait = Gait(_numbers(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
         soles = Soles.of(robot.soles)
-        self._ref = Reference.empty(2 * soles.vertices.shape[1])
+        self._ref = zeros_of(Reference, {"N": 2 * soles.vertices.shape[1]})
+        self._now = np.zeros(len(Moment._fields))
         self._tilt = np.zeros(3)
         law = Law(
             omega=self._omega,
@@ -266,18 +267,11 @@ class ZmpController:
         """Fill the targets of all tasks, and watch the ZMP."""
         gait, ref = self._gait, self._ref
         tilted = 1.0 - quintic(t - self._t0, self._params.ramp)[0]
-        aim_boxed(
-            self._walk,
-            self.estimate.wrench,
-            _LEAST_LOAD * self._weight,
-            t,
-            t - gait.lifted,
-            self._flying,
-            self._height + tilted * (self._height0 - self._height),
-            *self._ground,
-            1.0 if gait.phase == "single" else min((t - gait.begin) / (gait.end - gait.begin), 1.0),
-            tilted,
-        )
+        height = self._height + tilted * (self._height0 - self._height)
+        share = 1.0 if gait.phase == "single" else min((t - gait.begin) / (gait.end - gait.begin), 1.0)
+        least = _LEAST_LOAD * self._weight
+        self._now[:] = Moment(t, t - gait.lifted, self._flying, height, *self._ground, share, tilted, least)
+        aim(self._walk, self.estimate.wrench, self._now)
         error, margin = float(ref.error[0]), float(ref.margin[0])
         self.readouts["dcm_error"] = error
         self.fallen = self.fallen or error > self._params.fall_error
