@@ -2,10 +2,10 @@ from .arrays import Array, Flags, Indices, Integers
 from .blend import quintic
 from .boxing import Box, box
 from .cholesky import solve_positive_definite
-from .hull import clamp, hull_corners, margin, move_inside
+from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel
 from .linear import is_doubtful, solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
-from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, simplify, span, start_as
+from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, hull_corners, simplify, span, start_as
 from .spatial import (
     accumulate,
     act,
@@ -60,6 +60,7 @@ __all__ = [
     "point_velocity",
     "product",
     "quintic",
+    "reach",
     "rotation_error",
     "simplify",
     "solve_cholesky",
@@ -70,6 +71,7 @@ __all__ = [
     "solve_singular",
     "span",
     "start_as",
+    "to_edge",
     "to_quaternion",
     "turn",
     "turn_axes",

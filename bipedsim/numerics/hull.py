@@ -1,4 +1,4 @@
-"""Convex polygons of support in the plane: hull, distance to the edge, nearest point inside."""
+"""Where points lie in convex polygons of support: distance to the edge, nearest point inside."""
 
 from __future__ import annotations
 
@@ -6,65 +6,24 @@ import math
 
 import numpy as np
 
-from bipedsim.numerics.jit import entry, kernel
+from bipedsim.numerics.arrays import Array
+from bipedsim.numerics.jit import kernel
 
 
-@entry
-def hull_corners(points, n, hull) -> int:  # type: ignore[no-untyped-def]
-    """Fill ``hull`` with the corners of the convex hull, counter-clockwise from the least x, and return their number.
-
-    Andrew's monotone chain: below from left to right, above and back. Signs decide, no tolerance does: feet abreast
-    have edges in line up to rounding, on which a tolerance would leave the way round open. Corners are at least
-    1 nm apart.
-
-    Args:
-        points: (>= n, 2) points [m]; the first ``n`` count.
-        n: Number of points, at least 1.
-        hull: (>= n, 2) out.
-    """
-    order = np.empty(n, np.int64)
-    for i in range(n):
-        k = i
-        while k > 0:
-            other = order[k - 1]
-            ahead = points[other, 0] - points[i, 0]
-            if ahead < 0.0 or (ahead == 0.0 and points[other, 1] <= points[i, 1]):
-                break
-            order[k] = other
-            k -= 1
-        order[k] = i
-    # A corner below may have to be taken again on the way back until the next one drops it.
-    chain = np.empty((2 * n, 2))
-    count = 0
-    below = 0
-    for step in range(2 * n - 1):
-        back = step >= n
-        if step == n:
-            below = count
-        i = order[2 * n - 2 - step if back else step]
-        x = points[i, 0]
-        y = points[i, 1]
-        while count >= (below + 1 if back else 2):
-            ex = chain[count - 1, 0] - chain[count - 2, 0]
-            ey = chain[count - 1, 1] - chain[count - 2, 1]
-            if ex * (y - chain[count - 2, 1]) - ey * (x - chain[count - 2, 0]) > 0.0:
-                break
-            count -= 1
-        if count and math.hypot(x - chain[count - 1, 0], y - chain[count - 1, 1]) < 1e-9:
-            continue
-        if back and math.hypot(x - chain[0, 0], y - chain[0, 1]) < 1e-9:
-            continue
-        chain[count, 0] = x
-        chain[count, 1] = y
-        count += 1
-    for i in range(count):
-        hull[i, 0] = chain[i, 0]
-        hull[i, 1] = chain[i, 1]
-    return count
+def reach(hull: Array, point: Array, way: Array) -> float:
+    """Return how far [m] it is from ``point`` (2,) to the edge of a hull (n, 2) in the direction ``way``; 0 outside."""
+    size = math.hypot(*way)
+    if size == 0.0:
+        return 0.0
+    edges = np.roll(hull, -1, axis=0) - hull
+    outward = np.column_stack([edges[:, 1], -edges[:, 0]])
+    distance, rate = np.einsum("ij,ij->i", outward, hull - point), outward @ way / size
+    ahead = rate > 1e-12
+    return max(0.0, float((distance[ahead] / rate[ahead]).min())) if ahead.any() else 0.0
 
 
 @kernel
-def _to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
+def to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
     """Return the point of edge ``i`` that is nearest to (x, y), its distance, and whether (x, y) is inside the edge."""
     k = i + 1 if i + 1 < n else 0
     ex = hull[k, 0] - hull[i, 0]
@@ -83,7 +42,7 @@ def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
     inside = n > 2
     nearest = math.inf
     for i in range(n):
-        _, _, gap, within = _to_edge(hull, n, i, x, y)
+        _, _, gap, within = to_edge(hull, n, i, x, y)
         nearest = min(nearest, gap)
         inside = inside and within
     return nearest if inside else -nearest
@@ -96,7 +55,7 @@ def move_inside(hull, n, point) -> None:  # type: ignore[no-untyped-def]
     nearest = math.inf
     x, y = point
     for i in range(n):
-        to_x, to_y, gap, within = _to_edge(hull, n, i, x, y)
+        to_x, to_y, gap, within = to_edge(hull, n, i, x, y)
         inside = inside and within
         if gap < nearest:
             nearest = gap

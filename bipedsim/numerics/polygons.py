@@ -119,8 +119,21 @@ def span(points, count, n, spare):
 
 
 @kernel
-def convex_hull(points, count, spare):
-    """Replace ``points`` by their convex hull, counter-clockwise and strictly convex; return its size (Andrew 1979)."""
+def hull_corners(points, count, apart, out):
+    """Fill ``out`` (> count, 2) with the corners of the convex hull, counter-clockwise from the least x on.
+
+    Andrew's monotone chain (1979): below from left to right, above and back. Signs decide, no tolerance does: feet
+    abreast have edges in line up to rounding, on which a tolerance would leave the way round open.
+
+    Args:
+        points: (>= count, 2), sorted here.
+        count: Number of points, at least 1.
+        apart: A corner as near as this to the one before, or to the first one on the way back, is none [m].
+        out: Out.
+
+    Returns:
+        The number of corners.
+    """
     for i in range(1, count):
         x = points[i, 0]
         y = points[i, 1]
@@ -132,17 +145,25 @@ def convex_hull(points, count, spare):
         points[j + 1, 0] = x
         points[j + 1, 1] = y
     size = 0
-    for turn in range(2):
-        floor = size + 1
-        for k in range(count):
-            i = k if turn == 0 else count - 1 - k
-            while size > floor and _turns_right(spare, size, points, i):
-                size -= 1
-            spare[size, 0] = points[i, 0]
-            spare[size, 1] = points[i, 1]
-            size += 1
-        size -= 1
-    return drop_straight(points, copy_points(spare, size, points))
+    floor = 1
+    for step in range(2 * count - 1):
+        if step == count:
+            floor = size
+        i = step if step < count else 2 * count - 2 - step
+        while size > floor and _turns_right(out, size, points, i):
+            size -= 1
+        if size and (gap(out, size - 1, points, i) <= apart or (step >= count and gap(out, 0, points, i) <= apart)):
+            continue
+        out[size, 0] = points[i, 0]
+        out[size, 1] = points[i, 1]
+        size += 1
+    return size
+
+
+@kernel
+def convex_hull(points, count, spare):
+    """Replace ``points`` by their convex hull, counter-clockwise and strictly convex; return its size."""
+    return drop_straight(points, copy_points(spare, hull_corners(points, count, 0.0, spare), points))
 
 
 @kernel

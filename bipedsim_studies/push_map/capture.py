@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,7 @@ class Stance:
 
     def reach(self, angle: float) -> float:
         """Return the distance [m] from the ZMP to the edge of the support towards ``angle`` [rad]; 0 from outside."""
-        towards = np.array([np.cos(angle), np.sin(angle)])
-        edges = np.roll(self.polygon, -1, axis=0) - self.polygon
-        outward = np.column_stack([edges[:, 1], -edges[:, 0]])
-        speed = outward @ towards
-        gap = np.einsum("ij,ij->i", outward, self.polygon - self.zmp)
-        crossing = speed > 1e-12
-        return max(0.0, float((gap[crossing] / speed[crossing]).min()))
+        return reach(self.polygon, self.zmp, np.array([np.cos(angle), np.sin(angle)]))
 
     def bound(self, angle: float) -> float:
         """Return the largest impulse [N.s] towards ``angle`` [rad] that feet which stay can take: m omega reach.

@@ -11,7 +11,8 @@ from scipy.spatial import ConvexHull
 
 from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array
-from bipedsim.numerics.hull import clamp, hull_corners, margin, move_inside
+from bipedsim.numerics.hull import clamp, margin, move_inside
+from bipedsim.numerics.polygons import hull_corners
 
 coordinates = st.floats(-0.6, 0.6)
 angles = st.floats(-3.2, 3.2)
@@ -20,8 +21,8 @@ SIZE = np.array([[-0.1, -0.06], [0.14, -0.06], [0.14, 0.06], [-0.1, 0.06]])
 
 def hull_of(points: Array) -> Array:
     """Return the corners that the kernel finds."""
-    out = np.full_like(points, np.nan)
-    return out[: hull_corners(np.ascontiguousarray(points), len(points), out)]
+    out = np.full((len(points) + 1, 2), np.nan)
+    return out[: hull_corners(np.array(points), len(points), 1e-9, out)]
 
 
 def rectangle(x: float, y: float, yaw: float) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bipedsim.contact.modes import clamped_range
 from bipedsim.ground import CARRY
-from bipedsim.numerics import kernel
+from bipedsim.numerics import kernel, to_edge
 
 
 @kernel
@@ -39,8 +39,8 @@ def carry_mode(mode, old, n_old, new, n_new):
     for j in range(n_new if n_new > 2 else n_new - 1):
         k = (j + 1) % n_new
         # An edge that is cut, or grows back, lies on the other one with both of its ends.
-        cut = max(_to_segment(new, j, old, first, second), _to_segment(new, k, old, first, second))
-        grown = max(_to_segment(old, first, new, j, k), _to_segment(old, second, new, j, k))
+        cut = max(_off_edge(new[j], old, n_old, first), _off_edge(new[k], old, n_old, first))
+        grown = max(_off_edge(old[first], new, n_new, j), _off_edge(old[second], new, n_new, j))
         d = min(cut, grown)
         if d <= closest:
             closest = d
@@ -49,11 +49,5 @@ def carry_mode(mode, old, n_old, new, n_new):
 
 
 @kernel
-def _to_segment(points, i, ends, a, b):
-    """Return the distance of points[i] from the segment between ends[a] and ends[b]."""
-    ex = ends[b, 0] - ends[a, 0]
-    ey = ends[b, 1] - ends[a, 1]
-    dx = points[i, 0] - ends[a, 0]
-    dy = points[i, 1] - ends[a, 1]
-    t = min(max((dx * ex + dy * ey) / max(ex * ex + ey * ey, 1e-300), 0.0), 1.0)
-    return np.hypot(dx - t * ex, dy - t * ey)
+def _off_edge(point, polygon, n, i):
+    return to_edge(polygon, n, i, point[0], point[1])[2]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bipedsim.config import param
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, reach
 
 LEAST_ERROR = 0.02
 """Error of the DCM [m] up to which no landing is moved, whatever it may grow to."""
@@ -51,7 +51,7 @@ def landing_shift(error: Array, zmp: Array, hull: Array, omega: float, left: flo
         left: Time until the foot lands [s].
     """
     size = math.hypot(*error)
-    room = _TRUST * _room(error, zmp, hull)
+    room = _TRUST * reach(hull, zmp, error)
     grown = math.exp(omega * left)
     lacking = max(0.0, size * grown - room * (grown - 1.0))
     return np.asarray(lacking / size * error) if size > 0.0 else np.zeros(2)
@@ -68,16 +68,4 @@ def must_step(error: Array, zmp: Array, hull: Array, heading: float) -> bool:
     """
     c, s = math.cos(heading), math.sin(heading)
     ahead, aside = c * error[0] + s * error[1], c * error[1] - s * error[0]
-    return abs(ahead) > abs(aside) and math.hypot(*error) > _STANDS * _room(error, zmp, hull)
-
-
-def _room(way: Array, zmp: Array, hull: Array) -> float:
-    """Return how far [m] it is from ``zmp`` to the edge of the hull in the direction ``way``; 0 outside."""
-    size = math.hypot(*way)
-    if size == 0.0:
-        return 0.0
-    edges = np.roll(hull, -1, axis=0) - hull
-    outward = np.column_stack([edges[:, 1], -edges[:, 0]])
-    distance, rate = np.einsum("ij,ij->i", outward, hull - zmp), outward @ way / size
-    ahead = rate > 1e-12
-    return max(0.0, float((distance[ahead] / rate[ahead]).min())) if ahead.any() else 0.0
+    return abs(ahead) > abs(aside) and math.hypot(*error) > _STANDS * reach(hull, zmp, error)

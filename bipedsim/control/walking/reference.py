@@ -16,6 +16,9 @@ from bipedsim.control.walking.whole_body import STANCE, Targets
 from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin
 
+APART = 1e-9
+"""Corners of the polygon of support are further apart than this [m]."""
+
 
 class Step(NamedTuple):
     """The way of the swing foot, in the axes of the world.
@@ -74,7 +77,7 @@ class Reference(NamedTuple):
     Attributes:
         zmp, xi: (2,) of the plan [m]. xi_now: (2,) measured.
         zmp_goal: (2,) of all forces, commanded. shift: (2,) by which it is ahead of that of the pendulum.
-        hull: (N, 2) polygon of support. n: (1,) its corners; 0 in the air. corners: (N, 2) overwritten.
+        hull: (H, 2) polygon of support. n: (1,) its corners; 0 in the air. corners: (N, 2) overwritten.
         error: (1,) of the DCM [m]. zmp_now: (2,) measured [m].
         margin: (1,) of the measured ZMP to the edge [m], NaN where there is none.
     """
@@ -84,7 +87,7 @@ class Reference(NamedTuple):
     xi_now: Annotated[Array, 2]
     zmp_goal: Annotated[Array, 2]
     shift: Annotated[Array, 2]
-    hull: Annotated[Array, "N", 2]
+    hull: Annotated[Array, "H", 2]
     n: Annotated[Integers, 1]
     corners: Annotated[Array, "N", 2]
     error: Annotated[Array, 1]
@@ -218,7 +221,7 @@ def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore
     goal.w_base[2] = 0.5 * goal.twist[now.flying, 5] if now.flying >= 0 else 0.0
 
 
-@entry
+@kernel
 def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
     """Fill the polygon of support of the feet that stand, over the ground."""
     n = 0
@@ -229,7 +232,7 @@ def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
                     along = feet.R[k, x, 0] * soles.vertices[k, i, 0] + feet.R[k, x, 1] * soles.vertices[k, i, 1]
                     ref.corners[n, x] = feet.p[k, x] + along
                 n += 1
-    ref.n[0] = hull_corners(ref.corners, n, ref.hull) if n else 0
+    ref.n[0] = hull_corners(ref.corners, n, APART, ref.hull) if n else 0
 
 
 @entry

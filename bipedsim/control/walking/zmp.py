@@ -110,7 +110,8 @@ class ZmpController:
         self._omega = float(np.sqrt(whole.body.g / self._height))
         self._gait = Gait(_numbers(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
         soles = Soles.of(robot.soles)
-        self._ref = zeros_of(Reference, {"N": 2 * soles.vertices.shape[1]})
+        corners = 2 * soles.vertices.shape[1]
+        self._ref = zeros_of(Reference, {"N": corners, "H": corners + 1})
         self._now = np.zeros(len(Moment._fields))
         self._tilt = np.zeros(3)
         law = Law(
