@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import yaml
 
-from bipedsim.config import RunConfig, from_mapping, help_of, yaml_value
+from bipedsim.config import RunConfig, from_mapping, help_of, meaning_of, yaml_value
 from bipedsim.errors import ConfigError
 
 _FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
@@ -58,33 +58,46 @@ def option_name(name: str) -> str:
     return _PAIRS.get(name, f"--{name.replace('_', '-')}")
 
 
-def add_run_option(parser: argparse.ArgumentParser, name: str, default: Any = None, said: str = "") -> None:
-    """Declare the option for one field of a run.
+def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, default: Any = None, said: str = "") -> None:
+    """Declare the option for one field of a dataclass of parameters.
+
+    Lists take several values, mappings several options NAME=VALUE; --no-NAME switches off what is true by default.
 
     Args:
         parser: Of the command.
-        name: The field of :class:`bipedsim.config.RunConfig`.
+        cls: The dataclass, its fields declared by :func:`bipedsim.config.param`.
+        name: The field.
         default: What the option is where it is not given; the field's default if None.
         said: What to say of the default.
     """
-    field = _FIELDS[name]
+    field = cls.__dataclass_fields__[name]
     if name in _PAIRS:
         text = f"one of the {field.metadata['doc'].partition(' that ')[0]}; repeatable"
         parser.add_argument(option_name(name), action="append", default=[], metavar="NAME=VALUE", help=text)
         return
-    kind = get_type_hints(RunConfig)[name]
-    kind = next(one for one in (int, float, str) if one in (kind, *get_args(kind)))
+    kind = get_type_hints(cls)[name]
     default = field.default if default is None else default
-    text = help_of(field, said or (str(default) if default is not None else "what the scenario says"))
-    unit = field.metadata["unit"]
+    several = " ".join(default) if isinstance(default, tuple) else default
     # argparse takes % for itself.
+    text = help_of(field, said or (str(several) if several is not None else "what the scenario says"))
+    text = text.replace("%", "%%")
+    if kind is bool:
+        parser.add_argument(f"--no-{option_name(name)[2:]}", dest=name, action="store_false", help=meaning_of(field))
+        return
+    kind = next(one for one in (int, float, str) if one in (kind, *get_args(kind)))
     parser.add_argument(
         option_name(name),
         type=kind,
         default=default,
-        metavar=unit.upper() or None if kind is not int else "N",
-        help=text.replace("%", "%%"),
+        nargs="+" if isinstance(default, tuple) else None,
+        metavar=field.metadata["unit"].upper() or (None if kind is not int else "N"),
+        help=text,
     )
+
+
+def add_run_option(parser: argparse.ArgumentParser, name: str, default: Any = None, said: str = "") -> None:
+    """Declare the option for one field of a run; see :func:`add_option`."""
+    add_option(parser, RunConfig, name, default, said)
 
 
 def add_run_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:

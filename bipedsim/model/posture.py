@@ -78,12 +78,6 @@ def _normal(points: Array, up: Array) -> Array:
     return np.asarray(normal / np.linalg.norm(normal))
 
 
-def support_centre(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
-    """Return the mean (3,) of the sole centres in the world [m]."""
-    placements = sole_placements(model, model.createData(), soles, q)
-    return np.mean([m.act(np.append(s.centre, 0.0)) for m, s in zip(placements, soles, strict=True)], axis=0)
-
-
 def _sole_rows(model: pin.Model, data: pin.Data, sole: Sole) -> tuple[pin.SE3, Array, Array, Array]:
     """Return the sole's placement, its centre, and the linear and angular Jacobian (3, nv) there, in world axes."""
     joint = data.oMi[sole.joint_id]

@@ -9,30 +9,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
+
+from bipedsim.cli import add_option, option_name
+from bipedsim_studies.bench.settings import BenchSettings
 
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument(
-        "--robots",
-        nargs="+",
-        metavar="ROBOT",
-        default=["biped14", "talos_legs", "talos"],
-        help="names or paths of a robot.yaml (default: %(default)s)",
-    )
-    parser.add_argument("--engines", nargs="+", metavar="ENGINE", help="see docs/benchmarks.md (default: all)")
-    parser.add_argument("--dt", type=float, default=1e-3, metavar="S", help="step of all (default: %(default)s)")
-    parser.add_argument(
-        "--blocks", type=int, default=40, metavar="N", help="blocks per engine, in alternation (default: %(default)s)"
-    )
-    parser.add_argument("--steps", type=int, default=150, metavar="N", help="steps of a block (default: %(default)s)")
-    parser.add_argument(
-        "--creep-seconds", type=float, default=2.0, metavar="S", help="time under the side load (default: %(default)s)"
-    )
-    parser.add_argument("--no-own", action="store_true", help="leave out our models over vertices and in motion")
+    for field in fields(BenchSettings):
+        add_option(parser, BenchSettings, field.name, said="all" if field.name == "engines" else "")
     parser.add_argument("--json", action="store_true", help="print the report as JSON and nothing else")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write report.json, table.md and plot.png there")
 
@@ -47,19 +36,10 @@ def main(args: argparse.Namespace) -> int:
         return subprocess.run(command, env={**os.environ, **SINGLE_THREAD}, check=False).returncode
     from tqdm import tqdm
 
-    from bipedsim_studies.bench.engines import ENGINES
     from bipedsim_studies.bench.report import table, write
-    from bipedsim_studies.bench.run import Bench, BenchSettings, pieces
+    from bipedsim_studies.bench.run import Bench, pieces
 
-    settings = BenchSettings(
-        robots=tuple(args.robots),
-        engines=tuple(args.engines or ENGINES),
-        dt=args.dt,
-        blocks=args.blocks,
-        steps=args.steps,
-        creep_seconds=args.creep_seconds,
-        own=not args.no_own,
-    )
+    settings = BenchSettings(**{field.name: getattr(args, field.name) for field in fields(BenchSettings)})
     with tqdm(total=pieces(settings), file=sys.stderr, disable=None, leave=False) as bar:
 
         def tick(text: str) -> None:
@@ -91,10 +71,9 @@ def _stdout_to_stderr() -> Iterator[None]:
 
 def _again(args: argparse.Namespace) -> list[str]:
     """Return the options that lead to ``args``."""
-    options = ["--robots", *args.robots]
-    if args.engines:
-        options += ["--engines", *args.engines]
-    for name in ("dt", "blocks", "steps", "creep_seconds", "output"):
-        if getattr(args, name) is not None:
-            options += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
-    return options + [f"--{name.replace('_', '-')}" for name in ("no_own", "json") if getattr(args, name)]
+    options = ["--json"] * args.json + ["--no-own"] * (not args.own)
+    for name in ("robots", "engines", "dt", "blocks", "steps", "push_force", "creep_seconds", "output"):
+        value = getattr(args, name)
+        if value not in ((), None):
+            options += [option_name(name), *map(str, value if isinstance(value, (list, tuple)) else [value])]
+    return options

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bipedsim import __version__
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.config import check
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array
 from bipedsim_studies.bench.engines import (
@@ -36,57 +34,16 @@ from bipedsim_studies.bench.measure import (
     time_alternating,
 )
 from bipedsim_studies.bench.own import measure_motion, measure_scaling, motion_pieces, scaling_pieces
+from bipedsim_studies.bench.settings import BenchSettings
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class BenchSettings:
-    """What a run measures.
-
-    Attributes:
-        robots: Names or paths of a robot.yaml.
-        engines: Keys of ``ENGINES``.
-        dt: Step of all engines [s].
-        blocks: Blocks of timed steps per engine.
-        steps: Steps of a block.
-        push_force: Side load of the creep measurement [N].
-        creep_seconds: How long feet are watched under it [s].
-        own: Whether to time our models over the number of vertices and in motion too.
-    """
-
-    robots: tuple[str, ...] = ("biped14", "talos_legs", "talos")
-    engines: tuple[str, ...] = tuple(ENGINES)
-    dt: float = 1e-3
-    blocks: int = 40
-    steps: int = 150
-    push_force: float = 50.0
-    creep_seconds: float = 2.0
-    own: bool = True
-
-    def __post_init__(self) -> None:
-        """Check names and ranges.
-
-        Raises:
-            ConfigError: A value is out of range.
-            UnknownNameError: No such engine.
-        """
-        for name in self.engines:
-            if name not in ENGINES:
-                raise UnknownNameError("engine", name, ENGINES, "--engines")
-        for option in ("dt", "creep_seconds", "push_force"):
-            if not 0.0 < getattr(self, option) < np.inf:
-                raise ConfigError(f"--{option.replace('_', '-')} {getattr(self, option)} must be positive and finite")
-        for option in ("blocks", "steps"):
-            if getattr(self, option) < 1:
-                raise ConfigError(f"--{option} {getattr(self, option)} must be at least 1")
 
 
 def pieces(settings: BenchSettings) -> int:
     """Return how often :class:`Bench` ticks at most."""
     blocks = settings.blocks
     own = scaling_pieces(blocks) + motion_pieces(blocks) if settings.own else 0
-    return len(settings.robots) * len(settings.engines) * (1 + blocks) + own
+    return len(settings.robots) * len(settings.engines or ENGINES) * (1 + blocks) + own
 
 
 class Bench:
@@ -95,10 +52,15 @@ class Bench:
     Args:
         settings: What to measure.
         tick: Called with a line of text after each piece of work, for a progress bar.
+
+    Raises:
+        ConfigError: A setting is out of range.
+        UnknownNameError: No such engine.
     """
 
     def __init__(self, settings: BenchSettings, tick: Callable[[str], None] = lambda text: None) -> None:
-        self._settings = settings
+        check(settings, "options")
+        self._settings = replace(settings, engines=settings.engines or tuple(ENGINES))
         self._tick = tick
 
     def report(self) -> dict[str, Any]:

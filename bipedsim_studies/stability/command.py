@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,8 @@ def main(args: argparse.Namespace) -> int:
     if args.plot:
         from bipedsim_studies.stability.picture import plot
 
-        title = f"{Path(gait.robot).stem}, {gait.controller or 'no torques'}, {gait.contact}, h = {gait.physics_dt:g} s"
+        torques = gait.controller or "no torques"
+        title = f"{Path(gait.robot).stem}, {torques}, {gait.contact_model}, h = {gait.physics_dt:g} s"
         plot(args.plot, title, map.names, found, basin, branches)
         if not args.json:
             print(f"wrote {args.plot}")
@@ -104,29 +106,18 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _gait(args: argparse.Namespace) -> Gait:
+    from bipedsim.config import from_mapping
     from bipedsim.errors import ConfigError
     from bipedsim_studies.stability.gait import Gait
 
     if args.rate is not None and not args.rate > 0.0:
         raise ConfigError(f"--rate {args.rate} must be positive")
-    for name in ("refine", "settle"):
-        if getattr(args, name) < 0:
-            raise ConfigError(f"--{name} {getattr(args, name)} must not be negative")
-    return Gait(
-        robot=args.robot,
-        ground=args.ground,
-        slope=args.slope,
-        controller=args.controller,
-        controller_params=key_values(args.set, "--set"),
-        contact=args.contact_model,
-        contact_params=key_values(args.contact_set, "--contact-set"),
-        physics_dt=args.physics_dt,
-        control_dt=None if args.rate is None else 1.0 / args.rate,
-        foot=args.foot,
-        period=args.period,
-        start=args.start,
-        settle=args.settle,
-    )
+    if args.refine < 0:
+        raise ConfigError(f"--refine {args.refine} must not be negative")
+    given = {field.name: getattr(args, field.name) for field in fields(Gait) if hasattr(args, field.name)}
+    given["controller_params"] = key_values(args.set, "--set")
+    given["contact_params"] = key_values(args.contact_set, "--contact-set")
+    return from_mapping(Gait, given | {"control_dt": args.rate and 1.0 / args.rate}, "options")
 
 
 def _widths(args: argparse.Namespace, map: ReturnMap) -> Array:

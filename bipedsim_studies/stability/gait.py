@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bipedsim.config import from_mapping, param, read_yaml
+from bipedsim.config import RunConfig, from_mapping, like, param, read_yaml
 from bipedsim.control import Controller, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
@@ -36,37 +36,22 @@ class Start:
 
 @dataclass(frozen=True)
 class Gait:
-    """A robot, its ground, its controller, and what a stride is.
-
-    Attributes:
-        robot: Name or path of a robot.yaml.
-        ground: Name or path of a ground; None for a slope.
-        slope: Of the ground where ``ground`` is None, falling towards +x [rad]; None for what the start says.
-        controller: Name in ``CONTROLLERS``, or ``package.module:Class``; None for no torques. controller_params: What
-            differs from its defaults.
-        contact: Name of the contact model. contact_params: What differs from its defaults.
-        physics_dt: Step [s]. control_dt: Of the controller [s]; a physics step if None.
-        foot: Strides end when this foot lands; None for steps, which end when either does.
-        period: Strides end after this time [s]; None for a touch-down.
-        mirrored: Take steps left for right; only without ``foot`` and ``period``.
-        start: YAML file with the state to start from; None for the robot's own ``gait.yaml``, or else its posture.
-        settle: Strides to walk before the map is made.
-    """
+    """A robot, its ground, its controller, and what a stride is."""
 
     robot: str
-    ground: str | None = None
-    slope: float | None = None
-    controller: str | None = None
-    controller_params: Mapping[str, Any] = field(default_factory=dict)
-    contact: str = "one_step"
-    contact_params: Mapping[str, Any] = field(default_factory=dict)
-    physics_dt: float = 1e-3
-    control_dt: float | None = None
-    foot: str | None = None
-    period: float | None = None
-    mirrored: bool = True
-    start: str | None = None
-    settle: int = 2
+    ground: str | None = like(RunConfig, "ground", doc="path of a ground of one plane; None for a slope")
+    slope: float | None = param(None, "of the ground, which falls towards +x; None: as the start says", unit="rad")
+    controller: str | None = like(RunConfig, "controller", doc="package.module:Class of your own; None for no torques")
+    controller_params: Mapping[str, Any] = like(RunConfig, "controller_params")
+    contact_model: str = like(RunConfig, "contact_model")
+    contact_params: Mapping[str, Any] = like(RunConfig, "contact_params")
+    physics_dt: float = like(RunConfig, "physics_dt", 1e-3)
+    control_dt: float | None = param(None, "control period", unit="s")
+    foot: str | None = param(None, "a stride ends when this foot lands; None: steps, which end when either does")
+    period: float | None = param(None, "a stride ends after this time, for clocked gaits", unit="s")
+    mirrored: bool = param(True, "take steps left for right; only without foot and period")
+    start: str | None = param(None, "YAML with slope, q and v, where the walk begins")
+    settle: int = param(2, "strides to walk first", low=0)
 
     def map(self, near: tuple[ReturnMap, Array] | None = None) -> ReturnMap:
         """Return the map.
@@ -86,7 +71,7 @@ class Gait:
             None if self.controller is None else self._controller,
             self.physics_dt,
             self.control_dt,
-            self.contact,
+            self.contact_model,
             self.contact_params,
         )
         section = self._section(loop)

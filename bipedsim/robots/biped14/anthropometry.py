@@ -15,6 +15,8 @@ parameters, J. Biomechanics 29(9), 1996, Table 4, males.
 Where three joints cross in one point, the two links between them are drive housings: spheres with honest mass. Their
     mass and inertia
 are taken out of the segment they sit on, so that housing and segment together are exactly the tabulated segment.
+Effort and velocity limits: the legs of PAL Robotics' Talos (talos_reduced.urdf of example-robot-data), an
+adult-sized torque-controlled biped; the ankle yaw has those of the hip yaw.
 """
 
 from __future__ import annotations
@@ -211,28 +213,33 @@ def _leg(side: str) -> list[str]:
     ]
 
 
-def make_urdf() -> str:
-    """Return the text of ``robot.urdf``."""
-    heading = "\n".join(f"  {line}".rstrip() for line in (__doc__ or "").strip().splitlines()).replace("--", "-")
-    body = trunk()
+def base() -> str:
+    """Return the link of the trunk."""
     block = f'<box size="{TRUNK_DEPTH} {SHOULDER_BREADTH:.9g} {TRUNK_LENGTH:.9g}"/>'
+    return link("base_link", trunk(), block, (0.0, 0.0, TRUNK_LENGTH / 2))
+
+
+def document(name: str, about: str | None, parts: list[str]) -> str:
+    """Return the text of a URDF that is generated, with what there is to say ``about`` it in its heading."""
+    heading = "\n".join(f"  {line}".rstrip() for line in (about or "").strip().splitlines()).replace("--", "-")
     return "\n".join([
         '<?xml version="1.0"?>',
         "<!-- Generated, do not edit.",
         heading,
-        "  Effort and velocity limits: the legs of PAL Robotics' Talos (talos_reduced.urdf of example-robot-data), an",
-        "  adult-sized torque-controlled biped; the ankle yaw has those of the hip yaw.",
         "-->",
-        '<robot name="biped14">',
+        f'<robot name="{name}">',
         '  <material name="dark"><color rgba="0.25 0.3 0.4 1"/></material>',
         '  <material name="light"><color rgba="0.8 0.8 0.75 1"/></material>',
-        link("base_link", body, block, (0.0, 0.0, TRUNK_LENGTH / 2)),
-        fixed("imu_link", "base_link", [0.0, 0.0, 0.1]),
-        *_leg("left"),
-        *_leg("right"),
+        *parts,
         "</robot>",
         "",
     ])  # fmt: skip
+
+
+def make_urdf() -> str:
+    """Return the text of ``robot.urdf``."""
+    imu = fixed("imu_link", "base_link", [0.0, 0.0, 0.1])
+    return document("biped14", __doc__, [base(), imu, *_leg("left"), *_leg("right")])
 
 
 if __name__ == "__main__":

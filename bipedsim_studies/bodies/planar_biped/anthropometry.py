@@ -4,6 +4,7 @@ Structure: Hurmuzlu, Genot, Brogliato 2001, Fig. 5: a trunk, two thighs, two sha
 Nine degrees of freedom: x, z and pitch of the trunk, and six joints. Each foot may touch the ground with heel and toe,
 the points A and B of eq. 6. The paper gives no numbers: segments are those of biped14, whose tables
 (bipedsim/robots/biped14/anthropometry.py) are those of a person of 70 kg.
+Effort and velocity limits are those of biped14.
 """
 
 from __future__ import annotations
@@ -15,17 +16,15 @@ from bipedsim.robots.biped14 import (
     HEEL_TO_ANKLE,
     HIP_HALF_SPACING,
     SHANK_LENGTH,
-    SHOULDER_BREADTH,
     THIGH_LENGTH,
-    TRUNK_DEPTH,
-    TRUNK_LENGTH,
+    base,
+    document,
     fixed,
     foot,
     joint,
     link,
     shank,
     thigh,
-    trunk,
 )
 
 
@@ -58,30 +57,11 @@ def _passive(name: str, kind: str, parent: str, child: str, axis: str) -> str:
 
 def make_urdf() -> str:
     """Return the text of ``robot.urdf``."""
-    heading = "\n".join(f"  {line}".rstrip() for line in (__doc__ or "").strip().splitlines()).replace("--", "-")
-    block = f'<box size="{TRUNK_DEPTH} {SHOULDER_BREADTH:.9g} {TRUNK_LENGTH:.9g}"/>'
-    return "\n".join([
-        '<?xml version="1.0"?>',
-        "<!-- Generated, do not edit.",
-        heading,
-        "  Effort and velocity limits are those of biped14.",
-        "-->",
-        '<robot name="planar_biped">',
-        '  <material name="dark"><color rgba="0.25 0.3 0.4 1"/></material>',
-        '  <material name="light"><color rgba="0.8 0.8 0.75 1"/></material>',
-        '  <link name="world"/>',
-        '  <link name="sledge"/>',
-        '  <link name="lift"/>',
-        _passive("x", "prismatic", "world", "sledge", "1 0 0"),
-        _passive("z", "prismatic", "sledge", "lift", "0 0 1"),
-        link("base_link", trunk(), block, (0.0, 0.0, TRUNK_LENGTH / 2)),
-        _passive("pitch", "revolute", "lift", "base_link", "0 1 0"),
-        fixed("imu_link", "base_link", [0.0, 0.0, 0.1]),
-        *_leg("left"),
-        *_leg("right"),
-        "</robot>",
-        "",
-    ])  # fmt: skip
+    empty = [f'  <link name="{name}"/>' for name in ("world", "sledge", "lift")]
+    x, z = _passive("x", "prismatic", "world", "sledge", "1 0 0"), _passive("z", "prismatic", "sledge", "lift", "0 0 1")
+    pitch = _passive("pitch", "revolute", "lift", "base_link", "0 1 0")
+    imu = fixed("imu_link", "base_link", [0.0, 0.0, 0.1])
+    return document("planar_biped", __doc__, [*empty, x, z, base(), pitch, imu, *_leg("left"), *_leg("right")])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from bipedsim_studies.bench.hold import Hold
 from bipedsim_studies.bench.measure import Rest, measure_creep, measure_rest, polygon_soles, run
 from bipedsim_studies.bench.own import Replay
 from bipedsim_studies.bench.report import plot, table
-from bipedsim_studies.bench.run import Bench, BenchSettings, pieces
+from bipedsim_studies.bench.run import Bench, pieces
+from bipedsim_studies.bench.settings import BenchSettings
 from bipedsim_studies.bench.urdf_export import urdf
 
 H = 1e-3
@@ -229,11 +230,11 @@ def test_the_command_forces_one_thread(monkeypatch: pytest.MonkeyPatch, capfd: p
 
 def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UnknownNameError, match="mujoco"):
-        BenchSettings(engines=("mujocco",))
-    with pytest.raises(ConfigError, match="--blocks 0"):
-        BenchSettings(blocks=0)
-    with pytest.raises(ConfigError, match="--dt"):
-        BenchSettings(dt=float("nan"))
+        Bench(BenchSettings(engines=("mujocco",)))
+    with pytest.raises(ConfigError, match="blocks = 0 is below"):
+        Bench(BenchSettings(blocks=0))
+    with pytest.raises(ConfigError, match="dt = nan"):
+        Bench(BenchSettings(dt=float("nan")))
 
 
 def test_the_progress_bar_ends_where_the_work_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,21 @@
+"""What a benchmark measures: its options, declared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bipedsim.config import param
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """What a run of the benchmark measures; no ``engines`` are all."""
+
+    robots: tuple[str, ...] = param(("biped14", "talos_legs", "talos"), "names or paths of a robot.yaml")
+    engines: tuple[str, ...] = param((), "what to measure", choices="bipedsim_studies.bench.engines:ENGINES")
+    dt: float = param(1e-3, "step of all engines", unit="s", low=1e-6, high=1.0)
+    blocks: int = param(40, "blocks of timed steps per engine, in alternation", low=1)
+    steps: int = param(150, "steps of a block", low=1)
+    push_force: float = param(50.0, "side load under which feet may creep", unit="N", low=1e-3, high=1e6)
+    creep_seconds: float = param(2.0, "time under the side load", unit="s", low=1e-3, high=1e4)
+    own: bool = param(True, "leave out our own models over the number of vertices, and in motion")
