@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INCOMPLETE, EXIT_FELL, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes of commands and nodes: done; what was asked for failed or missed its figures; wrong input; done, with what
-could be read of a damaged or unfinished recording; Ctrl-C."""
+could be read of a damaged or unfinished recording; the robot fell, with ``--fail-on-fall``; Ctrl-C."""
 
 
 class BipedSimError(Exception):

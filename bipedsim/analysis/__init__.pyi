@@ -15,12 +15,16 @@ from .plates import (
     summary,
     world_wrench,
 )
-from .summary_text import missed_share, silence_text, summary_lines, unit_of
+from .summary_text import as_json, missed_share, silence_text, summary_lines, unit_of
+from .verdict import OUTCOME, Verdict
 
 __all__ = [
     "CARRIES",
+    "OUTCOME",
     "PRESSES",
     "ForcePlate",
+    "Verdict",
+    "as_json",
     "centre_of_pressure",
     "complete_rows",
     "controller_figures",

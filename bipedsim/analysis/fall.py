@@ -7,13 +7,26 @@ import pinocchio as pin
 
 from bipedsim.analysis.plates import rotate
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Indices
+from bipedsim.numerics import Array, Indices, kernel
 from bipedsim.recording import Recording
 
 TILT = np.deg2rad(60.0)
 """Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""
 HEIGHT = 0.5
 """Below this share of its height at the start the CoM is too low to stand."""
+
+_LEAST_COSINE = np.cos(TILT)
+
+
+@kernel
+def has_fallen(lean: float, height: float, start: float) -> bool:
+    """Return whether a robot has fallen.
+
+    Args:
+        lean: Cosine of the angle between the vertical and what was vertical of the root body at the start.
+        height, start: Of the CoM over the lowest sole, now and at the start [m].
+    """
+    return lean < _LEAST_COSINE or height < HEIGHT * start
 
 
 def fall_time(recording: Recording, robot: Robot) -> float | None:
@@ -39,8 +52,8 @@ def fall_time(recording: Recording, robot: Robot) -> float | None:
     upright = rotate(conjugate, np.array([0.0, 0.0, 1.0]))
     lean = rotate(quaternion, upright)[:, 2]
     height = _com_height(recording, robot, rows) - recording.sole_poses[rows, :, 2].min(axis=1)
-    fallen = (lean < np.cos(TILT)) | (height < HEIGHT * height[0])
-    return float(recording.t[rows[np.argmax(fallen)]]) if fallen.any() else None
+    fallen = (row for row, *now in zip(rows, lean, height, strict=True) if has_fallen(*now, height[0]))
+    return next((float(recording.t[row]) for row in fallen), None)
 
 
 def _com_height(recording: Recording, robot: Robot, rows: Indices) -> Array:

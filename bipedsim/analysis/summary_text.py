@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -14,6 +16,10 @@ READOUT_UNITS = {
     **dict.fromkeys(("sticking_change", "sticking_margin"), "N.m"),
 }
 """Units of the readouts of our controllers, whose names do not end in one."""
+_NOTES = {
+    "unresolved_steps": " (the contact model found no answer that keeps all its rules: docs/contact_models.md)",
+}
+"""What is said of a figure that is not 0."""
 _COMMANDS = (
     "overruns",
     "ticks",
@@ -35,7 +41,7 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     """Return the lines that readers see of a summary, whose keys are those of summary.json.
 
     What does not exist is left out, and so is what only a run with ROS counts where ``round_trip_us`` is None: the run
-    had none. A fall is told in words at the end.
+    had none. What became of the robot is told in words at the end.
 
     Args:
         summary: Name to number, text, None, or name to number; ``readouts`` has ``min`` and ``max`` of each.
@@ -44,22 +50,35 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     with_ros = summary.get("round_trip_us") is not None
     lines = []
     for key, value in summary.items():
-        if key in ("readouts", "fell_at_s", "gave_up_at_s", *_COMMANDS[1:], *hidden):
+        if key in ("readouts", "fell_at_s", "gave_up_at_s", "verdict", *_COMMANDS[1:], *hidden):
             continue
         if key == "overruns":
             lines += _in_time(summary) if with_ros else []
             continue
         text = _text(value)
         if text:
-            lines.append(_line(key, text))
+            lines.append(_line(key, text) + (_NOTES.get(key, "") if value else ""))
     for name, span in (summary.get("readouts") or {}).items():
         lines.append(_line(name, f"{span['min']:.6g} to {span['max']:.6g}"))
-    if summary.get("fell_at_s") is not None:
-        lines.append(f"{summary['robot']} fell at t = {summary['fell_at_s']:.3f} s")
     gave_up = summary.get("gave_up_at_s")
     if gave_up is not None:
-        lines.append(f"seen by the controller at t = {gave_up:.3f} s, after which the joints were damped")
+        lines.append(f"found fallen by the controller at t = {gave_up:.3f} s, after which the joints were damped")
+    if summary.get("verdict"):
+        lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
+
+
+def as_json(values: Any) -> str:
+    """Return ``values`` as JSON on one line: what is not finite, which JSON cannot say, is null."""
+    return json.dumps(_finite(values), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:

@@ -1,9 +1,19 @@
 from .command import Command
-from .options import OF_CONTACT, add_option, add_run_option, add_run_options, key_values, option_name, run_config
+from .options import (
+    OF_CONTACT,
+    add_fail_on_fall,
+    add_option,
+    add_run_option,
+    add_run_options,
+    key_values,
+    option_name,
+    run_config,
+)
 
 __all__ = [
     "OF_CONTACT",
     "Command",
+    "add_fail_on_fall",
     "add_option",
     "add_run_option",
     "add_run_options",

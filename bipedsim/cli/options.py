@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 import yaml
 
 from bipedsim.config import RunConfig, from_mapping, help_of, meaning_of, yaml_value
-from bipedsim.errors import ConfigError
+from bipedsim.errors import EXIT_FELL, ConfigError
 
 _FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
 _PAIRS = {"controller_params": "--set", "contact_params": "--contact-set"}
@@ -105,6 +105,12 @@ def add_run_options(parser: argparse.ArgumentParser, without: Collection[str] = 
     for name in _FIELDS:
         if name not in without:
             add_run_option(parser, name, said="one per control tick" if name == "physics_dt" else "")
+
+
+def add_fail_on_fall(parser: argparse.ArgumentParser) -> None:
+    """Declare the option of commands that a script may ask whether the robot is on its feet."""
+    text = f"end with exit code {EXIT_FELL} if the robot fell"
+    parser.add_argument("--fail-on-fall", action="store_true", help=text)
 
 
 def run_config(args: argparse.Namespace, without: Collection[str] = ()) -> RunConfig:

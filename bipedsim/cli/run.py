@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli.options import add_run_options, run_config
-from bipedsim.errors import ConfigError
+from bipedsim.cli.options import add_fail_on_fall, add_run_options, run_config
+from bipedsim.errors import EXIT_FELL, EXIT_OK, ConfigError
 
 if TYPE_CHECKING:
     from bipedsim.config import RunConfig
@@ -25,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
     parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+    add_fail_on_fall(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -50,14 +50,14 @@ def main(args: argparse.Namespace) -> int:
             print(f"bipedsim run: {stopped}; what was simulated until then is written", file=sys.stderr)
         raise
     _write_run(args, settings, recording, summary)
-    return 0
+    return EXIT_FELL if args.fail_on_fall and summary["fell_at_s"] is not None else EXIT_OK
 
 
 def _write_run(
     args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any]
 ) -> None:
     """Write the files that a run was asked for, and print its summary."""
-    from bipedsim.analysis import lifts, summary_lines
+    from bipedsim.analysis import as_json, lifts, summary_lines
     from bipedsim.runs import SETTLE
 
     if args.output:
@@ -71,7 +71,7 @@ def _write_run(
 
         animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
     if args.json:
-        print(json.dumps(summary))
+        print(as_json(summary))
         return
     # How far the feet of a robot that steps are from where they began says nothing.
     steps = lifts(recording, SETTLE)

@@ -131,6 +131,8 @@ class Dynamics:
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
         displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
+        com: (3,) centre of mass in the world at the beginning of the last step [m].
+        sole_origins: (K, 3) the same of the soles [m].
         ground_axes: (K, 3, 3) axes (t1, t2, n) of the ground under each foot in the last step, as columns.
 
     Raises:
@@ -156,6 +158,8 @@ class Dynamics:
         self.push = self._tree.push
         self.acceleration = self._tree.acceleration
         self.displacement = self._tree.step
+        self.com = np.asarray(self._data.com[0])
+        self.sole_origins = self._foothold.sole_origin
         self.ground_axes = self._foothold.axes
         self._contact: Contact | None = None
         self._fused: Any = None

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.analysis import controller_figures, fall_time, sole_depth, sole_drift, summary
+from bipedsim.analysis import Verdict, controller_figures, sole_depth, sole_drift, summary
 from bipedsim.config import RunConfig, check
 from bipedsim.control import Guard, make_controller
 from bipedsim.errors import ConfigError
@@ -117,6 +117,7 @@ class Run:
 
     Attributes:
         sim, guard: The simulator and the controller.
+        verdict: What has become of the robot.
         observation: What the robot measured last.
         tau_joint: (nu,) what the drives got in the last tick [N.m].
 
@@ -141,8 +142,11 @@ class Run:
             seed=settings.seed,
         )
         self.tau_joint = np.zeros(robot.nu)
+        self.verdict = Verdict(sim)
         sim.warm_up()
+        self.verdict.warm_up()
         self.observation = sim.reset(_start(prepared))
+        self.verdict.restart()
         # The first update may load kernels.
         guard.reset(self.observation)
         guard.update(self.observation)
@@ -163,6 +167,7 @@ class Run:
         """
         self._pushes.apply(self.sim)
         self.observation = self.sim.step(self.tau_joint)
+        self.verdict.tick()
 
 
 def run(
@@ -231,8 +236,8 @@ def _result(
     motion = {
         "foot_drift_m": sole_drift(recording, SETTLE),
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
-        "fell_at_s": fall_time(recording, robot),
         **controller_figures(recording),
+        **run.verdict.figures(),
     }
     return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}
 

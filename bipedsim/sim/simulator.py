@@ -100,6 +100,7 @@ class Simulator:
         hardware: Parameters of the hardware.
         q: (nq,) configuration, base position and quaternion x y z w first.
         v: (nv,) velocity, base linear and angular in the base frame first.
+        effort: (nu,) torque of the drives in the last physics step [N.m]; always the same array.
         contact: What the ground did over the last control tick; of several physics steps, see
             :class:`bipedsim.sim.tick.Tick`.
         on_physics_step: Called after every physics step, of which a control tick may hold several, with its contact
@@ -149,10 +150,10 @@ class Simulator:
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(nv)
         # With ideal drives the command is the torque of the drives, and all that the joints feel.
-        self._command = self._tau_joint = self._torque = np.zeros(robot.nu)
+        self._command = self.effort = self._torque = np.zeros(robot.nu)
         if self._actuators is not None:
             self._command = self._actuators.command
-            self._tau_joint, self._torque = self._actuators.effort, self._actuators.torque
+            self.effort, self._torque = self._actuators.effort, self._actuators.torque
         self._acceleration = np.zeros(nv)
         self._steps = 0
         self._push: tuple[int, Array, int] | None = None
@@ -198,7 +199,7 @@ class Simulator:
         self._dynamics.reset()
         if self._tick is not None:
             self._tick.reset()
-        self._tau_joint[:] = 0.0
+        self.effort[:] = 0.0
         if self._actuators is not None:
             self._actuators.reset(self.v)
         if self._noise is not None:
@@ -226,7 +227,7 @@ class Simulator:
         return self._measure(acceleration)
 
     def _measure(self, acceleration: Array, first: bool = False) -> Observation:
-        ideal = self._sensors.measure(self.t, self.q, self.v, acceleration, self._tau_joint, self.contact)
+        ideal = self._sensors.measure(self.t, self.q, self.v, acceleration, self.effort, self.contact)
         return ideal if self._noise is None else self._noise.measure(first)
 
     def advance(self, tau_joint: Array) -> ContactResult:
@@ -362,11 +363,15 @@ class Simulator:
             return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
 
+    def places(self) -> tuple[Array, Array]:
+        """Return the CoM (3,) and the sole origins (K, 3) in the world [m] where the last physics step began; live."""
+        return self._dynamics.com, self._dynamics.sole_origins
+
     def joint_loads(self) -> tuple[Array, Array]:
         """Return the torque of the drives (nu,) in the last physics step, and what friction took of it (nv,) [N.m]."""
         taken = self._damping * self.v
-        taken[self.robot.idx_v] += self._tau_joint - self._torque
-        return self._tau_joint.copy(), taken
+        taken[self.robot.idx_v] += self.effort - self._torque
+        return self.effort.copy(), taken
 
     def warm_up(self) -> None:
         """Load or compile all kernels, so that the first real step costs what the others do; the state is unchanged."""

@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 from tqdm import tqdm
 
-from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
+from bipedsim.analysis import OUTCOME
+from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
@@ -203,7 +204,8 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
             recording.pushes = get_scenario(bringup.arguments.scenario).push_times
         plot(recording, bringup.run_folder / "forces.png")
     # Counted on every physics step, where the bag sees control ticks only.
-    for key in ("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"):
+    counted = "state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"
+    for key in (*counted, *OUTCOME):
         result[key] = statistics.get(key, result.get(key))
     return result
 
@@ -244,7 +246,8 @@ def run_arguments(args: argparse.Namespace) -> int:
         if outcome.failed:
             # At the end, below the figures of a run that was cut short.
             print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
-    return outcome.exit_code
+    fell = args.fail_on_fall and outcome.statistics.get("fell_at_s") is not None
+    return EXIT_FELL if fell and not outcome.exit_code else outcome.exit_code
 
 
 def conclude(bringup: BringUp, outcome: Outcome) -> None:

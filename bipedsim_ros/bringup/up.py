@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from bipedsim.cli import add_run_option, option_name
+from bipedsim.cli import add_fail_on_fall, add_run_option, option_name
 from bipedsim_ros.bringup.bringup import DEMO, argument_help, argument_names
 
 
@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("controller_params", "contact_params"):
         add_run_option(parser, name)
     add_overwrite(parser)
+    add_fail_on_fall(parser)
     parser.add_argument(
         "--demo", action="store_true", help=f"stand, then squat, recorded into {DEMO.arguments['record']}"
     )

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from bipedsim.analysis import Verdict
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
 from bipedsim.runs import PushSchedule
@@ -74,6 +75,8 @@ class SimLoop:
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._sim = sim
+        self._verdict = Verdict(sim)
+        self._verdict.warm_up()
         self._params = params
         self._pushes = pushes
         self._inbox = inbox
@@ -198,6 +201,7 @@ class SimLoop:
         statistics.silences = list(commands.silences)
         statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
         statistics.command_timeouts = commands.timeouts
+        statistics.outcome = self._verdict.figures()
         statistics.state_changes = self._counted_changes + contact.state_changes
         statistics.unresolved_steps = self._counted_unresolved + contact.unresolved
 
@@ -237,6 +241,7 @@ class SimLoop:
             q = self._sim.ground.place(q)
             q[2] += self._params.drop_height
         self._observation = self._sim.reset(q)
+        self._verdict.restart()
         self._commands.clear()
         self._pushes.restart()
         self._statistics.error = ""
@@ -300,6 +305,7 @@ class SimLoop:
         except DivergenceError as error:
             self._diverge(error)
             return False
+        self._verdict.tick(self._commands.timed_out)
         self._statistics.ticks += 1
         out_ns = self._publishers.publish_sensors(self._observation)
         if self._answered:

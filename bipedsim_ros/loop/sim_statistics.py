@@ -37,6 +37,7 @@ class Statistics:
         state_changes, unresolved_steps: As counted by the contact model, over all resets.
         round_trip: From the publication of the joint states to the command that answers them, in hand.
         lateness: From a deadline to the start of its tick.
+        outcome: What has become of the robot since the last reset, see :class:`bipedsim.analysis.Verdict`.
         error: Why the simulation stopped; empty if it did not.
     """
 
@@ -63,6 +64,7 @@ class Statistics:
     unresolved_steps: int = 0
     round_trip: Histogram = field(default_factory=Histogram)
     lateness: Histogram = field(default_factory=Histogram)
+    outcome: dict[str, Any] = field(default_factory=dict)
     error: str = ""
 
     @property
@@ -95,6 +97,7 @@ class Statistics:
             "round_trip_us": {key: _finite(value) for key, value in self.round_trip.summary_us().items()},
             "lateness_us": {key: _finite(value) for key, value in self.lateness.summary_us().items()},
             "error": self.error,
+            **self.outcome,
         }
 
     def diagnostics(self, stamp: Time) -> DiagnosticArray:
@@ -110,7 +113,11 @@ class Statistics:
         if self.unresolved_steps:
             contact_level, contact_message = DiagnosticStatus.WARN, f"{self.unresolved_steps} steps kept a violation"
         contact = _status("bipedsim: contact", contact_level, contact_message, values, _CONTACT)
-        result = DiagnosticArray(status=[loop, commands, contact])
+        fell = self.outcome.get("fell_at_s") is not None
+        outcome_level = DiagnosticStatus.ERROR if fell else DiagnosticStatus.OK
+        said = self.outcome.get("verdict", "not started")
+        outcome = _status("bipedsim: robot", outcome_level, said, values, tuple(self.outcome))
+        result = DiagnosticArray(status=[loop, commands, contact, outcome])
         result.header.stamp = stamp
         return result
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
-from bipedsim.analysis.summary_text import missed_share, silence_text, summary_lines, unit_of
+from bipedsim.analysis.summary_text import as_json, missed_share, silence_text, summary_lines, unit_of
 from bipedsim.cli.main import main
 
 SUMMARY = {
@@ -68,12 +71,31 @@ def test_time_without_commands_is_told_and_does_not_count_as_late() -> None:
     assert silence_text({**SUMMARY, **often}).endswith("from 4 to 4.5 s and 4 more times")
 
 
-def test_falls_are_told_in_words_and_readouts_have_units() -> None:
-    fallen = {**SUMMARY, "fell_at_s": 2.5, "gave_up_at_s": 2.25, "readouts": {"zmp_margin": {"min": 0.0, "max": 0.125}}}
-    readout, fell, seen = summary_lines(fallen)[-3:]
+def test_what_became_of_the_robot_is_told_in_words_and_readouts_have_units() -> None:
+    fallen = {
+        **SUMMARY,
+        "fell_at_s": 2.5,
+        "gave_up_at_s": 2.25,
+        "readouts": {"zmp_margin": {"min": 0.0, "max": 0.125}},
+        "verdict": "fell at 2.5 s: no commands from 1.5 s",
+    }
+    readout, seen, verdict = summary_lines(fallen)[-3:]
     assert readout.split() == ["zmp_margin", "0", "to", "0.125", "m"]
-    assert fell == "biped14 fell at t = 2.500 s"
-    assert seen.startswith("seen by the controller at t = 2.250 s")
+    assert seen.startswith("found fallen by the controller at t = 2.250 s")
+    assert verdict == "biped14 fell at 2.5 s: no commands from 1.5 s"
+
+
+def test_unresolved_steps_are_explained_where_there_are_some() -> None:
+    lines = [summary_lines({**SUMMARY, "unresolved_steps": steps})[-1] for steps in (0, 3)]
+    assert lines[0].split() == ["unresolved_steps", "0"]
+    assert lines[1].split()[:2] == ["unresolved_steps", "3"]
+    assert "docs/contact_models.md" in lines[1]
+
+
+def test_json_says_null_where_a_number_is_not_finite() -> None:
+    values = {"a": np.inf, "b": [np.nan, 1.5], "c": {"d": -np.inf, "e": "inf", "f": None}, "g": 3}
+    said = json.loads(as_json(values), parse_constant=lambda name: pytest.fail(name))
+    assert said == {"a": None, "b": [None, 1.5], "c": {"d": None, "e": "inf", "f": None}, "g": 3}
 
 
 @pytest.mark.parametrize(("scenario", "duration", "shown"), [("stand", "1.2", True), ("jump", "2", False)])

@@ -322,7 +322,7 @@ sys.exit(cli.main())
 
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--robot", "talos", "--scenario", "toe_fall", "--duration", "4.5"]) == 0
-    assert "talos fell at t = 3." in capsys.readouterr().out
+    assert "\ntalos fell at 3." in capsys.readouterr().out
     assert summary_of(capsys, "--robot", "talos", "--scenario", "squat", "--duration", "2")["fell_at_s"] is None
 
 

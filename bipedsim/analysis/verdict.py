@@ -1,0 +1,258 @@
+"""What became of a run, in one line: from ground truth, tick by tick, so that nodes can tell it as well."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bipedsim.analysis.fall import has_fallen
+from bipedsim.analysis.loads import CARRIES
+from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel
+from bipedsim.sim import Simulator
+
+OUTCOME = ("fell_at_s", "steps", "distance_m", "verdict")
+"""The figures of a verdict."""
+AIR = 0.1
+"""A foot that was off the ground for less [s] has bounced, and made no step."""
+WALKED = 0.1
+"""Who got less far [m] has stepped in place."""
+# A condition that is away for less than GAP [s] goes on; one that lasted BRIEF [s], and did so within RECENT [s] before
+# a fall, may be its reason.
+GAP, BRIEF, RECENT = 0.1, 0.05, 0.5
+# A CoP nearer to the edge than this [m] is on it; a torque or an angle beyond this share of its limit is at it.
+EDGE, AT_LIMIT = 1e-3, 0.999
+
+
+class _Watch(NamedTuple):
+    """What is looked at, live arrays of the simulator first, and what is kept of it.
+
+    Attributes:
+        com, soles: (3,), (K, 3) CoM and sole origins in the world [m]. effort: (nu,) torques of the drives [N.m].
+        force, sliding, margin: (K, 6), (K,), (K,) of the contact result.
+        idx_q, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries: Load [N]
+            above which a foot is on the ground.
+        upright, height: (3,), (1,) vertical in axes of the base, and height [m], at the start; 0 before.
+        fell: (1,) when [s]; NaN while it has not.
+        since, last: (2 nu + K + 2,) when a condition began, and when it was seen last [s]: torque limit and joint limit
+            of each joint, slip of each foot, tipping, no commands.
+        up: (K,) when a foot left the ground [s], NaN on it. landed: (K,) whether it was ever on it.
+        counts: (3,) steps, jumps, the foot whose landings end strides.
+        way: (3,) length of all strides [m], and where the last one ended. moving: (2,) first lift and last landing [s].
+        now: (2,) where the base is.
+    """
+
+    com: Array
+    soles: Array
+    effort: Array
+    force: Array
+    sliding: Flags
+    margin: Array
+    idx_q: Integers
+    effort_limit: Array
+    lower: Array
+    upper: Array
+    flat: Flags
+    carries: float
+    upright: Array
+    height: Array
+    fell: Array
+    since: Array
+    last: Array
+    up: Array
+    landed: Flags
+    counts: Integers
+    way: Array
+    moving: Array
+    now: Array
+
+
+@kernel
+def _note(w: _Watch, c: int, t: float, holds: bool) -> None:
+    """Take in whether condition ``c`` holds."""
+    if holds:
+        if not t - w.last[c] <= GAP:
+            w.since[c] = t
+        w.last[c] = t
+
+
+@kernel
+def _look_at_feet(w: _Watch, t: float) -> None:
+    """Count steps, jumps and strides; note slip and tipping."""
+    feet = w.up.shape[0]
+    nu = w.idx_q.shape[0]
+    latest = 0.0
+    flying = True
+    for k in range(feet):
+        flying = flying and not np.isnan(w.up[k])
+        latest = max(latest, w.up[k])
+    loaded = tips = False
+    at_edge = True
+    for k in range(feet):
+        on_ground = w.force[k, 2] > w.carries
+        _note(w, 2 * nu + k, t, on_ground and w.sliding[k])
+        if not on_ground:
+            if np.isnan(w.up[k]) and w.landed[k]:
+                w.up[k] = t
+                if w.counts[2] < 0:
+                    w.counts[2] = k
+                    w.moving[0] = t
+            continue
+        loaded = True
+        tips = tips or w.flat[k]
+        at_edge = at_edge and (not w.flat[k] or w.margin[k] < EDGE)
+        if t - w.up[k] >= AIR:
+            w.counts[0] += 1
+            w.moving[1] = t
+            if flying and t - latest >= AIR:
+                w.counts[1] += 1
+                flying = False
+            if k == w.counts[2]:
+                w.way[0] += np.hypot(w.now[0] - w.way[1], w.now[1] - w.way[2])
+                w.way[1] = w.now[0]
+                w.way[2] = w.now[1]
+        w.up[k] = np.nan
+        w.landed[k] = True
+    _note(w, 2 * nu + feet, t, loaded and tips and at_edge)
+
+
+@entry
+def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
+    """Take in the tick that ended at ``t`` [s] in the configuration ``q`` (nq,)."""
+    w = boxed.arrays
+    if not np.isnan(w.fell[0]):
+        return
+    x, y, z, s = q[3], q[4], q[5], q[6]
+    vertical = (2.0 * (x * z - y * s), 2.0 * (y * z + x * s), 1.0 - 2.0 * (x * x + y * y))
+    height = w.com[2] - w.soles[:, 2].min()
+    w.now[0] = q[0]
+    w.now[1] = q[1]
+    if w.height[0] == 0.0:
+        w.height[0] = height
+        for i in range(3):
+            w.upright[i] = vertical[i]
+        w.way[1] = q[0]
+        w.way[2] = q[1]
+    nu = w.idx_q.shape[0]
+    for j in range(nu):
+        _note(w, j, t, abs(w.effort[j]) >= AT_LIMIT * w.effort_limit[j])
+        angle = q[w.idx_q[j]]
+        _note(w, nu + j, t, not w.lower[j] < angle < w.upper[j])
+    _look_at_feet(w, t)
+    _note(w, w.since.shape[0] - 1, t, idle)
+    lean = vertical[0] * w.upright[0] + vertical[1] * w.upright[1] + vertical[2] * w.upright[2]
+    if has_fallen(lean, height, w.height[0]):
+        w.fell[0] = t
+
+
+class Verdict:
+    """Follows a run and says what became of it: how far it walked or how long it stood, and whether it fell.
+
+    A fall is that of :func:`bipedsim.analysis.fall_time`. CoM and soles are looked at where the last physics step
+    began. Nothing grows with the run.
+
+    Args:
+        sim: The simulator of the run.
+    """
+
+    def __init__(self, sim: Simulator) -> None:
+        self._sim = sim
+        self._robot = robot = sim.robot
+        # What is fixed cannot fall, and a body without drives has no posture to fall from.
+        self._judged = robot.free_flyer and robot.nu > 0
+        feet, nu, contact = len(robot.soles), robot.nu, sim.contact
+        com, soles = sim.places()
+        self._watch = _Watch(
+            com=com,
+            soles=soles,
+            effort=sim.effort,
+            force=contact.wrench,
+            sliding=contact.sliding,
+            margin=contact.cop_margin,
+            idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
+            effort_limit=robot.effort_limit,
+            lower=robot.position_lower,
+            upper=robot.position_upper,
+            flat=np.array([sole.n_vertices > 2 for sole in robot.soles]),
+            carries=CARRIES * robot.weight,
+            upright=np.zeros(3),
+            height=np.zeros(1),
+            fell=np.zeros(1),
+            since=np.zeros(2 * nu + feet + 2),
+            last=np.zeros(2 * nu + feet + 2),
+            up=np.zeros(feet),
+            landed=np.zeros(feet, dtype=np.bool_),
+            counts=np.zeros(3, dtype=np.int64),
+            way=np.zeros(3),
+            moving=np.zeros(2),
+            now=np.zeros(2),
+        )
+        self._box = box(self._watch)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again: the next tick shows how the robot stands."""
+        w = self._watch
+        for array in (w.upright, w.height, w.way, w.moving, w.now, w.since, w.landed):
+            array[:] = 0
+        for array in (w.fell, w.last, w.up):
+            array[:] = np.nan
+        w.counts[:] = 0, 0, -1
+        self._began = self._sim.t
+
+    def warm_up(self) -> None:
+        """Load or compile the kernel; :meth:`restart` forgets what it saw."""
+        self.tick()
+
+    def tick(self, idle: bool = False) -> None:
+        """Take in the control tick that the simulator made last; ``idle`` says that commands stay away."""
+        if self._judged:
+            _look(self._box, self._sim.t, self._sim.q, idle)
+
+    @property
+    def fell_at(self) -> float | None:
+        """When the robot fell [s]; None if it did not, or cannot."""
+        return float(self._watch.fell[0]) if np.isfinite(self._watch.fell[0]) else None
+
+    @property
+    def reason(self) -> str:
+        """Why it fell and from when on, where that can be told: of what lasted until then, what began first."""
+        w, robot = self._watch, self._robot
+        names = [f"{joint} at its torque limit" for joint in robot.joint_names]
+        names += [f"{joint} at its joint limit" for joint in robot.joint_names]
+        names += [f"{sole.name} foot slipping" for sole in robot.soles]
+        names += ["tipping over the edge of what it stands on", "no commands"]
+        eligible = np.flatnonzero((w.last - w.since >= BRIEF) & (w.last >= w.fell[0] - RECENT))
+        if not len(eligible):
+            return ""
+        first = eligible[np.argmin(w.since[eligible])]
+        return f"{names[first]} from {w.since[first]:.1f} s"
+
+    def figures(self) -> dict[str, Any]:
+        """Return :data:`OUTCOME`: the last one is the line; what cannot be told is None."""
+        w = self._watch
+        walked = float(w.way[0] + np.hypot(*(w.now - w.way[1:])))
+        told = (int(w.counts[0]), walked) if self._judged else (None, None)
+        return dict(zip(OUTCOME, (self.fell_at, *told, self._line(walked)), strict=True))
+
+    def _line(self, walked: float) -> str:
+        t = self._sim.t - self._began
+        if not self._judged:
+            return f"ran {t:.3g} s; nothing that could fall"
+        if self.fell_at is not None:
+            return f"fell at {self.fell_at:.1f} s" + (f": {self.reason}" if self.reason else "")
+        w = self._watch
+        steps, jumps = int(w.counts[0]), int(w.counts[1])
+        said = f"stood {t:.3g} s"
+        if steps and walked >= WALKED:
+            speed = walked / max(w.moving[1] - w.moving[0], AIR)
+            said = f"walked {walked:.2f} m in {t:.3g} s, {speed:.2f} m/s, {_times(steps, 'step')}"
+        elif jumps:
+            said = f"stood {t:.3g} s with {_times(jumps, 'jump')}"
+        elif steps:
+            said = f"stepped in place for {t:.3g} s, {_times(steps, 'step')}"
+        return f"{said}, did not fall"
+
+
+def _times(n: int, what: str) -> str:
+    return f"{n} {what}{'s' if n != 1 else ''}"

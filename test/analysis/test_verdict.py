@@ -1,0 +1,94 @@
+"""What became of a run, in one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from physics_support import special_robot, standing_torque
+
+from bipedsim.analysis.fall import fall_time
+from bipedsim.analysis.verdict import Verdict
+from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
+from bipedsim.errors import EXIT_FELL
+from bipedsim.model import load_robot
+from bipedsim.runs.runner import run
+from bipedsim.sim.simulator import Simulator
+
+
+@pytest.mark.parametrize(
+    ("scenario", "duration", "said", "steps"),
+    [
+        ("stand", 1.0, "stood 1 s, did not fall", 0),
+        ("squat", 2.0, "stood 2 s, did not fall", 0),
+        ("jump", 3.0, "stood 3 s with 1 jump, did not fall", 2),
+    ],
+)
+def test_who_stays_has_stood(scenario: str, duration: float, said: str, steps: int) -> None:
+    _, summary = run(RunConfig(scenario=scenario, duration=duration))
+    assert summary["verdict"] == said
+    assert summary["steps"] == steps
+    assert summary["distance_m"] < 0.05
+
+
+def test_who_walks_is_told_how_far_and_how_fast() -> None:
+    recording, summary = run(RunConfig(scenario="walk", duration=5.0))
+    assert summary["verdict"].startswith("walked ")
+    assert summary["verdict"].endswith(" steps, did not fall")
+    # Stretches of a tenth of a second and more in which a foot is off the ground, from the forces.
+    landings = 0
+    for load in recording.wrench[:, :, 2].T:
+        edges = np.flatnonzero(np.diff((load > 0.02 * recording.weight).astype(int)))
+        landings += int((np.diff(edges) >= 100)[::2].sum())
+    assert summary["steps"] == landings >= 4
+    way = np.linalg.norm(recording.base_pose[-1, :2] - recording.base_pose[0, :2])
+    assert summary["distance_m"] == pytest.approx(way, rel=0.05)
+
+
+def test_a_fall_is_that_of_the_recording_and_has_a_reason() -> None:
+    recording, summary = run(RunConfig(scenario="toe_fall", duration=6.0))
+    fell = fall_time(recording, load_robot("biped14"))
+    assert fell is not None
+    assert summary["fell_at_s"] == pytest.approx(fell, abs=2e-3)
+    assert summary["verdict"].startswith(f"fell at {fell:.1f} s: tipping over the edge")
+
+
+def test_scripts_learn_of_a_fall_by_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    fall = ["run", "--scenario", "toe_fall", "--duration", "6", "--json"]
+    assert main(fall) == 0
+    assert main([*fall, "--fail-on-fall"]) == EXIT_FELL
+    assert main(["run", "--duration", "0.1", "--json", "--fail-on-fall"]) == 0
+
+
+def test_a_joint_at_its_limit_and_commands_that_stay_away_are_reasons() -> None:
+    robot = load_robot("biped14")
+    sim = Simulator(robot)
+    verdict = Verdict(sim)
+    weak = standing_torque(robot)
+    knee = robot.joint_names.index("l_knee")
+    for idle, reason in ((True, "no commands from 0.0 s"), (False, "l_knee at its torque limit from 0.0 s")):
+        sim.reset()
+        verdict.restart()
+        torque = np.zeros(robot.nu) if idle else weak.copy()
+        torque[knee] = 0.0 if idle else -robot.effort_limit[knee]
+        while verdict.fell_at is None and sim.t < 3.0:
+            sim.step(torque)
+            verdict.tick(idle)
+        assert verdict.reason == reason
+        assert verdict.figures()["verdict"] == f"fell at {verdict.fell_at:.1f} s: {reason}"
+    # What was seen is forgotten whole.
+    sim.reset()
+    verdict.restart()
+    for _ in range(100):
+        sim.step(weak)
+        verdict.tick()
+    assert verdict.figures()["verdict"] == "stood 0.1 s, did not fall"
+
+
+def test_what_cannot_fall_has_run() -> None:
+    sim = Simulator(special_robot("block"))
+    verdict = Verdict(sim)
+    sim.advance(np.zeros(0))
+    verdict.tick()
+    assert verdict.figures()["fell_at_s"] is None
+    assert verdict.figures()["verdict"] == "ran 0.001 s; nothing that could fall"
