@@ -13,6 +13,7 @@ import numpy as np
 from bipedsim.config import Vector, from_mapping, param
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.numerics import Array
+from bipedsim.sim import LARGEST_PUSH
 
 if TYPE_CHECKING:
     from bipedsim.model import Robot
@@ -32,8 +33,8 @@ class Push:
     """A force on a body for a while: an entry of ``pushes`` in a scenario file."""
 
     at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
-    duration: float = param(0.1, "how long it lasts", unit="s", low=0.0, high=1e9)
-    force: Vector | None = param(None, "[x, y, z]", unit="N")
+    duration: float = param(0.1, "how long it lasts", unit="s", low=1e-6, high=1e9)
+    force: Vector | None = param(None, "[x, y, z]", unit="N", low=-LARGEST_PUSH, high=LARGEST_PUSH)
     force_over_weight: Vector | None = param(None, "[x, y, z] as a share of the robot's weight, instead of the force")
     impulse_over_mass: Vector | None = param(
         None, "[x, y, z] force times duration over the robot's mass, instead of the force", unit="m/s"
@@ -47,14 +48,13 @@ class Push:
         """Yield what is wrong between the keys."""
         if sum(getattr(self, name) is not None for name in _FORCES) != 1:
             yield f"give one of {', '.join(_FORCES)}, [x, y, z]"
-        if self.impulse_over_mass is not None and self.duration < 1e-6:
-            yield f"duration = {self.duration} s is too short for an impulse: give 1e-6 s or more"
 
     def for_robot(self, robot: Robot) -> Push:
         """Return the push with the force [N] that it is for ``robot``.
 
         Raises:
             UnknownNameError: The robot has no such body.
+            ConfigError: The force is beyond ``LARGEST_PUSH``.
         """
         if self.body and not robot.model.existFrame(self.body):
             names = sorted({frame.name for frame in robot.model.frames})
@@ -66,6 +66,8 @@ class Push:
         else:
             return self
         x, y, z = force.tolist()
+        if not abs(force).max() <= LARGEST_PUSH:
+            raise ConfigError(f"push at {self.at:g} s: {[x, y, z]} N is beyond {LARGEST_PUSH:g} N, the most there is")
         return replace(self, force=(x, y, z), force_over_weight=None, impulse_over_mass=None)
 
     def world_wrench(self, robot: Robot, q: Array) -> Array:

@@ -8,6 +8,9 @@ import numpy as np
 
 from bipedsim.numerics import Array
 
+LARGEST_PUSH = 1e9
+"""What a push may be at most [N, N.m]: the weight of a hundred thousand tonnes. More is a slip of the hand."""
+
 
 @dataclass(slots=True, eq=False)
 class Observation:

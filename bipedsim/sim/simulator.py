@@ -17,7 +17,7 @@ from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
 from bipedsim.numerics import Array
 from bipedsim.sim.actuators import Actuators
-from bipedsim.sim.io import Observation
+from bipedsim.sim.io import LARGEST_PUSH, Observation
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.tick import Tick
@@ -290,16 +290,22 @@ class Simulator:
 
         Raises:
             UnknownNameError: The robot has no such frame.
-            ConfigError: The wrench has the wrong size or is not finite, or the duration is not positive.
+            ConfigError: The wrench has the wrong size, is not finite or beyond ``LARGEST_PUSH``, or the duration is not
+                positive.
         """
         wrench = self._checked("push wrench", wrench_world, 6)
+        if np.abs(wrench).max() > LARGEST_PUSH:
+            raise ConfigError(f"push wrench = {wrench.tolist()} is beyond {LARGEST_PUSH:g} N, N.m, the most there is")
         name = body or _root_frame(self._model)
         if not self._model.existFrame(name):
             raise UnknownNameError("frame", name, sorted({frame.name for frame in self._model.frames}))
         if not duration > 0.0:
             raise ConfigError(f"push: duration = {duration} s must be positive")
         steps = max(1, round(min(duration / self.physics_dt, 2**53)))
-        self._push = (int(self._model.getFrameId(name)), wrench.copy(), self._steps + steps)
+        # A link and a joint may share a name: the body is meant.
+        body_too = self._model.existFrame(name, pin.FrameType.BODY)
+        frame = self._model.getFrameId(name, pin.FrameType.BODY) if body_too else self._model.getFrameId(name)
+        self._push = (int(frame), wrench.copy(), self._steps + steps)
 
     def _push_torque(self) -> Array:
         assert self._push is not None

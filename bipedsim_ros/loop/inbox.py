@@ -14,7 +14,10 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
+from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.wire import Topic, message_class, requested
+
+_AFTER_FAULT_S = 0.01
 
 
 class HandledByLoop(CallbackGroup):
@@ -96,6 +99,7 @@ class Background:
     def __init__(self, node: Node) -> None:
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
+        self._drops = Drops(node.get_logger().error)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="services", daemon=True)
 
@@ -109,6 +113,11 @@ class Background:
                 self._executor.spin_once(timeout_sec=0.5)
             except ExternalShutdownException:
                 return
+            except Exception as error:
+                # Whatever one message, service or file met: the others must be served.
+                kind = type(error).__name__
+                self._drops.add(kind, f"a message or service was not served: {kind}: {error}; the others still are")
+                self._stop.wait(_AFTER_FAULT_S)
 
     def submit(self, work: Any) -> None:
         """Run ``work()`` in the thread."""

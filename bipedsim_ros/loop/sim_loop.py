@@ -43,6 +43,7 @@ class _Request:
     done: threading.Event = field(default_factory=threading.Event)
     success: bool = False
     message: str = "the simulation did not answer; is the node shutting down?"
+    refused: Callable[[str], None] | None = None
 
 
 class SimLoop:
@@ -98,6 +99,7 @@ class SimLoop:
         self._recorder_until = 0
         self._counted_changes = 0
         self._counted_unresolved = 0
+        self._changes = 0
         self.exit_code = 0
         self._reset()
 
@@ -116,16 +118,16 @@ class SimLoop:
         request.done.wait(_REQUEST_TIMEOUT_S)
         return request.success, request.message
 
-    def post(self, action: Callable[[], str]) -> None:
-        """Have the loop do ``action`` between two ticks, without waiting for it."""
-        self._requests.append(_Request(action))
+    def post(self, action: Callable[[], str], refused: Callable[[str], None]) -> None:
+        """Have the loop do ``action`` between two ticks, without waiting for it; ``refused`` hears why if it cannot."""
+        self._requests.append(_Request(action, refused=refused))
         self._inbox.wake()
 
     # What ``ask`` and ``post`` take.
 
     def reset(self) -> str:
         """Go back to t = 0 and to the start policy."""
-        self._drain()
+        self._until_quiet(self._throw_away)
         self._reset()
         return "back at t = 0" + (", waiting for a command" if self._state == "waiting" else "")
 
@@ -211,12 +213,15 @@ class SimLoop:
             request.success = True
         except BipedSimError as error:
             request.message = str(error)
-            if not isinstance(error, DivergenceError):
+            if request.refused is not None:
+                request.refused(request.message)
+            elif not isinstance(error, DivergenceError):
                 self._log(request.message)
         request.done.set()
 
     def _go(self, state: str) -> None:
         self._split_wall_time()
+        self._changes += 1
         self._state = state
         self._running_since = self._clock_ns() if state == "running" else None
         if state != "running":
@@ -254,11 +259,21 @@ class SimLoop:
         self._publishers.publish_sensors(self._observation)
         self._publishers.publish_ground()
 
-    def _drain(self) -> None:
-        """Throw away commands until none has come for a while."""
-        while self._inbox.wait(_QUIET_NS):
-            if self._inbox.take() is None:
-                return
+    def _until_quiet(self, take: Callable[[], object]) -> None:
+        """Have ``take`` take commands until none has come for a while, or until it is clear that they never end.
+
+        A wake-up for a request ends a wait, and says nothing of commands.
+        """
+        now = self._clock_ns()
+        end, quiet = now + _DRAIN_NS, now + _QUIET_NS
+        while (left := min(end, quiet) - self._clock_ns()) > 0 and not self._stop:
+            if self._inbox.wait(left):
+                take()
+                quiet = self._clock_ns() + _QUIET_NS
+
+    def _throw_away(self) -> None:
+        if self._inbox.take() is not None:
+            self._commands.drops.add("stale", "it answers a state from before the reset")
 
     def _take_commands(self) -> bool:
         """Take the newest command, if one has arrived; return whether it was sound."""
@@ -279,9 +294,7 @@ class SimLoop:
             return
         # The state at t = 0 has been published more than once, and each may bring an answer: none of them must be taken
         # for an answer to the states that follow.
-        until = self._clock_ns() + _DRAIN_NS
-        while self._clock_ns() < until and self._inbox.wait(_QUIET_NS):
-            self._take_commands()
+        self._until_quiet(self._take_commands)
         self._go("running")
 
     def _recorder_missing(self) -> bool:
@@ -324,7 +337,7 @@ class SimLoop:
         if not self._step():
             return
         self._statistics.simulated_ns += self._rate.period_ns
-        expected = self._commands.started
+        expected, changes = self._commands.started, self._changes
         self._answered = False
         clock = self._params.clock
         if clock == "real_time":
@@ -334,7 +347,7 @@ class SimLoop:
         else:
             self._publishers.publish_ground()
             self._receive()
-        if expected and not self._answered:
+        if expected and not self._answered and changes == self._changes:
             self._statistics.missed_commands += 1
             if clock == "lock_step":
                 self._commands.miss(self._params.lock_step_timeout)
@@ -351,16 +364,15 @@ class SimLoop:
     def _finish_real_time(self) -> None:
         rate = self._rate
         reserve = self._ground_cost_ns + self._ground_cost_ns // 4
-        while not self._answered and (budget := rate.sleep_budget_ns() - reserve) > 0:
-            if not self._inbox.wait(min(budget, _LONGEST_WAIT_NS)):
-                break
+        # Whoever wakes the loop for a push or a service is served between two ticks: the wait for the command goes on.
+        while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns() - reserve) > 0:
+            self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
         begin = self._clock_ns()
         self._publishers.publish_ground()
         self._ground_cost_ns += (self._clock_ns() - begin - self._ground_cost_ns) // 8
-        while not self._answered and (budget := rate.sleep_budget_ns()) > 0:
-            if not self._inbox.wait(min(budget, _LONGEST_WAIT_NS)):
-                break
+        while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns()) > 0:
+            self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
         rate.wait()
         # What came during the last microseconds is in time too, and of several commands the last one counts.
@@ -368,10 +380,18 @@ class SimLoop:
 
     def _finish_lock_step(self) -> None:
         end = self._clock_ns() + round(self._params.lock_step_timeout * NS_PER_S)
-        while not (self._answered or self._stop or self._requests):
-            budget = end - self._clock_ns()
-            if budget <= 0:
-                break
+        told, changes = False, self._changes
+        while not (self._answered or self._stop) and (budget := end - self._clock_ns()) > 0:
+            if self._requests:
+                # A service may change the state: what this tick has to tell comes first. A push changes nothing yet.
+                if not told:
+                    self._publishers.publish_ground()
+                    told = True
+                self._serve(self._requests.popleft())
+                if changes != self._changes:
+                    return
+                continue
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
-        self._publishers.publish_ground()
+        if not told:
+            self._publishers.publish_ground()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bipedsim.config import RunConfig, like, param
 from bipedsim.model import IDEAL
-from bipedsim.runs import Scenario
+from bipedsim.runs import Push, Scenario
 
 CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
 RATE_CHECKS = ("refuse", "warn", "off")
@@ -66,7 +66,7 @@ class SimParams:
         low=1e-3,
         high=1e6,
     )
-    push_timeout: float = param(0.5, "how long a message on /push acts", unit="s", low=0.0, high=1e9)
+    push_timeout: float = like(Push, "duration", 0.5, "how long a message on /push acts")
     pushes: tuple[str, ...] = param(
         (),
         "scheduled pushes 'start duration fx fy fz [body [frame]]' in s, s and N; body is the root link by default or "

@@ -136,7 +136,9 @@ class Statistics:
             silent = max(self.silent_wall_s, self.t - self.silent_since)
             level = DiagnosticStatus.STALE if silent > _STALE_S else DiagnosticStatus.WARN
             return level, f"no command for {silent:.1f} s, since t = {self.silent_since:.3f} s"
-        return (DiagnosticStatus.WARN, kinds) if dropped else (DiagnosticStatus.OK, "commands arrive")
+        # Every reset leaves some that answer what was before it.
+        bad = dropped > self.commands_dropped_by_kind.get("stale", 0)
+        return (DiagnosticStatus.WARN, kinds) if bad else (DiagnosticStatus.OK, "commands arrive")
 
 
 def in_words(by_kind: Mapping[str, int]) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.errors import ConfigError
+from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
 from bipedsim.runs import PushSchedule, parse_pushes
@@ -23,6 +24,7 @@ from bipedsim.sim import Simulator
 from bipedsim_ros.loop import (
     Background,
     Commands,
+    Drops,
     Inbox,
     Publishers,
     SimLoop,
@@ -36,12 +38,11 @@ from bipedsim_ros.loop import (
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import BASE_FRAME, publisher, requested, topics
+from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, requested, topics
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
 # How long a node that ends waits for subscribers that are behind.
 _DRAIN_S = 3.0
-_WARN_EVERY_S = 5.0
 # Seconds of a run in which another robot is looked for.
 _LOOKS = 5
 
@@ -91,8 +92,11 @@ class SimNode:
             sim, params, pushes, inbox, self._commands, self._publishers, self._statistics, node.get_logger().error
         )
         self._held = False
+        self._faults = Drops(node.get_logger().error)
+        self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))
         self._push_frames = {BASE_FRAME: "", **{frame.name: frame.name for frame in robot.model.frames}}
-        node.create_subscription(WrenchStamped, topics.PUSH.name, self._on_push, requested(topics.PUSH))
+        # As bytes: what cannot be read would be dropped without a word.
+        node.create_subscription(WrenchStamped, topics.PUSH.name, self._on_push, requested(topics.PUSH), raw=True)
         node.create_service(Trigger, topics.RESET, self._service(self.loop.reset))
         node.create_service(Trigger, topics.STEP, self._service(self.loop.single_step))
         node.create_service(SetBool, topics.PAUSE, self._on_pause)
@@ -171,11 +175,21 @@ class SimNode:
             self._background.submit(self._look_around)
         if not self._params.stats_file:
             return
-        path, values = Path(self._params.stats_file), self._statistics.as_dict()
+        values = self._statistics.as_dict()
         if in_background:
-            self._background.submit(lambda: write_json(path, values))
-        else:
+            self._background.submit(lambda: self._write(values))
+        elif not self._write(values):
+            self.loop.exit_code = EXIT_FAILED
+
+    def _write(self, values: dict[str, Any]) -> bool:
+        """Write the statistics; return whether that was possible."""
+        path = Path(self._params.stats_file)
+        try:
             write_json(path, values)
+        except OSError as error:
+            self._faults.add("stats_file", f"stats_file = {str(path)!r} cannot be written: {error.strerror or error}")
+            return False
+        return True
 
     def _say_what_is_held(self, running: bool) -> None:
         """Tell once why nothing moves, where nobody is there who could send the first command."""
@@ -196,17 +210,23 @@ class SimNode:
         self._params = params
         self._commands.configure(params)
 
-    def _on_push(self, message: WrenchStamped) -> None:
+    def _on_push(self, data: bytes) -> None:
+        try:
+            message = parse(data, WrenchStamped)
+        except MessageError as error:
+            self._pushes.add("unreadable", str(error))
+            return
         frame = message.header.frame_id or BASE_FRAME
         force, torque = message.wrench.force, message.wrench.torque
         wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
-        if frame not in self._push_frames or not np.isfinite(wrench).all():
-            fault = "it is not finite" if frame in self._push_frames else f"the robot has no frame {frame!r}"
-            text = f"message on {topics.PUSH.name} dropped: {fault}"
-            self._node.get_logger().warning(text, throttle_duration_sec=_WARN_EVERY_S)
+        if frame not in self._push_frames:
+            self._pushes.add("frame", f"the robot has no frame {frame!r}; it has {', '.join(self._push_frames)}")
+            return
+        if not np.isfinite(wrench).all():
+            self._pushes.add("not_finite", "it is not finite")
             return
         body, duration = self._push_frames[frame], self._params.push_timeout
-        self.loop.post(lambda: self.loop.push(wrench, body, duration))
+        self.loop.post(lambda: self.loop.push(wrench, body, duration), partial(self._pushes.add, "refused"))
 
     def _service(self, action: Callable[[], str]) -> Callable[[Any, Any], Any]:
         def serve(_request: Any, response: Any) -> Any:

@@ -51,7 +51,7 @@ def parse(data: bytes, kind: type) -> Any:
     try:
         return deserialize_message(data, kind)
     except (RuntimeError, ValueError, MemoryError) as error:
-        raise MessageError(f"its {len(data)} bytes are no {kind.__name__} ({error or type(error).__name__})") from error
+        raise MessageError(f"its {len(data)} bytes are no {kind.__name__}") from error
 
 
 @cache

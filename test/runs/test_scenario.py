@@ -51,6 +51,8 @@ def test_every_scenario_fits_its_controller(name: str) -> None:
         ("duration: long", "duration = 'long' must be a finite number"),
         ("pushes: {at: 1}", "pushes = {'at': 1} must be a list of mappings"),
         ("pushes: [{force_over_wight: [1, 2, 3]}]", "did you mean 'force_over_weight'"),
+        ("pushes: [{force: [1, 0, 0], duration: 0}]", r"pushes\[0\].duration = 0.0 s is below its minimum 1e-06 s"),
+        ("pushes: [{force: [1e300, 0, 0]}]", r"pushes\[0\].force\[0\] = 1e\+300 N is above its maximum 1000000000.0 N"),
         ("pushes: [{at: 1}]", r"pushes\[0\]: give one of force, force_over_weight, impulse_over_mass"),
         ("pushes: [{force_over_weight: [1, 2]}]", r"pushes\[0\].force_over_weight = \[1, 2\] must be three numbers"),
         ("pushes: [{impulse_over_mass: [1, 2, .nan]}]", r"pushes\[0\].impulse_over_mass\[2\] = nan must be a finite"),
@@ -92,6 +94,11 @@ def test_a_push_that_names_no_body_of_the_robot_is_refused(tmp_path: Path) -> No
         run(RunConfig(scenario=str(path)))
 
 
+def test_a_push_that_is_too_large_for_anybody_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"push at 1 s: .* is beyond 1e\+09 N"):
+        Push(at=1.0, force_over_weight=(1e300, 0.0, 0.0)).for_robot(load_robot("biped14"))
+
+
 @pytest.mark.parametrize(("key", "per"), [("impulse_over_mass", "mass"), ("force_over_weight", "weight")])
 def test_a_push_gives_the_momentum_that_it_says(tmp_path: Path, key: str, per: str) -> None:
     """In free fall nothing else pushes sideways; the heading is that of the robot when the push begins."""
@@ -121,7 +128,12 @@ def _momentum(sim: Simulator) -> np.ndarray:
     return np.asarray(pin.computeCentroidalMomentum(sim.robot.model, data, sim.q, sim.v).linear)
 
 
-@given(start=times, duration=times, force=st.tuples(numbers, numbers, numbers), at=st.sampled_from(["", "torso"]))
+@given(
+    start=times,
+    duration=times.map(lambda t: t + 1e-6),
+    force=st.tuples(numbers, numbers, numbers),
+    at=st.sampled_from(["", "torso"]),
+)
 def test_pushes_pass_through_their_text_to_the_bit(
     start: float, duration: float, force: tuple[float, float, float], at: str
 ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import sampled
+from paths import ROOT
 from physics_support import G, standing_torque
 
 from bipedsim.control.controllers import make_controller
@@ -292,6 +295,23 @@ def test_push_acts_for_its_duration_and_moves_the_right_body(biped: Robot) -> No
     momentum = data.hg.linear
     np.testing.assert_allclose(momentum, [0.0, impulse, -biped.weight * 0.05], rtol=2e-4, atol=3e-3)
     assert data.hg.angular[0] > 0.0
+
+
+def test_a_push_is_refused_beyond_what_could_be_meant(biped: Robot) -> None:
+    with pytest.raises(ConfigError, match=r"beyond 1e\+09 N, N.m"):
+        Simulator(biped).push(np.array([0.0, 0.0, 0.0, 0.0, 1e300, 0.0]))
+
+
+def test_a_push_acts_on_the_link_where_a_joint_has_its_name(biped: Robot, tmp_path: Path) -> None:
+    """A robot whose foot is called as its ankle's joint, as in many a URDF."""
+    shutil.copytree(ROOT / "bipedsim" / "robots" / "biped14", tmp_path / "robot")
+    urdf = tmp_path / "robot" / "robot.urdf"
+    urdf.write_text(urdf.read_text().replace('"l_foot"', '"l_ankle_roll"'))
+    sims = [Simulator(biped), Simulator(load_robot(str(tmp_path / "robot" / "robot.yaml")))]
+    for sim, body in zip(sims, ("l_foot", "l_ankle_roll"), strict=True):
+        sim.push(np.array([10.0, 20.0, 0.0, 0.0, 0.0, 0.0]), body)
+        sim.step(np.zeros(14))
+    np.testing.assert_array_equal(sims[0].v, sims[1].v)
 
 
 def test_ground_truth_follows_a_step_without_sensors(biped: Robot) -> None:

@@ -9,10 +9,12 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from geometry_msgs.msg import WrenchStamped
 from ros_support import RosWorld, new_world
 from sensor_msgs.msg import JointState
 from sim_node_support import Commander, moving, statistics, time_of
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
 
 from bipedsim.model import load_robot
 
@@ -85,6 +87,21 @@ def test_lock_step_counts_commands_that_never_come(ros: RosWorld) -> None:
     assert counted["missed_commands"] == 50
     assert counted["commands_received"] == 1
     assert counted["state"] == "finished"
+
+
+def test_pushes_and_services_do_not_make_lock_step_skip_commands(ros: RosWorld) -> None:
+    push = ros.node.create_publisher(WrenchStamped, "/push", 100)
+    stats = ros.folder / "stats.json"
+    sim = ros.start("sim_node", clock="lock_step", duration=1.0, lock_step_timeout=30.0, stats_file=str(stats))
+    ros.connected(push)
+    ros.node.create_timer(0.002, lambda: push.publish(WrenchStamped()))
+    ros.start("controller_node", controller="user_controllers:Rest")
+    assert ros.call(SetBool, "/sim_node/pause", data=True).success
+    assert ros.call(SetBool, "/sim_node/pause", data=False).success
+    assert ros.ended(sim) == 0
+    counted = statistics(stats)
+    assert counted["missed_commands"] == 0
+    assert counted["ticks"] == 1000
 
 
 @pytest.mark.parametrize("mode", ["hold", "zero", "damping", "stiff"])

@@ -12,14 +12,17 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 from nav_msgs.msg import Odometry
+from rclpy.serialization import serialize_message
 from ros_support import RosWorld
 from sensor_msgs.msg import JointState
 from sim_node_support import Commander, statistics, time_of
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.model import load_robot
+from bipedsim.sim import LARGEST_PUSH
 
 pytestmark = pytest.mark.ros
 
@@ -61,6 +64,11 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
     nowhere.header.frame_id = "tail"
     push.publish(nowhere)
     ros.until(lambda: "no frame 'tail'" in sim.output, "a warning about the unknown frame")
+    push.publish(bytes(serialize_message(WrenchStamped()))[:20])
+    ros.until(lambda: "its 20 bytes are no WrenchStamped" in sim.output, "that a message could not be read")
+    for force, said in ((1e300, "is beyond 1e+09 N, N.m"), (float("nan"), "is not finite")):
+        push.publish(WrenchStamped(wrench=Wrench(force=Vector3(x=force))))
+        ros.until(lambda said=said: said in sim.output, said)
     message = WrenchStamped()
     message.wrench.force.y = 400.0
     push.publish(message)
@@ -72,6 +80,26 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
         return len(truth) > before and truth[-1].twist.twist.linear.y > 0.02
 
     ros.until(moved, "sideways velocity")
+
+
+def test_a_reset_works_while_commands_keep_coming(ros: RosWorld) -> None:
+    """A controller that sends by its own clock never falls quiet; and a file that cannot be written ends no service."""
+    states = ros.collect(JointState, "/joint_states")
+    commander = Commander(ros)
+    blocked = ros.folder / "file"
+    blocked.write_text("no folder")
+    sim = ros.start("sim_node", rate=200.0, physics_dt=0.005, stats_file=str(blocked / "stats.json"))
+    ros.connected(commander.publisher)
+    ros.node.create_timer(0.02, lambda: commander.publisher.publish(Float64MultiArray(data=[0.0] * 14)))
+    ros.until(lambda: states and time_of(states[-1]) > 0.5, "time moving")
+    answer = ros.call(Trigger, "/sim_node/reset")
+    assert answer.success, answer.message
+    ros.until(lambda: 0.0 < time_of(states[-1]) < 0.5, "time moving again")
+    ros.until(lambda: "stats.json' cannot be written: File exists" in sim.output, "why there are no statistics")
+    assert ros.call(Trigger, "/sim_node/reset").success, "services are still served"
+    assert "dropped: it answers a state from before the reset" in sim.output
+    assert sim.stop() == 1
+    assert "Traceback" not in sim.output
 
 
 def test_scheduled_push_acts_at_its_time(ros: RosWorld) -> None:
@@ -94,7 +122,7 @@ def test_divergence_is_reported_and_reset_mends_it(ros: RosWorld) -> None:
     sim = ros.start("sim_node", start="immediately")
     ros.connected(push)
     message = WrenchStamped()
-    message.wrench.force.x = 1e15
+    message.wrench.force.x = LARGEST_PUSH
     push.publish(message)
 
     def diverged() -> bool:
@@ -113,7 +141,7 @@ def test_divergence_is_reported_and_reset_mends_it(ros: RosWorld) -> None:
 
 def test_divergence_ends_a_run_with_a_duration(ros: RosWorld) -> None:
     stats = ros.folder / "stats.json"
-    sim = ros.start("sim_node", start="immediately", duration=1.0, pushes=["0.01 1.0 1e15 0 0"], stats_file=str(stats))
+    sim = ros.start("sim_node", start="immediately", duration=1.0, pushes=["0.01 1.0 1e9 0 0"], stats_file=str(stats))
     assert ros.ended(sim) == 1
     assert statistics(stats)["state"] == "diverged"
     assert "diverged" in statistics(stats)["error"]
