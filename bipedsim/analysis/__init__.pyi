@@ -3,7 +3,7 @@ from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures
 from .fall import fall_time
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
-from .load_run import load_run
+from .load_run import Gathers, gather, load_run
 from .loads import CARRIES, PRESSES
 from .plates import (
     ForcePlate,
@@ -15,7 +15,8 @@ from .plates import (
     summary,
     world_wrench,
 )
-from .summary_text import as_json, missed_share, silence_text, summary_lines, unit_of
+from .run_summary import RunSummary
+from .summary_text import missed_share, silence_text, summary_lines, unit_of
 from .verdict import OUTCOME, Verdict
 
 __all__ = [
@@ -23,8 +24,9 @@ __all__ = [
     "OUTCOME",
     "PRESSES",
     "ForcePlate",
+    "Gathers",
+    "RunSummary",
     "Verdict",
-    "as_json",
     "centre_of_pressure",
     "complete_rows",
     "controller_figures",
@@ -32,6 +34,7 @@ __all__ = [
     "fall_time",
     "fill_from_ankles",
     "force_plate",
+    "gather",
     "lifts",
     "load_run",
     "low_pass",

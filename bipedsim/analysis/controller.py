@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 
 
@@ -18,27 +19,50 @@ def controller_figures(recording: Recording) -> dict[str, Any]:
     * base_orientation_error_rad: largest angle between the estimated and the true attitude;
     * readouts: name to its least and largest value.
     """
-    position, orientation = odometry_errors(recording)
-    return {
-        "gave_up_at_s": recording.gave_up_at if np.isfinite(recording.gave_up_at) else None,
-        "base_position_error_m": position,
-        "base_orientation_error_rad": orientation,
-        "readouts": {
-            name: {"min": float(np.nanmin(values)), "max": float(np.nanmax(values))}
-            for name, values in recording.readouts.items()
-            if not np.isnan(values).all()
-        },
-    }
+    figures = ControllerFigures()
+    figures.add(recording)
+    return figures.figures()
 
 
-def odometry_errors(recording: Recording) -> tuple[float | None, float | None]:
-    """Return the largest errors of the estimated base: position [m] and orientation [rad], see above."""
-    rows = np.isfinite(recording.odometry).all(axis=1) & np.isfinite(recording.base_pose).all(axis=1)
-    if not rows.any():
-        return None, None
-    from scipy.spatial.transform import Rotation
+class ControllerFigures:
+    """What :func:`controller_figures` returns, of a run whose rows come block by block."""
 
-    estimated, true = recording.odometry[rows], recording.base_pose[rows]
-    apart = (estimated[:, :3] - estimated[0, :3]) - (true[:, :3] - true[0, :3])
-    turned = Rotation.from_quat(true[:, 3:]).inv() * Rotation.from_quat(estimated[:, 3:])
-    return float(np.linalg.norm(apart, axis=1).max()), float(turned.magnitude().max())
+    COLUMNS = ("odometry", "base_pose")
+    """What it looks at."""
+
+    def __init__(self) -> None:
+        self._gave_up = float("nan")
+        self._first: tuple[Array, Array] | None = None
+        self._apart: float | None = None
+        self._turned: float | None = None
+        self._readouts: dict[str, dict[str, float]] = {}
+
+    def add(self, rows: Recording) -> None:
+        """Take the next rows."""
+        if not np.isfinite(self._gave_up):
+            self._gave_up = rows.gave_up_at
+        for name, values in rows.readouts.items():
+            if not np.isnan(values).all():
+                span = self._readouts.setdefault(name, {"min": np.inf, "max": -np.inf})
+                span["min"] = min(span["min"], float(np.nanmin(values)))
+                span["max"] = max(span["max"], float(np.nanmax(values)))
+        both = np.isfinite(rows.odometry).all(axis=1) & np.isfinite(rows.base_pose).all(axis=1)
+        if not both.any():
+            return
+        estimated, true = rows.odometry[both], rows.base_pose[both]
+        self._first = self._first or (estimated[0, :3].copy(), true[0, :3].copy())
+        apart = (estimated[:, :3] - self._first[0]) - (true[:, :3] - self._first[1])
+        (tv, tw), (ev, ew) = ((poses[:, 3:6], poses[:, 6:]) for poses in (true, estimated))
+        axis, cosine = tw * ev - ew * tv - np.cross(tv, ev), tw[:, 0] * ew[:, 0] + (tv * ev).sum(axis=1)
+        turned = 2.0 * np.arctan2(np.linalg.norm(axis, axis=1), np.abs(cosine))
+        self._apart = max(self._apart or 0.0, float(np.linalg.norm(apart, axis=1).max()))
+        self._turned = max(self._turned or 0.0, float(turned.max()))
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of all rows so far."""
+        return {
+            "gave_up_at_s": self._gave_up if np.isfinite(self._gave_up) else None,
+            "base_position_error_m": self._apart,
+            "base_orientation_error_rad": self._turned,
+            "readouts": self._readouts,
+        }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from bipedsim.analysis.ankles import feet_with_ankles_only, fill_from_ankles
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.recording import Recording, load_recording
+from bipedsim.recording import Recording, load_recording, read_blocks
 
 
 def load_run(path: Path | str, segment: int = -1) -> Recording:
@@ -20,7 +22,41 @@ def load_run(path: Path | str, segment: int = -1) -> Recording:
     Raises:
         RecordingError: Nothing readable is there; the message says what was found.
     """
-    recording = load_recording(path, segment)
+    return _completed(load_recording(path, segment))
+
+
+class Gathers(Protocol):
+    """What is gathered of a run, block by block."""
+
+    def add(self, rows: Recording) -> None:
+        """Take the next rows."""
+        ...
+
+
+Gathered = TypeVar("Gathered", bound=Gathers)
+
+
+def gather(path: Path | str, begin: Callable[[], Gathered], columns: Collection[str] | None = None) -> Gathered:
+    """Return what is gathered of the last stretch of a run that may be too long to hold.
+
+    Args:
+        path: See :func:`load_run`.
+        begin: Begins to gather; called again where time jumps back.
+        columns: Which columns are wanted; all by default.
+
+    Raises:
+        RecordingError: Nothing readable is there; the message says what was found.
+    """
+    current, gathered = -1, begin()
+    for number, rows in read_blocks(path, columns):
+        if number != current:
+            current, gathered = number, begin()
+        gathered.add(_completed(rows))
+    return gathered
+
+
+def _completed(recording: Recording) -> Recording:
+    """Fill in the forces under the soles of a robot's recording."""
     if not feet_with_ankles_only(recording):
         return recording
     try:

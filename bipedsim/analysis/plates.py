@@ -19,7 +19,7 @@ from scipy import ndimage, signal
 
 from bipedsim.analysis.loads import PRESSES
 from bipedsim.errors import ConfigError
-from bipedsim.numerics import Array, Flags
+from bipedsim.numerics import Array, Flags, Integers
 from bipedsim.recording import Recording
 
 INSIDE_TOLERANCE = 1e-6
@@ -183,12 +183,18 @@ def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02
     That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
     is unloaded or a joint moves faster than ``speed`` [rad/s], on the mean over 0.05 s where its velocity is noisy.
     """
-    if len(recording) == 0:
-        return np.zeros(0, dtype=np.bool_)
-    t = recording.t
-    slow = _slow(recording.joint_velocity, sample_rate(t), speed)
+    return _still(recording.t, _moving(recording, speed), settle)
+
+
+def _moving(recording: Recording, speed: float) -> Flags:
+    slow = _slow(recording.joint_velocity, sample_rate(recording.t), speed)
     loaded = (np.nan_to_num(recording.wrench[:, :, 2]) > 0.0).all(axis=1)
-    moving = ~(slow & loaded)
+    return np.asarray(~(slow & loaded))
+
+
+def _still(t: Array, moving: Flags, settle: float) -> Flags:
+    if len(t) == 0:
+        return np.zeros(0, dtype=np.bool_)
     before = np.maximum.accumulate(np.where(moving, t, -np.inf))
     after = np.minimum.accumulate(np.where(moving, t, np.inf)[::-1])[::-1]
     return np.asarray((t - before >= 0.1) & (after - t >= 0.1) & (t - t[0] >= settle))
@@ -207,16 +213,80 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int 
         recording: A run.
         settle: Time [s] after the start that does not count as standing.
     """
-    rate = sample_rate(recording.t)
-    result: dict[str, float | int | None] = {
-        "duration_s": recording.duration,
-        "rate_hz": rate if np.isfinite(rate) else None,
-        "ticks": len(recording),
-        **_standing_figures(recording, settle, rate),
-        "cop_inside_fraction": _inside_fraction(recording),
-        "state_changes": _state_changes(recording),
-    }
-    return result
+    figures = RunFigures(settle)
+    figures.add(recording)
+    return figures.figures()
+
+
+class RunFigures:
+    """What :func:`summary` returns, of a run whose rows come block by block.
+
+    Of every row three numbers are kept. How noisy a joint's velocity is, is judged by block.
+
+    Args:
+        settle: Time [s] after the start that does not count as standing.
+    """
+
+    SPEED = 0.02
+    COLUMNS = ("joint_velocity", "wrench", "ankle_wrench", "sole_poses", "cop", "mode", "sliding")
+    """What it looks at."""
+
+    def __init__(self, settle: float = 1.0) -> None:
+        self._settle = settle
+        self._kept: list[tuple[Array, Flags, Array]] = []
+        self._weight = float("nan")
+        self._inside = self._loaded = self._changes = 0
+        self._modes: tuple[Integers, Flags] | None = None
+        self._moded = False
+
+    def add(self, rows: Recording) -> None:
+        """Take the next rows."""
+        if len(rows) == 0:
+            return
+        self._weight = rows.weight
+        self._kept.append((rows.t.copy(), _moving(rows, self.SPEED), _upward(rows)))
+        for k, vertices in enumerate(rows.sole_vertices):
+            cop = rows.cop[:, k]
+            cop = cop[np.isfinite(cop).all(axis=1)]
+            if len(vertices) and len(cop):
+                self._inside += int((margin(cop, vertices) >= -INSIDE_TOLERANCE).sum())
+                self._loaded += len(cop)
+        mode, sliding = rows.mode, rows.sliding
+        if self._modes is not None and self._modes[0].shape[1:] == mode.shape[1:]:
+            mode, sliding = np.vstack([self._modes[0], mode]), np.vstack([self._modes[1], sliding])
+        self._changes += int(((np.diff(mode, axis=0) != 0) | np.diff(sliding, axis=0)).sum())
+        self._modes = mode[-1:].copy(), sliding[-1:].copy()
+        self._moded |= bool((mode >= 0).any())
+
+    def figures(self) -> dict[str, float | int | None]:
+        """Return the figures of all rows so far."""
+        empty = (np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0))
+        t, moving, upward = (np.concatenate(parts) for parts in zip(*(self._kept or [empty]), strict=True))
+        rate = sample_rate(t)
+        still = _still(t, moving, self._settle)
+        figures: dict[str, float | int | None] = {
+            "duration_s": float(t[-1] - t[0]) if len(t) else 0.0,
+            "rate_hz": rate if np.isfinite(rate) else None,
+            "ticks": len(t),
+            "fz_mean_over_mg": None,
+            "fz_max_error_N": None,
+            "standing_s": float(still.sum() / rate) if still.any() else 0.0,
+        }
+        if still.any() and np.isfinite(self._weight):
+            figures["fz_mean_over_mg"] = float(upward[still].mean() / self._weight)
+            figures["fz_max_error_N"] = float(np.abs(upward[still] - self._weight).max())
+        figures["cop_inside_fraction"] = self._inside / self._loaded if self._loaded else None
+        figures["state_changes"] = self._changes if self._moded else None
+        return figures
+
+
+def _upward(recording: Recording) -> Array:
+    """Return the force (n,) of the ground on all feet upwards [N]."""
+    sole, poses = recording.wrench, recording.sole_poses
+    # Without poses the soles count as level, which a robot that stands still on flat ground has them.
+    level = np.isnan(poses).any(axis=-1)
+    upward = np.where(level, sole[..., 2], rotate(poses[..., 3:], sole[..., :3])[..., 2])
+    return np.asarray(upward.sum(axis=1))
 
 
 def _slow(velocity: Array, rate: float, speed: float) -> Flags:
@@ -232,38 +302,3 @@ def _slow(velocity: Array, rate: float, speed: float) -> Flags:
         mean = ndimage.uniform_filter1d(velocity, window, axis=0)
         slow |= (fast < speed + 6.0 * noise) & (np.abs(mean) < speed)
     return np.asarray(slow.all(axis=1))
-
-
-def _standing_figures(recording: Recording, settle: float, rate: float) -> dict[str, float | None]:
-    rows = standing_rows(recording, settle)
-    figures: dict[str, float | None] = {"fz_mean_over_mg": None, "fz_max_error_N": None, "standing_s": 0.0}
-    if rows.any():
-        figures["standing_s"] = float(rows.sum() / rate)
-    if rows.any() and np.isfinite(recording.weight):
-        sole = recording.wrench[rows]
-        poses = recording.sole_poses[rows]
-        # Without poses the soles count as level, which a robot that stands still on flat ground has them.
-        level = np.isnan(poses).any(axis=-1)
-        upward = np.where(level, sole[..., 2], rotate(poses[..., 3:], sole[..., :3])[..., 2])
-        total = upward.sum(axis=1)
-        figures["fz_mean_over_mg"] = float(total.mean() / recording.weight)
-        figures["fz_max_error_N"] = float(np.abs(total - recording.weight).max())
-    return figures
-
-
-def _inside_fraction(recording: Recording) -> float | None:
-    inside = loaded = 0
-    for k, vertices in enumerate(recording.sole_vertices):
-        cop = recording.cop[:, k]
-        cop = cop[np.isfinite(cop).all(axis=1)]
-        if len(vertices) and len(cop):
-            inside += int((margin(cop, vertices) >= -INSIDE_TOLERANCE).sum())
-            loaded += len(cop)
-    return inside / loaded if loaded else None
-
-
-def _state_changes(recording: Recording) -> int | None:
-    if len(recording) == 0 or (recording.mode < 0).all():
-        return None
-    changed = (np.diff(recording.mode, axis=0) != 0) | (np.diff(recording.sliding, axis=0))
-    return int(changed.sum())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -66,19 +64,6 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
-
-
-def as_json(values: Any) -> str:
-    """Return ``values`` as JSON on one line: what is not finite, which JSON cannot say, is null."""
-    return json.dumps(_finite(values), allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:

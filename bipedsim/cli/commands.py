@@ -28,6 +28,12 @@ COMMANDS = Table(
             "plot runs/first --panels forces cop",
             "bipedsim.cli.plot",
         ),
+        "summary": Command(
+            "print the figures of a bag or a run",
+            "Print the figures of a bag or a run of any length: how well the ground carries it, where the CoP was, "
+            "what its controller showed. Example: bipedsim summary runs/first",
+            "bipedsim.cli.summary",
+        ),
         "animate": Command(
             "draw the moving robot of a bag or a run: .gif, .mp4, or a strip of postures as .png",
             "Draw the robot of a run as links, with soles, ground, CoM and contact forces. docs/animation.md says "

@@ -23,10 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Read and draw."""
-    from bipedsim.analysis import load_run
-    from bipedsim.view import plot
+    from bipedsim.analysis import gather
+    from bipedsim.view import Thinned, check_panels, plot
 
     output = output_beside(args.recording, args.output, ".png")
-    plot(load_run(args.recording), output, **({"panels": args.panels} if args.panels else {}))
+    check_panels(args.panels or ())
+    run = gather(args.recording, Thinned, Thinned.COLUMNS).recording()
+    plot(run, output, **({"panels": args.panels} if args.panels else {}))
     print(f"wrote {output}")
     return 0

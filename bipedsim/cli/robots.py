@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
+from bipedsim.config import to_json
 from bipedsim.errors import EXIT_OK, ConfigError
 
 
@@ -20,7 +20,7 @@ def main(args: argparse.Namespace) -> int:
 
     rows = [_row(name) for name in ROBOTS]
     if args.json:
-        print(json.dumps(rows, indent=2))
+        print(to_json(rows))
         return EXIT_OK
     package = ""
     for row in rows:

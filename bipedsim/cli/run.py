@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bipedsim.cli.options import add_fail_on_fall, add_run_options, run_config
+from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FELL, EXIT_OK, ConfigError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _write_run(
     args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any]
 ) -> None:
     """Write the files that a run was asked for, and print its summary."""
-    from bipedsim.analysis import as_json, lifts, summary_lines
+    from bipedsim.analysis import lifts, summary_lines
     from bipedsim.runs import SETTLE
 
     if args.output:
@@ -71,7 +72,7 @@ def _write_run(
 
         animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
     if args.json:
-        print(as_json(summary))
+        print(to_json(summary, indent=None))
         return
     # How far the feet of a robot that steps are from where they began says nothing.
     steps = lifts(recording, SETTLE)

@@ -1,4 +1,5 @@
 from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param
+from .json_text import to_json
 from .plugins import Files, Table
 from .read import (
     check,
@@ -35,6 +36,7 @@ __all__ = [
     "param",
     "per_joint",
     "read_yaml",
+    "to_json",
     "together",
     "yaml_value",
 ]

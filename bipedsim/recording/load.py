@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from bipedsim.errors import RecordingError
-from bipedsim.recording.bag import find_bag, name_one, recording_from_bag
+from bipedsim.recording.bag import BagRows, find_bag, name_one, recording_from_bag
+from bipedsim.recording.bag.align import ROWS
 from bipedsim.recording.recording import Recording, load_npz
 
 
@@ -21,10 +23,47 @@ def load_recording(path: Path | str, segment: int = -1) -> Recording:
         RecordingError: Nothing readable is there; the message says what was found.
     """
     path = Path(path)
+    return load_npz(path) if _is_npz(path) else recording_from_bag(path, segment)
+
+
+def read_blocks(path: Path | str, columns: Collection[str] | None = None) -> Iterator[tuple[int, Recording]]:
+    """Yield (number of the stretch, some rows of it) of what :func:`load_recording` reads, without holding it all.
+
+    A stretch ends where time jumps back. The last rows that come have the ``notes`` on the whole.
+
+    Args:
+        path: What to read.
+        columns: Which columns of a bag are wanted; the others may stay empty. All by default.
+
+    Raises:
+        RecordingError: Nothing readable is there; the message says what was found.
+    """
+    path = Path(path)
+    if _is_npz(path):
+        run = load_npz(path)
+        for first in range(0, max(1, len(run)), ROWS):
+            yield 0, run.rows(slice(first, first + ROWS))
+        return
+    reader, last = BagRows(path, columns), None
+    for number, rows in reader:
+        if last is not None:
+            yield last
+        last = (number, rows)
+    if last is not None:
+        last[1].notes = reader.notes(-1)
+        yield last
+
+
+def _is_npz(path: Path) -> bool:
+    """Return whether there is a run and no bag.
+
+    Raises:
+        RecordingError: There is neither.
+    """
     if not path.exists():
         raise RecordingError(f"{path}: no such file or directory")
     if path.is_file() and path.suffix == ".npz":
-        return load_npz(path)
+        return True
     if find_bag(path) is None and (which := name_one(path, (".npz",))):
         raise RecordingError(f"{path}: neither a bag nor a run{which}")
-    return recording_from_bag(path, segment)
+    return False

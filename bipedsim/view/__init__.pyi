@@ -1,5 +1,6 @@
-from .plots import PANELS, plot
+from .plots import PANELS, check_panels, plot
 from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, foot_colour, foot_dash, picture
+from .thinned import Thinned
 
 __all__ = [
     "FOOT_COLOURS",
@@ -7,6 +8,8 @@ __all__ = [
     "PANELS",
     "STYLE",
     "TOTAL_COLOUR",
+    "Thinned",
+    "check_panels",
     "foot_colour",
     "foot_dash",
     "picture",

@@ -45,9 +45,7 @@ def plot(recording: Recording, path: Path | str, panels: Sequence[str] = PANELS,
             written.
         ConfigError: The cut-off does not fit the recording's rate.
     """
-    for panel in panels:
-        if panel not in PANELS:
-            raise UnknownNameError("panel", panel, PANELS)
+    check_panels(panels)
     if len(recording) == 0:
         raise RecordingError("the recording has no rows: there is nothing to draw")
     if not recording.readouts:
@@ -60,9 +58,20 @@ def plot(recording: Recording, path: Path | str, panels: Sequence[str] = PANELS,
         _compose(figure, recording, panels, height, plate)
 
 
+def check_panels(panels: Sequence[str]) -> None:
+    """Find out whether these panels exist.
+
+    Raises:
+        UnknownNameError: No such panel.
+    """
+    for panel in panels:
+        if panel not in PANELS:
+            raise UnknownNameError("panel", panel, PANELS)
+
+
 def _title(recording: Recording, cutoff: float | None) -> str:
-    rate = sample_rate(recording.t)
     about = recording.about
+    rate = float(about.get("rate") or sample_rate(recording.t))
     parts = [recording.robot or "unknown robot", about.get("scenario", ""), about.get("contact_model", "")]
     parts += [f"on {about['ground']}" if "ground" in about else "", f"{recording.duration:.3g} s"]
     if np.isfinite(rate):

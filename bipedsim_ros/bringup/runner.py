@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from bipedsim.analysis import OUTCOME
 from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
+from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
@@ -182,32 +183,45 @@ def _watch(
     return ""
 
 
-def summarise(bringup: BringUp, statistics: dict[str, Any]) -> dict[str, Any]:
-    """Return the summary of a run, from the simulator's statistics and, if it was recorded, from the bag.
+class _Gathered:
+    """What is told and drawn of a run, gathered in one reading of its bag."""
 
-    Writes ``forces.png`` into the run's folder.
+    def __init__(self) -> None:
+        from bipedsim.analysis import RunSummary
+        from bipedsim.view import Thinned
+
+        self.summary, self.picture = RunSummary(), Thinned()
+        self.columns = RunSummary.COLUMNS + Thinned.COLUMNS
+
+    def add(self, rows: Recording) -> None:
+        self.summary.add(rows)
+        self.picture.add(rows)
+
+
+def summarise(bringup: BringUp, statistics: dict[str, Any]) -> tuple[dict[str, Any], Recording | None]:
+    """Return the summary of a run, from the simulator's statistics and, if it was recorded, from the bag; and the rows
+    for its picture.
 
     Raises:
         RecordingError: The bag cannot be read.
     """
     result: dict[str, Any] = {key: statistics.get(key) for key in COUNTED}
+    recording = None
     if bringup.run_folder is not None:
-        from bipedsim.analysis import controller_figures, load_run, summary
+        from bipedsim.analysis import gather
         from bipedsim.runs import get_scenario
-        from bipedsim.view import plot
 
-        recording = load_run(bringup.run_folder)
-        figures = {**summary(recording), **controller_figures(recording)}
-        result |= {key: value for key, value in figures.items() if key not in result}
+        gathered = gather(bringup.run_folder, _Gathered, _Gathered().columns)
+        result |= {key: value for key, value in gathered.summary.figures().items() if key not in result}
+        recording = gathered.picture.recording()
         if bringup.arguments.scenario:
             # The bag does not know.
             recording.pushes = get_scenario(bringup.arguments.scenario).push_times
-        plot(recording, bringup.run_folder / "forces.png")
     # Counted on every physics step, where the bag sees control ticks only.
     counted = "state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"
     for key in (*counted, *OUTCOME):
         result[key] = statistics.get(key, result.get(key))
-    return result
+    return result, recording
 
 
 def run_arguments(args: argparse.Namespace) -> int:
@@ -260,17 +274,32 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
             discard_empty(bringup.run_folder, lambda names: bool(statistics) or topics.JOINT_STATES.name not in names)
         return
     if bringup.run_folder is not None:
-        # A long run takes seconds to read and to draw.
-        print(f"reading the bag, drawing {bringup.run_folder / 'forces.png'}", flush=True)
+        # A long run takes seconds to read.
+        print(f"reading {bringup.run_folder / 'bag'}", flush=True)
     try:
-        result = summarise(bringup, statistics)
+        result, recording = summarise(bringup, statistics)
+    except KeyboardInterrupt:
+        print(f"bipedsim up: no summary: `bipedsim summary {bringup.run_folder}` makes it", file=sys.stderr)
+        raise
     except BipedSimError as error:
         # What ended the run early explains what is missing from its recording.
         if outcome.exit_code == 0:
             raise
         print(f"bipedsim up: no summary: {error}", file=sys.stderr)
         return
-    _report(result, bringup.run_folder, late_matters=not outcome.failed)
+    folder = bringup.run_folder
+    if folder is not None:
+        from bipedsim_ros.loop import write_json
+
+        # Before anything else, which may be interrupted.
+        write_json(folder / "summary.json", result)
+    _report(result, late_matters=not outcome.failed)
+    if folder is not None and recording is not None:
+        from bipedsim.view import plot
+
+        print(f"wrote {folder / 'bag'}\nwrote {folder / 'summary.json'}\ndrawing {folder / 'forces.png'}", flush=True)
+        plot(recording, folder / "forces.png")
+        print(f"wrote {folder / 'forces.png'}")
 
 
 def _why_not(statistics: Mapping[str, Any]) -> str:
@@ -317,7 +346,7 @@ def remove_outputs(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> None:
+def _report(result: dict[str, Any], late_matters: bool) -> None:
     from bipedsim.analysis import missed_share, silence_text, summary_lines
 
     print("\n".join(summary_lines(result)))
@@ -339,10 +368,3 @@ def _report(result: dict[str, Any], folder: Path | None, late_matters: bool) -> 
             "rate too high: a lower --rate leaves more time, --clock lock_step waits for every command",
             file=sys.stderr,
         )
-    if folder is None:
-        return
-    from bipedsim_ros.loop import write_json
-
-    write_json(folder / "summary.json", result)
-    for name in OUTPUTS:
-        print(f"wrote {folder / name}")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bipedsim.config import to_json
 from bipedsim.errors import ConfigError
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Evidence, evidence_of_bag
@@ -78,7 +78,7 @@ def main(args: argparse.Namespace) -> int:
         evidence = _live(contract, args.duration)
     findings = check(contract, evidence, args.state)
     if args.json:
-        print(json.dumps(as_dict(findings, contract.robot.name, evidence.source), indent=2))
+        print(to_json(as_dict(findings, contract.robot.name, evidence.source)))
     else:
         print(table(findings, f"{contract.robot.name}, {evidence.source}"))
     return 0 if sound(findings) else 1

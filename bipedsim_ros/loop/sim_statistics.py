@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from bipedsim.config import to_json
 from bipedsim_ros.loop.realtime import Histogram
 
 # As long as diagnostic_aggregator takes a status for current by default.
@@ -179,5 +179,5 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write ``values`` so that a reader sees the old file or the new one, and never half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    temporary.write_text(to_json(values) + "\n", encoding="utf-8")
     temporary.replace(path)

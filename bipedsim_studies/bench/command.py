@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from bipedsim.cli import add_option, option_name
+from bipedsim.config import to_json
 from bipedsim_studies.bench.settings import BenchSettings
 
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
         with _stdout_to_stderr():
             report = Bench(settings, tick).report()
     paths = write(report, args.output) if args.output else []
-    print(json.dumps(report) if args.json else table(report), end="\n" if args.json else "")
+    print(to_json(report, indent=None) if args.json else table(report), end="\n" if args.json else "")
     if not args.json:
         for path in paths:
             print(f"wrote {path}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from bipedsim.config import to_json
 
 Row = dict[str, Any]
 
@@ -109,7 +110,7 @@ def write(report: dict[str, Any], folder: Path) -> list[Path]:
     """Write report.json, table.md and plot.png into ``folder`` and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / "report.json", folder / "table.md", folder / "plot.png"]
-    paths[0].write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    paths[0].write_text(to_json(report) + "\n", encoding="utf-8")
     paths[1].write_text(table(report), encoding="utf-8")
     plot(report, paths[2])
     return paths

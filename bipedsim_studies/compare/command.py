@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bipedsim.cli import OF_CONTACT, add_run_options, key_values, run_config
+from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FAILED, ConfigError
 
 
@@ -38,7 +38,7 @@ def main(args: argparse.Namespace) -> int:
     params = model_params(args.contact_set)
     progress = not args.json and sys.stderr.isatty()
     result = compare(settings, args.models or (), args.reference, params, progress)
-    print(json.dumps(result.as_json(), indent=2) if args.json else table(result))
+    print(to_json(result.as_json()) if args.json else table(result))
     if args.plot:
         from bipedsim_studies.compare.picture import plot
 

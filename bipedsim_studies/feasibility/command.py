@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
+
+from bipedsim.config import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,7 @@ def main(args: argparse.Namespace) -> int:
     states = recorded_states(recording, robot, progress)
     margins = run_margins(recording, robot, ground, args.every, states=states, progress=progress)
     landings = touch_downs(recording, robot, ground, states)
-    print(json.dumps(as_json(margins, landings), indent=2) if args.json else as_text(margins, landings))
+    print(to_json(as_json(margins, landings)) if args.json else as_text(margins, landings))
     if args.plot:
         title = f"{robot.name} on {ground_name}: margins of the feet"
         plot(margins, landings, title, args.plot)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bipedsim.config import to_json
 from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def main(args: argparse.Namespace) -> int:
     recording = load_run(args.recording)
     modes, report = report_recording(recording, args.bounce, args.pause)
     if args.json:
-        print(json.dumps(as_json(modes, report), indent=2))
+        print(to_json(as_json(modes, report)))
     else:
         _print(modes, report, modes.entries if args.all else report.entries)
     if args.plot:

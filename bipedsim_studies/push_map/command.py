@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
 
 from bipedsim.cli import add_run_options, run_config
+from bipedsim.config import to_json
 from bipedsim.runs import SCENARIO_FILES
 
 OF_PUSHES = ("scenario", "duration")
@@ -71,7 +71,7 @@ def main(args: argparse.Namespace) -> int:
         progress=not args.json and sys.stderr.isatty(),
     )
     if args.json:
-        print(json.dumps(found.as_json(), indent=2))
+        print(to_json(found.as_json()))
     else:
         for i, where in enumerate(found.situations):
             print(f"{where.settings.scenario}: pushed at t = {where.at:g} s, on {' and '.join(where.stance.feet)}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
+from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FAILED
 from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 
@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
     progress = not args.json and sys.stderr.isatty()
     result = reproduce(get_paper(args.paper), args.case, output, progress, quiet=args.json)
     if args.json:
-        print(json.dumps(result, indent=2))
+        print(to_json(result))
     elif not result["ok"]:
         missed = ", ".join(name for name, case in result["cases"].items() if not case["ok"])
         print(f"bipedsim reproduce: figures missed in {missed}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from dataclasses import fields
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bipedsim.cli import OF_CONTACT, add_run_option, key_values
+from bipedsim.config import to_json
 
 if TYPE_CHECKING:
     from bipedsim.numerics import Array
@@ -89,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
     except NoReturnError as error:
         raise ConfigError(f"no gait: {error}; start nearer (--start), walk more strides first (--settle)") from error
     if args.json:
-        print(json.dumps(_as_json(map.names, found, small, basin, branches), indent=2))
+        print(to_json(_as_json(map.names, found, small, basin, branches)))
     else:
         _print(map.names, found, small, basin, branches)
         if gait.controller is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.model import Robot, load_robot
-from bipedsim.numerics import Array, Indices, Integers
+from bipedsim.numerics import Array, Flags, Indices, Integers
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Decoder, text
 from bipedsim.recording.bag.reader import Bag
@@ -27,6 +27,7 @@ from bipedsim.recording.bag.sole_poses import put_sole_poses
 from bipedsim.recording.recording import Recording, joined
 from bipedsim.recording.schema import (
     CARRIERS,
+    COLUMNS,
     CONTACT_FIELDS,
     FALLEN,
     FOOT,
@@ -38,7 +39,7 @@ from bipedsim.recording.schema import (
     columns_on,
 )
 
-ROWS = 1 << 16
+ROWS = 1 << 15
 """Rows of a block, about."""
 LATE_NS = 10_000_000_000
 """How long a row waits for messages of its stamp, by the clock of the recorder."""
@@ -94,13 +95,16 @@ class _Table:
         return len(self.stamp)
 
     def rows(self, rows: Any) -> _Table:
+        """Return some of the messages; a slice is not copied."""
         return _Table(self.arrived[rows], self.stamp[rows], {name: value[rows] for name, value in self.values.items()})
 
-    def then(self, other: _Table) -> _Table:
-        if not len(self):
-            return other
-        values = {name: np.concatenate([value, other.values[name]]) for name, value in self.values.items()}
-        return _Table(np.concatenate([self.arrived, other.arrived]), np.concatenate([self.stamp, other.stamp]), values)
+    @classmethod
+    def joined(cls, parts: Sequence[_Table]) -> _Table:
+        if len(parts) == 1:
+            return parts[0]
+        values = {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}
+        arrived, stamp = (np.concatenate([getattr(part, name) for part in parts]) for name in ("arrived", "stamp"))
+        return cls(arrived, stamp, values)
 
 
 class BagRows:
@@ -110,13 +114,18 @@ class BagRows:
 
     Args:
         path: The bag.
+        columns: Which columns are wanted; the others may stay empty. All by default.
 
     Attributes:
         stretches: How many there were so far.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Collection[str] | None = None) -> None:
         self.path = path
+        rows = [column for column in COLUMNS.values() if columns is None or column.name in columns]
+        if columns is not None and "sole_poses" in columns:
+            rows.append(COLUMNS["base_pose"])
+        self._carriers = tuple(topic for topic in CARRIERS if topic in {JOINT_STATES, *(row.topic for row in rows)})
         self.stretches = 0
         self._bag = Bag(path)
         self._decoders: dict[str, Decoder | None] = {}
@@ -185,7 +194,9 @@ class BagRows:
         self._counts[topic] = self._counts.get(topic, 0) + len(block.start)
         kind = self._bag.types.get(topic, "")
         if topic not in self._decoders:
-            wanted = topic in (*CARRIERS, FALLEN) or FOOT.match(topic) or _is_readout(topic, kind)
+            foot = FOOT.match(topic)
+            general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
+            wanted = general in (*self._carriers, FALLEN) or _is_readout(topic, kind)
             try:
                 self._decoders[topic] = Decoder(kind) if wanted else None
             except RecordingError as error:
@@ -201,9 +212,9 @@ class BagRows:
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
         # A wall clock may be set back.
         arrived = np.maximum.accumulate(np.maximum(block.log_time, self._now))
-        new = _Table(arrived, stamp, table.values).rows(sound)
+        new = _Table(arrived, stamp, table.values).rows(_as_slice(sound))
         if len(new):
-            self._waiting[topic] = self._waiting[topic].then(new) if topic in self._waiting else new
+            self._waiting[topic] = _Table.joined([self._waiting[topic], new] if topic in self._waiting else [new])
 
     def _hand_out(self, until: int) -> None:
         """Give the stretches what arrived before ``until``, or before a reset that is too near to be judged."""
@@ -259,8 +270,8 @@ class BagRows:
         while self._open:
             stretch = self._open[0]
             over = until == _END or (len(self._open) > 1 and self._resets[stretch.number][0] + LATE_NS < until)
-            n = stretch.ready(until, over)
-            if n and (over or n >= least):
+            n = stretch.ready(_END, 1) if over else stretch.ready(until, least)
+            if n:
                 yield stretch.number, self._build(stretch, n)
             if not over:
                 return
@@ -277,7 +288,7 @@ class BagRows:
         rows = stretch.take(n)
         out = Recording.empty(len(rows.stamp), decoder.labels, self._feet)
         out.t[:] = (rows.stamp - stretch.shift) * 1e-9
-        for topic in CARRIERS:
+        for topic in self._carriers:
             for k, foot in enumerate(self._feet) if "{foot}" in topic else ((None, ""),):
                 name = topic.format(foot=foot)
                 at, table = (slice(None), rows.joints) if topic == JOINT_STATES else rows.match(name)
@@ -338,41 +349,53 @@ class _Stretch:
     def __init__(self, number: int) -> None:
         self.number = number
         self.shift = 0
-        self._tables: dict[str, _Table] = {}
+        self._parts: dict[str, list[_Table]] = {}
         self._emitted: int | None = None
 
     def add(self, topic: str, table: _Table) -> None:
         """Take messages of a topic."""
-        if topic == JOINT_STATES and self._emitted is None and topic not in self._tables:
+        if topic == JOINT_STATES and self._emitted is None and topic not in self._parts:
             self.shift = int(table.stamp[0]) if table.stamp[0] > WALL_CLOCK_NS else 0
-        self._tables[topic] = self._tables[topic].then(table) if topic in self._tables else table
+        self._parts.setdefault(topic, []).append(table)
 
-    def ready(self, until: int, over: bool) -> int:
-        """Return how many joint states can become rows: none of the newest stamp, which may be repeated."""
-        joints = self._tables.get(JOINT_STATES)
-        if joints is None or over:
-            return 0 if joints is None else len(joints)
+    def _table(self, topic: str) -> _Table:
+        self._parts[topic] = [_Table.joined(self._parts[topic])]
+        return self._parts[topic][0]
+
+    def ready(self, until: int, least: int) -> int:
+        """Return how many joint states that arrived by ``until`` can become rows, if they are at least so many.
+
+        Those of the newest stamp may be repeated, and wait.
+        """
+        if sum(map(len, self._parts.get(JOINT_STATES, ()))) < max(1, least):
+            return 0
+        joints = self._table(JOINT_STATES)
+        if until == _END:
+            return len(joints)
         n = int(np.searchsorted(joints.arrived, until, side="right"))
-        return int(np.searchsorted(joints.stamp, joints.stamp[n - 1])) if n else 0
+        n = int(np.searchsorted(joints.stamp, joints.stamp[n - 1])) if n else 0
+        return n if n >= least else 0
 
     def take(self, n: int) -> _Rows:
         """Take the first ``n`` joint states, and of the other topics what belongs to them."""
-        joints = self._tables[JOINT_STATES]
+        joints = self._table(JOINT_STATES)
         end = int(joints.stamp[n]) if n < len(joints) else _END
         late = 0
         taken = {}
-        for topic, table in self._tables.items():
+        for topic in self._parts:
             if topic == JOINT_STATES:
                 continue
+            table = self._table(topic)
             if topic != FALLEN and not topic.startswith(READOUTS):
                 here = table.stamp < end
                 if self._emitted is not None:
                     late += int((table.stamp[here] <= self._emitted).sum())
             else:
                 here = np.searchsorted(joints.arrived, table.arrived, side="right") <= n
-            taken[topic], self._tables[topic] = table.rows(here), table.rows(~here)
+            taken[topic], self._parts[topic] = table.rows(_as_slice(here)), [table.rows(~here)]
         first = joints.rows(slice(0, n))
-        self._tables[JOINT_STATES] = joints.rows(slice(n, None))
+        # A copy, lest all of it is kept for the rest.
+        self._parts[JOINT_STATES] = [joints.rows(np.arange(n, len(joints)))]
         self._emitted = int(first.stamp[-1])
         return _Rows(first, taken, late)
 
@@ -408,6 +431,12 @@ class _Rows:
         last = np.searchsorted(self._all.arrived, table.arrived, side="right") - 1
         here = last >= 0
         return np.searchsorted(self.stamp, self._all.stamp[last[here]]), table.values[_LABELLED][here, 0]
+
+
+def _as_slice(chosen: Flags) -> Any:
+    """Return what chooses the same entries, without copying them where they are the first ones."""
+    n = int(np.count_nonzero(chosen))
+    return slice(0, n) if chosen[:n].all() else chosen
 
 
 def _is_readout(topic: str, kind: str) -> bool:

@@ -13,11 +13,18 @@ _HEAD, _MESSAGE, _MESSAGE_HEAD = 9, 5, 22
 
 
 @entry
-def _number(data: Bytes, at: int, size: int) -> np.int64:
-    value = np.int64(0)
-    for i in range(size):
-        value |= np.int64(data[at + i]) << np.int64(8 * i)
-    return value
+def _u16(data: Bytes, at: int) -> np.int64:
+    return np.int64(data[at]) | np.int64(data[at + 1]) << np.int64(8)
+
+
+@entry
+def _u32(data: Bytes, at: int) -> np.int64:
+    return _u16(data, at) | _u16(data, at + 2) << np.int64(16)
+
+
+@entry
+def _i64(data: Bytes, at: int) -> np.int64:
+    return _u32(data, at) | _u32(data, at + 4) << np.int64(32)
 
 
 @entry
@@ -25,7 +32,7 @@ def count_records(data: Bytes) -> tuple[int, bool]:
     """Return how many whole MCAP records ``data`` begins with, and whether that is all of it."""
     at, n = 0, 0
     while at + _HEAD <= len(data):
-        length = _number(data, at + 1, 8)
+        length = _i64(data, at + 1)
         if length < 0 or length > len(data) - at - _HEAD or (data[at] == _MESSAGE and length < _MESSAGE_HEAD):
             return n, False
         at += _HEAD + length
@@ -34,56 +41,54 @@ def count_records(data: Bytes) -> tuple[int, bool]:
 
 
 @entry
-def walk_records(data: Bytes, n: int) -> tuple[Integers, Integers, Integers, Integers, Integers, Integers, Integers]:
-    """Return of ``n`` MCAP records: opcode; channel, sequence, log and publish time of messages; start and size.
+def walk_records(data: Bytes, n: int) -> Integers:
+    """Return of ``n`` MCAP records a table (7, n), whose content begins at ``start`` and has ``size`` bytes.
 
-    Start and size are those of the data of a message, and of the content of any other record.
+    Its rows: opcode; channel, sequence, log time and publish time of messages; start; size. Of a message they are those
+    of its data.
     """
-    opcode, channel, sequence = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    log_time, publish_time = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    start, size = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    table = np.zeros((7, n), np.int64)
     at = 0
     for i in range(n):
-        length = _number(data, at + 1, 8)
-        opcode[i] = data[at]
+        length = _i64(data, at + 1)
+        opcode = data[at]
         at += _HEAD
-        start[i], size[i] = at, length
-        if opcode[i] == _MESSAGE:
-            channel[i], sequence[i] = _number(data, at, 2), _number(data, at + 2, 4)
-            log_time[i], publish_time[i] = _number(data, at + 6, 8), _number(data, at + 14, 8)
-            start[i], size[i] = at + _MESSAGE_HEAD, length - _MESSAGE_HEAD
+        table[0, i], table[5, i], table[6, i] = opcode, at, length
+        if opcode == _MESSAGE:
+            table[1, i], table[2, i] = _u16(data, at), _u32(data, at + 2)
+            table[3, i], table[4, i] = _i64(data, at + 6), _i64(data, at + 14)
+            table[5, i], table[6, i] = at + _MESSAGE_HEAD, length - _MESSAGE_HEAD
         at += length
-    return opcode, channel, sequence, log_time, publish_time, start, size
+    return table
 
 
 @entry
-def take_alike(
-    data: Bytes, start: Integers, places: Integers, same: Bytes, pieces: Integers, out: Bytes, alike: Flags
-) -> None:
-    """Copy pieces of those messages that have the bytes ``same`` at ``places``.
+def keep_alike(data: Bytes, start: Integers, spans: Integers, same: Bytes, alike: Flags) -> None:
+    """Take out of ``alike`` (n,) the messages that begin at ``start`` (n,) and have other bytes than ``same`` in spans.
 
     Args:
         data: Holds the messages.
-        start: (n,) where each begins; all of them reach beyond every place and piece.
-        places: (m,) offsets in a message.
-        same: (m,) the bytes there.
-        pieces: (p, 2) offset and length of each.
-        out: (n, sum of lengths) the pieces, one behind the other.
-        alike: (n,) which messages are meant; those that differ are taken out.
+        start: Where each begins.
+        spans: (m, 2) offset and length of each stretch of bytes.
+        same: What is to be there, one behind the other.
+        alike: Which messages are meant; all of them reach beyond every span.
     """
     for i in range(len(start)):
         if not alike[i]:
             continue
+        at, other = 0, np.uint8(0)
+        for j in range(len(spans)):
+            begin = start[i] + spans[j, 0]
+            for k in range(spans[j, 1]):
+                other |= data[begin + k] ^ same[at + k]
+            at += spans[j, 1]
+        alike[i] = other == 0
+
+
+@entry
+def copy_pieces(data: Bytes, start: Integers, out: Bytes) -> None:
+    """Copy to every row of ``out`` (n, k) the bytes that begin at ``start`` (n,)."""
+    for i in range(len(start)):
         begin = start[i]
-        for j in range(len(places)):
-            if data[begin + places[j]] != same[j]:
-                alike[i] = False
-                break
-        if not alike[i]:
-            continue
-        to = 0
-        for j in range(len(pieces)):
-            at = begin + pieces[j, 0]
-            for k in range(pieces[j, 1]):
-                out[i, to + k] = data[at + k]
-            to += pieces[j, 1]
+        for k in range(out.shape[1]):
+            out[i, k] = data[begin + k]

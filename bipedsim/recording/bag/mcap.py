@@ -316,15 +316,15 @@ class McapFile:
             return
         if not whole:
             self.damage.append(f"records before byte {self.position} do not fit together")
-        kind, *rest = walk_records(data, n)
-        table = np.array(rest)
-        others = np.flatnonzero(kind != Opcode.MESSAGE)
-        for opcode, start, size in zip(*(row[others].tolist() for row in (kind, *table[4:])), strict=True):
+        table = walk_records(data, n)
+        message = table[0] == Opcode.MESSAGE
+        others = table[:, ~message]
+        for opcode, start, size in zip(*(row.tolist() for row in others[[0, 5, 6]]), strict=True):
             try:
                 self._define(opcode, data[start : start + size].tobytes())
             except Exception as error:
                 self.damage.append(f"a record before byte {self.position} is damaged ({_why(error)})")
-        table = table[:, kind == Opcode.MESSAGE]
+        table = table[1:, message] if others.size else table[1:]
         known = np.isin(table[0], list(self.channels))
         if not known.all():
             self.damage.append(f"{(~known).sum()} messages before byte {self.position} are of no known topic")

@@ -18,7 +18,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array, Flags, Integers
-from bipedsim.recording.bag.kernels import take_alike
+from bipedsim.recording.bag.kernels import copy_pieces, keep_alike
 
 # The types below are the same in every distribution.
 _STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -69,11 +69,10 @@ class _Layout:
     """Where the numbers are in messages of one size that have the same bytes everywhere else."""
 
     size: int
-    places: Integers
+    spans: Integers
     same: NDArray[np.uint8]
-    pieces: Integers
-    stamp: str
-    columns: dict[str, tuple[str, int]]
+    stamp: tuple[int, str] | None
+    columns: dict[str, tuple[int, str, int]]
     labels: tuple[str, ...]
     frame: str | None
 
@@ -155,24 +154,17 @@ def _layout_of(raw: bytes, msgtype: str) -> _Layout:
     walk.message(msgtype, "")
     if len(raw) - walk.at > 3:
         raise ValueError(f"{len(raw) - walk.at} bytes too many")
-    pieces, columns = [], {}
+    columns = {}
     stamped = [entry for entry in walk.numbers if entry[0].startswith("header.stamp.")]
-    if stamped:
-        pieces.append((stamped[0][1], 8))
     for name, path in _COLUMNS[msgtype].items():
         found = [entry for entry in walk.numbers if entry[0] == path or entry[0].startswith(f"{path}.")]
-        code = walk.order + found[0][2]
-        count = sum(entry[3] for entry in found)
-        pieces.append((found[0][1], count * np.dtype(code).itemsize))
-        columns[name] = (code, count)
-    places = np.concatenate([np.arange(a, b) for a, b in walk.same])
+        columns[name] = (found[0][1], walk.order + found[0][2], sum(entry[3] for entry in found))
     label = _LABELS.get(msgtype)
     return _Layout(
         size=len(raw),
-        places=places,
-        same=np.frombuffer(raw, dtype=np.uint8)[places],
-        pieces=np.array(pieces, dtype=np.int64),
-        stamp=f"{walk.order}i4,{walk.order}u4" if stamped else "",
+        spans=np.array([(a, b - a) for a, b in walk.same], dtype=np.int64),
+        same=np.frombuffer(b"".join(raw[a:b] for a, b in walk.same), dtype=np.uint8),
+        stamp=(stamped[0][1], f"{walk.order}i4,{walk.order}u4") if stamped else None,
         columns=columns,
         labels=tuple(part for path, text in walk.texts if path == label for part in _parts(text, msgtype)),
         frame=next((text for path, text in walk.texts if path == "header.frame_id"), None),
@@ -246,7 +238,7 @@ class Decoder:
             self._put(layout, data, start, alike, stamp, values)
             done |= alike
         if self._first is not None:
-            for name, (_code, wide) in self._first.columns.items():
+            for name, (_at, _code, wide) in self._first.columns.items():
                 values.setdefault(name, np.full((n, wide), np.nan))
         return Columns(stamp, values, self.labels or (), tuple(self.frames)), sound
 
@@ -260,25 +252,33 @@ class Decoder:
         values: dict[str, Array],
     ) -> None:
         """Fill the rows of the messages that have this layout; ``alike`` are candidates, and in the end those."""
-        out = np.empty((len(start), int(layout.pieces[:, 1].sum())), dtype=np.uint8)
-        take_alike(data, start, layout.places, layout.same, layout.pieces, out, alike)
-        if not alike.any():
+        keep_alike(data, start, layout.spans, layout.same, alike)
+        rows = slice(None) if alike.all() else np.flatnonzero(alike)
+        begin = start[rows]
+        if not len(begin):
             return
         if layout.frame is not None:
             self.frames.setdefault(layout.frame)
-        out, at = out[alike], 0
-        if layout.stamp:
-            parts = np.ascontiguousarray(out[:, :8]).view(layout.stamp)[:, 0]
-            stamp[alike] = parts["f0"].astype(np.int64) * 1_000_000_000 + parts["f1"]
-            at = 8
+        if layout.stamp is not None:
+            parts = _pieces(data, begin, *layout.stamp, 1)[:, 0]
+            stamp[rows] = parts["f0"].astype(np.int64) * 1_000_000_000 + parts["f1"]
         assert self._first is not None
-        for name, (code, count) in layout.columns.items():
-            wide = self._first.columns[name][1]
-            column = values.setdefault(name, np.full((len(start), wide), np.nan))
-            width = count * np.dtype(code).itemsize
-            if count == wide and count and layout.labels == self._first.labels:
-                column[alike] = np.ascontiguousarray(out[:, at : at + width]).view(code)
-            at += width
+        for name, (at, code, count) in layout.columns.items():
+            wide = self._first.columns[name][2]
+            if count != wide or not count or layout.labels != self._first.labels:
+                continue
+            found = _pieces(data, begin, at, code, count).astype(np.float64, copy=False)
+            if len(found) == len(start):
+                values[name] = found
+            else:
+                values.setdefault(name, np.full((len(start), wide), np.nan))[rows] = found
+
+
+def _pieces(data: NDArray[np.uint8], start: Integers, at: int, code: str, count: int) -> NDArray[Any]:
+    """Return the ``count`` numbers of a type that stand at byte ``at`` of each message."""
+    out = np.empty((len(start), count * np.dtype(code).itemsize), dtype=np.uint8)
+    copy_pieces(data, start + at, out)
+    return out.view(code)
 
 
 def columns(messages: Sequence[bytes], msgtype: str) -> Columns:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pinocchio as pin
-from scipy.spatial.transform import Rotation
 
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.recording.recording import Recording
+
+Pose = tuple[Any, ...]
+"""Position and quaternion x y z w; each a number, or an array (n,) of them."""
 
 
 def put_sole_poses(out: Recording, robot: Robot) -> None:
@@ -31,31 +35,46 @@ def put_sole_poses(out: Recording, robot: Robot) -> None:
         sole = next((one for one in robot.soles if one.name == foot), None)
         if sole is None:
             continue
-        position, turn = np.zeros((len(rows), 3)), Rotation.identity(len(rows))
+        pose = _of(pin.SE3.Identity())
         for joint in list(model.supports[sole.joint_id])[1:]:
-            position, turn = _then(position, turn, model.jointPlacements[joint])
+            pose = _then(pose, _of(model.jointPlacements[joint]))
             if robot.free_flyer and joint == 1:
-                position = position + turn.apply(out.base_pose[rows, :3])
-                turn = turn * Rotation.from_quat(out.base_pose[rows, 3:])
+                pose = _then(pose, tuple(out.base_pose[rows].T))
                 continue
-            angle = out.joint_position[rows, column_of[model.idx_qs[joint]], None]
-            along, about = _motion(model, joint)
-            if along.any():
-                position = position + turn.apply(angle * along)
-            if about.any():
-                turn = turn * Rotation.from_rotvec(angle * about)
-        position, turn = _then(position, turn, sole.placement_joint_sole)
-        out.sole_poses[rows, k, :3] = position
-        out.sole_poses[rows, k, 3:] = turn.as_quat(canonical=True)
+            pose = _then(pose, _motion(model, joint, out.joint_position[rows, column_of[model.idx_qs[joint]]]))
+        pose = _then(pose, _of(sole.placement_joint_sole))
+        sign = np.where(pose[6] < 0.0, -1.0, 1.0)
+        norm = sign * np.sqrt(sum(part * part for part in pose[3:]))
+        out.sole_poses[rows, k] = np.stack([*pose[:3], *(part / norm for part in pose[3:])], axis=-1)
 
 
-def _then(position: Array, turn: Rotation, placement: pin.SE3) -> tuple[Array, Rotation]:
-    return position + turn.apply(placement.translation), turn * Rotation.from_matrix(placement.rotation)
+def _of(placement: pin.SE3) -> Pose:
+    return tuple(pin.SE3ToXYZQUAT(placement))
 
 
-def _motion(model: pin.Model, joint: int) -> tuple[Array, Array]:
-    """Return the direction (3,) in which a joint of one degree of freedom slides, and the axis (3,) about it turns."""
+def _motion(model: pin.Model, joint: int, q: Array) -> Pose:
+    """Return the pose of a joint of one degree of freedom, which slides or turns by ``q`` (n,)."""
     data = model.joints[joint].createData()
     model.joints[joint].calc(data, pin.neutral(model))
     column = np.asarray(data.S).reshape(6)
-    return column[:3], column[3:]
+    sine = np.sin(0.5 * q)
+    if not column[3:].any():
+        return (*(axis * q for axis in column[:3]), 0.0, 0.0, 0.0, 1.0)
+    return (0.0, 0.0, 0.0, *(axis * sine for axis in column[3:]), np.cos(0.5 * q))
+
+
+def _then(a: Pose, b: Pose) -> Pose:
+    """Return the pose ``b``, given in the frame of ``a``, in the frame in which ``a`` is given."""
+    x, y, z, w = a[3:]
+    px, py, pz, bx, by, bz, bw = b
+    # Twice the cross product of axis and point, and that again: the point turned by the quaternion.
+    tx, ty, tz = 2.0 * (y * pz - z * py), 2.0 * (z * px - x * pz), 2.0 * (x * py - y * px)
+    return (
+        a[0] + px + w * tx + y * tz - z * ty,
+        a[1] + py + w * ty + z * tx - x * tz,
+        a[2] + pz + w * tz + x * ty - y * tx,
+        w * bx + x * bw + y * bz - z * by,
+        w * by - x * bz + y * bw + z * bx,
+        w * bz + x * by - y * bx + z * bw,
+        w * bw - x * bx - y * by - z * bz,
+    )
