@@ -20,6 +20,7 @@ from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, get_scenario, no_velocity
 from bipedsim_ros.loop import SimParams
+from bipedsim_ros.wire import NetworkParams
 
 NO_CONTROLLER = "none"
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
@@ -58,6 +59,7 @@ class Arguments:
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )
     priority: int = like(SimParams, "priority")
+    network: str = like(NetworkParams, "network")
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
 
 

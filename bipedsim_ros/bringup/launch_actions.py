@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, RegisterEventHandler, Shutdown
@@ -11,6 +12,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from bipedsim_ros.bringup.bringup import BringUp, NodeProcess, argument_help, from_text, refuse_misspelt
+from bipedsim_ros.wire import THIS_MACHINE, network_environment
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 
@@ -32,9 +34,13 @@ def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp])
 
 def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
     """Return the nodes of a bring-up; a recorder comes first, and the others when it is ready."""
-    nodes: list[LaunchDescriptionEntity] = [_node(node) for node in bringup.nodes]
+    variables = network_environment(bringup.arguments.network, os.environ)
+    nodes: list[LaunchDescriptionEntity] = [_node(node, variables) for node in bringup.nodes]
+    network: list[LaunchDescriptionEntity] = []
+    if variables and not bringup.arguments.network:
+        network.append(LogInfo(msg=THIS_MACHINE.replace("--network ", "network:=")))
     if bringup.run_folder is None:
-        return nodes
+        return [*network, *nodes]
     recorder, *others = nodes
     ready = bringup.nodes[0].ready.encode()
     begun: list[bool] = []
@@ -46,10 +52,10 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
         return others
 
     hint = LogInfo(msg=f"recording; afterwards: bipedsim plot {bringup.run_folder / 'bag'}")
-    return [RegisterEventHandler(OnProcessIO(target_action=recorder, on_stdout=begin)), hint, recorder]
+    return [*network, RegisterEventHandler(OnProcessIO(target_action=recorder, on_stdout=begin)), hint, recorder]
 
 
-def _node(node: NodeProcess) -> Node:
+def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
     parameters = [str(path) for path in node.params_files]
     return Node(
         package="bipedsim",
@@ -57,6 +63,7 @@ def _node(node: NodeProcess) -> Node:
         name=node.executable,
         parameters=[*parameters, node.parameters] if node.parameters else parameters,
         output="screen",
+        additional_env=variables,
         # Output is labelled with the first word of the command otherwise.
         exec_name=node.executable,
         prefix=" ".join(node.prefix),

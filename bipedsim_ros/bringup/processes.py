@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bipedsim.errors import ConfigError
 from bipedsim_ros.bringup.bringup import NodeProcess
+from bipedsim_ros.wire import network_environment
 
 # How long a node may take to finish after each signal: the recorder still has to write its index.
 ESCALATION = ((signal.SIGINT, 10.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
@@ -29,9 +30,9 @@ def require_rclpy() -> None:
         raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")
 
 
-def environment() -> dict[str, str]:
-    """Return the environment for nodes: this one's, with what ROS wheels forget to set."""
-    result = dict(os.environ)
+def environment(network: str) -> dict[str, str]:
+    """Return the environment for nodes: this one's, with who may take part and what ROS wheels forget to set."""
+    result = {**os.environ, **network_environment(network, os.environ)}
     result.setdefault("AMENT_PREFIX_PATH", sys.prefix)
     result["PYTHONUNBUFFERED"] = "1"
     # Vectors of 30 numbers gain nothing from a second BLAS thread, which would take the controller's core.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import sys
@@ -23,7 +24,7 @@ from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
-from bipedsim_ros.wire import topics
+from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
 
 READY_TIMEOUT_S = 60.0
 # Beyond this share of ticks without a new command the user should know.
@@ -120,7 +121,10 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
     """
     output = _Output(bringup.arguments.duration)
     children: list[Child] = []
-    env = environment()
+    network = bringup.arguments.network
+    env = environment(network)
+    if not network and network_environment(network, os.environ):
+        output.show(THIS_MACHINE)
     failed = ""
     statistics_file = scratch / "sim.json"
     with _Interrupt() as interrupt:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import fields
 
 from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.nodes import HELP, TeleopParams
-from bipedsim_ros.wire import topics
+from bipedsim_ros.wire import add_network_option, network_environment, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         text = f"{info.metadata['doc']} (default: %(default)s)"
         option, unit = f"--{info.name.replace('_', '-')}", info.metadata["unit"].upper()
         parser.add_argument(option, type=float, default=info.default, metavar=unit, help=text)
+    add_network_option(parser)
     parser.add_argument("--topic", default=topics.VELOCITY.name, help="where to publish (default: %(default)s)")
 
 
@@ -27,6 +29,7 @@ def main(args: argparse.Namespace) -> int:
         ConfigError: rclpy is not installed.
     """
     require_rclpy()
+    os.environ.update(network_environment(args.network, os.environ))
     from bipedsim_ros.nodes import teleop_node
 
     given = ["--ros-args", "-r", f"{topics.VELOCITY.name}:={args.topic}"]

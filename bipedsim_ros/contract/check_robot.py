@@ -20,7 +20,7 @@ from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import as_dict, sound, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
 from bipedsim_ros.contract.robot_contract import robot_contract
-from bipedsim_ros.wire import topics
+from bipedsim_ros.wire import THIS_MACHINE, add_network_option, network_environment, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--begin", type=float, default=0.0, metavar="S", help="of a bag: where to begin to read (default: %(default)g)"
     )
+    add_network_option(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON and nothing else")
 
 
@@ -75,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
     if args.bag is not None:
         evidence = evidence_of_bag(args.bag, contract, args.begin, args.duration)
     else:
-        evidence = _live(contract, args.duration)
+        evidence = _live(contract, args.duration, args.network)
     findings = check(contract, evidence, args.state)
     if args.json:
         print(to_json(as_dict(findings, contract.robot.name, evidence.source)))
@@ -94,12 +95,16 @@ def _remappings(texts: Sequence[str]) -> dict[str, str]:
     return result
 
 
-def _live(contract: Contract, duration: float) -> Evidence:
+def _live(contract: Contract, duration: float, network: str) -> Evidence:
     if importlib.util.find_spec("rclpy") is None:
         raise ConfigError(
             "rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash; --bag needs no ROS"
         )
     os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    variables = network_environment(network, os.environ)
+    if variables and not network:
+        print(THIS_MACHINE, file=sys.stderr)
+    os.environ.update(variables)
     import rclpy
     from rclpy.signals import SignalHandlerOptions
 

@@ -13,6 +13,7 @@ from .conversions import (
 )
 from .endpoints import described, message_class, offered_qos, profile, publisher, qos_words, recorder_profile, requested
 from .message_definitions import definition_of
+from .network import THIS_MACHINE, NetworkParams, add_network_option, network_environment
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
 from .transforms import make_transforms
 from .wire import NS_PER_S, MessageError, parse
@@ -21,6 +22,7 @@ __all__ = [
     "BASE_FRAME",
     "FEET_FRAME",
     "NS_PER_S",
+    "THIS_MACHINE",
     "TOPICS",
     "WORLD_FRAME",
     "CommandReader",
@@ -29,12 +31,14 @@ __all__ = [
     "ImuReader",
     "JointStateReader",
     "MessageError",
+    "NetworkParams",
     "NumberWriter",
     "OdometryWriter",
     "Topic",
     "TwistReader",
     "TwistWriter",
     "WrenchReader",
+    "add_network_option",
     "ankle_frame",
     "conversions",
     "definition_of",
@@ -42,6 +46,7 @@ __all__ = [
     "incompatible",
     "make_transforms",
     "message_class",
+    "network_environment",
     "offered_qos",
     "parse",
     "profile",

@@ -1,0 +1,64 @@
+"""Who on the network sees and commands what is started here: this machine alone, unless somebody says otherwise.
+
+ROS 2 reads it from the environment when rclpy starts. Its own default announces every node to the whole network, where
+anybody may send torques. Nothing here needs ROS.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bipedsim.config import help_of, param
+
+NETWORKS = ("localhost", "subnet")
+_RANGE, _OLD = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
+# Fast DDS 2 and 3 read different names.
+_PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+CHOOSING = (
+    *(_RANGE, _OLD, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER", "CYCLONEDDS_URI", *_PROFILES),
+    *("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI"),
+)
+"""Variables by which a user has already said it."""
+THIS_MACHINE = "only this machine takes part in the ROS graph; --network subnet lets others in (docs/network.md)"
+
+
+@dataclass(frozen=True)
+class NetworkParams:
+    """What a user may say of it."""
+
+    network: str = param(
+        "",
+        "who takes part in the ROS graph: localhost is this machine alone, subnet every host of the network; localhost "
+        "by default, unless variables such as ROS_AUTOMATIC_DISCOVERY_RANGE say it (docs/network.md)",
+        choices=NETWORKS,
+    )
+
+
+def network_environment(network: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that are to be set before rclpy starts.
+
+    Args:
+        network: One of ``NETWORKS``; empty is localhost where ``env`` says nothing.
+        env: The environment as it is.
+    """
+    if not network and any(env.get(name) for name in CHOOSING):
+        return {}
+    if network == "subnet":
+        found = {_RANGE: "SUBNET"}
+    else:
+        found = {_RANGE: "LOCALHOST"}
+        fast_dds = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
+        # Whoever has chosen transports or profiles keeps them.
+        if fast_dds and not any(env.get(name) for name in ("FASTDDS_BUILTIN_TRANSPORTS", *_PROFILES)):
+            found |= dict.fromkeys(_PROFILES, str(Path(__file__).with_name("this_machine.xml")))
+    # It would win.
+    return found | ({_OLD: "0"} if env.get(_OLD) else {})
+
+
+def add_network_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--network`` of a command that takes part in the graph by itself."""
+    field = NetworkParams.__dataclass_fields__["network"]
+    parser.add_argument("--network", default="", choices=NETWORKS, help=help_of(field, ""))

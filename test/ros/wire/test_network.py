@@ -1,0 +1,98 @@
+"""Who takes part: this machine alone by default, in the environment of nodes and at their sockets."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ros_domains import APART, STANDARD_BASE, Domain
+
+from bipedsim_ros.wire.network import CHOOSING, network_environment
+
+RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+PROFILES = {"FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"}
+
+
+def test_this_machine_alone_unless_somebody_says_otherwise() -> None:
+    found = network_environment("", {"ROS_DOMAIN_ID": "3"})
+    assert found.keys() == {RANGE, *PROFILES}
+    assert found[RANGE] == "LOCALHOST"
+    assert all(Path(found[name]).is_file() for name in PROFILES)
+    assert network_environment("subnet", {}) == {RANGE: "SUBNET"}
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_what_the_environment_says_stays(name: str) -> None:
+    assert network_environment("", {name: "1"}) == {}
+    assert network_environment("", {name: ""}).get(RANGE) == "LOCALHOST", "empty is nothing said"
+
+
+def test_what_is_given_wins_over_the_environment() -> None:
+    assert network_environment("subnet", {RANGE: "OFF"}) == {RANGE: "SUBNET"}
+    assert network_environment("subnet", {"ROS_LOCALHOST_ONLY": "1"}) == {RANGE: "SUBNET", "ROS_LOCALHOST_ONLY": "0"}
+    for mine in ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS"):
+        assert network_environment("localhost", {mine: "mine"}) == {RANGE: "LOCALHOST"}
+    assert network_environment("localhost", {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}) == {RANGE: "LOCALHOST"}
+
+
+STRANGER = """
+import os, sys, time
+os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+import rclpy
+rclpy.init()
+node = rclpy.create_node("stranger")
+end = time.monotonic() + 60.0
+while not node.count_publishers("/joint_states") and time.monotonic() < end:
+    time.sleep(0.05)
+print(node.count_publishers("/joint_states"))
+"""
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """Return address and port of every UDP socket of a process."""
+    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    mine = {found[1] for link in links if (found := re.fullmatch(r"socket:\[(\d+)\]", link))}
+    result = set()
+    for line in Path(f"/proc/{pid}/net/udp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[9] in mine:
+            address, port = words[1].split(":")
+            result.add((".".join(str(byte) for byte in reversed(bytes.fromhex(address))), int(port, 16)))
+    return result
+
+
+def started(task: Path) -> list[str]:
+    """Return the processes that a thread has started."""
+    return (task / "children").read_text().split()
+
+
+@pytest.mark.ros
+@pytest.mark.skipif(not Path("/proc/net/udp").exists(), reason="only Linux shows the sockets of a process")
+@pytest.mark.parametrize(("network", "addresses"), [("", {"127.0.0.1"}), ("subnet", {"0.0.0.0"})])
+def test_a_bring_up_listens_where_it_should(tmp_path: Path, network: str, addresses: set[str]) -> None:
+    """And a node of the same machine that knows nothing of it finds it."""
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    domain = Domain()
+    env = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
+    command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--controller", "none", "--network", network]
+    with (tmp_path / "up.txt").open("wb") as log:
+        up = subprocess.Popen(command[: None if network else -2], env=env, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        found = subprocess.run([sys.executable, "-c", STRANGER], env=env, capture_output=True, text=True, check=False)
+        assert found.stdout.strip() == "1", (tmp_path / "up.txt").read_text() + found.stderr
+        children = [int(pid) for task in Path(f"/proc/{up.pid}/task").iterdir() for pid in started(task)]
+        # Others are there to send, and nobody reads them.
+        ports = range(STANDARD_BASE + 250 * domain.id, STANDARD_BASE + 250 * (domain.id + 1))
+        heard = {address for pid in children for address, port in listening(pid) if port in ports}
+        assert heard == addresses
+    finally:
+        up.send_signal(signal.SIGINT)
+        up.wait(60.0)
+        domain.release()
+    told = "only this machine takes part in the ROS graph; --network subnet" in (tmp_path / "up.txt").read_text()
+    assert told == (not network)
