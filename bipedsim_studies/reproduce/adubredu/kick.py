@@ -7,7 +7,7 @@ the direction of 0.24 rad, without gravity in that step. So the ball is pushed h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,7 @@ from bipedsim_studies.reproduce.adubredu.planar import (
     record,
     simulator,
 )
-from bipedsim_studies.reproduce.common import Check, at_most, body, near, shown, study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from bipedsim_studies.reproduce.common import Check, Figure, at_most, body, near, shown, study
 
 TABLE = {
     30.0: (7.29, 1.78),
@@ -102,26 +99,22 @@ def measure(_progress: bool = False) -> dict[float, Throw]:
     return {torque: kick(torque) for torque in TABLE}
 
 
-def checks(runs: dict[float, Throw]) -> tuple[Check, ...]:
+def checks(runs: dict[float, Throw]) -> Iterator[Check]:
     """Return the figures of table I, and of what follows."""
-    found: list[Check] = []
     for torque, run in runs.items():
         for axis, speed, expected in zip("xz", run.v[0, :2], TABLE[torque], strict=True):
-            found.append(near(f"{torque:g} N.m: v_{axis} after the kick", float(speed), expected, ROUNDING, "m/s"))
+            yield near(f"{torque:g} N.m: v_{axis} after the kick", float(speed), expected, ROUNDING, "m/s")
     flights = [first_flight(run) for run in runs.values()]
     far = [abs(a.x - b.x) / run.v[0, 0] for (a, b), run in zip(flights, runs.values(), strict=True)]
     high = [abs(a.top - b.top) / run.v[0, 1] for (a, b), run in zip(flights, runs.values(), strict=True)]
     rolls = [abs(run.v[-1, 0] - 5.0 / 7.0 * run.v[0, 0]) for run in runs.values()]
     residual = max(run.residual() for run in runs.values())
-    return (
-        *found,
-        shown("gravity in the step of the kick, which the table leaves out", GRAVITY * STEP, "m/s"),
-        at_most("where it first lands against the parabola, over v_x, within 2 dt", float(max(far)), 2.0 * STEP, "s"),
-        at_most("how high it first flies against the parabola, over v_z, within dt", float(max(high)), STEP, "s"),
-        at_most("|speed at the end - 5/7 v_x|, rolling", float(max(rolls)), 1e-9, "m/s"),
-        at_most("complementarity residual of any step of any kick", residual, 1e-9, "m/s"),
-        *lawful(runs[max(runs)], f"{max(runs):g} N.m: ")[1:],
-    )
+    yield shown("gravity in the step of the kick, which the table leaves out", GRAVITY * STEP, "m/s")
+    yield at_most("where it first lands against the parabola, over v_x, within 2 dt", float(max(far)), 2.0 * STEP, "s")
+    yield at_most("how high it first flies against the parabola, over v_z, within dt", float(max(high)), STEP, "s")
+    yield at_most("|speed at the end - 5/7 v_x|, rolling", float(max(rolls)), 1e-9, "m/s")
+    yield at_most("complementarity residual of any step of any kick", residual, 1e-9, "m/s")
+    yield from lawful(runs[max(runs)], f"{max(runs):g} N.m: ")[1:]
 
 
 def draw(figure: Figure, runs: dict[float, Throw]) -> None:

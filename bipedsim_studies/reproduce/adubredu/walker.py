@@ -7,7 +7,7 @@ and the controller knows of them by the load cells in the feet.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from bipedsim.numerics import Array, Indices
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
-from bipedsim_studies.reproduce.common import Check, at_most, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, at_most, equal, label, near, shown, study
 from bipedsim_studies.stability import Stride
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PASSIVE = np.array([0.16259783, -0.23186964, -0.32519567, 0.03797847])
 """Gait without a motor, after a heel strike."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -14,11 +14,8 @@ from bipedsim.numerics import Array, Integers
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.complementarity import ComplementarityError, Contacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim_studies.complementarity import Outcome as Solved
-from bipedsim_studies.reproduce.common import Check, at_most, body, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, at_most, body, equal, label, near, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_soles
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SPINS = (0.0, 4.0)
 """Angular velocity of the rod [rad/s]: at 0 the end is always pressed down, at 4 it flies up from 38 degrees."""
@@ -172,10 +169,9 @@ def measure(progress: bool = False) -> Found:
     return Found(regions, worst, edge)
 
 
-def checks(found: Found) -> tuple[Check, ...]:
+def checks(found: Found) -> Iterator[Check]:
     """Return the figures of eq. 37."""
     thin = rod()
-    rows: list[Check] = []
     for spin, regions in found.regions.items():
         wrong = skipped = 0
         for i, angle in enumerate(ANGLES):
@@ -183,20 +179,17 @@ def checks(found: Found) -> tuple[Check, ...]:
                 margin = min(abs(float(thin.stiffness(angle, mu))), abs(float(thin.free(angle, spin))) / thin.g)
                 skipped += margin < ROUNDING
                 wrong += margin >= ROUNDING and regions[i, j] != thin.region(float(angle), float(mu), spin)
-        rows.append(equal(f"{spin:g} rad/s: verdicts off the closed form", wrong, 0))
-        rows.append(shown(f"... of states, those within rounding of a boundary ({regions.size} in all)", skipped))
+        yield equal(f"{spin:g} rad/s: verdicts off the closed form", wrong, 0)
+        yield shown(f"... of states, those within rounding of a boundary ({regions.size} in all)", skipped)
         counted = Counter(regions.ravel().tolist())
-        rows += [shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
+        yield from [shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
     least, angle = thin.least_friction
     slid = Sliding(angle, 0.0)
-    rows += [
-        at_most("relative error of the normal force where it is unique", found.force_error, LIMIT),
-        at_most("|friction at which solutions end - closed form|, relative", edge_error(found), LIMIT),
-        near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT),
-        equal("its verdict just below: unique", float(slid.solve(least * (1.0 - ROUNDING)).verdict == "unique"), 1),
-        equal("its verdict just above: none", float(slid.solve(least * (1.0 + ROUNDING)).verdict == "none"), 1),
-    ]
-    return tuple(rows)
+    yield at_most("relative error of the normal force where it is unique", found.force_error, LIMIT)
+    yield at_most("|friction at which solutions end - closed form|, relative", edge_error(found), LIMIT)
+    yield near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT)
+    yield equal("its verdict just below: unique", float(slid.solve(least * (1.0 - ROUNDING)).verdict == "unique"), 1)
+    yield equal("its verdict just above: none", float(slid.solve(least * (1.0 + ROUNDING)).verdict == "none"), 1)
 
 
 def edge_error(found: Found) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -14,11 +14,8 @@ from bipedsim.model import load_robot
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, NoImpactOutcomeError
-from bipedsim_studies.reproduce.common import Check, at_most, label, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, at_most, label, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROBOT = "biped14"
 PROBLEMS = 120
@@ -111,27 +108,25 @@ def measure(progress: bool = False) -> Found:
     return found
 
 
-def checks(found: Found) -> tuple[Check, ...]:
+def checks(found: Found) -> Iterator[Check]:
     """Return the largest rise of every law, and the closed form of Moreau's."""
-    rows: list[Check] = []
     for law, ratios in found.over_e.items():
         rise = max(ratio - 1.0 for row in ratios for outcomes in row for ratio in outcomes)
-        rows.append(at_most(f"{law}: energy after / before - 1, at most", rise, LIMIT))
+        yield at_most(f"{law}: energy after / before - 1, at most", rise, LIMIT)
     moreau = np.array(found.over_e["moreau"])[..., 0]
     plastic = moreau[:, :1]
     closed = plastic + np.square(RESTITUTION) * (1.0 - plastic)
-    rows.append(at_most("moreau: |energy - (plastic + e^2 of what that loses)|", np.abs(moreau - closed).max(), LIMIT))
+    yield at_most("moreau: |energy - (plastic + e^2 of what that loses)|", np.abs(moreau - closed).max(), LIMIT)
     lotstedt = np.array(found.over_e["lotstedt"])[:, 0]
-    rows.append(at_most("lotstedt: |energy - that of moreau at e = 0|", np.abs(lotstedt - plastic).max(), LIMIT))
-    rows.append(shown("han_gilmore: impacts without outcome", found.none["han_gilmore"]))
+    yield at_most("lotstedt: |energy - that of moreau at e = 0|", np.abs(lotstedt - plastic).max(), LIMIT)
+    yield shown("han_gilmore: impacts without outcome", found.none["han_gilmore"])
     poisson = float(np.nanmax(found.unequal["pfeiffer_glocker"])) - 1.0
-    rows.append(at_most("pfeiffer_glocker, an e for each contact: energy after / before - 1, at most", poisson, LIMIT))
+    yield at_most("pfeiffer_glocker, an e for each contact: energy after / before - 1, at most", poisson, LIMIT)
     for law in ("haug", "han_gilmore"):
         most = np.array(found.unequal[law])
         gaining = float(np.sum(most > 1.0 + LIMIT))
-        rows.append(shown(f"{law}, an e for each contact: impacts that gain energy, of {len(most)}", gaining))
-        rows.append(shown("... energy after / before - 1, at most", float(np.nanmax(most)) - 1.0))
-    return tuple(rows)
+        yield shown(f"{law}, an e for each contact: impacts that gain energy, of {len(most)}", gaining)
+        yield shown("... energy after / before - 1, at most", float(np.nanmax(most)) - 1.0)
 
 
 def draw(figure: Figure, found: Found) -> None:

@@ -6,8 +6,8 @@ one step that is too short for anything but the impact.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import fsolve
@@ -17,11 +17,8 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim_studies.reproduce.common import Check, at_least, at_most, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, label, near, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, X, Z, mechanics, of_soles
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROBOT = "planar_biped"
 POINTS = ("rear toe", "front toe", "front heel")
@@ -127,26 +124,24 @@ def measure(_progress: bool = False) -> Found:
     return Found(strike, laws, {model: strike.engine(model) for model in MODELS})
 
 
-def checks(found: Found) -> tuple[Check, ...]:
+def checks(found: Found) -> Iterator[Check]:
     """Return impulses and velocities of the three points."""
     strike = found.strike
-    rows: list[Check] = []
     for name, result in found.laws.items():
         for point, impulse, after in zip(POINTS, result.impulse, strike.normal @ result.v_after, strict=True):
-            rows.append(shown(f"{name}: impulse of the {point}", impulse, "N.s"))
-            rows.append(shown("... and its vertical velocity after it", after, "m/s"))
+            yield shown(f"{name}: impulse of the {point}", impulse, "N.s")
+            yield shown("... and its vertical velocity after it", after, "m/s")
     law = found.laws["pfeiffer_glocker, friction"]
     judge = law.v_after
     pull = found.laws["haug"].impulse[0]
-    rows.append(at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s"))
+    yield at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s")
     lifts = float(strike.normal[0] @ judge)
-    rows.append(at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s"))
+    yield at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s")
     for model, v in found.engine.items():
         off = np.abs(np.vstack([strike.normal, strike.tangential]) @ (v - judge)).max()
-        rows.append(at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s"))
+        yield at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s")
         lost = strike.energy(v) - strike.energy(strike.v)
-        rows.append(near("... its change of energy", lost, law.energy_change, 1e-3, "J"))
-    return tuple(rows)
+        yield near("... its change of energy", lost, law.energy_change, 1e-3, "J")
 
 
 def draw(figure: Figure, found: Found) -> None:

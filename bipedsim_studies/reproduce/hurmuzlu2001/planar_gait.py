@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -17,11 +17,8 @@ from bipedsim.runs import run
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.gait_modes import GaitReport, report_recording
-from bipedsim_studies.reproduce.common import Check, at_least, at_most, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, equal, label, near, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROBOT = "planar_biped"
 N_STEPS = 20
@@ -122,7 +119,7 @@ def measure(progress: bool = False) -> Found:
     return Found(robot, recording, q, walked(PUSH_AT + STRIDE, Watch(PUSH))[1], PUSH)
 
 
-def checks(found: Found) -> tuple[Check, ...]:
+def checks(found: Found) -> Iterator[Check]:
     """Return the figures of the walk."""
     recording, report, robot = found.recording, found.report, found.robot
     t, middle = recording.t, slice(*np.searchsorted(recording.t, [BEGIN + 2.0 * STRIDE, BEGIN + 8.0 * STRIDE]))
@@ -132,21 +129,21 @@ def checks(found: Found) -> tuple[Check, ...]:
     repeated = np.abs(found.q[middle, 1:] - found.q[middle.start + stride : middle.stop + stride, 1:]).max()
     speed = np.ptp(found.q[[middle.start, middle.stop], X]) / np.ptp(t[[middle.start, middle.stop]])
     torque = np.abs(recording.joint_effort) / robot.effort_limit
-    return (
-        equal("steps of a walk", walk.steps if walk is not None else 0, N_STEPS),
-        equal("states of its cycle, which is two steps", len(cycle.states) if cycle is not None else 0, 6),
-        near("period of the cycle", cycle.period if cycle is not None else np.nan, STRIDE, 5e-3, "s"),
-        at_least("speed", speed, 0.3, "m/s"),
-        at_most("largest torque over its limit", torque.max(), 0.9),
-        at_most("largest error of a joint", np.nanmax(recording.readouts["tracking_error"]), 0.01, "rad"),
-        at_most("|joint, height, pitch - that of a stride later|", repeated, 1e-3, "m, rad"),
-        at_least("least distance of the CoP from the edge of a foot that carries", np.nanmin(found.margins), 0.05, "m"),
-        at_most("largest pitch of the trunk", np.abs(found.q[:, 2]).max(), 0.01, "rad"),
-        shown("share of the friction used, without impacts", np.nanmax(_friction(found))),
-        shown("largest impulse of a landing", np.abs(recording.impact[..., Z]).max(), "N.s"),
-        shown(f"pushed by {found.impulse:g} N.s: largest deviation", found.aside.max(), "m, rad"),
-        at_most("... deviation a stride later", found.aside[-1], 1e-3, "m, rad"),
+    yield equal("steps of a walk", walk.steps if walk is not None else 0, N_STEPS)
+    yield equal("states of its cycle, which is two steps", len(cycle.states) if cycle is not None else 0, 6)
+    yield near("period of the cycle", cycle.period if cycle is not None else np.nan, STRIDE, 5e-3, "s")
+    yield at_least("speed", speed, 0.3, "m/s")
+    yield at_most("largest torque over its limit", torque.max(), 0.9)
+    yield at_most("largest error of a joint", np.nanmax(recording.readouts["tracking_error"]), 0.01, "rad")
+    yield at_most("|joint, height, pitch - that of a stride later|", repeated, 1e-3, "m, rad")
+    yield at_least(
+        "least distance of the CoP from the edge of a foot that carries", np.nanmin(found.margins), 0.05, "m"
     )
+    yield at_most("largest pitch of the trunk", np.abs(found.q[:, 2]).max(), 0.01, "rad")
+    yield shown("share of the friction used, without impacts", np.nanmax(_friction(found)))
+    yield shown("largest impulse of a landing", np.abs(recording.impact[..., Z]).max(), "N.s")
+    yield shown(f"pushed by {found.impulse:g} N.s: largest deviation", found.aside.max(), "m, rad")
+    yield at_most("... deviation a stride later", found.aside[-1], 1e-3, "m, rad")
 
 
 def _friction(found: Found) -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -18,11 +19,8 @@ from bipedsim_studies.complementarity import (
     solve_coulomb,
     solve_step,
 )
-from bipedsim_studies.reproduce.common import Check, at_most, body, label, near, study
+from bipedsim_studies.reproduce.common import Check, Figure, at_most, body, label, near, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIDES = (4, 8, 16)
 MU = 0.5
@@ -120,10 +118,9 @@ def measure(progress: bool = False) -> Found:
     return Found(held, np.array([foot.sliding(float(angle)) for angle in DIRECTIONS]), stepped)
 
 
-def checks(found: Found) -> tuple[Check, ...]:
+def checks(found: Found) -> Iterator[Check]:
     """Return the anisotropy of every pyramid."""
     way = along(DIRECTIONS)
-    rows: list[Check] = []
     for sides in SIDES:
         deficit = 1.0 - np.cos(np.pi / sides)
         held, stepped = found.held[sides], found.stepped[sides]
@@ -131,25 +128,22 @@ def checks(found: Found) -> tuple[Check, ...]:
         # Just between two corners both brake the same, and so does any mean of them.
         clear = nearest_corner(DIRECTIONS, sides) < (1.0 - 1e-6) * np.pi / sides
         full = np.linalg.norm(stepped[clear], axis=1)
-        rows += [
-            at_most(
-                f"k = {sides}: |pull held - polygon|", np.abs(held - pyramid_radius(DIRECTIONS, sides)).max(), LIMIT
-            ),
-            near("... largest deficit of the pull held, 1 - cos(pi/k)", 1.0 - held.min(), deficit, LIMIT),
-            near("... most that is held, at a corner", float(held.max()), 1.0, LIMIT),
-            at_most(
-                "... |brake along the slip - cos of the nearest corner|, velocity level",
-                np.abs(brake - np.cos(nearest_corner(DIRECTIONS, sides))).max(),
-                LIMIT,
-            ),
-            near("... largest deficit of the brake, 1 - cos(pi/k)", 1.0 - brake.min(), deficit, LIMIT),
-            at_most(
-                "... ||friction| - 1| but for ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
-            ),
-        ]
+        yield at_most(
+            f"k = {sides}: |pull held - polygon|", np.abs(held - pyramid_radius(DIRECTIONS, sides)).max(), LIMIT
+        )
+        yield near("... largest deficit of the pull held, 1 - cos(pi/k)", 1.0 - held.min(), deficit, LIMIT)
+        yield near("... most that is held, at a corner", float(held.max()), 1.0, LIMIT)
+        yield at_most(
+            "... |brake along the slip - cos of the nearest corner|, velocity level",
+            np.abs(brake - np.cos(nearest_corner(DIRECTIONS, sides))).max(),
+            LIMIT,
+        )
+        yield near("... largest deficit of the brake, 1 - cos(pi/k)", 1.0 - brake.min(), deficit, LIMIT)
+        yield at_most(
+            "... ||friction| - 1| but for ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
+        )
     exact = np.abs(found.sliding + way).max()
-    rows.append(at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT))
-    return tuple(rows)
+    yield at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT)
 
 
 def draw(figure: Figure, found: Found) -> None:

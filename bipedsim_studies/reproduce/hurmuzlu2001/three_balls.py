@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -12,12 +13,8 @@ from numpy.typing import ArrayLike
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, ImpactResult
-from bipedsim_studies.reproduce.common import Check, at_most, body, equal, label, shown, study
+from bipedsim_studies.reproduce.common import Axes, Check, Figure, at_most, body, equal, label, shown, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, mechanics, of_frames
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 BEFORE = (1.0, 0.0, 0.0)
 THIRDS, REBOUND, TEXTBOOK = (1 / 3, 1 / 3, 1 / 3), (-1 / 3, 2 / 3, 2 / 3), (0.0, 0.0, 1.0)
@@ -127,18 +124,17 @@ def apart(found: Array, expected: Array) -> float:
     return float(max(np.abs(found - each).max(axis=1).min() for each in np.atleast_2d(expected)))
 
 
-def checks(found: Found) -> tuple[Check, ...]:
+def checks(found: Found) -> Iterator[Check]:
     """Return the figures of Fig. 10 and of the sweeps."""
     balls = cradle()
-    rows: list[Check] = []
     for law, e, expected in FIG_10:
         seen = outcomes(balls, law, e)
-        rows.append(equal(f"{law}, e = {e:g}: outcomes", len(seen), len(expected)))
-        rows.append(at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(seen, np.array(expected)), LIMIT, "m/s"))
+        yield equal(f"{law}, e = {e:g}: outcomes", len(seen), len(expected))
+        yield at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(seen, np.array(expected)), LIMIT, "m/s")
     glued = max(apart(v, balls.together(e)) for each in found.over_e.values() for e, v in each)
     rising = max(balls.energy(v) - 1.0 for each in found.over_e.values() for _, all_v in each for v in all_v)
-    rows.append(at_most("0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", glued, LIMIT, "m/s"))
-    rows.append(at_most("0 <= e <= 1: energy after / before - 1, every law", rising, LIMIT))
+    yield at_most("0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", glued, LIMIT, "m/s")
+    yield at_most("0 <= e <= 1: energy after / before - 1, every law", rising, LIMIT)
     swept = [(cradle(ratio), ratio) for ratio in RATIOS]
     errors, moved, kept, turns = 0.0, 0.0, 0.0, 0.0
     for law, each in found.over_ratio.items():
@@ -150,16 +146,13 @@ def checks(found: Found) -> tuple[Check, ...]:
                 kept = max(kept, *(abs(balls.energy(v) - 1.0) for v in seen))
             if law == "han_gilmore":
                 turns = max(turns, apart(seen, balls.in_turn()))
-    rows += [
-        at_most("mass ratio 0.1 to 10: |v - two-body impact with 2 and 3 as one|, every law", errors, LIMIT, "m/s"),
-        at_most("mass ratio 0.1 to 10: |v - impacts of two balls in turn|, han_gilmore", turns, LIMIT, "m/s"),
-        at_most("mass ratio 0.1 to 10: |change of momentum|", moved, LIMIT, "N.s"),
-        at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", kept, LIMIT),
-        shown(
-            "most outcomes of han_gilmore over the mass ratio", max(len(v) for _, v in found.over_ratio["han_gilmore"])
-        ),
-    ]
-    return tuple(rows)
+    yield at_most("mass ratio 0.1 to 10: |v - two-body impact with 2 and 3 as one|, every law", errors, LIMIT, "m/s")
+    yield at_most("mass ratio 0.1 to 10: |v - impacts of two balls in turn|, han_gilmore", turns, LIMIT, "m/s")
+    yield at_most("mass ratio 0.1 to 10: |change of momentum|", moved, LIMIT, "N.s")
+    yield at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", kept, LIMIT)
+    yield shown(
+        "most outcomes of han_gilmore over the mass ratio", max(len(v) for _, v in found.over_ratio["han_gilmore"])
+    )
 
 
 def curves(ax: Axes, swept: list[tuple[float, Array]]) -> None:
