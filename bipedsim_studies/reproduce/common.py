@@ -50,31 +50,31 @@ class Check:
     unit: str = ""
     ok: bool = True
 
+    @classmethod
+    def at_most(cls, quantity: str, measured: float, limit: float, unit: str = "") -> Check:
+        """Return the check that ``measured`` does not exceed ``limit``."""
+        return cls(quantity, f"<= {limit:g}", float(measured), unit, bool(measured <= limit))
 
-def at_most(quantity: str, measured: float, limit: float, unit: str = "") -> Check:
-    """Return the check that ``measured`` does not exceed ``limit``."""
-    return Check(quantity, f"<= {limit:g}", float(measured), unit, bool(measured <= limit))
+    @classmethod
+    def at_least(cls, quantity: str, measured: float, limit: float, unit: str = "") -> Check:
+        """Return the check that ``measured`` is not below ``limit``."""
+        return cls(quantity, f">= {limit:g}", float(measured), unit, bool(measured >= limit))
 
+    @classmethod
+    def near(cls, quantity: str, measured: float, expected: float, tolerance: float, unit: str = "") -> Check:
+        """Return the check that ``measured`` is ``expected`` within ``tolerance``."""
+        ok = bool(abs(measured - expected) <= tolerance)
+        return cls(quantity, f"{expected:g} +- {tolerance:.2g}", float(measured), unit, ok)
 
-def at_least(quantity: str, measured: float, limit: float, unit: str = "") -> Check:
-    """Return the check that ``measured`` is not below ``limit``."""
-    return Check(quantity, f">= {limit:g}", float(measured), unit, bool(measured >= limit))
+    @classmethod
+    def equal(cls, quantity: str, measured: float, expected: float, unit: str = "") -> Check:
+        """Return the check that ``measured`` is ``expected``."""
+        return cls(quantity, f"{expected:g}", float(measured), unit, bool(measured == expected))
 
-
-def near(quantity: str, measured: float, expected: float, tolerance: float, unit: str = "") -> Check:
-    """Return the check that ``measured`` is ``expected`` within ``tolerance``."""
-    ok = bool(abs(measured - expected) <= tolerance)
-    return Check(quantity, f"{expected:g} +- {tolerance:.2g}", float(measured), unit, ok)
-
-
-def equal(quantity: str, measured: float, expected: float, unit: str = "") -> Check:
-    """Return the check that ``measured`` is ``expected``."""
-    return Check(quantity, f"{expected:g}", float(measured), unit, bool(measured == expected))
-
-
-def shown(quantity: str, measured: float, unit: str = "") -> Check:
-    """Return a figure of which nothing is asked."""
-    return Check(quantity, "", float(measured), unit)
+    @classmethod
+    def shown(cls, quantity: str, measured: float, unit: str = "") -> Check:
+        """Return a figure of which nothing is asked."""
+        return cls(quantity, "", float(measured), unit)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, STEP, Throw, lawful, throw
-from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, body, label, near, study
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 
 if TYPE_CHECKING:
     from matplotlib.patches import Wedge
@@ -48,21 +48,23 @@ def checks(run: Throw) -> Iterator[Check]:
     radius, e = run.points.radius, run.restitution
     # Thrown back at e a, the ball rises by e a dt in the same step: m (g dt e a - (1 - e^2) a^2 / 2) at most.
     hop = 0.5 * run.points.mass * (GRAVITY * STEP * e) ** 2 / (1.0 - e**2)
-    yield at_least("bounces", len(struck), EARLY)
-    yield at_most("|speed after / before a bounce - e|", float(np.abs(rebound / arrival - run.restitution).max()), 1e-9)
-    yield at_most(
+    yield Check.at_least("bounces", len(struck), EARLY)
+    yield Check.at_most(
+        "|speed after / before a bounce - e|", float(np.abs(rebound / arrival - run.restitution).max()), 1e-9
+    )
+    yield Check.at_most(
         f"first {EARLY} rebounds against e^k sqrt(2 g h), within 2 g dt",
         float(np.abs(rebound[:EARLY] - closed).max()),
         2.0 * GRAVITY * STEP,
         "m/s",
     )
-    yield at_most("|friction - Coulomb's| of any step", float(friction), 1e-9, "N.s")
-    yield at_least("share of mu that the first bounce takes", _used(run, int(struck[0])), 1.0 - 1e-9)
-    yield at_most("share of mu that the second bounce takes", _used(run, int(struck[1])), 1.0 - 1e-3)
-    yield near("speed at the end, 5/7 of that at the start", float(run.v[-1, 0]), 5.0 / 7.0 * SPEED, 1e-9, "m/s")
-    yield at_most("|v - r w| at the end", float(abs(run.v[-1, 0] - radius * run.v[-1, 2])), 1e-9, "m/s")
-    yield at_most("|height - radius| at the end", float(abs(run.q[-1, 1] - radius)), 1e-9, "m")
-    yield at_most("rise of the total energy in any step, m (g dt e)^2 / (2 (1 - e^2))", run.rise(), hop, "J")
+    yield Check.at_most("|friction - Coulomb's| of any step", float(friction), 1e-9, "N.s")
+    yield Check.at_least("share of mu that the first bounce takes", _used(run, int(struck[0])), 1.0 - 1e-9)
+    yield Check.at_most("share of mu that the second bounce takes", _used(run, int(struck[1])), 1.0 - 1e-3)
+    yield Check.near("speed at the end, 5/7 of that at the start", float(run.v[-1, 0]), 5.0 / 7.0 * SPEED, 1e-9, "m/s")
+    yield Check.at_most("|v - r w| at the end", float(abs(run.v[-1, 0] - radius * run.v[-1, 2])), 1e-9, "m/s")
+    yield Check.at_most("|height - radius| at the end", float(abs(run.q[-1, 1] - radius)), 1e-9, "m")
+    yield Check.at_most("rise of the total energy in any step, m (g dt e)^2 / (2 (1 - e^2))", run.rise(), hop, "J")
     yield from lawful(run)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, Throw, lawful, throw
-from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, body, label, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 
 SIDE = 0.4
 START = np.array([0.0, 1.2, 0.5])
@@ -27,14 +27,14 @@ def checks(run: Throw) -> Iterator[Check]:
     quarters = run.q[-1, 2] / (0.5 * np.pi)
     tilt = abs(quarters - round(quarters)) * 0.5 * np.pi
     lowest = run.points.heights(run.q).min()
-    yield at_least("bounces", int(run.bounces.sum()), 3)
-    yield shown("quarter turns until it lies", float(quarters))
-    yield at_most("tilt of the lowest face at the end", float(tilt), 1e-6, "rad")
-    yield at_most("|height - side / 2| at the end", float(abs(run.q[-1, 1] - 0.5 * SIDE)), 1e-6, "m")
-    yield at_most("speed at the end", float(np.abs(run.v[-1]).max()), 1e-6, "m/s, rad/s")
-    yield shown("rise of the total energy in any step", run.rise(), "J")
+    yield Check.at_least("bounces", int(run.bounces.sum()), 3)
+    yield Check.shown("quarter turns until it lies", float(quarters))
+    yield Check.at_most("tilt of the lowest face at the end", float(tilt), 1e-6, "rad")
+    yield Check.at_most("|height - side / 2| at the end", float(abs(run.q[-1, 1] - 0.5 * SIDE)), 1e-6, "m")
+    yield Check.at_most("speed at the end", float(np.abs(run.v[-1]).max()), 1e-6, "m/s, rad/s")
+    yield Check.shown("rise of the total energy in any step", run.rise(), "J")
     # A corner that turns by w dt leaves its tangent by side / sqrt(2) (w dt)^2 / 2.
-    yield at_most("deepest corner", float(max(-lowest, 0.0)), 0.5 * SIDE / np.sqrt(2.0) * _turn(run) ** 2, "m")
+    yield Check.at_most("deepest corner", float(max(-lowest, 0.0)), 0.5 * SIDE / np.sqrt(2.0) * _turn(run) ** 2, "m")
     yield from lawful(run)
 
 

@@ -20,7 +20,7 @@ from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS
 from bipedsim_studies.reproduce.adubredu.kick import ANGLE, LENGTH, MASS, TABLE
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, RESTITUTION, STEP
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, body, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 
 FINE = 1e-5
 """Step of the swing [s]: the toe moves 0.4 mm at most in it."""
@@ -160,16 +160,16 @@ def checks(hits: dict[float, Hit]) -> Iterator[Check]:
     # The paper's force moves the ball alone; a leg moves itself too, with inertia over length squared as its mass.
     share, kept = MASS / (MASS + inertia / LENGTH**2), float((pushed / known).mean())
     ratios = [h.speed / v for h, v in zip(hits.values(), known, strict=True)]
-    yield at_most("|speed of the swing / that by work and energy - 1|", float(np.abs(swing).max()), 1e-3)
-    yield at_most("|Newton's law at the contact|", float(np.abs(newton).max()), 1e-10, "m/s")
-    yield at_most("|change of angular momentum about the hip|", float(np.abs(momentum).max()), 1e-10, "N.m.s")
-    yield at_most("|energy lost - m_r (1 - e^2) u^2 / 2|", float(np.abs(lost).max()), 1e-10, "J")
-    yield at_most("slip at the contact over closing speed: a central hit", float(max(aside)), 1e-2)
-    yield near("direction of the ball", float(np.mean(angle)), ANGLE, 2e-3, "rad")
-    yield near("speed of the ball grows with the torque to the power of", exponent, 0.5, 0.02)
-    yield near("torque for 10 ms on a leg that touches: share of the table's speed", kept, share, 2e-3)
-    yield shown("swinging leg over table, 30 N.m", ratios[0])
-    yield shown("swinging leg over table, 100 N.m", ratios[-1])
+    yield Check.at_most("|speed of the swing / that by work and energy - 1|", float(np.abs(swing).max()), 1e-3)
+    yield Check.at_most("|Newton's law at the contact|", float(np.abs(newton).max()), 1e-10, "m/s")
+    yield Check.at_most("|change of angular momentum about the hip|", float(np.abs(momentum).max()), 1e-10, "N.m.s")
+    yield Check.at_most("|energy lost - m_r (1 - e^2) u^2 / 2|", float(np.abs(lost).max()), 1e-10, "J")
+    yield Check.at_most("slip at the contact over closing speed: a central hit", float(max(aside)), 1e-2)
+    yield Check.near("direction of the ball", float(np.mean(angle)), ANGLE, 2e-3, "rad")
+    yield Check.near("speed of the ball grows with the torque to the power of", exponent, 0.5, 0.02)
+    yield Check.near("torque for 10 ms on a leg that touches: share of the table's speed", kept, share, 2e-3)
+    yield Check.shown("swinging leg over table, 30 N.m", ratios[0])
+    yield Check.shown("swinging leg over table, 100 N.m", ratios[-1])
 
 
 def text(hits: dict[float, Hit]) -> str:

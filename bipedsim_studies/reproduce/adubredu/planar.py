@@ -12,7 +12,7 @@ import numpy as np
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Simulator
-from bipedsim_studies.reproduce.common import Check, at_most
+from bipedsim_studies.reproduce.common import Check
 
 RESTITUTION = 0.5
 STEP = 0.01
@@ -191,8 +191,8 @@ def record(sim: Simulator, duration: float, restitution: float = RESTITUTION) ->
 def lawful(run: Throw, name: str = "") -> tuple[Check, ...]:
     """Return the checks that hold for every throw."""
     return (
-        at_most(f"{name}complementarity residual of any step", run.residual(), RESIDUAL, "m/s"),
-        at_most(f"{name}|v+ - v_free - M^-1 J^T impulse|", run.newton(), 1e-9, "m/s"),
-        at_most(f"{name}energy that contact adds in any step", run.gain(), 1e-12, "J"),
-        at_most(f"{name}steps without a solution", run.unresolved, 0),
+        Check.at_most(f"{name}complementarity residual of any step", run.residual(), RESIDUAL, "m/s"),
+        Check.at_most(f"{name}|v+ - v_free - M^-1 J^T impulse|", run.newton(), 1e-9, "m/s"),
+        Check.at_most(f"{name}energy that contact adds in any step", run.gain(), 1e-12, "J"),
+        Check.at_most(f"{name}steps without a solution", run.unresolved, 0),
     )

@@ -7,6 +7,7 @@ and the controller knows of them by the load cells in the feet.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from bipedsim.numerics import Array, Indices
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, TARGET, WALKER, strides
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.stability import Stride
 
 PASSIVE = np.array([0.16259783, -0.23186964, -0.32519567, 0.03797847])
@@ -123,7 +124,7 @@ def period(run: Walk, last: int = 10) -> float:
     return float((run.touch_downs[-1] - run.touch_downs[-1 - last]) / last)
 
 
-def checks(runs: Runs) -> tuple[Check, ...]:
+def checks(runs: Runs) -> Iterator[Check]:
     """Return what must hold of the walks."""
     ideal = np.array([step.mid_speed for step in runs.ideal])
     speeds = runs.disturbed.mid_speeds
@@ -132,20 +133,22 @@ def checks(runs: Runs) -> tuple[Check, ...]:
     difference = float(np.abs(runs.from_rest.mid_speeds[: STEPS - 1] - rest[: STEPS - 1]).max())
     torque = max(float(np.abs(run.torque).max()) for run in (runs.disturbed, runs.from_rest))
     target = float(np.abs(np.abs(runs.disturbed.swing[_ends(runs.disturbed)]) - TARGET).max())
-    return (
-        equal("steps without a motor", len(runs.passive.touch_downs), PASSIVE_STEPS),
-        near("period without a motor, h = 1 ms", period(runs.passive), PASSIVE_PERIOD, 1.5e-3, "s"),
-        near("the same, h = 0.25 ms", period(runs.finer), PASSIVE_PERIOD, 6e-4, "s"),
-        equal("steps under PFL from the disturbed start", len(runs.disturbed.touch_downs), STEPS),
-        equal("steps under PFL from rest", len(runs.from_rest.touch_downs), STEPS),
-        near("speed at mid-stance of the gait, h = 1 ms, against that by events", gait, ideal_gait, 5e-3, "rad/s"),
-        near("from rest: the same gait", float(runs.from_rest.mid_speeds[-8:].mean()), gait, 2e-3, "rad/s"),
-        at_most("change of that speed from the second step on", float(np.abs(speeds[1:] - gait).max()), 2e-3, "rad/s"),
-        at_most("from rest: speeds at mid-stance against those by events", difference, 5e-3, "rad/s"),
-        near("period of the gait, by events", runs.ideal[-1].duration, period(runs.disturbed), 0.025, "s"),
-        at_most("|theta_2 - 0.28564| at touch-downs", target, 5e-3, "rad"),
-        shown("largest torque of the hip", torque, "N.m"),
-    )  # fmt: skip
+    yield Check.equal("steps without a motor", len(runs.passive.touch_downs), PASSIVE_STEPS)
+    yield Check.near("period without a motor, h = 1 ms", period(runs.passive), PASSIVE_PERIOD, 1.5e-3, "s")
+    yield Check.near("the same, h = 0.25 ms", period(runs.finer), PASSIVE_PERIOD, 6e-4, "s")
+    yield Check.equal("steps under PFL from the disturbed start", len(runs.disturbed.touch_downs), STEPS)
+    yield Check.equal("steps under PFL from rest", len(runs.from_rest.touch_downs), STEPS)
+    yield Check.near(
+        "speed at mid-stance of the gait, h = 1 ms, against that by events", gait, ideal_gait, 5e-3, "rad/s"
+    )
+    yield Check.near("from rest: the same gait", float(runs.from_rest.mid_speeds[-8:].mean()), gait, 2e-3, "rad/s")
+    yield Check.at_most(
+        "change of that speed from the second step on", float(np.abs(speeds[1:] - gait).max()), 2e-3, "rad/s"
+    )
+    yield Check.at_most("from rest: speeds at mid-stance against those by events", difference, 5e-3, "rad/s")
+    yield Check.near("period of the gait, by events", runs.ideal[-1].duration, period(runs.disturbed), 0.025, "s")
+    yield Check.at_most("|theta_2 - 0.28564| at touch-downs", target, 5e-3, "rad")
+    yield Check.shown("largest torque of the hip", torque, "N.m")
 
 
 def _ends(run: Walk) -> Indices:

@@ -17,7 +17,7 @@ from bipedsim_studies.complementarity import (
     normal_force_lcp,
     normal_forces,
 )
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, body, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, Z, mechanics, of_soles
 
 SITTER = 60.0
@@ -165,31 +165,35 @@ def checks(found: Found) -> Iterator[Check]:
     """Return the figures of eq. 13 to 16."""
     seat = chair()
     alone, random = found.alone, found.random
-    yield equal("rank of the four gaps' gradients", float(np.linalg.matrix_rank(seat.J)), 3)
-    yield equal("at rest: forces found not to be unique", float(alone.continuum), 1)
-    yield at_most(
+    yield Check.equal("rank of the four gaps' gradients", float(np.linalg.matrix_rank(seat.J)), 3)
+    yield Check.equal("at rest: forces found not to be unique", float(alone.continuum), 1)
+    yield Check.at_most(
         "at rest: difference of eq. 13, eq. 16 and every enumerated solution in acceleration", alone.disagreement, LIMIT
     )
-    yield at_most("at rest: |acceleration|", float(np.abs(alone.lcp.acceleration).max()), LIMIT, "m/s^2")
-    yield near("at rest: sum of the forces", float(alone.lcp.force.sum()), seat.weight, LIMIT * seat.weight, "N")
+    yield Check.at_most("at rest: |acceleration|", float(np.abs(alone.lcp.acceleration).max()), LIMIT, "m/s^2")
+    yield Check.near("at rest: sum of the forces", float(alone.lcp.force.sum()), seat.weight, LIMIT * seat.weight, "N")
     for name, (low, high) in zip(("front left", "rear left", "rear right", "front right"), alone.ranges, strict=True):
-        yield shown(f"at rest: least force of leg {name}", low, "N")
-        yield shown("... greatest", high, "N")
+        yield Check.shown(f"at rest: least force of leg {name}", low, "N")
+        yield Check.shown("... greatest", high, "N")
     free = [each for each in random if each.continuum]
     stays = [bool(np.abs(each.lcp.gap_acceleration).max() <= LIMIT * each.size) for each in random]
     wrong = [each.continuum != all_feet for each, all_feet in zip(random, stays, strict=True)]
     unloaded = [each for each in random if not each.lcp.force.any()]
     rest = [each.gauss.force.sum() - each.lcp.force.sum() for each in random]
-    yield at_most("at rest: |range of a leg - closed form|", ranges_error([alone], seat.J) / seat.weight, LIMIT, "m g")
-    yield at_most(
+    yield Check.at_most(
+        "at rest: |range of a leg - closed form|", ranges_error([alone], seat.J) / seat.weight, LIMIT, "m g"
+    )
+    yield Check.at_most(
         f"{LOADS} random loads: relative difference of accelerations", max(e.disagreement for e in random), LIMIT
     )
-    yield at_most("... |range of a leg - closed form|", ranges_error(random, seat.J) / seat.weight, LIMIT, "m g")
-    yield at_most("... difference of the sum of the forces", float(np.abs(rest).max()) / seat.weight, LIMIT, "m g")
-    yield equal("... all feet stay but forces unique, or the reverse", sum(wrong), 0)
-    yield shown("... forces not unique", len(free))
-    yield shown("... the chair tips over one or two legs", LOADS - len(free) - len(unloaded))
-    yield shown("... it leaves the ground", len(unloaded))
+    yield Check.at_most("... |range of a leg - closed form|", ranges_error(random, seat.J) / seat.weight, LIMIT, "m g")
+    yield Check.at_most(
+        "... difference of the sum of the forces", float(np.abs(rest).max()) / seat.weight, LIMIT, "m g"
+    )
+    yield Check.equal("... all feet stay but forces unique, or the reverse", sum(wrong), 0)
+    yield Check.shown("... forces not unique", len(free))
+    yield Check.shown("... the chair tips over one or two legs", LOADS - len(free) - len(unloaded))
+    yield Check.shown("... it leaves the ground", len(unloaded))
 
 
 def draw(figure: Figure, found: Found) -> None:

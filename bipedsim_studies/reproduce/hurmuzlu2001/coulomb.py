@@ -14,7 +14,7 @@ from bipedsim.numerics import Array, Integers
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.complementarity import ComplementarityError, Contacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim_studies.complementarity import Outcome as Solved
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, body, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_soles
 
 SPINS = (0.0, 4.0)
@@ -179,17 +179,19 @@ def checks(found: Found) -> Iterator[Check]:
                 margin = min(abs(float(thin.stiffness(angle, mu))), abs(float(thin.free(angle, spin))) / thin.g)
                 skipped += margin < ROUNDING
                 wrong += margin >= ROUNDING and regions[i, j] != thin.region(float(angle), float(mu), spin)
-        yield equal(f"{spin:g} rad/s: verdicts off the closed form", wrong, 0)
-        yield shown(f"... of states, those within rounding of a boundary ({regions.size} in all)", skipped)
+        yield Check.equal(f"{spin:g} rad/s: verdicts off the closed form", wrong, 0)
+        yield Check.shown(f"... of states, those within rounding of a boundary ({regions.size} in all)", skipped)
         counted = Counter(regions.ravel().tolist())
-        yield from [shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
+        yield from [Check.shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
     least, angle = thin.least_friction
     slid = Sliding(angle, 0.0)
-    yield at_most("relative error of the normal force where it is unique", found.force_error, LIMIT)
-    yield at_most("|friction at which solutions end - closed form|, relative", edge_error(found), LIMIT)
-    yield near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT)
-    yield equal("its verdict just below: unique", float(slid.solve(least * (1.0 - ROUNDING)).verdict == "unique"), 1)
-    yield equal("its verdict just above: none", float(slid.solve(least * (1.0 + ROUNDING)).verdict == "none"), 1)
+    yield Check.at_most("relative error of the normal force where it is unique", found.force_error, LIMIT)
+    yield Check.at_most("|friction at which solutions end - closed form|, relative", edge_error(found), LIMIT)
+    yield Check.near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT)
+    yield Check.equal(
+        "its verdict just below: unique", float(slid.solve(least * (1.0 - ROUNDING)).verdict == "unique"), 1
+    )
+    yield Check.equal("its verdict just above: none", float(slid.solve(least * (1.0 + ROUNDING)).verdict == "none"), 1)
 
 
 def edge_error(found: Found) -> float:

@@ -14,7 +14,7 @@ from bipedsim.model import load_robot
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, NoImpactOutcomeError
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, label, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
 
 ROBOT = "biped14"
@@ -112,21 +112,21 @@ def checks(found: Found) -> Iterator[Check]:
     """Return the largest rise of every law, and the closed form of Moreau's."""
     for law, ratios in found.over_e.items():
         rise = max(ratio - 1.0 for row in ratios for outcomes in row for ratio in outcomes)
-        yield at_most(f"{law}: energy after / before - 1, at most", rise, LIMIT)
+        yield Check.at_most(f"{law}: energy after / before - 1, at most", rise, LIMIT)
     moreau = np.array(found.over_e["moreau"])[..., 0]
     plastic = moreau[:, :1]
     closed = plastic + np.square(RESTITUTION) * (1.0 - plastic)
-    yield at_most("moreau: |energy - (plastic + e^2 of what that loses)|", np.abs(moreau - closed).max(), LIMIT)
+    yield Check.at_most("moreau: |energy - (plastic + e^2 of what that loses)|", np.abs(moreau - closed).max(), LIMIT)
     lotstedt = np.array(found.over_e["lotstedt"])[:, 0]
-    yield at_most("lotstedt: |energy - that of moreau at e = 0|", np.abs(lotstedt - plastic).max(), LIMIT)
-    yield shown("han_gilmore: impacts without outcome", found.none["han_gilmore"])
+    yield Check.at_most("lotstedt: |energy - that of moreau at e = 0|", np.abs(lotstedt - plastic).max(), LIMIT)
+    yield Check.shown("han_gilmore: impacts without outcome", found.none["han_gilmore"])
     poisson = float(np.nanmax(found.unequal["pfeiffer_glocker"])) - 1.0
-    yield at_most("pfeiffer_glocker, an e for each contact: energy after / before - 1, at most", poisson, LIMIT)
+    yield Check.at_most("pfeiffer_glocker, an e for each contact: energy after / before - 1, at most", poisson, LIMIT)
     for law in ("haug", "han_gilmore"):
         most = np.array(found.unequal[law])
         gaining = float(np.sum(most > 1.0 + LIMIT))
-        yield shown(f"{law}, an e for each contact: impacts that gain energy, of {len(most)}", gaining)
-        yield shown("... energy after / before - 1, at most", float(np.nanmax(most)) - 1.0)
+        yield Check.shown(f"{law}, an e for each contact: impacts that gain energy, of {len(most)}", gaining)
+        yield Check.shown("... energy after / before - 1, at most", float(np.nanmax(most)) - 1.0)
 
 
 def draw(figure: Figure, found: Found) -> None:

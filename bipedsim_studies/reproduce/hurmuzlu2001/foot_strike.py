@@ -17,7 +17,7 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
-from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, X, Z, mechanics, of_soles
 
 ROBOT = "planar_biped"
@@ -129,19 +129,19 @@ def checks(found: Found) -> Iterator[Check]:
     strike = found.strike
     for name, result in found.laws.items():
         for point, impulse, after in zip(POINTS, result.impulse, strike.normal @ result.v_after, strict=True):
-            yield shown(f"{name}: impulse of the {point}", impulse, "N.s")
-            yield shown("... and its vertical velocity after it", after, "m/s")
+            yield Check.shown(f"{name}: impulse of the {point}", impulse, "N.s")
+            yield Check.shown("... and its vertical velocity after it", after, "m/s")
     law = found.laws["pfeiffer_glocker, friction"]
     judge = law.v_after
     pull = found.laws["haug"].impulse[0]
-    yield at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s")
+    yield Check.at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s")
     lifts = float(strike.normal[0] @ judge)
-    yield at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s")
+    yield Check.at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s")
     for model, v in found.engine.items():
         off = np.abs(np.vstack([strike.normal, strike.tangential]) @ (v - judge)).max()
-        yield at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s")
+        yield Check.at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s")
         lost = strike.energy(v) - strike.energy(strike.v)
-        yield near("... its change of energy", lost, law.energy_change, 1e-3, "J")
+        yield Check.near("... its change of energy", lost, law.energy_change, 1e-3, "J")
 
 
 def draw(figure: Figure, found: Found) -> None:

@@ -17,7 +17,7 @@ from bipedsim.runs import run
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.gait_modes import GaitReport, report_recording
-from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, equal, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
 
 ROBOT = "planar_biped"
@@ -129,21 +129,21 @@ def checks(found: Found) -> Iterator[Check]:
     repeated = np.abs(found.q[middle, 1:] - found.q[middle.start + stride : middle.stop + stride, 1:]).max()
     speed = np.ptp(found.q[[middle.start, middle.stop], X]) / np.ptp(t[[middle.start, middle.stop]])
     torque = np.abs(recording.joint_effort) / robot.effort_limit
-    yield equal("steps of a walk", walk.steps if walk is not None else 0, N_STEPS)
-    yield equal("states of its cycle, which is two steps", len(cycle.states) if cycle is not None else 0, 6)
-    yield near("period of the cycle", cycle.period if cycle is not None else np.nan, STRIDE, 5e-3, "s")
-    yield at_least("speed", speed, 0.3, "m/s")
-    yield at_most("largest torque over its limit", torque.max(), 0.9)
-    yield at_most("largest error of a joint", np.nanmax(recording.readouts["tracking_error"]), 0.01, "rad")
-    yield at_most("|joint, height, pitch - that of a stride later|", repeated, 1e-3, "m, rad")
-    yield at_least(
+    yield Check.equal("steps of a walk", walk.steps if walk is not None else 0, N_STEPS)
+    yield Check.equal("states of its cycle, which is two steps", len(cycle.states) if cycle is not None else 0, 6)
+    yield Check.near("period of the cycle", cycle.period if cycle is not None else np.nan, STRIDE, 5e-3, "s")
+    yield Check.at_least("speed", speed, 0.3, "m/s")
+    yield Check.at_most("largest torque over its limit", torque.max(), 0.9)
+    yield Check.at_most("largest error of a joint", np.nanmax(recording.readouts["tracking_error"]), 0.01, "rad")
+    yield Check.at_most("|joint, height, pitch - that of a stride later|", repeated, 1e-3, "m, rad")
+    yield Check.at_least(
         "least distance of the CoP from the edge of a foot that carries", np.nanmin(found.margins), 0.05, "m"
     )
-    yield at_most("largest pitch of the trunk", np.abs(found.q[:, 2]).max(), 0.01, "rad")
-    yield shown("share of the friction used, without impacts", np.nanmax(_friction(found)))
-    yield shown("largest impulse of a landing", np.abs(recording.impact[..., Z]).max(), "N.s")
-    yield shown(f"pushed by {found.impulse:g} N.s: largest deviation", found.aside.max(), "m, rad")
-    yield at_most("... deviation a stride later", found.aside[-1], 1e-3, "m, rad")
+    yield Check.at_most("largest pitch of the trunk", np.abs(found.q[:, 2]).max(), 0.01, "rad")
+    yield Check.shown("share of the friction used, without impacts", np.nanmax(_friction(found)))
+    yield Check.shown("largest impulse of a landing", np.abs(recording.impact[..., Z]).max(), "N.s")
+    yield Check.shown(f"pushed by {found.impulse:g} N.s: largest deviation", found.aside.max(), "m, rad")
+    yield Check.at_most("... deviation a stride later", found.aside[-1], 1e-3, "m, rad")
 
 
 def _friction(found: Found) -> Array:

@@ -19,7 +19,7 @@ from bipedsim_studies.complementarity import (
     solve_coulomb,
     solve_step,
 )
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, body, label, near, study
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_soles
 
 SIDES = (4, 8, 16)
@@ -128,22 +128,22 @@ def checks(found: Found) -> Iterator[Check]:
         # Just between two corners both brake the same, and so does any mean of them.
         clear = nearest_corner(DIRECTIONS, sides) < (1.0 - 1e-6) * np.pi / sides
         full = np.linalg.norm(stepped[clear], axis=1)
-        yield at_most(
+        yield Check.at_most(
             f"k = {sides}: |pull held - polygon|", np.abs(held - pyramid_radius(DIRECTIONS, sides)).max(), LIMIT
         )
-        yield near("... largest deficit of the pull held, 1 - cos(pi/k)", 1.0 - held.min(), deficit, LIMIT)
-        yield near("... most that is held, at a corner", float(held.max()), 1.0, LIMIT)
-        yield at_most(
+        yield Check.near("... largest deficit of the pull held, 1 - cos(pi/k)", 1.0 - held.min(), deficit, LIMIT)
+        yield Check.near("... most that is held, at a corner", float(held.max()), 1.0, LIMIT)
+        yield Check.at_most(
             "... |brake along the slip - cos of the nearest corner|, velocity level",
             np.abs(brake - np.cos(nearest_corner(DIRECTIONS, sides))).max(),
             LIMIT,
         )
-        yield near("... largest deficit of the brake, 1 - cos(pi/k)", 1.0 - brake.min(), deficit, LIMIT)
-        yield at_most(
+        yield Check.near("... largest deficit of the brake, 1 - cos(pi/k)", 1.0 - brake.min(), deficit, LIMIT)
+        yield Check.at_most(
             "... ||friction| - 1| but for ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
         )
     exact = np.abs(found.sliding + way).max()
-    yield at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT)
+    yield Check.at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT)
 
 
 def draw(figure: Figure, found: Found) -> None:

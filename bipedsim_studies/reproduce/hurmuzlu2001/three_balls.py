@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.impacts import IMPACT_LAWS, ImpactResult
-from bipedsim_studies.reproduce.common import Axes, Check, Figure, at_most, body, equal, label, shown, study
+from bipedsim_studies.reproduce.common import Axes, Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, mechanics, of_frames
 
 BEFORE = (1.0, 0.0, 0.0)
@@ -129,12 +129,12 @@ def checks(found: Found) -> Iterator[Check]:
     balls = cradle()
     for law, e, expected in FIG_10:
         seen = outcomes(balls, law, e)
-        yield equal(f"{law}, e = {e:g}: outcomes", len(seen), len(expected))
-        yield at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(seen, np.array(expected)), LIMIT, "m/s")
+        yield Check.equal(f"{law}, e = {e:g}: outcomes", len(seen), len(expected))
+        yield Check.at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(seen, np.array(expected)), LIMIT, "m/s")
     glued = max(apart(v, balls.together(e)) for each in found.over_e.values() for e, v in each)
     rising = max(balls.energy(v) - 1.0 for each in found.over_e.values() for _, all_v in each for v in all_v)
-    yield at_most("0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", glued, LIMIT, "m/s")
-    yield at_most("0 <= e <= 1: energy after / before - 1, every law", rising, LIMIT)
+    yield Check.at_most("0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", glued, LIMIT, "m/s")
+    yield Check.at_most("0 <= e <= 1: energy after / before - 1, every law", rising, LIMIT)
     swept = [(cradle(ratio), ratio) for ratio in RATIOS]
     errors, moved, kept, turns = 0.0, 0.0, 0.0, 0.0
     for law, each in found.over_ratio.items():
@@ -146,11 +146,13 @@ def checks(found: Found) -> Iterator[Check]:
                 kept = max(kept, *(abs(balls.energy(v) - 1.0) for v in seen))
             if law == "han_gilmore":
                 turns = max(turns, apart(seen, balls.in_turn()))
-    yield at_most("mass ratio 0.1 to 10: |v - two-body impact with 2 and 3 as one|, every law", errors, LIMIT, "m/s")
-    yield at_most("mass ratio 0.1 to 10: |v - impacts of two balls in turn|, han_gilmore", turns, LIMIT, "m/s")
-    yield at_most("mass ratio 0.1 to 10: |change of momentum|", moved, LIMIT, "N.s")
-    yield at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", kept, LIMIT)
-    yield shown(
+    yield Check.at_most(
+        "mass ratio 0.1 to 10: |v - two-body impact with 2 and 3 as one|, every law", errors, LIMIT, "m/s"
+    )
+    yield Check.at_most("mass ratio 0.1 to 10: |v - impacts of two balls in turn|, han_gilmore", turns, LIMIT, "m/s")
+    yield Check.at_most("mass ratio 0.1 to 10: |change of momentum|", moved, LIMIT, "N.s")
+    yield Check.at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", kept, LIMIT)
+    yield Check.shown(
         "most outcomes of han_gilmore over the mass ratio", max(len(v) for _, v in found.over_ratio["han_gilmore"])
     )
 

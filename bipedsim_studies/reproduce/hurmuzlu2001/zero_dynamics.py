@@ -15,7 +15,7 @@ from numpy.polynomial import Polynomial
 
 from bipedsim.model import ROBOTS, load_robot
 from bipedsim.numerics import Array
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, label, near, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.stability import Gait, ReducedMap, StraightLegs, VirtualConstraint, fixed_point, jacobian
 
 SLOPE = 0.01
@@ -67,12 +67,12 @@ def measure(_progress: bool = False) -> Found:
 
 def checks(found: Found) -> Iterator[Check]:
     """Return what theory asks of the maps."""
-    yield at_most("no transient: |slope of the squares - share that a strike leaves|", np.ptp(found.affine), 1e-6)
-    yield near("... that slope", float(found.affine.mean()), found.left, 1e-6)
-    yield shown("rate of the stance leg before a touch-down", found.rate, "rad/s")
-    yield near("multiplier of the reduced map", found.multiplier, 0.847, 1e-3)
-    yield near("largest multiplier of the whole loop", float(found.loop[0]), found.loop_reduced, 0.02)
-    yield at_most("... the other two", float(found.loop[1:].max()), 1e-3)
+    yield Check.at_most("no transient: |slope of the squares - share that a strike leaves|", np.ptp(found.affine), 1e-6)
+    yield Check.near("... that slope", float(found.affine.mean()), found.left, 1e-6)
+    yield Check.shown("rate of the stance leg before a touch-down", found.rate, "rad/s")
+    yield Check.near("multiplier of the reduced map", found.multiplier, 0.847, 1e-3)
+    yield Check.near("largest multiplier of the whole loop", float(found.loop[0]), found.loop_reduced, 0.02)
+    yield Check.at_most("... the other two", float(found.loop[1:].max()), 1e-3)
 
 
 def draw(figure: Figure, found: Found) -> None:

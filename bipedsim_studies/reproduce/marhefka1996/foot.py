@@ -13,17 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import (
-    MARK_COLOUR,
-    Check,
-    Figure,
-    at_least,
-    at_most,
-    label,
-    near,
-    shown,
-    study,
-)
+from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, run, simulator
 
 CONTACT = Contact(mass=25.0, stiffness=50e3, alpha=0.5)
@@ -87,12 +77,12 @@ def checks(runs: tuple[Run, Run]) -> Iterator[Check]:
     rest = found.depth[np.argmax(found.t > LIFTED - 0.5 * STEP)]
     lift = found.t[np.flatnonzero(found.depth > 0.0)[-1]]
     halved = "largest change of the force in a step, over that in half the step"
-    yield at_least("smallest force", found.force.min(), 0.0, "N")
-    yield near(halved, jump(found) / jump(finer), 2.0, 0.1)
-    yield near("depth at the end of the support", rest, REST, 1e-6, "m")
-    yield near("decay of the envelope, linearised 3/2 alpha W / 2 m", decay(found), DECAY, 0.01 * DECAY, "1/s")
-    yield shown("largest force", found.force.max(), "N")
-    yield at_most("foot off the ground after the lift", lift - LIFTED, END - LIFTED - STEP, "s")
+    yield Check.at_least("smallest force", found.force.min(), 0.0, "N")
+    yield Check.near(halved, jump(found) / jump(finer), 2.0, 0.1)
+    yield Check.near("depth at the end of the support", rest, REST, 1e-6, "m")
+    yield Check.near("decay of the envelope, linearised 3/2 alpha W / 2 m", decay(found), DECAY, 0.01 * DECAY, "1/s")
+    yield Check.shown("largest force", found.force.max(), "N")
+    yield Check.at_most("foot off the ground after the lift", lift - LIFTED, END - LIFTED - STEP, "s")
 
 
 def draw(figure: Figure, runs: tuple[Run, Run]) -> None:

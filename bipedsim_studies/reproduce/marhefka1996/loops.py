@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bipedsim.view import FOOT_COLOURS
-from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, label, near, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact
 
@@ -80,16 +80,16 @@ def checks(loops: Loops) -> Iterator[Check]:
     exact = max(abs(one.restitution - closed_form.restitution(one.contact.alpha * one.v_start)) for one in every)
     limit = loops.fastest.run.leaves * 1.5 * loops.fastest.contact.alpha
     per_mass = _spread([one.area / one.contact.mass for one in masses])
-    yield at_most("|area of the loop / energy lost - 1|", worst, 1e-6)
-    yield at_most("|sum of the forces / m (v_i + v_o) - 1|", push, 1e-9)
-    yield at_most("|e - eq. 19|", exact, 1e-6)
-    yield at_least("smallest force", min(float(one.run.force.min()) for one in every), 0.0, "N")
+    yield Check.at_most("|area of the loop / energy lost - 1|", worst, 1e-6)
+    yield Check.at_most("|sum of the forces / m (v_i + v_o) - 1|", push, 1e-9)
+    yield Check.at_most("|e - eq. 19|", exact, 1e-6)
+    yield Check.at_least("smallest force", min(float(one.run.force.min()) for one in every), 0.0, "N")
     growth = min(np.diff([one.area for one in alphas]))
-    yield at_least("Fig. 4: areas grow with alpha, smallest step", growth, 1e-3, "J")
-    yield at_most("Fig. 4: depths fall with alpha, smallest step", max(np.diff(deepest)), -1e-6, "m")
-    yield at_most("Fig. 5: spread of the areas over k", _spread([one.area for one in stiffnesses]), 1e-6)
-    yield at_most("Fig. 7: spread of the areas over m, per mass", per_mass, 1e-6)
-    yield near(f"speed out over 2 / (3 alpha) at alpha v = {FASTEST:g}", limit, 1.0, 5e-6)
+    yield Check.at_least("Fig. 4: areas grow with alpha, smallest step", growth, 1e-3, "J")
+    yield Check.at_most("Fig. 4: depths fall with alpha, smallest step", max(np.diff(deepest)), -1e-6, "m")
+    yield Check.at_most("Fig. 5: spread of the areas over k", _spread([one.area for one in stiffnesses]), 1e-6)
+    yield Check.at_most("Fig. 7: spread of the areas over m, per mass", per_mass, 1e-6)
+    yield Check.near(f"speed out over 2 / (3 alpha) at alpha v = {FASTEST:g}", limit, 1.0, 5e-6)
 
 
 def _spread(values: list[float]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, label, shown, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996.closed_form import deepest, lost, penetration
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact, out, run, simulator
 
@@ -86,12 +86,14 @@ def checks(found: Found) -> Iterator[Check]:
     depth, kept = np.array(found.distances).T
     free = [free_part(p) for p in found.pulled]
     slowest = min(-p.speed[0] for p in free) / LIMIT
-    yield shown("impacts held against eq. 19", len(depth))
-    yield at_most("|penetration - eq. 19| over the deepest one", float(depth.max()), 1e-6)
-    yield at_most("|what eq. 13 keeps / its value at the start - 1|", float(kept.max()), 1e-6)
-    yield at_least("pulled off: speed / (2 / 3 alpha) after the pull", slowest, 1.0)
-    yield at_most("pulled off: |force| from there on", max(float(np.abs(p.force).max()) for p in free), 0.0, "N")
-    yield at_most("pulled off: change of speed from there on", max(float(np.ptp(p.speed)) for p in free), 0.0, "m/s")
+    yield Check.shown("impacts held against eq. 19", len(depth))
+    yield Check.at_most("|penetration - eq. 19| over the deepest one", float(depth.max()), 1e-6)
+    yield Check.at_most("|what eq. 13 keeps / its value at the start - 1|", float(kept.max()), 1e-6)
+    yield Check.at_least("pulled off: speed / (2 / 3 alpha) after the pull", slowest, 1.0)
+    yield Check.at_most("pulled off: |force| from there on", max(float(np.abs(p.force).max()) for p in free), 0.0, "N")
+    yield Check.at_most(
+        "pulled off: change of speed from there on", max(float(np.ptp(p.speed)) for p in free), 0.0, "m/s"
+    )
 
 
 def draw(figure: Figure, found: Found) -> None:

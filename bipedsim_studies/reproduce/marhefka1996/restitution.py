@@ -9,7 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Figure, at_most, label, near, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact
 
@@ -45,9 +45,9 @@ def checks(found: Coefficients) -> Iterator[Check]:
     for alpha_v, expected in EXPECTED.items():
         of_it = [e for (_, x), e in found.items() if x == alpha_v]
         furthest = max(of_it, key=lambda e: abs(e - closed_form.restitution(alpha_v)))
-        yield near(f"e at alpha v = {alpha_v:g}, furthest of {len(of_it)}", furthest, expected, 1e-6)
+        yield Check.near(f"e at alpha v = {alpha_v:g}, furthest of {len(of_it)}", furthest, expected, 1e-6)
     exact = [abs(e - closed_form.restitution(x)) for (_, x), e in found.items()]
-    yield at_most("|e - eq. 19| over all", max(exact), 1e-7)
+    yield Check.at_most("|e - eq. 19| over all", max(exact), 1e-7)
 
 
 def draw(figure: Figure, found: Coefficients) -> None:

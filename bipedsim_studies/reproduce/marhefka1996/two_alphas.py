@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import Check, Figure, at_least, at_most, label, study
+from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact, out, run, simulator
 
@@ -54,14 +54,14 @@ def checks(found: Found) -> Iterator[Check]:
     e = found.restitution
     errors = [abs(one - closed_form.restitution(alpha_v, ratio)) for (ratio, alpha_v), one in e.items()]
     rising = [np.diff([e[ratio, alpha_v] for ratio in RATIOS]).max() for alpha_v in ALPHA_V]
-    yield at_most("|e - closed form with two alphas|", max(errors), 1e-6)
-    yield at_most("e falls with the ratio, smallest step", max(rising), -1e-4)
+    yield Check.at_most("|e - closed form with two alphas|", max(errors), 1e-6)
+    yield Check.at_most("e falls with the ratio, smallest step", max(rising), -1e-4)
     for ratio, one in found.pulled.items():
-        yield at_least(f"pulled off, ratio {ratio:g}: smallest force", one.force.min(), 0.0, "N")
+        yield Check.at_least(f"pulled off, ratio {ratio:g}: smallest force", one.force.min(), 0.0, "N")
         unclipped = contact(ratio).law(one.depth, one.speed).min()
         name = f"pulled off, ratio {ratio:g}: smallest force of eq. 6"
         # Without damping on the way out there is nothing that could hold the mass.
-        yield at_least(name, unclipped, 0.0, "N") if ratio == 0.0 else at_most(name, unclipped, -1.0, "N")
+        yield Check.at_least(name, unclipped, 0.0, "N") if ratio == 0.0 else Check.at_most(name, unclipped, -1.0, "N")
 
 
 def draw(figure: Figure, found: Found) -> None:

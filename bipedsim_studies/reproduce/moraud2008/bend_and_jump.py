@@ -16,17 +16,7 @@ from bipedsim.numerics import Array
 from bipedsim.runs import get_scenario
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS
-from bipedsim_studies.reproduce.common import (
-    MARK_COLOUR,
-    Check,
-    Figure,
-    Series,
-    at_least,
-    at_most,
-    label,
-    shown,
-    study,
-)
+from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, Series, label, study
 
 ROBOT = "talos"
 VERTICES = (4, 8, 16, 32)
@@ -125,18 +115,18 @@ def checks(costs: Costs) -> Iterator[Check]:
     for n in sorted({n for _, n in costs}):
         one, exact = costs["one_step", n], costs["exact", n]
         most = one.candidates.max()
-        yield at_least(f"N = {n}: time in the air", float(exact.air.mean() * DURATION), 0.1, "s")
-        yield at_most(f"N = {n}: candidates per step, one-step", one.candidates.mean(), 1.1)
-        yield at_most(f"N = {n}: most candidates in a step, one-step", most, 5)
-        yield at_least(f"N = {n}: most candidates in a step, exact", exact.candidates.max(), most)
-        yield shown(f"N = {n}: candidates per step, exact", exact.candidates.mean())
-        yield shown(f"N = {n}: unresolved steps, one-step", one.unresolved[-1])
-        yield shown(f"N = {n}: unresolved steps, exact", exact.unresolved[-1])
-        yield shown(f"N = {n}: median step, one-step", 1e6 * float(np.median(one.projected)), "us")
-        yield shown(f"N = {n}: longest step, one-step, recomputed", 1e6 * longest(one), "us")
-        yield shown(f"N = {n}: longest step, exact, recomputed", 1e6 * longest(exact), "us")
+        yield Check.at_least(f"N = {n}: time in the air", float(exact.air.mean() * DURATION), 0.1, "s")
+        yield Check.at_most(f"N = {n}: candidates per step, one-step", one.candidates.mean(), 1.1)
+        yield Check.at_most(f"N = {n}: most candidates in a step, one-step", most, 5)
+        yield Check.at_least(f"N = {n}: most candidates in a step, exact", exact.candidates.max(), most)
+        yield Check.shown(f"N = {n}: candidates per step, exact", exact.candidates.mean())
+        yield Check.shown(f"N = {n}: unresolved steps, one-step", one.unresolved[-1])
+        yield Check.shown(f"N = {n}: unresolved steps, exact", exact.unresolved[-1])
+        yield Check.shown(f"N = {n}: median step, one-step", 1e6 * float(np.median(one.projected)), "us")
+        yield Check.shown(f"N = {n}: longest step, one-step, recomputed", 1e6 * longest(one), "us")
+        yield Check.shown(f"N = {n}: longest step, exact, recomputed", 1e6 * longest(exact), "us")
         for times in ("projected", "recomputed"):
-            yield shown(f"N = {n}: mean step, exact over one-step, {times}", ratio(costs, n, times))
+            yield Check.shown(f"N = {n}: mean step, exact over one-step, {times}", ratio(costs, n, times))
 
 
 def draw(figure: Figure, costs: Costs) -> None:

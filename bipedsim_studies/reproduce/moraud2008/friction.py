@@ -13,17 +13,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import (
-    MARK_COLOUR,
-    Check,
-    Figure,
-    Series,
-    at_most,
-    body,
-    label,
-    near,
-    study,
-)
+from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, Series, body, label, study
 
 PAIRS = {"plastic foot of Hoap-2 on the force plate": 0.13, "robot shoe on the force plate": 0.45}
 """Pairs of surfaces of the paper and their coefficients of static friction."""
@@ -101,10 +91,10 @@ def checks(pulls: dict[float, list[Series]]) -> Iterator[Check]:
         kept = max(np.abs(p.tangential - p.pull)[: slip(p)].max() for p in of_mu)
         line = fit(of_mu)
         error = np.abs(force / (mu * normal) - 1.0).max()
-        yield at_most(f"mu {mu:g}: |pull at the slip / (mu f_z) - 1|", error, 1e-3)
-        yield at_most(f"mu {mu:g}: |friction - pull| before the slip", kept, 1e-6, "N")
-        yield near(f"mu {mu:g}: coefficient by regression", line.slope, mu, 1e-3 * mu)
-        yield near(f"mu {mu:g}: r^2", line.r_squared, 1.0, 1e-6)
+        yield Check.at_most(f"mu {mu:g}: |pull at the slip / (mu f_z) - 1|", error, 1e-3)
+        yield Check.at_most(f"mu {mu:g}: |friction - pull| before the slip", kept, 1e-6, "N")
+        yield Check.near(f"mu {mu:g}: coefficient by regression", line.slope, mu, 1e-3 * mu)
+        yield Check.near(f"mu {mu:g}: r^2", line.r_squared, 1.0, 1e-6)
 
 
 def measure(progress: bool = False) -> dict[float, list[Series]]:

@@ -18,13 +18,9 @@ from bipedsim_studies.reproduce.common import (
     Check,
     Figure,
     Trace,
-    at_least,
-    at_most,
     draw_modes,
-    equal,
     foot_looks,
     label,
-    near,
     simulate,
     study,
 )
@@ -54,16 +50,18 @@ def checks(run: Trace) -> Iterator[Check]:
     last = force[recording.t > DURATION - 0.5]
     push = np.abs(last[:, 0, 1]).mean()
     friction = max(max(s.friction_static, s.friction_dynamic) for s in robot.soles)
-    yield near("coefficient of friction", friction, FRICTION, 1e-12)
-    yield at_most("|sum f_z - m (g + a_z)|, any step", off[2], 0.1, "N")
-    yield at_most("|sum f_y - m a_y|, any step", off[1], 0.1, "N")
-    yield at_most("|f_y left + f_y right| at rest, over either", np.abs(last[:, :, 1].sum(axis=1)).max() / push, 0.02)
-    yield near("share of the left foot at the start", force[100, 0, 2] / robot.weight, 0.5, 0.06)
-    yield at_least("share of the left foot at rest", last[:, 0, 2].min() / robot.weight, 0.95)
-    yield equal("right foot rests on an edge", float(any(edges)), 1.0)
-    yield at_most("state changes", run.summary["state_changes"], 30)
-    yield equal("unresolved steps", run.summary["unresolved_steps"], 0)
-    yield at_most("largest |f_t| / (mu f_z)", np.nanmax(recording.friction_used), 1.0)
+    yield Check.near("coefficient of friction", friction, FRICTION, 1e-12)
+    yield Check.at_most("|sum f_z - m (g + a_z)|, any step", off[2], 0.1, "N")
+    yield Check.at_most("|sum f_y - m a_y|, any step", off[1], 0.1, "N")
+    yield Check.at_most(
+        "|f_y left + f_y right| at rest, over either", np.abs(last[:, :, 1].sum(axis=1)).max() / push, 0.02
+    )
+    yield Check.near("share of the left foot at the start", force[100, 0, 2] / robot.weight, 0.5, 0.06)
+    yield Check.at_least("share of the left foot at rest", last[:, 0, 2].min() / robot.weight, 0.95)
+    yield Check.equal("right foot rests on an edge", float(any(edges)), 1.0)
+    yield Check.at_most("state changes", run.summary["state_changes"], 30)
+    yield Check.equal("unresolved steps", run.summary["unresolved_steps"], 0)
+    yield Check.at_most("largest |f_t| / (mu f_z)", np.nanmax(recording.friction_used), 1.0)
 
 
 def draw(figure: Figure, run: Trace) -> None:

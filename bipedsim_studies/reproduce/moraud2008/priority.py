@@ -13,7 +13,7 @@ from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, Settings, 
 from bipedsim.dynamics import Projection
 from bipedsim.model import Sole
 from bipedsim.numerics import Array
-from bipedsim_studies.reproduce.common import Check, aligned, equal, study
+from bipedsim_studies.reproduce.common import Check, aligned, study
 
 H, D, TOLERANCE = 1e-3, 1e-3, 1e-9
 """Step [s], geometric threshold of the paper [m], and a CoP this far outside is on the edge [m]."""
@@ -126,9 +126,9 @@ def measure(progress: bool = False) -> Choices:
 def checks(choices: Choices) -> Iterator[Check]:
     """Return the figures of Fig. 4."""
     for conflict, modes in zip(CONFLICTS, choices, strict=True):
-        yield equal(conflict.name, float(modes[0] == conflict.expected), 1.0)
+        yield Check.equal(conflict.name, float(modes[0] == conflict.expected), 1.0)
     pairs = [outweighs(n, heavier) for n in VERTICES for heavier in range(3)]
-    yield equal("one violation outweighs those of the next rule, rules and feet", sum(pairs), 12)
+    yield Check.equal("one violation outweighs those of the next rule, rules and feet", sum(pairs), 12)
 
 
 def text(choices: Choices) -> str:

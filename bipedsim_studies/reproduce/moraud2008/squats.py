@@ -14,18 +14,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Command, Observation, Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.reproduce.common import (
-    MARK_COLOUR,
-    Check,
-    Figure,
-    Trace,
-    at_most,
-    equal,
-    label,
-    shown,
-    simulate,
-    study,
-)
+from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, Trace, label, simulate, study
 
 ROBOT = "biped14"
 PERIODS = (1.25, 1.0)
@@ -113,13 +102,13 @@ def checks(run: Trace) -> Iterator[Check]:
     off = np.abs(lines["f_z"] - lines["m (g + a_com)"]).max()
     plan_off = np.abs(lines["f_z"] - lines["planned"])[rows].max()
     span = np.ptp(lines["planned"])
-    yield at_most("filtered |f_z - m (g + a_com)|, largest", off, 0.1, "N")
-    yield shown("span of the planned force", span, "N")
-    yield shown("filtered |f_z - m (g + planned a)|, largest", plan_off, "N")
-    yield at_most("the same over the span", plan_off / span, 0.05)
-    yield at_most("|mean f_z / (m g) - 1| over both squats", abs(mean - 1.0), 1e-3)
-    yield equal("state changes", run.summary["state_changes"], 0)
-    yield equal("unresolved steps", run.summary["unresolved_steps"], 0)
+    yield Check.at_most("filtered |f_z - m (g + a_com)|, largest", off, 0.1, "N")
+    yield Check.shown("span of the planned force", span, "N")
+    yield Check.shown("filtered |f_z - m (g + planned a)|, largest", plan_off, "N")
+    yield Check.at_most("the same over the span", plan_off / span, 0.05)
+    yield Check.at_most("|mean f_z / (m g) - 1| over both squats", abs(mean - 1.0), 1e-3)
+    yield Check.equal("state changes", run.summary["state_changes"], 0)
+    yield Check.equal("unresolved steps", run.summary["unresolved_steps"], 0)
 
 
 def draw(figure: Figure, run: Trace) -> None:

@@ -20,13 +20,9 @@ from bipedsim_studies.reproduce.common import (
     Check,
     Figure,
     Trace,
-    at_least,
-    at_most,
     draw_modes,
-    equal,
     foot_looks,
     label,
-    shown,
     simulate,
     study,
 )
@@ -40,9 +36,13 @@ RULES = {
 }
 """Sets of rules of one-step selection and what they are; the paper shows the last two."""
 JUDGED: dict[str, tuple[Callable[..., Check], ...]] = {
-    "revised": (partial(equal, expected=0), partial(at_most, limit=1e-6), partial(equal, expected=2)),
-    "published": (shown, shown, shown),
-    "thresholds": (partial(at_least, limit=2), partial(at_least, limit=1e-3), partial(at_least, limit=3)),
+    "revised": (partial(Check.equal, expected=0), partial(Check.at_most, limit=1e-6), partial(Check.equal, expected=2)),
+    "published": (Check.shown, Check.shown, Check.shown),
+    "thresholds": (
+        partial(Check.at_least, limit=2),
+        partial(Check.at_least, limit=1e-3),
+        partial(Check.at_least, limit=3),
+    ),
 }
 """What is asked of each: delay of the edge mode [steps], CoP in front of the sole [m], state changes."""
 
@@ -94,8 +94,8 @@ def checks(runs: dict[str, Trace]) -> Iterator[Check]:
             feet = range(len(run.recording.feet))
             at_edge = max(abs(outside(run)[row[k], k]) for k in feet)
             before = max(-outside(run)[row[k] - 1, k] for k in feet)
-            yield at_most(f"{rules}: |CoP to the edge| in that step", at_edge, 1e-6, "m")
-            yield at_most(f"{rules}: CoP to the edge one step before", before, 1e-3, "m")
+            yield Check.at_most(f"{rules}: |CoP to the edge| in that step", at_edge, 1e-6, "m")
+            yield Check.at_most(f"{rules}: CoP to the edge one step before", before, 1e-3, "m")
         yield beyond(f"{rules}: CoP in front of the sole, at most", float(np.nanmax(outside(run))), unit="m")
         yield changes(f"{rules}: state changes", run.summary["state_changes"])
 

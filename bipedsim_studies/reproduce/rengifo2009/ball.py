@@ -15,18 +15,7 @@ import numpy as np
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
-from bipedsim_studies.reproduce.common import (
-    Check,
-    Figure,
-    Series,
-    at_most,
-    body,
-    label,
-    near,
-    shown,
-    steps,
-    study,
-)
+from bipedsim_studies.reproduce.common import Check, Figure, Series, body, label, steps, study
 
 K_V = 5000.0
 K_P = (0.0, 1.0, 5.0)
@@ -115,16 +104,16 @@ def checks(falls: Falls) -> Iterator[Check]:
         fall = falls[k_p, light]
         kept = fall.t < exact.back
         error = np.abs(fall.height[kept] - exact.height(fall.t[kept])).max()
-        yield at_most(f"k_p = {k_p:g}: |height - closed form|", 1e6 * error, 1e-3, "um")
+        yield Check.at_most(f"k_p = {k_p:g}: |height - closed form|", 1e6 * error, 1e-3, "um")
         if k_p == 0.0:
-            yield near("k_p = 0: penetration at rest", -1e6 * fall.height[-1], 1e6 * SPEED / K_V, 1e-3, "um")
+            yield Check.near("k_p = 0: penetration at rest", -1e6 * fall.height[-1], 1e6 * SPEED / K_V, 1e-3, "um")
         else:
             highest = 1e6 * np.abs(fall.height[fall.t > exact.back]).max(initial=0.0)
-            yield at_most(f"k_p = {k_p:g}: |height| once back at z = 0", highest, 0.1, "um")
-            yield shown(f"k_p = {k_p:g}: back at z = 0 after", exact.back, "s")
+            yield Check.at_most(f"k_p = {k_p:g}: |height| once back at z = 0", highest, 0.1, "um")
+            yield Check.shown(f"k_p = {k_p:g}: back at z = 0 after", exact.back, "s")
         same = np.abs(fall.height - falls[k_p, heavy].height).max()
-        yield at_most(f"k_p = {k_p:g}: difference of heights at 100 times the mass", 1e6 * same, 1e-6, "um")
-        yield near(f"k_p = {k_p:g}: force at rest / m g", fall.force[-1] / (light * G), 1.0, 1e-3)
+        yield Check.at_most(f"k_p = {k_p:g}: difference of heights at 100 times the mass", 1e6 * same, 1e-6, "um")
+        yield Check.near(f"k_p = {k_p:g}: force at rest / m g", fall.force[-1] / (light * G), 1.0, 1e-3)
     yield from impact_checks()
 
 
@@ -137,8 +126,10 @@ def impact_checks() -> Iterator[Check]:
     exact = mass * (G + SPEED * -np.expm1(-K_V * h) / h)
     # The mean over a step is less by a term in h, which two steps remove.
     first = 2.0 * mean[1] - mean[0]
-    yield at_most("|mean force over the first 1 us / closed form - 1|", float(abs(mean[1] / exact[1] - 1.0)), 1e-9)
-    yield near("force at impact / m (g + k_v |v_i|)", first / at_once, 1.0, 1e-4)
+    yield Check.at_most(
+        "|mean force over the first 1 us / closed form - 1|", float(abs(mean[1] / exact[1] - 1.0)), 1e-9
+    )
+    yield Check.near("force at impact / m (g + k_v |v_i|)", first / at_once, 1.0, 1e-4)
 
 
 def draw(figure: Figure, falls: Falls) -> None:

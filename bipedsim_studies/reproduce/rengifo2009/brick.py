@@ -22,18 +22,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
-from bipedsim_studies.reproduce.common import (
-    Check,
-    Figure,
-    Series,
-    at_most,
-    body,
-    label,
-    near,
-    shown,
-    steps,
-    study,
-)
+from bipedsim_studies.reproduce.common import Check, Figure, Series, body, label, steps, study
 
 ANGLE = 0.35
 """Of the ramp [rad]; mu cos a > sin a."""
@@ -134,17 +123,21 @@ def checks(slides: Slides) -> Iterator[Check]:
         name = f"k_v = {k_v:g}"
         above = (run.t < exact.change) & (run.t > H)
         deceleration = -np.diff(run.v[above]) / H
-        yield at_most(f"{name}: |position - closed form|", 1e6 * np.abs(run.x - exact.way(run.t)).max(), 1.0, "um")
-        yield near(f"{name}: deceleration above v_s", deceleration.mean(), exact.deceleration, 1e-9, "m/s^2")
-        yield at_most(f"{name}: |velocity - closed form|", np.abs(run.v - exact.velocity(run.t)).max(), 1e-5, "m/s")
-        yield near(f"{name}: friction at the end", run.friction[-1], mass * G * np.sin(ANGLE), 1e-3, "N")
-        yield shown(f"{name}: v_s", exact.slow, "m/s")
+        yield Check.at_most(
+            f"{name}: |position - closed form|", 1e6 * np.abs(run.x - exact.way(run.t)).max(), 1.0, "um"
+        )
+        yield Check.near(f"{name}: deceleration above v_s", deceleration.mean(), exact.deceleration, 1e-9, "m/s^2")
+        yield Check.at_most(
+            f"{name}: |velocity - closed form|", np.abs(run.v - exact.velocity(run.t)).max(), 1e-5, "m/s"
+        )
+        yield Check.near(f"{name}: friction at the end", run.friction[-1], mass * G * np.sin(ANGLE), 1e-3, "N")
+        yield Check.shown(f"{name}: v_s", exact.slow, "m/s")
     _, high, printed = slides
     away = np.abs(high.x - exact.way(high.t)).max()
     hops = int(np.sum((printed.normal == 0.0).all(axis=1)))
-    yield at_most("with a height: |position - closed form|", 1e6 * away, 10.0, "um")
-    yield shown("with a height, printed saturation: stops further by", 1e3 * (printed.x[-1] - high.x[-1]), "mm")
-    yield shown("with a height, printed saturation: steps in the air", hops)
+    yield Check.at_most("with a height: |position - closed form|", 1e6 * away, 10.0, "um")
+    yield Check.shown("with a height, printed saturation: stops further by", 1e3 * (printed.x[-1] - high.x[-1]), "mm")
+    yield Check.shown("with a height, printed saturation: steps in the air", hops)
 
 
 def draw(figure: Figure, slides: Slides) -> None:

@@ -10,7 +10,7 @@ from reproduce_support import outcome
 
 from bipedsim.cli.main import main
 from bipedsim.errors import UnknownNameError
-from bipedsim_studies.reproduce.common import Check, at_least, at_most, equal, near, save_picture, shown, table
+from bipedsim_studies.reproduce.common import Check, save_picture, table
 from bipedsim_studies.reproduce.moraud2008 import friction
 from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 
@@ -83,9 +83,14 @@ def test_wrong_names_are_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_check_says_whether_it_is_met() -> None:
-    checks = (at_most("a", 2.0, 1.0), at_least("b", 2.0, 1.0, "N"), near("c", 1.1, 1.0, 0.05), equal("d", 3, 3))
+    checks = (
+        Check.at_most("a", 2.0, 1.0),
+        Check.at_least("b", 2.0, 1.0, "N"),
+        Check.near("c", 1.1, 1.0, 0.05),
+        Check.equal("d", 3, 3),
+    )
     assert [check.ok for check in checks] == [False, True, False, True]
-    text = table([*checks, shown("e", 1.0)])
+    text = table([*checks, Check.shown("e", 1.0)])
     assert text.splitlines()[1].split() == ["a", "<=", "1", "2", "NO"]
     assert text.splitlines()[5].split() == ["e", "1"]
     assert Check("f", "", float("nan")).ok
