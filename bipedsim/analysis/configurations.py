@@ -44,10 +44,7 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
     """
     model = robot.model
     who = name_of(recording)
-    if recording.joint_names != robot.joint_names:
-        raise RecordingError(
-            f"{who} has the joints {', '.join(recording.joint_names)}; {robot.name} has {', '.join(robot.joint_names)}"
-        )
+    recording = recording.in_order(robot.joint_names)
     if [sole.name for sole in robot.soles] != list(recording.feet):
         raise RecordingError(f"{who} has the feet {', '.join(recording.feet)}, not those of {robot.name}")
     q = np.full((len(recording), model.nq), np.nan)

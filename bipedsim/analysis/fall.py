@@ -57,11 +57,12 @@ def fall_time(recording: Recording, robot: Robot) -> float | None:
 
 
 def _com_height(recording: Recording, robot: Robot, rows: Indices) -> Array:
+    joints = recording.in_order(robot.joint_names)
     data = robot.model.createData()
     q = robot.q_nominal.copy()
     height = np.empty(len(rows))
     for i, row in enumerate(rows):
         q[:7] = recording.base_pose[row]
-        q[robot.idx_q] = recording.joint_position[row]
+        q[robot.idx_q] = joints.joint_position[row]
         height[i] = pin.centerOfMass(robot.model, data, q)[2]
     return height

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from bipedsim.analysis.ankles import feet_with_ankles_only, fill_from_ankles
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
@@ -67,4 +69,7 @@ def _completed(recording: Recording) -> Recording:
     if fill_from_ankles(recording, robot):
         note = "a robot's: forces under the soles are those of the ankle sensors and the weight of the feet"
         recording.notes = (*recording.notes, note)
+        if np.nanmedian(recording.wrench[:, :, 2].sum(axis=1)) < -0.5 * robot.weight:
+            upside_down = "the ankle sensors seem to measure the foot on the ground: record with ft_sign = -1"
+            recording.notes = (*recording.notes, upside_down)
     return recording

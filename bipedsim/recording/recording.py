@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -96,6 +97,25 @@ class Recording(RecordedColumns):
         values["readouts"] = {name: column[selection] for name, column in self.readouts.items()}
         return Recording(**values)
 
+    def in_order(self, joint_names: Sequence[str]) -> Recording:
+        """Return the recording with the columns of these joints, in this order.
+
+        Raises:
+            RecordingError: It lacks one of them.
+        """
+        if tuple(joint_names) == self.joint_names:
+            return self
+        if not set(joint_names) <= set(self.joint_names):
+            raise RecordingError(
+                f"the run of {self.robot or 'an unnamed robot'} has the joints {', '.join(self.joint_names)}, and not "
+                f"all of {', '.join(joint_names)}"
+            )
+        order = [self.joint_names.index(name) for name in joint_names]
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name in ("effort_limit", *(column.name for column in COLUMNS.values() if column.per == "joint")):
+            values[name] = values[name][..., order]
+        return Recording(**{**values, "joint_names": tuple(joint_names)})
+
     def save(self, path: Path | str) -> None:
         """Write the recording to ``path`` (.npz), without pickles.
 
@@ -121,8 +141,14 @@ class Recording(RecordedColumns):
         arrays |= {f"readout_{name}": values for name, values in self.readouts.items()}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+            # A full disk must not cost the earlier run of this name.
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            try:
+                with temporary.open("wb") as file:
+                    np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
 

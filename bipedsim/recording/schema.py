@@ -181,7 +181,7 @@ class RecordedColumns:
         Column(
             "foot",
             _FORCE,
-            "what the force-torque sensor measured, in its frame",
+            "what the force-torque sensor measured of the ground on the foot, in its frame",
             "observation.foot_wrench",
             ANKLE_WRENCH,
             "wrench",

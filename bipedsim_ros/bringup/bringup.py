@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -124,6 +124,7 @@ def plan(
     controller_params: Mapping[str, Any] | None = None,
     contact_params: Mapping[str, Any] | None = None,
     stats_file: Path | None = None,
+    overwrite: bool = False,
 ) -> BringUp:
     """Return what to start.
 
@@ -132,6 +133,7 @@ def plan(
         controller_params: Parameters of the controller by their own name.
         contact_params: Parameters of the contact model by their own name.
         stats_file: Where sim_node leaves its statistics.
+        overwrite: Whether whoever starts it makes room for the recording first.
 
     Raises:
         ConfigError: An argument is wrong, or the folder of the recording already holds a bag.
@@ -144,7 +146,7 @@ def plan(
     if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
         find_controller(arguments.controller)
     run_folder = Path(arguments.record) if arguments.record else None
-    if run_folder is not None and (run_folder / "bag").exists():
+    if run_folder is not None and (run_folder / "bag").exists() and not overwrite:
         raise ConfigError(
             f"record = {arguments.record!r}: it already holds a bag; choose another folder, or add --overwrite "
             "(bipedsim up, bipedsim control)"
@@ -157,7 +159,7 @@ def plan(
         refuse_misspelt("node", (str(key).rpartition("/")[2] for key in read_yaml(files[0])), NODES, str(files[0]))
     nodes = []
     if run_folder is not None:
-        recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot}
+        recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot, **_ft_sign(files)}
         if arguments.clock == "real_time":
             # After the loop, which may be late for nobody, but before everything else: what waits too long is lost.
             recording["priority"] = arguments.priority // 2
@@ -199,6 +201,17 @@ def plan(
             commander["wait_for_listeners"] = 2
         nodes.append(NodeProcess("commander_node", commander, files))
     return BringUp(arguments, tuple(nodes), run_folder)
+
+
+def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:
+    """Return the sign of the ankle wrenches that parameter files give to a node, as a parameter of the recorder."""
+    found = {}
+    for path in files:
+        for node in read_yaml(path).values():
+            parameters = node.get("ros__parameters") if isinstance(node, Mapping) else None
+            if isinstance(parameters, Mapping) and isinstance(parameters.get("ft_sign"), (int, float)):
+                found["ft_sign"] = float(parameters["ft_sign"])
+    return found
 
 
 def refuse_misspelt(kind: str, given: Iterable[str], known: Collection[str], where: str) -> None:

@@ -27,12 +27,15 @@ ROBOT_ARGUMENTS = ("robot", "clock", "rate", "controller", "scenario", "record",
 _NODES = ("recorder_node", "controller_node", "commander_node")
 
 
-def plan_robot(given: Mapping[str, Any], controller_params: Mapping[str, Any] | None = None) -> BringUp:
+def plan_robot(
+    given: Mapping[str, Any], controller_params: Mapping[str, Any] | None = None, overwrite: bool = False
+) -> BringUp:
     """Return what to start beside a robot that is up.
 
     Args:
         given: Arguments that were given, of :data:`ROBOT_ARGUMENTS`; the rest keeps its default.
         controller_params: Parameters of the controller by their own name.
+        overwrite: See :func:`bipedsim_ros.bringup.plan`.
 
     Raises:
         ConfigError: An argument is wrong, the scenario needs a simulator, or there is nothing to start.
@@ -43,7 +46,7 @@ def plan_robot(given: Mapping[str, Any], controller_params: Mapping[str, Any] | 
             raise UnknownNameError("argument", name, ROBOT_ARGUMENTS, "bring-up of a controller")
     if given.get("scenario"):
         _check_scenario(given["scenario"])
-    bringup = plan(given, controller_params)
+    bringup = plan(given, controller_params, overwrite=overwrite)
     nodes = tuple(node for node in bringup.nodes if node.executable in _NODES)
     if not nodes:
         raise ConfigError(f"controller = {NO_CONTROLLER} and no record: there is nothing to start")
@@ -76,17 +79,17 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong.
     """
-    from bipedsim_ros.bringup.runner import discard_empty, remove_outputs, run_bringup
+    from bipedsim_ros.bringup.runner import discard_empty, outputs_replaced, run_bringup, say
 
     require_rclpy()
     given = from_text({name: getattr(args, name) or "" for name in ROBOT_ARGUMENTS})
-    if given.get("record") and args.overwrite:
-        remove_outputs(Path(given["record"]))
-    bringup = plan_robot(given, key_values(args.set, "--set"))
-    with tempfile.TemporaryDirectory(prefix="bipedsim-") as folder:
-        outcome = run_bringup(bringup, Path(folder))
-    if outcome.failed:
-        print(f"bipedsim control: {outcome.failed}", file=sys.stderr)
-    if bringup.run_folder is not None and not discard_empty(bringup.run_folder, only_of_nodes):
-        print(f"wrote {bringup.run_folder / 'bag'}; look at it with: bipedsim plot {bringup.run_folder / 'bag'}")
+    bringup = plan_robot(given, key_values(args.set, "--set"), args.overwrite)
+    folder = bringup.run_folder
+    with outputs_replaced(folder):
+        with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:
+            outcome = run_bringup(bringup, Path(scratch))
+        if outcome.failed:
+            print(f"bipedsim control: {outcome.failed}", file=sys.stderr)
+        if folder is not None and not discard_empty(folder, only_of_nodes):
+            say(f"wrote {folder / 'bag'}; look at it with: bipedsim plot {folder / 'bag'}")
     return outcome.exit_code

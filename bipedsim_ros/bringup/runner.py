@@ -10,7 +10,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,7 @@ class _Output:
             self._bar = tqdm(total=duration, unit="s", bar_format="{l_bar}{bar}| {n:.1f}/{total:.1f} s simulated")
 
     def show(self, line: str) -> None:
-        tqdm.write(line, file=sys.stdout)
-        sys.stdout.flush()
+        say(line)
 
     def progress(self, t: float) -> None:
         if self._bar is not None:
@@ -82,6 +82,43 @@ class _Output:
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def say(text: str) -> None:
+    """Print beside a progress bar; where nobody reads any more, as behind ``| head -1``, go on in silence."""
+    try:
+        tqdm.write(text, file=sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        print("nobody reads the output any more; the run goes on", file=sys.stderr)
+
+
+class Stall:
+    """Notices that simulated time stands although nobody has paused it.
+
+    Args:
+        controlled: Whether the bring-up has a controller, whose kernels may have to be compiled first.
+    """
+
+    def __init__(self, controlled: bool) -> None:
+        self._controlled = controlled
+        self._last = -1.0
+        self._moved: float | None = None
+
+    def look(self, statistics: Mapping[str, Any], now: float) -> str:
+        """Return what is wrong at the time ``now`` [s], or an empty string."""
+        t = float(statistics.get("duration_s") or -1.0)
+        if t != self._last or statistics.get("state") == "paused" or self._moved is None:
+            self._last, self._moved = t, now
+        compiled = t > 0.0 or (bool(statistics) and not self._controlled)
+        patience = _STALL_S if compiled else _COMPILE_S
+        if now - self._moved <= patience:
+            return ""
+        state = statistics.get("state", "not there yet")
+        return f"simulated time has stood at {max(t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
 
 
 class _Interrupt:
@@ -161,7 +198,7 @@ def _watch(
     """Wait until a node ends or the user interrupts; return what failed, or an empty string."""
     duration = bringup.arguments.duration
     controlled = any(node.executable == "controller_node" for node in bringup.nodes)
-    last_t, last_moved = -1.0, time.monotonic()
+    stall = Stall(controlled)
     while not interrupt.count:
         for child in children:
             code = child.poll()
@@ -174,15 +211,10 @@ def _watch(
         if len(children) < len(bringup.nodes):
             return f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s"
         statistics = _read_statistics(statistics_file)
-        t = float(statistics.get("duration_s", -1.0))
-        if t != last_t:
-            last_t, last_moved = t, time.monotonic()
-        output.progress(max(t, 0.0))
-        compiled = t > 0.0 or (bool(statistics) and not controlled)
-        patience = _STALL_S if compiled else _COMPILE_S
-        if duration > 0.0 and time.monotonic() - last_moved > patience:
-            state = statistics.get("state", "not there yet")
-            return f"simulated time has stood at {max(last_t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
+        output.progress(float(statistics.get("duration_s") or 0.0))
+        wrong = stall.look(statistics, time.monotonic())
+        if duration > 0.0 and wrong:
+            return wrong
         time.sleep(_POLL_S)
     return ""
 
@@ -242,12 +274,11 @@ def run_arguments(args: argparse.Namespace) -> int:
     if args.demo:
         given = {**DEMO.arguments, **given}
         controller_params = {**DEMO.controller_params, **controller_params}
-    if given.get("record") and (args.overwrite or args.demo):
-        remove_outputs(Path(given["record"]))
-    with tempfile.TemporaryDirectory(prefix="bipedsim-") as folder:
-        scratch = Path(folder)
+    overwrite = args.overwrite or args.demo
+    with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:
         contact_params = key_values(args.contact_set, "--contact-set")
-        bringup = plan(given, controller_params, contact_params, stats_file=scratch / "sim.json")
+        stats_file = Path(scratch) / "sim.json"
+        bringup = plan(given, controller_params, contact_params, stats_file, overwrite)
         if bringup.run_folder is not None:
             # Absolute, because nodes may be started elsewhere one day; and made now, to fail before anything runs.
             try:
@@ -256,14 +287,15 @@ def run_arguments(args: argparse.Namespace) -> int:
                 raise ConfigError(f"record = {bringup.run_folder}: cannot be made ({error.strerror})") from error
             bringup = replace(bringup, run_folder=bringup.run_folder.resolve())
         if not (bringup.arguments.duration or bringup.arguments.params_file):
-            print("no --duration: this runs until Ctrl-C", flush=True)
-        outcome = run_bringup(bringup, scratch)
-    try:
-        conclude(bringup, outcome)
-    finally:
-        if outcome.failed:
-            # At the end, below the figures of a run that was cut short.
-            print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
+            say("no --duration: this runs until Ctrl-C")
+        with outputs_replaced(bringup.run_folder):
+            outcome = run_bringup(bringup, Path(scratch))
+            try:
+                conclude(bringup, outcome)
+            finally:
+                if outcome.failed:
+                    # At the end, below the figures of a run that was cut short.
+                    print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
     fell = args.fail_on_fall and outcome.statistics.get("fell_at_s") is not None
     return EXIT_FELL if fell and not outcome.exit_code else outcome.exit_code
 
@@ -279,7 +311,7 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
         return
     if bringup.run_folder is not None:
         # A long run takes seconds to read.
-        print(f"reading {bringup.run_folder / 'bag'}", flush=True)
+        say(f"reading {bringup.run_folder / 'bag'}")
     try:
         result, recording = summarise(bringup, statistics)
     except KeyboardInterrupt:
@@ -301,9 +333,9 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
     if folder is not None and recording is not None:
         from bipedsim.view import plot
 
-        print(f"wrote {folder / 'bag'}\nwrote {folder / 'summary.json'}\ndrawing {folder / 'forces.png'}", flush=True)
+        say(f"wrote {folder / 'bag'}\nwrote {folder / 'summary.json'}\ndrawing {folder / 'forces.png'}")
         plot(recording, folder / "forces.png")
-        print(f"wrote {folder / 'forces.png'}")
+        say(f"wrote {folder / 'forces.png'}")
 
 
 def _why_not(statistics: Mapping[str, Any]) -> str:
@@ -340,20 +372,34 @@ def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
     return True
 
 
-def remove_outputs(folder: Path) -> None:
-    """Remove what an earlier run left in ``folder``, and nothing else."""
-    for name in OUTPUTS:
-        path = folder / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+@contextmanager
+def outputs_replaced(folder: Path | None) -> Iterator[None]:
+    """Put aside what an earlier run left in ``folder``, and nothing else, until the new one has a bag.
+
+    If it gets none, because an argument was wrong or a node failed, the earlier run is put back.
+    """
+    present = [path for name in OUTPUTS if folder is not None and (path := folder / name).exists()]
+    if folder is None or not present:
+        yield
+        return
+    aside = Path(tempfile.mkdtemp(prefix="replaced-", dir=folder))
+    for path in present:
+        path.rename(aside / path.name)
+    try:
+        yield
+    finally:
+        if not (folder / "bag").exists() or discard_empty(folder, lambda names: topics.JOINT_STATES.name not in names):
+            for path in present:
+                if not path.exists():
+                    (aside / path.name).rename(path)
+            print(f"{folder}: holds the earlier run again", file=sys.stderr)
+        shutil.rmtree(aside)
 
 
 def _report(result: dict[str, Any], late_matters: bool) -> None:
     from bipedsim.analysis import missed_share, silence_text, summary_lines
 
-    print("\n".join(summary_lines(result)))
+    say("\n".join(summary_lines(result)))
     silent = silence_text(result)
     if late_matters and silent:
         print(

@@ -31,7 +31,7 @@ from rclpy.node import Node
 from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording.bag import BagWriter, Pending, Qos
-from bipedsim_ros.loop import Background, HandledByLoop, run_urgently
+from bipedsim_ros.loop import Background, HandledByLoop, SimParams, run_urgently
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
@@ -64,6 +64,9 @@ class RecorderParams:
     )
     feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
     robot: str = like(RunConfig, "robot", "", "robot name or file, kept in the bag so that plots know soles and limits")
+    ft_sign: float = like(
+        SimParams, "ft_sign", 1.0, "that of the ankle wrenches on the topics, kept in the bag: recordings have 1"
+    )
     storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
     flush_period: float = param(
@@ -119,7 +122,7 @@ class _DiskThread(threading.Thread):
     def __init__(self, bag: BagWriter, counts: Counts) -> None:
         super().__init__(name="bag-writer", daemon=True)
         self.chunks: queue.Queue[Pending | None] = queue.Queue(maxsize=8)
-        self.error: OSError | None = None
+        self.error: Exception | None = None
         self._bag = bag
         self._counts = counts
 
@@ -129,7 +132,8 @@ class _DiskThread(threading.Thread):
                 continue
             try:
                 self._bag.write(chunk)
-            except OSError as error:
+            except Exception as error:
+                # Whatever it is: a thread that dies takes the messages with it, and leaves the queue full.
                 self.error = error
             else:
                 self._counts.written += len(chunk.messages)
@@ -147,6 +151,8 @@ class Recorder:
     """
 
     def __init__(self, node: Node, params: RecorderParams) -> None:
+        if abs(params.ft_sign) != 1.0:
+            raise ConfigError(f"parameters of recorder_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self.params = params
         self.counts = Counts()
         self._node = node
@@ -172,7 +178,7 @@ class Recorder:
         for name, msgtype in wanted.items():
             self._subscribe(name, msgtype, known[name].recorder_qos if name in known else self._offered(name))
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
-        custom = {"robot": params.robot, "feet": ",".join(feet)}
+        custom = {"robot": params.robot, "feet": ",".join(feet), "ft_sign": f"{params.ft_sign:g}"}
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)
         self._disk.start()
@@ -337,10 +343,10 @@ class Recorder:
 
     def _raise_disk_error(self) -> None:
         if self._disk.error is not None:
-            reason = self._disk.error.strerror
+            reason = getattr(self._disk.error, "strerror", None) or repr(self._disk.error)
             raise RecordingError(
                 f"{self.path}: the bag cannot be written further ({reason}); what is there is readable"
-            )
+            ) from self._disk.error
 
 
 class RecorderNode(Node):

@@ -36,3 +36,24 @@ def test_a_bag_of_a_robot_has_forces_under_its_soles(tmp_path: Path) -> None:
     np.testing.assert_allclose(recording.wrench[:, :, 2].sum(axis=1), ROBOT.weight)
     np.testing.assert_allclose(recording.cop[:, 0], ROBOT.soles[0].centre + np.zeros((len(recording), 2)), atol=1e-9)
     assert any("ankle sensors" in note for note in recording.notes)
+
+
+def test_sensors_that_measure_the_foot_on_the_ground_are_noticed(tmp_path: Path) -> None:
+    """With ft_sign -1, and a recorder that was not told, soles pulled at the ground without a word."""
+    robot = good_robot()
+    seen = robot.evidence().topics
+    rows = []
+    for i in range(len(seen[LEFT])):
+        for name, topic in seen.items():
+            raw = topic.messages[i] if "commands" not in name else b""
+            if "_ft/" in name:
+                numbers = -np.frombuffer(raw[-48:], dtype="<f8")
+                raw = raw[:-48] + numbers.tobytes()
+            rows += [(name, topic.types[0], raw)] * bool(raw)
+    write_bag(tmp_path / "bag", rows, {"robot": "biped14", "feet": "left,right"}).close()
+    recording = load_run(tmp_path / "bag")
+    assert any("record with ft_sign = -1" in note for note in recording.notes)
+    write_bag(tmp_path / "told", rows, {"robot": "biped14", "feet": "left,right", "ft_sign": "-1"}).close()
+    told = load_run(tmp_path / "told")
+    np.testing.assert_allclose(told.wrench[:, :, 2].sum(axis=1), ROBOT.weight)
+    assert not any("ft_sign" in note for note in told.notes)

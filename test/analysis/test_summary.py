@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from bipedsim.analysis.summary_text import as_json, missed_share, silence_text, summary_lines, unit_of
+from bipedsim.analysis.summary_text import missed_share, silence_text, summary_lines, unit_of
 from bipedsim.cli.main import main
+from bipedsim.config import to_json
 
 SUMMARY = {
     "robot": "biped14",
@@ -94,7 +95,7 @@ def test_unresolved_steps_are_explained_where_there_are_some() -> None:
 
 def test_json_says_null_where_a_number_is_not_finite() -> None:
     values = {"a": np.inf, "b": [np.nan, 1.5], "c": {"d": -np.inf, "e": "inf", "f": None}, "g": 3}
-    said = json.loads(as_json(values), parse_constant=lambda name: pytest.fail(name))
+    said = json.loads(to_json(values), parse_constant=lambda name: pytest.fail(name))
     assert said == {"a": None, "b": [None, 1.5], "c": {"d": None, "e": "inf", "f": None}, "g": 3}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,3 +133,28 @@ def test_a_truncated_npz_is_no_recording(tmp_path: Path) -> None:
     (tmp_path / "run.npz").write_bytes(raw[: len(raw) // 2])
     with pytest.raises(RecordingError, match=r"run\.npz"):
         load_recording(tmp_path / "run.npz")
+
+
+def test_joints_are_found_by_name() -> None:
+    r = standing(3)
+    r.joint_position[:] = [1.0, 2.0, 3.0]
+    turned = r.in_order(["torso", "l_knee"])
+    assert turned.joint_names == ("torso", "l_knee")
+    np.testing.assert_array_equal(turned.joint_position, [[3.0, 1.0]] * 3)
+    np.testing.assert_array_equal(turned.effort_limit, [np.nan, 10.0])
+    with pytest.raises(RecordingError, match="the run of twofoot has the joints l_knee, r_knee, torso, and not all of"):
+        r.in_order(["l_knee", "head"])
+
+
+def test_a_run_that_cannot_be_written_leaves_the_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.npz"
+    standing(7).save(path)
+
+    def full(*_args: Any, **_arrays: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(RecordingError, match="cannot be written"):
+        standing(8).save(path)
+    assert len(load_recording(path)) == 7
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]

@@ -298,6 +298,8 @@ class BagRows:
                 for column in columns_on(topic):
                     target = getattr(out, column.name)
                     _put(target if k is None else target[:, k], at, table, decoder.labels or (), column)
+        if self._bag.custom_data.get("ft_sign") == "-1":
+            np.negative(out.ankle_wrench, out=out.ankle_wrench)
         for topic, kind in sorted(self._bag.types.items()):
             if _is_readout(topic, kind):
                 at, numbers = rows.unstamped(topic)

@@ -100,7 +100,8 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
     if robot.free_flyer and not np.isfinite(recording.base_pose).any() and np.isfinite(recording.odometry).any():
         recording = replace(recording, base_pose=recording.odometry)
         note = "base: estimate of the controller"
-    rows = np.flatnonzero(complete_rows(recording, robot)) if recording.joint_names == robot.joint_names else ()
+    recording = recording.in_order(robot.joint_names)
+    rows = np.flatnonzero(complete_rows(recording, robot))
     # Without any, the reader of configurations says what is missing.
     known = recording.rows(np.asarray(rows)) if len(rows) else recording
     chosen = known.rows(_nearest(known.t, times))

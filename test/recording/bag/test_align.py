@@ -295,3 +295,9 @@ def test_a_message_that_is_damaged_in_a_whole_bag_costs_its_row_alone(tmp_path: 
     with pytest.warns(IncompleteWarning, match="/cop: 1 of 20 messages left out: .* cut short or damaged"):
         r = load_recording(tmp_path / "bag")
     assert np.flatnonzero(np.isnan(r.cop_world[:, 1])).tolist() == [7]
+
+
+def test_ankle_wrenches_are_those_of_the_ground_on_the_foot(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", bag_messages(range(5)), {"ft_sign": "-1"}).close()
+    r = load_recording(tmp_path / "bag")
+    np.testing.assert_array_equal(r.ankle_wrench[:, 0, 2], -10.0 * np.arange(5))

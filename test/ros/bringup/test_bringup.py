@@ -250,9 +250,7 @@ class Up:
         command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]
         self._log = folder / "up.txt"
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                command, cwd=folder, env=env, stdout=log, stderr=subprocess.STDOUT
-            )
+            self.process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=subprocess.STDOUT)
 
     @property
     def output(self) -> str:

@@ -16,7 +16,8 @@ from geometry_msgs.msg import PointStamped
 from recorder_support import TOPICS, RecorderProcess, counts_of, publish, publishers_of, ticks_in, wait_for
 from ros_support import RosWorld
 
-from bipedsim.recording.bag.reader import Bag
+from bipedsim.recording.bag.reader import Bag, BagWriter, Pending
+from bipedsim_ros.nodes.recorder_node import Counts, _DiskThread
 
 pytestmark = pytest.mark.ros
 
@@ -107,3 +108,17 @@ def test_a_full_disk_ends_the_recording_and_leaves_it_readable(ros: RosWorld, tm
     assert "the bag cannot be written further (File too large); what is there is readable" in err
     assert "Traceback" not in err
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(10))
+
+
+def test_whatever_stops_the_writing_thread_is_told_and_hangs_nothing(tmp_path: Path) -> None:
+    """A message of a topic that the bag does not know: no error of the disk."""
+    bag, counts = BagWriter(tmp_path / "bag"), Counts()
+    disk = _DiskThread(bag, counts)
+    disk.start()
+    for _ in range(3 * disk.chunks.maxsize):
+        disk.chunks.put(Pending(messages=[(7, 0, 0, 0, b"")]), timeout=5.0)
+    disk.chunks.put(None, timeout=5.0)
+    disk.join(timeout=5.0)
+    assert not disk.is_alive()
+    assert isinstance(disk.error, KeyError)
+    assert counts.written == 0

@@ -214,6 +214,14 @@ def test_a_gif_has_the_frames_of_its_time(fps: float, speed: float, recording: R
     assert shown == pytest.approx(1000.0 * frames / fps, abs=5.0)
 
 
+def test_joints_may_come_in_any_order(robot: Robot, recording: Recording) -> None:
+    turned = recording.in_order(recording.joint_names[::-1])
+    skeleton, times = Skeleton.of(robot), recording.t[[3, 40]]
+    there, back = (read_motion(run, robot, skeleton, times) for run in (recording, turned))
+    np.testing.assert_array_equal(back.points, there.points)
+    np.testing.assert_array_equal(back.com, there.com)
+
+
 def test_frames_are_the_nearest_rows(robot: Robot, recording: Recording) -> None:
     times = frame_times(recording, 30.0, 1.0)
     assert len(times) == round(recording.duration * 30.0)

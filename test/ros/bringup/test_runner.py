@@ -1,0 +1,99 @@
+"""The runner of a bring-up: what it does to an earlier run, to a reader that leaves, and to a pause."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from recording_support import joint_state, serialise, write_bag
+
+from bipedsim.cli.main import main
+from bipedsim.errors import EXIT_USAGE
+from bipedsim_ros.bringup import plan, runner
+from bipedsim_ros.bringup.runner import OUTPUTS, Stall, outputs_replaced, say
+
+JOINTS = "sensor_msgs/msg/JointState"
+
+
+def earlier(folder: Path) -> Path:
+    """Leave a run in a folder, and something of the user's."""
+    (folder / "bag").mkdir(parents=True)
+    for name in ("bag/bag_0.mcap", "summary.json", "forces.png", "notes.txt"):
+        (folder / name).write_text("earlier")
+    return folder
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("command", ["up", "control"])
+def test_a_wrong_argument_costs_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    folder = earlier(tmp_path / "run")
+    assert main([command, "--controller", "nonsense", "--record", str(folder), "--overwrite"]) == EXIT_USAGE
+    assert "unknown controller 'nonsense'" in capsys.readouterr().err
+    assert (folder / "bag" / "bag_0.mcap").read_text() == "earlier"
+    assert left(folder) == {*OUTPUTS, "notes.txt"}
+
+
+@pytest.mark.parametrize("topic", ["/joint_states", "/diagnostics", None])
+def test_an_earlier_run_goes_when_there_is_another(tmp_path: Path, topic: str | None) -> None:
+    folder = earlier(tmp_path / "run")
+    with outputs_replaced(folder):
+        assert not (folder / "bag").exists()
+        if topic == "/joint_states":
+            write_bag(folder / "bag", [(topic, JOINTS, joint_state(0, ["a"], [0], [0], [0]))]).close()
+        elif topic:
+            write_bag(folder / "bag", [(topic, "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True))]).close()
+    if topic == "/joint_states":
+        assert left(folder) == {"bag", "notes.txt"}
+        assert (folder / "bag" / "metadata.yaml").exists()
+    else:
+        assert left(folder) == {*OUTPUTS, "notes.txt"}
+        assert (folder / "bag" / "bag_0.mcap").read_text() == "earlier"
+
+
+def test_what_fails_on_the_way_brings_the_earlier_run_back(tmp_path: Path) -> None:
+    folder = earlier(tmp_path / "run")
+
+    def fail() -> None:
+        with outputs_replaced(folder):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert left(folder) == {*OUTPUTS, "notes.txt"}
+
+
+def test_a_reader_that_leaves_ends_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As behind `| head -1`: threads that pass on what nodes print died of it, and the nodes blocked on full pipes."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        for _ in range(3):
+            say("a line")
+        print("another", flush=True)
+    assert capsys.readouterr().err.count("nobody reads the output any more") == 1
+
+
+def test_a_pause_is_no_stall() -> None:
+    stall, moving = Stall(controlled=True), {"duration_s": 1.0, "state": "running"}
+    assert stall.look(moving, 0.0) == ""
+    for now in range(1, 400):
+        assert stall.look({"duration_s": 1.0, "state": "paused"}, float(now)) == ""
+    assert stall.look(moving, 400.0 + runner._STALL_S - 2.0) == ""
+    assert "simulated time has stood at 1.000 s for 60 s (sim_node is running)" in stall.look(moving, 460.0)
+
+
+def test_the_sign_of_the_ankle_wrenches_reaches_the_recorder(tmp_path: Path) -> None:
+    parameters = tmp_path / "nodes.yaml"
+    parameters.write_text("controller_node:\n  ros__parameters:\n    ft_sign: -1.0\n")
+    bringup = plan({"record": str(tmp_path / "run"), "params_file": str(parameters)})
+    assert bringup.nodes[0].parameters["ft_sign"] == -1.0
+    assert "ft_sign" not in plan({"record": str(tmp_path / "run")}).nodes[0].parameters
