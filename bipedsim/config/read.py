@@ -26,6 +26,8 @@ T = TypeVar("T")
 _SCALARS = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a text"}
 _PLURALS = {float: "numbers", int: "whole numbers", bool: "true or false", str: "texts"}
 _COUNTS = {2: "two", 3: "three", 4: "four", 6: "six"}
+_SPELT = {True: ("y", "yes", "on", "true"), False: ("n", "no", "off", "false")}
+"""Texts that YAML 1.1 or ROS take for true and false where nobody quotes them."""
 _WRONG: Any = object()
 
 
@@ -128,6 +130,13 @@ class _Reading:
         if value is None and types.NoneType in kinds:
             return None
         kinds = tuple(one for one in kinds if one is not types.NoneType)
+        if isinstance(value, bool) and str in kinds and bool not in kinds:
+            meant = [name for name in choices_of(field) if name.lower() in _SPELT[value]]
+            if len(meant) != 1:
+                what, word = " or ".join(map(_described, kinds)), _SPELT[value][0]
+                spelt = f"{', '.join(_SPELT[value])} say {str(value).lower()} where they are not quoted"
+                return self._fault(key, value, f"must be {what}; {spelt}: '{word}' in a file, \"'{word}'\" in a shell")
+            value = meant[0]
         one = next((one for one in kinds if _fits(value, one)), kinds[0])
         origin, arguments = get_origin(one) or one, get_args(one)
         if not _fits(value, one):

@@ -20,6 +20,8 @@ JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "plan
 MOVABLE = ("revolute", "prismatic")
 SMALLEST_RADIUS = 1e-5
 """Radius of gyration [m] below which a link counts as a point mass, whose exported inertia is rounding noise."""
+LARGEST_BODY = 1e12
+"""Mass [kg] and inertia [kg.m^2] beyond which a body is a slip of the hand, and arithmetic ends."""
 INERTIA_TOLERANCE = 1e-3
 """Slack of the triangle inequality, relative to the trace: CAD exports round to three or four digits."""
 
@@ -49,6 +51,8 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
 
 def inertia_problem(mass: float, inertia: Array) -> str:
     """Return why ``inertia`` (3, 3) about the CoM is not that of a rigid body of ``mass`` [kg], or an empty string."""
+    if not (mass <= LARGEST_BODY and np.abs(inertia).max() <= LARGEST_BODY):
+        return f"mass {mass:.4g} kg or inertia up to {np.abs(inertia).max():.4g} kg.m^2 is beyond {LARGEST_BODY:g}"
     moments = np.linalg.eigvalsh(inertia)
     slack = INERTIA_TOLERANCE * abs(moments).sum() + SMALLEST_RADIUS**2 * mass
     if moments[0] >= -slack and moments[0] + moments[1] >= moments[2] - slack:

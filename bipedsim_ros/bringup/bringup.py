@@ -214,6 +214,21 @@ def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:
     return found
 
 
+class _Quoting(yaml.SafeDumper):
+    """Quotes every text: ROS takes more of them for numbers and truth values than PyYAML knows, such as y."""
+
+
+_Quoting.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)
+
+
+def parameters_text(node: NodeProcess) -> str:
+    """Return the parameters of a node as a file for ``--params-file``."""
+    values = {"/**": {"ros__parameters": node.parameters}}
+    return str(yaml.dump(values, Dumper=_Quoting, sort_keys=False, width=math.inf))
+
+
 def refuse_misspelt(kind: str, given: Iterable[str], known: Collection[str], where: str) -> None:
     """Refuse what is nearly one of the ``known`` names; what is far from all of them may be meant for somebody else.
 

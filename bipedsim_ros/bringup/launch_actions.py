@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, RegisterEventHandler, Shutdown
@@ -11,7 +12,14 @@ from launch.events.process import ProcessIO
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from bipedsim_ros.bringup.bringup import BringUp, NodeProcess, argument_help, from_text, refuse_misspelt
+from bipedsim_ros.bringup.bringup import (
+    BringUp,
+    NodeProcess,
+    argument_help,
+    from_text,
+    parameters_text,
+    refuse_misspelt,
+)
 from bipedsim_ros.wire import THIS_MACHINE, network_environment
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
@@ -57,11 +65,16 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
 
 def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
     parameters = [str(path) for path in node.params_files]
+    if node.parameters:
+        # launch_ros would write a file of its own, and leave it too, in which y is no text.
+        with tempfile.NamedTemporaryFile("w", prefix=f"{node.executable}_", suffix=".yaml", delete=False) as file:
+            file.write(parameters_text(node))
+        parameters.append(file.name)
     return Node(
         package="bipedsim",
         executable=node.executable,
         name=node.executable,
-        parameters=[*parameters, node.parameters] if node.parameters else parameters,
+        parameters=parameters,
         output="screen",
         additional_env=variables,
         # Output is labelled with the first word of the command otherwise.

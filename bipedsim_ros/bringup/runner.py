@@ -16,14 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tqdm import tqdm
 
 from bipedsim.analysis import OUTCOME
 from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
-from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, plan
+from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, parameters_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
 from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
 
@@ -168,8 +167,7 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
         try:
             for node in bringup.nodes:
                 params_file = scratch / f"{node.executable}.yaml"
-                parameters = {"/**": {"ros__parameters": node.parameters}}
-                params_file.write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+                params_file.write_text(parameters_text(node), encoding="utf-8")
                 child = Child(node, params_file, output.show, env)
                 children.append(child)
                 if not child.wait_ready(READY_TIMEOUT_S) or interrupt.count:

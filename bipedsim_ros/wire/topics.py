@@ -25,6 +25,8 @@ _SIDES = {"left": "l", "right": "r"}
 STATE = Qos(depth=1000)
 """Deep enough that a recorder which gets no processor for a second at 1 kHz loses nothing."""
 LATCHED = Qos(durability="transient_local", depth=1)
+CHANGES = Qos(durability="transient_local", depth=STATE.depth)
+"""As deep, and kept for who comes late: what is only sent when it changes."""
 NEWEST = Qos(depth=1)
 """What a controller reads: the newest message, but not one lost, so that a lock-step simulator never waits in vain."""
 NEWEST_OF_ANY = Qos(reliability="best_effort", depth=1)
@@ -163,7 +165,7 @@ SOLE_COP = Topic(
 )
 CONTACT = Topic(schema.CONTACT, _NUMBERS, SIMULATOR, "see below; the layout's label names the values")
 CONTACT_MODE = Topic(
-    "/{foot}_foot/contact_mode", _TEXT, SIMULATOR, 'on change: "none", "edge 0-1 slide", "face stick"', LATCHED
+    "/{foot}_foot/contact_mode", _TEXT, SIMULATOR, 'on change: "none", "edge 0-1 slide", "face stick"', CHANGES
 )
 COP = Topic(schema.COP, _POINT, SIMULATOR, "of all feet; NaN when nothing touches", frame=WORLD_FRAME)
 GROUND_TRUTH = Topic(
@@ -184,7 +186,10 @@ TF = Topic(
 )
 TF_STATIC = Topic("/tf_static", _TRANSFORMS, SIMULATOR, "frames that the URDF lacks", LATCHED, recorded=False)
 DIAGNOSTICS = Topic(
-    "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", NODES, "once a second: loop, commands, contact"
+    "/diagnostics",
+    "diagnostic_msgs/msg/DiagnosticArray",
+    NODES,
+    "once a second: loop, commands, contact, and what became of the robot",
 )
 COMMANDS = Topic(
     "/effort_controller/commands",

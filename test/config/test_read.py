@@ -38,6 +38,7 @@ class Whole:
     words: list[str] = param([], "some")
     maybe: float | None = param(None, "or none")
     file: str = param("name", "a name or a path", path=True)
+    axis: str = param("x", "a name that YAML may take for a truth value", choices=("x", "y", "off"))
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong between the fields."""
@@ -58,6 +59,11 @@ def test_shapes_arrive(tmp_path: Path) -> None:
     assert whole.file == str(tmp_path / "sub" / "x.yaml")
     assert from_mapping(Whole, {"file": "sub/x.yaml"}, "here").file == "sub/x.yaml"
     assert from_mapping(Whole, {"gains": 2, "maybe": None}, "here") == Whole(gains=2.0)
+
+
+def test_a_truth_value_is_the_name_that_was_meant() -> None:
+    """ROS reads ``axis:=y`` as true, and YAML 1.1 ``axis: off`` as false."""
+    assert [from_mapping(Whole, {"axis": value}, "here").axis for value in (True, False, "x")] == ["y", "off", "x"]
 
 
 NONSENSE = [
@@ -99,6 +105,8 @@ def test_nothing_but_a_message_comes_of_nonsense(key: str) -> None:
         ({"gains": {"knee": -1}}, r"^f: gains\.knee = -1.0 is below its minimum 0.0$"),
         ({"gains": "x"}, r"^f: gains = 'x' must be a finite number or a mapping of names to numbers$"),
         ({"words": ["a", 1]}, r"^f: words\[1\] = 1 must be a text$"),
+        ({"file": True}, r"^f: file = True must be a text; y, yes, on, true say true where they are not quoted: 'y'"),
+        ({"words": [False]}, r"^f: words\[0\] = False must be a text; n, no, off, false say false"),
         ({"words": ["a"], "maybe": 1.0}, r"^f: give words or maybe$"),
     ],
 )

@@ -332,6 +332,8 @@ def test_wrong_keys_and_values_are_named(write: Write, changes: dict[str, Any], 
         (HOPPER.replace('velocity="5"', "", 1), ["joint 'hip' has no velocity limit", "velocity_limit: {hip"]),
         (HOPPER.replace('type="revolute"', 'type="continuous"', 1), ["joint 'hip' has 2 position variables"]),
         (HOPPER.replace('mass value="2.0"', 'mass value="-2.0"'), ["link 'thigh': mass = -2.0 kg is negative"]),
+        (HOPPER.replace('mass value="2.0"', 'mass value="1e300"'), ["carries", "mass 1e+300 kg", "beyond 1e+12"]),
+        (HOPPER.replace('ixx="0.01"', 'ixx="1e308"', 1), ["carries", "inertia up to 1e+308 kg.m^2 is beyond 1e+12"]),
         (HOPPER.replace('mass value="2.0"', 'weight value="2.0"'), ["link 'thigh'", "<mass>"]),
         (HOPPER.replace(link("thigh", 2.0), '<link name="thigh"/>'), ["joint 'hip' carries", "thigh", "no mass"]),
         (

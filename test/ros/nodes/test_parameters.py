@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +21,10 @@ from rclpy.parameter import Parameter
 from bipedsim.config.fields import param
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim_ros.bringup.bringup import NodeProcess, parameters_text
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.nodes.controller_node import ControllerNodeParams
-from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.parameters import Parameters, _to_python
 
 pytestmark = pytest.mark.ros
 
@@ -123,6 +125,33 @@ def test_bad_values_are_refused(make: Any, given: dict[str, Any], said: str) -> 
         parameters.declare(Example)
     assert said in str(caught.value)
     assert "parameters of example" in str(caught.value)
+
+
+TEXTS = ("y", "n", "off", "True", "1e3", "0x1F", "null", "~", "a: b", "'\"", "")
+
+
+def test_texts_of_a_bring_up_arrive_as_texts(ros_env: dict[str, str], tmp_path: Path) -> None:
+    """ROS takes more of them for numbers and truth values than the YAML of Python knows; and what a user types, too."""
+    given = {"list": list(TEXTS), "number": 1e-5, "flag": True, **{f"text{i}": text for i, text in enumerate(TEXTS)}}
+    path = tmp_path / "parameters.yaml"
+    path.write_text(parameters_text(NodeProcess("sim_node", given)))
+    context = rclpy.Context()
+    context.init()
+    arguments = ["--ros-args", "--params-file", str(path), "-p", "rate_check:=off"]
+    node = Node(
+        "read",
+        context=context,
+        cli_args=arguments,
+        automatically_declare_parameters_from_overrides=True,
+        start_parameter_services=False,
+        enable_rosout=False,
+    )
+    try:
+        assert {name: _to_python(node.get_parameter(name).value) for name in given} == given
+        assert Parameters(node, "here").declare(SimParams).rate_check == "off"
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
 
 
 @pytest.mark.parametrize("name", ["sped", "walk__speed", "gains", "speed__x"])
