@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,10 +154,12 @@ class Verdict:
 
     Args:
         sim: The simulator of the run.
+        under: What fails on purpose, in words.
     """
 
-    def __init__(self, sim: Simulator) -> None:
+    def __init__(self, sim: Simulator, under: Sequence[str] = ()) -> None:
         self._sim = sim
+        self._under = f", under {'; '.join(under)}" if under else ""
         self._robot = robot = sim.robot
         # What is fixed cannot fall, and a body without drives has no posture to fall from.
         self._judged = robot.free_flyer and robot.nu > 0
@@ -233,7 +236,7 @@ class Verdict:
         w = self._watch
         walked = float(w.way[0] + np.hypot(*(w.now - w.way[1:])))
         told = (int(w.counts[0]), walked) if self._judged else (None, None)
-        return dict(zip(OUTCOME, (self.fell_at, *told, self._line(walked)), strict=True))
+        return dict(zip(OUTCOME, (self.fell_at, *told, self._line(walked) + self._under), strict=True))
 
     def _line(self, walked: float) -> str:
         t = self._sim.t - self._began

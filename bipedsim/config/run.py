@@ -35,7 +35,10 @@ class RunConfig:
         names="bipedsim.model:PRESETS",
         path=True,
     )
-    seed: int = param(0, "seed of the sensors' noise; every reset draws anew", low=0)
+    faults: str = param(
+        "", "what fails on purpose: '{part: imu, does: lost, at: 2}', a list of such, or a YAML file (docs/faults.md)"
+    )
+    seed: int = param(0, "seed of the sensors' noise and of faults; every reset draws anew", low=0)
     controller_params: Mapping[str, Any] = param({}, "parameters of the controller that differ from its defaults")
     contact_params: Mapping[str, Any] = param({}, "parameters of the contact model that differ from its defaults")
 

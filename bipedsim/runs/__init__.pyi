@@ -1,3 +1,4 @@
+from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
 from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run
@@ -7,11 +8,17 @@ from .velocities import PERIOD_NS, PlanarVelocity, Velocity, VelocitySchedule, p
 from .worker_pool import WorkerPool
 
 __all__ = [
+    "ANKLES",
+    "FIELDS",
     "HEADING",
+    "IMU",
+    "JOINTS",
     "PERIOD_NS",
     "SCENARIOS",
     "SCENARIO_FILES",
     "SETTLE",
+    "Fault",
+    "FaultSchedule",
     "PlanarVelocity",
     "Prepared",
     "Push",
@@ -24,11 +31,13 @@ __all__ = [
     "WorkerPool",
     "append",
     "controller_params_for",
+    "for_run",
     "get_scenario",
     "heading_of",
     "no_velocity",
     "parse_pushes",
     "parse_velocities",
     "prepare",
+    "read_faults",
     "run",
 ]

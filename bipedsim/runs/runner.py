@@ -18,6 +18,7 @@ from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
+from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
@@ -61,6 +62,7 @@ class Prepared:
         settings: The settings with what the scenario says in them.
         robot, ground, scenario: The things themselves.
         guard: Hosts a new controller, told what the scenario needs and what the settings say.
+        faults: What fails on purpose.
         control_dt, physics_dt: Periods [s]; their ratio is whole.
         ticks: Control ticks of the run.
     """
@@ -70,6 +72,7 @@ class Prepared:
     ground: Ground
     scenario: Scenario
     guard: Guard
+    faults: tuple[Fault, ...]
     control_dt: float
     physics_dt: float
     ticks: int
@@ -101,6 +104,7 @@ def prepare(settings: RunConfig) -> Prepared:
         ground=get_ground(ground),
         scenario=scenario,
         guard=guard,
+        faults=for_run(scenario.faults, settings.faults),
         control_dt=control_dt,
         physics_dt=physics_dt,
         ticks=max(1, round(duration * settings.rate)),
@@ -118,8 +122,10 @@ class Run:
     Attributes:
         sim, guard: The simulator and the controller.
         verdict: What has become of the robot.
-        observation: What the robot measured last.
-        tau_joint: (nu,) what the drives got in the last tick [N.m].
+        faults: What fails between them; a command that is not finite is dropped only where there are some.
+        observation: What the controller was told last of what the robot measured.
+        tau_joint: (nu,) what the controller asked for last, within the effort limits [N.m].
+        dropped_commands: How many commands were not finite.
 
     Raises:
         ConfigError: A parameter of the contact model is wrong, or a push names no body of the robot.
@@ -141,8 +147,10 @@ class Run:
             hardware=settings.hardware or IDEAL,
             seed=settings.seed,
         )
+        self.faults = FaultSchedule(prepared.faults, robot, prepared.control_dt, settings.seed)
+        self.dropped_commands = 0
         self.tau_joint = np.zeros(robot.nu)
-        self.verdict = Verdict(sim)
+        self.verdict = Verdict(sim, tuple(map(str, prepared.faults)))
         sim.warm_up()
         self.verdict.warm_up()
         self.observation = sim.reset(_start(prepared))
@@ -153,11 +161,21 @@ class Run:
         guard.reset(self.observation)
 
     def control(self) -> None:
-        """Let the controller answer the last observation."""
+        """Let the controller answer the last observation; without one, and where the answer is lost, the last holds."""
         velocity = None if self._velocities is None else self._velocities.due(round(self.sim.t * 1e9))
         if velocity is not None:
             self.guard.steer(velocity)
-        np.clip(self.guard.update(self.observation).tau_joint, -self._limit, self._limit, out=self.tau_joint)
+        faults = self.faults
+        if faults.faults and not faults.sent[JOINTS]:
+            return
+        command = self.guard.update(self.observation).tau_joint
+        if faults.faults and self.sim.t > 0.0:
+            if not faults.hears(self.sim.t):
+                return
+            if not np.isfinite(command).all():
+                self.dropped_commands += 1
+                return
+        np.clip(command, -self._limit, self._limit, out=self.tau_joint)
 
     def step(self) -> None:
         """Take the tick that the controller's answer is for.
@@ -166,7 +184,11 @@ class Run:
             DivergenceError: The simulation left the finite numbers.
         """
         self._pushes.apply(self.sim)
-        self.observation = self.sim.step(self.tau_joint)
+        if not self.faults.faults:
+            self.observation = self.sim.step(self.tau_joint)
+        else:
+            left = self.faults.drive(self.sim.t, self.tau_joint)
+            self.observation = self.faults.sense(self.sim.step(left))
         self.verdict.tick()
 
 
@@ -228,7 +250,7 @@ def _result(
         "real_time_factor": duration / elapsed,
         "overruns": 0,
         "missed_commands": 0,
-        "commands_dropped": 0,
+        "commands_dropped": run.dropped_commands,
         "round_trip_us": None,
     }
     # Counted on every physics step and across the whole run, where the recording only sees control ticks.
@@ -238,6 +260,8 @@ def _result(
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
         **controller_figures(recording),
         **run.verdict.figures(),
+        "faults": [str(fault) for fault in prepared.faults],
+        "commands_lost": run.faults.lost_commands,
     }
     return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}
 

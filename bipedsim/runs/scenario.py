@@ -11,6 +11,7 @@ from typing import Any
 from bipedsim.config import RunConfig, from_file, is_path, like, param
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import IDEAL
+from bipedsim.runs.faults import Fault
 from bipedsim.runs.names import SCENARIO_FILES
 from bipedsim.runs.pushes import Push
 from bipedsim.runs.velocities import Velocity
@@ -33,6 +34,7 @@ class Scenario:
     hardware: str | Mapping[str, Any] = like(RunConfig, "hardware", IDEAL)
     drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     pushes: tuple[Push, ...] = param((), "list of pushes")
+    faults: tuple[Fault, ...] = param((), "list of what fails on purpose (docs/faults.md)")
     velocity: tuple[Velocity, ...] = param((), "list of velocity commands, each of which holds until the next one")
 
     @property

@@ -18,7 +18,7 @@ import yaml
 from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_yaml
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest
-from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, get_scenario, no_velocity
+from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
 from bipedsim_ros.loop import SimParams
 from bipedsim_ros.wire import NetworkParams
 
@@ -34,6 +34,7 @@ class Arguments:
     contact_model: str = like(RunConfig, "contact_model")
     ground: str = like(SimParams, "ground")
     hardware: str = like(SimParams, "hardware")
+    faults: str = like(SimParams, "faults")
     seed: int = like(RunConfig, "seed")
     clock: str = like(SimParams, "clock")
     rate: float = like(RunConfig, "rate")
@@ -168,6 +169,8 @@ def plan(
     sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
     if scenario is not None:
         sim |= _start_and_pushes(scenario, arguments.robot)
+        if scenario.faults:
+            sim["faults"] = f"[{', '.join(fault.text() for fault in for_run(scenario.faults, arguments.faults))}]"
     if run_folder is not None:
         # Nodes find each other in a second or so: without this the bag could begin after the run has.
         sim["wait_for_recorder"] = True

@@ -10,6 +10,7 @@ from std_msgs.msg import String
 
 from bipedsim.contact import ContactResult, mode_name
 from bipedsim.model import Robot
+from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
 from bipedsim.sim import Observation, Simulator
 from bipedsim_ros.wire import BASE_FRAME, NS_PER_S, WORLD_FRAME, conversions, make_transforms, publisher, topics
 
@@ -36,9 +37,27 @@ class SensorPublishers:
 
     def publish(self, observation: Observation, t_ns: int) -> int:
         """Publish one observation; return the time on the monotonic clock [ns] at which the joint states left."""
+        self._publish_imu(observation, t_ns)
+        self._publish_ankles(observation, t_ns)
+        return self._publish_joints(observation, t_ns)
+
+    def publish_faulty(self, observation: Observation, faults: FaultSchedule) -> int:
+        """Publish what comes through, with the stamps of when it was measured; return what :meth:`publish` does."""
+        ways = {IMU: self._publish_imu, ANKLES: self._publish_ankles, JOINTS: self._publish_joints}
+        out_ns = time.monotonic_ns()
+        for sensor, publish in ways.items():
+            if faults.sent[sensor]:
+                out_ns = publish(observation, round(faults.stamp[sensor] * NS_PER_S)) or out_ns
+        return out_ns
+
+    def _publish_imu(self, observation: Observation, t_ns: int) -> None:
         self._imu.publish(self._imu_writer.write(observation, t_ns))
+
+    def _publish_ankles(self, observation: Observation, t_ns: int) -> None:
         for k, (ankle, writer) in enumerate(self._ankles):
             ankle.publish(writer.write(observation.foot_wrench[k], t_ns))
+
+    def _publish_joints(self, observation: Observation, t_ns: int) -> int:
         out_ns = time.monotonic_ns()
         self._joint_states.publish(self._joint_writer.write(observation, t_ns))
         return out_ns
@@ -137,6 +156,10 @@ class Publishers:
     def publish_sensors(self, observation: Observation) -> int:
         """Publish what the robot measures, the controller's trigger last; return when that left [ns]."""
         return self._sensors.publish(observation, self._t_ns())
+
+    def publish_faulty_sensors(self, observation: Observation, faults: FaultSchedule) -> int:
+        """Publish what ``faults`` let through of what the robot measures; return when the last of it left [ns]."""
+        return self._sensors.publish_faulty(observation, faults)
 
     def publish_ground(self) -> None:
         """Publish all the rest, /clock last."""

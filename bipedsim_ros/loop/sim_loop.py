@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from bipedsim.analysis import Verdict
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
-from bipedsim.runs import PushSchedule
+from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
@@ -53,6 +53,7 @@ class SimLoop:
         sim: The simulator; only the loop touches it.
         params: Clock, rate, timeouts.
         pushes: Scheduled pushes.
+        faults: What fails on purpose.
         inbox: Where commands arrive.
         commands: Judges and keeps them.
         publishers: Where states go.
@@ -68,6 +69,7 @@ class SimLoop:
         sim: Simulator,
         params: SimParams,
         pushes: PushSchedule,
+        faults: FaultSchedule,
         inbox: Inbox,
         commands: Commands,
         publishers: Publishers,
@@ -76,10 +78,11 @@ class SimLoop:
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._sim = sim
-        self._verdict = Verdict(sim)
+        self._verdict = Verdict(sim, tuple(map(str, faults.faults)))
         self._verdict.warm_up()
         self._params = params
         self._pushes = pushes
+        self._faults = faults
         self._inbox = inbox
         self._commands = commands
         self._publishers = publishers
@@ -204,6 +207,7 @@ class SimLoop:
         statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
         statistics.command_timeouts = commands.timeouts
         statistics.outcome = self._verdict.figures()
+        statistics.commands_lost = self._faults.lost_commands
         statistics.state_changes = self._counted_changes + contact.state_changes
         statistics.unresolved_steps = self._counted_unresolved + contact.unresolved
 
@@ -249,6 +253,7 @@ class SimLoop:
         self._verdict.restart()
         self._commands.clear()
         self._pushes.restart()
+        self._faults.restart()
         self._statistics.error = ""
         self._repeat_at = self._repeats = 0
         self._state = "waiting"
@@ -276,9 +281,13 @@ class SimLoop:
             self._commands.drops.add("stale", "it answers a state from before the reset")
 
     def _take_commands(self) -> bool:
-        """Take the newest command, if one has arrived; return whether it was sound."""
+        """Take the newest command, if one has arrived; return whether it was sound, or is lost on purpose."""
         message = self._inbox.take()
-        return message is not None and self._commands.accept(message, self._sim.t)
+        if message is None:
+            return False
+        if self._faults.faults and self._state == "running" and not self._faults.hears(self._sim.t):
+            return True
+        return self._commands.accept(message, self._sim.t)
 
     def _hold(self) -> None:
         """Wait for the first command with the physics at rest, and repeat the state for whoever comes late."""
@@ -314,13 +323,17 @@ class SimLoop:
         sim = self._sim
         self._pushes.apply(sim)
         try:
-            self._observation = sim.step(self._commands.torque(self._observation, sim.t))
+            tau = self._commands.torque(self._observation, sim.t)
+            self._observation = sim.step(self._faults.drive(sim.t, tau) if self._faults.faults else tau)
         except DivergenceError as error:
             self._diverge(error)
             return False
         self._verdict.tick(self._commands.timed_out)
         self._statistics.ticks += 1
-        out_ns = self._publishers.publish_sensors(self._observation)
+        if self._faults.faults:
+            out_ns = self._publishers.publish_faulty_sensors(self._faults.sense(self._observation), self._faults)
+        else:
+            out_ns = self._publishers.publish_sensors(self._observation)
         if self._answered:
             self._out_ns = out_ns
         return True
@@ -338,7 +351,8 @@ class SimLoop:
             return
         self._statistics.simulated_ns += self._rate.period_ns
         expected, changes = self._commands.started, self._changes
-        self._answered = False
+        # To measurements that were lost on purpose nobody will answer.
+        self._answered = bool(self._faults.faults) and not self._faults.sent[JOINTS]
         clock = self._params.clock
         if clock == "real_time":
             self._finish_real_time()

@@ -72,6 +72,7 @@ class SimParams:
         "scheduled pushes 'start duration fx fy fz [body [frame]]' in s, s and N; body is the root link by default or "
         "as 'root', frame 'world' (odom axes) or 'heading'",
     )
+    faults: str = like(RunConfig, "faults")
     drop_height: float = like(Scenario, "drop_height")
     ft_sign: float = param(
         1.0,

@@ -34,6 +34,7 @@ class Statistics:
         commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silent_since: As told
             by the commands.
         silent_wall_s: Wall time since the last command, if the next one is overdue.
+        faults, commands_lost: What fails on purpose, and commands that were lost by it.
         state_changes, unresolved_steps: As counted by the contact model, over all resets.
         round_trip: From the publication of the joint states to the command that answers them, in hand.
         lateness: From a deadline to the start of its tick.
@@ -60,6 +61,8 @@ class Statistics:
     silences: list[tuple[float, float]] = field(default_factory=list)
     silent_since: float | None = None
     silent_wall_s: float = 0.0
+    faults: tuple[str, ...] = ()
+    commands_lost: int = 0
     state_changes: int = 0
     unresolved_steps: int = 0
     round_trip: Histogram = field(default_factory=Histogram)
@@ -92,6 +95,8 @@ class Statistics:
             "commands_clipped": self.commands_clipped,
             "command_timeouts": self.command_timeouts,
             "command_silences_s": self._all_silences(),
+            "faults": list(self.faults),
+            "commands_lost": self.commands_lost,
             "state_changes": self.state_changes,
             "unresolved_steps": self.unresolved_steps,
             "round_trip_us": {key: _finite(value) for key, value in self.round_trip.summary_us().items()},

@@ -19,7 +19,7 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
-from bipedsim.runs import PushSchedule, parse_pushes
+from bipedsim.runs import FaultSchedule, PushSchedule, parse_pushes, read_faults
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop import (
     Background,
@@ -68,6 +68,7 @@ class SimNode:
         for warning in robot.warnings:
             node.get_logger().warning(warning)
         pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
+        faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
         sim = Simulator(
             robot,
             ground,
@@ -84,12 +85,23 @@ class SimNode:
         sim.warm_up()
         self._check_rate(sim)
         self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
+        self._statistics.faults = tuple(map(str, faults.faults))
+        for fault in self._statistics.faults:
+            node.get_logger().warning(f"fails on purpose: {fault}")
         self._commands = Commands(robot, params, node.get_logger().warning)
         self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._inbox = inbox = Inbox(node, topics.COMMANDS)
         self.loop = SimLoop(
-            sim, params, pushes, inbox, self._commands, self._publishers, self._statistics, node.get_logger().error
+            sim,
+            params,
+            pushes,
+            faults,
+            inbox,
+            self._commands,
+            self._publishers,
+            self._statistics,
+            node.get_logger().error,
         )
         self._held = False
         self._faults = Drops(node.get_logger().error)

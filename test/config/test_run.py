@@ -20,6 +20,9 @@ OTHERS = {
     ("bipedsim/ground/read.py", "seed"),  # of the heights of tiles
     ("bipedsim/model/schema.py", "hardware"),  # what a robot changes in the presets
     ("bipedsim/runs/pushes.py", "duration"),  # of a push
+    ("bipedsim/runs/faults.py", "duration"),  # of a fault
+    ("bipedsim/runs/faults.py", "faults"),  # as a file has them
+    ("bipedsim/runs/scenario.py", "faults"),
     ("bipedsim/cli/animate.py", "--robot"),  # of a recording that does not say
     ("bipedsim/cli/animate.py", "--ground"),
     ("bipedsim_studies/feasibility/command.py", "--robot"),

@@ -1,0 +1,253 @@
+"""Faults on purpose: what a controller measures, what it asks for and what the drives give may fail at given times.
+
+They stand between simulator and controller, in runs with nodes as in runs without: the physics is told the torques
+that are left, the controller what the sensors still say. Which ticks are hit follows from the seed alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from bipedsim.config import from_mapping, is_path, param, read_yaml, yaml_value
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model import Robot
+from bipedsim.numerics import Array
+from bipedsim.sim import Observation
+
+JOINTS, IMU, ANKLES, COMMANDS, DRIVES = "joints", "imu", "ankles", "commands", "drives"
+FIELDS = {
+    JOINTS: ("joint_position", "joint_velocity", "joint_effort"),
+    IMU: ("imu_orientation", "imu_angular_velocity", "imu_linear_acceleration"),
+    ANKLES: ("foot_wrench",),
+}
+"""What each sensor measures: attributes of :class:`bipedsim.sim.Observation`."""
+LOST, LATE, STUCK, NAN, OFFSET, SCALED = "lost", "late", "stuck", "nan", "offset", "scaled"
+POSSIBLE = {
+    JOINTS: (LOST, LATE, STUCK, NAN, OFFSET),
+    IMU: (LOST, LATE, STUCK, NAN),
+    ANKLES: (LOST, LATE, STUCK, NAN, SCALED),
+    COMMANDS: (LOST, LATE),
+    DRIVES: (SCALED,),
+}
+_MOST_LATE_S = 10.0
+# Apart from what the sensors' noise is drawn from.
+_STREAM = 0xFA17
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault: an entry of ``faults`` in a scenario file (docs/faults.md)."""
+
+    part: str = param(JOINTS, "what fails", choices=tuple(POSSIBLE))
+    does: str = param(LOST, "what it does", choices=(LOST, LATE, STUCK, NAN, OFFSET, SCALED))
+    at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
+    duration: float = param(1e9, "how long it lasts", unit="s", low=0.0, high=1e9)
+    joint: str = param("", "of joints and drives: only this one")
+    foot: str = param("", "of ankles: only this foot")
+    amount: float | None = param(
+        None, "late: seconds; offset: radians; scaled: what is left, 0 for nothing", low=-1e6, high=1e6
+    )
+    share: float = param(1.0, "how likely each message, or tick, is hit", low=0.0, high=1.0)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        if self.does not in POSSIBLE[self.part]:
+            yield f"{self.part} cannot be {self.does!r}: {', '.join(POSSIBLE[self.part])}"
+        if (self.amount is None) == (self.does in (LATE, OFFSET, SCALED)):
+            yield f"{self.does} {'needs' if self.amount is None else 'takes no'} amount"
+        elif self.does == LATE and not 0.0 < (self.amount or 0.0) <= _MOST_LATE_S:
+            yield f"amount = {self.amount} must be above 0 s and at most {_MOST_LATE_S:g} s"
+        if self.joint and self.part not in (JOINTS, DRIVES):
+            yield f"{self.part} have no joint"
+        if self.foot and self.part != ANKLES:
+            yield f"{self.part} have no foot"
+        if (self.joint or self.foot) and self.does in (LOST, LATE):
+            yield f"messages hold all joints and feet, so that one alone cannot be {self.does}"
+        if self.share < 1.0 and self.does == LATE:
+            yield "late ones are all late, share = 1"
+
+    def __str__(self) -> str:
+        """Return it in words: ``joints (l_knee) stuck from 2 s to 3 s``."""
+        which = self.joint or self.foot
+        end = f" to {self.at + self.duration:g} s" if self.duration < 1e9 else " on"
+        amount = "" if self.amount is None else f" {self.amount:g}"
+        share = "" if self.share == 1.0 else f", {self.share:.0%} of them"
+        return f"{self.part}{f' ({which})' if which else ''} {self.does}{amount} from {self.at:g} s{end}{share}"
+
+    def text(self) -> str:
+        """Return what :func:`read_faults` reads."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        values = {"part": self.part, "does": self.does, **values}
+        return str(yaml.safe_dump(values, default_flow_style=True, width=math.inf, sort_keys=False)).strip()
+
+
+@dataclass(frozen=True)
+class _File:
+    faults: tuple[Fault, ...] = param((), "list of faults")
+
+
+def read_faults(text: str) -> tuple[Fault, ...]:
+    """Read faults: ``{part: imu, does: lost}``, a list of such, or the path of a YAML file with a key ``faults``.
+
+    Raises:
+        ConfigError: A file is missing, or something is wrong; all faults of the text are told at once.
+    """
+    if not text:
+        return ()
+    if is_path(text):
+        return from_mapping(_File, read_yaml(Path(text)), text).faults
+    try:
+        value = yaml_value(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"faults = {text!r}: no YAML; write '{{part: imu, does: lost, at: 2}}'") from error
+    return from_mapping(_File, {"faults": value if isinstance(value, list) else [value]}, "options").faults
+
+
+class FaultSchedule:
+    """The faults of a run.
+
+    Args:
+        faults: In any order; several act one after the other.
+        robot: Whose joints and feet they name.
+        control_dt: Time from one tick to the next [s].
+        seed: Of those that hit by chance.
+
+    Attributes:
+        faults: Those of the run; when empty, nothing of this need be called.
+        sent: Sensor to whether a message of this tick reaches the controller.
+        stamp: Sensor to the time [s] at which was measured what reaches the controller.
+        lost_commands: How many commands never reached the drives.
+
+    Raises:
+        UnknownNameError: The robot has no such joint or foot.
+    """
+
+    def __init__(self, faults: Sequence[Fault], robot: Robot, control_dt: float, seed: int) -> None:
+        feet = tuple(sole.name for sole in robot.soles)
+        for fault in faults:
+            for kind, name, names in (("joint", fault.joint, robot.joint_names), ("foot", fault.foot, feet)):
+                if name and name not in names:
+                    raise UnknownNameError(kind, name, names, f"fault '{fault}'")
+        self.faults = tuple(faults)
+        self._robot = robot
+        self._dt = control_dt
+        self._seed = seed
+        self._index: dict[Fault, Any] = {
+            fault: robot.joint_names.index(fault.joint)
+            if fault.joint
+            else feet.index(fault.foot)
+            if fault.foot
+            else slice(None)
+            for fault in faults
+        }
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again at t = 0, with the same chances."""
+        self._rng = np.random.default_rng([self._seed, _STREAM])
+        self._seen = Observation.zeros(self._robot.nu, len(self._robot.soles))
+        self._torque = np.zeros(self._robot.nu)
+        self._kept: dict[Fault, dict[str, Array]] = {}
+        self._lines: dict[Fault, deque[tuple[float, Any]]] = {
+            fault: deque() for fault in self.faults if fault.does == LATE
+        }
+        self.sent = dict.fromkeys(FIELDS, True)
+        self.stamp = dict.fromkeys(FIELDS, 0.0)
+        self.lost_commands = 0
+
+    def _active(self, t: float, part: str) -> Iterator[Fault]:
+        """Yield the faults of ``part`` that act at ``t``, those that come by chance only when they do."""
+        now = t + 0.5 * self._dt
+        for fault in self.faults:
+            acts = fault.part == part and fault.at <= now < fault.at + max(fault.duration, self._dt)
+            if acts and (fault.share == 1.0 or self._rng.random() < fault.share):
+                yield fault
+
+    def sense(self, observation: Observation) -> Observation:
+        """Return what reaches the controller of what was measured; it is overwritten by the next call."""
+        for sensor, names in FIELDS.items():
+            t = observation.t
+            values = {name: np.array(getattr(observation, name)) for name in names}
+            self.sent[sensor] = True
+            acting = list(self._active(t, sensor))
+            for fault in acting:
+                self._spoil(fault, values)
+            for fault in self._kept.keys() - set(acting):
+                if fault.part == sensor and fault.share == 1.0:
+                    del self._kept[fault]
+            for fault, line in self._lines.items():
+                if fault.part == sensor:
+                    t, values = self._delayed(fault, line, fault in acting, t, values)
+            if any(fault.does == LOST for fault in acting) or not values:
+                self.sent[sensor] = False
+                continue
+            self.stamp[sensor] = t
+            for name, value in values.items():
+                getattr(self._seen, name)[:] = value
+        self._seen.t = self.stamp[JOINTS]
+        return self._seen
+
+    def _spoil(self, fault: Fault, values: dict[str, Array]) -> None:
+        """Change ``values`` as ``fault`` does."""
+        which = self._index[fault]
+        if fault.does == STUCK:
+            # Positions stay where they were, and what stands still has no velocity; a gyro that is stuck says the same.
+            kept = self._kept.setdefault(fault, {name: value.copy() for name, value in values.items()})
+            for name, value in values.items():
+                value[which] = 0.0 if name == "joint_velocity" else kept[name][which]
+        elif fault.does == NAN:
+            for value in values.values():
+                value[which] = np.nan
+        elif fault.does == OFFSET:
+            values["joint_position"][which] += fault.amount
+        elif fault.does == SCALED:
+            values["foot_wrench"][which] *= fault.amount
+
+    def _delayed(
+        self, fault: Fault, line: deque[tuple[float, Any]], acting: bool, t: float, value: Any
+    ) -> tuple[float, Any]:
+        """Put a value into a line; return the newest one that has come out, with its time, or the time and {}."""
+        wait = (fault.amount or 0.0) if acting else 0.0
+        line.append((t, value))
+        out: tuple[float, Any] = (t, {})
+        while line and line[0][0] + wait <= t + 1e-9:
+            out = line.popleft()
+        return out
+
+    def hears(self, t: float) -> bool:
+        """Return whether a command that comes at ``t`` [s] reaches the drives."""
+        lost = any(fault.does == LOST for fault in self._active(t, COMMANDS))
+        self.lost_commands += lost
+        return not lost
+
+    def drive(self, t: float, tau_joint: Array) -> Array:
+        """Return what is left (nu,) of the torques for the tick that begins at ``t`` [s]; overwritten by the next call.
+
+        Before the first late command has come, there is no torque.
+        """
+        value: Any = tau_joint
+        for fault, line in self._lines.items():
+            if fault.part == COMMANDS:
+                # Looks at the interval alone: whether one is lost was asked when it came.
+                acting = fault.at <= t + 0.5 * self._dt < fault.at + fault.duration
+                _, value = self._delayed(fault, line, acting, t, np.array(value))
+                if isinstance(value, dict):
+                    value = self._torque
+        self._torque[:] = value
+        out = self._torque.copy()
+        for fault in self._active(t, DRIVES):
+            out[self._index[fault]] *= fault.amount
+        return out
+
+
+def for_run(scenario: Sequence[Fault], text: str) -> tuple[Fault, ...]:
+    """Return the faults of a scenario and those of an option, of which one that repeats another acts once."""
+    return tuple(dict.fromkeys(replace(fault) for fault in (*scenario, *read_faults(text))))

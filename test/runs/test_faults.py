@@ -1,0 +1,195 @@
+"""Faults on purpose: what is told of the truth while they last, and that nothing is left of them afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bipedsim.config.run import RunConfig
+from bipedsim.errors import ConfigError
+from bipedsim.model import load_robot
+from bipedsim.runs.faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
+from bipedsim.runs.runner import run
+from bipedsim.sim import Observation
+
+ROBOT = load_robot("biped14")
+DT = 1e-3
+KNEE = ROBOT.joint_names.index("l_knee")
+
+
+def measured(ticks: int) -> list[Observation]:
+    """Return what a robot may have measured, other numbers at every tick."""
+    result = []
+    for k in range(1, ticks + 1):
+        rng = np.random.default_rng(k)
+        observation = Observation.zeros(ROBOT.nu, 2)
+        observation.t = round(k * DT, 9)
+        for name in (name for names in FIELDS.values() for name in names):
+            getattr(observation, name)[:] = rng.normal(size=getattr(observation, name).shape)
+        result.append(observation)
+    return result
+
+
+def seen(*faults: Fault, ticks: int = 30, seed: int = 0) -> list[tuple[Observation, dict[str, bool]]]:
+    """Return what reaches the controller of :func:`measured`, and which messages do."""
+    schedule = FaultSchedule(faults, ROBOT, DT, seed)
+    return [(schedule.sense(observation).copy(), dict(schedule.sent)) for observation in measured(ticks)]
+
+
+def same(a: Observation, b: Observation, sensor: str) -> bool:
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS[sensor])
+
+
+@given(
+    part=st.sampled_from([JOINTS, IMU, ANKLES]),
+    does=st.sampled_from(["lost", "stuck", "nan", "late"]),
+    begin=st.integers(1, 12),
+    length=st.integers(1, 10),
+    wait=st.integers(1, 8),
+)
+def test_a_fault_changes_its_sensor_from_its_begin_to_its_end(
+    part: str, does: str, begin: int, length: int, wait: int
+) -> None:
+    amount = wait * DT if does == "late" else None
+    fault = Fault(part=part, does=does, at=begin * DT, duration=length * DT, amount=amount)
+    truth = measured(30)
+    for k, (observation, sent) in enumerate(seen(fault), start=1):
+        true = truth[k - 1]
+        for other in FIELDS.keys() - {part}:
+            assert sent[other]
+            assert same(observation, true, other)
+        if not begin <= k < begin + length:
+            assert sent[part]
+            assert same(observation, true, part)
+        elif does == "nan":
+            assert all(np.isnan(getattr(observation, name)).all() for name in FIELDS[part])
+        elif does == "stuck":
+            at_begin = truth[begin - 1]
+            for name in FIELDS[part]:
+                held = 0.0 * getattr(true, name) if name == "joint_velocity" else getattr(at_begin, name)
+                np.testing.assert_array_equal(getattr(observation, name), held)
+        elif does == "lost":
+            assert not sent[part]
+            assert begin == 1 or same(observation, truth[begin - 2], part), "the newest that came"
+        else:
+            assert sent[part] == (k - wait >= begin)
+            if sent[part]:
+                assert same(observation, truth[k - 1 - wait], part)
+
+
+def test_only_the_joint_or_foot_that_is_named_fails() -> None:
+    for fault, name, index in (
+        (Fault(part="joints", does="offset", joint="l_knee", amount=0.25), "joint_position", KNEE),
+        (Fault(part="ankles", does="scaled", foot=ROBOT.soles[1].name, amount=0.5), "foot_wrench", 1),
+    ):
+        for (observation, _), true in zip(seen(fault), measured(30), strict=True):
+            expected = getattr(true, name).copy()
+            expected[index] = expected[index] + 0.25 if name == "joint_position" else 0.5 * expected[index]
+            np.testing.assert_array_equal(getattr(observation, name), expected)
+            assert same(observation, true, IMU)
+
+
+def test_late_joints_say_when_they_were_measured() -> None:
+    late = Fault(part="joints", does="late", amount=0.004)
+    came = [round(observation.t / DT) for observation, sent in seen(late, ticks=12) if sent[JOINTS]]
+    assert came == list(range(1, 9))
+
+
+def test_chances_follow_from_the_seed_and_a_restart_repeats_them() -> None:
+    lossy = Fault(part="imu", does="lost", share=0.3)
+    first = [sent[IMU] for _, sent in seen(lossy, ticks=400)]
+    assert first == [sent[IMU] for _, sent in seen(lossy, ticks=400)]
+    assert first != [sent[IMU] for _, sent in seen(lossy, ticks=400, seed=1)]
+    # Four standard deviations of a binomial distribution.
+    assert abs(first.count(False) - 120) < 4 * np.sqrt(400 * 0.3 * 0.7)
+
+    schedule = FaultSchedule([lossy, Fault(part="joints", does="stuck", at=0.01)], ROBOT, DT, 0)
+
+    def pass_through() -> list[bytes]:
+        result = []
+        for observation in measured(30):
+            told = schedule.sense(observation)
+            result.append(told.joint_position.tobytes() + told.imu_angular_velocity.tobytes())
+            schedule.hears(observation.t)
+        return result
+
+    before = pass_through()
+    schedule.restart()
+    assert pass_through() == before
+
+
+def test_commands_are_lost_or_late_and_drives_lose_strength() -> None:
+    weak = Fault(part="drives", does="scaled", joint="l_knee", amount=0.25, at=0.002)
+    schedule = FaultSchedule([Fault(part="commands", does="late", amount=0.003), weak], ROBOT, DT, 0)
+    told = [schedule.drive(k * DT, np.full(ROBOT.nu, float(k + 1))).copy() for k in range(8)]
+    assert [tau[0] for tau in told] == [0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [tau[KNEE] for tau in told] == [0.0, 0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
+    lost = FaultSchedule([Fault(part="commands", does="lost", at=0.002, duration=0.003)], ROBOT, DT, 0)
+    assert [lost.hears(k * DT) for k in range(7)] == [True, True, False, False, False, True, True]
+    assert lost.lost_commands == 3
+
+
+def test_a_run_has_its_faults_and_is_the_same_until_they_begin() -> None:
+    clean, _ = run(RunConfig(duration=0.4))
+    fault = "{part: drives, does: scaled, joint: l_knee, amount: 0, at: 0.2}"
+    dead, summary = run(RunConfig(duration=0.4, faults=fault))
+    before = clean.t <= 0.2
+    np.testing.assert_array_equal(dead.joint_position[before], clean.joint_position[before])
+    assert (dead.joint_effort[~before, KNEE] == 0.0).all()
+    assert (clean.joint_effort[~before, KNEE] != 0.0).all()
+    assert dead.joint_position[-1, KNEE] != clean.joint_position[-1, KNEE]
+    assert summary["faults"] == ["drives (l_knee) scaled 0 from 0.2 s on"]
+    assert summary["verdict"] == "stood 0.4 s, did not fall, under drives (l_knee) scaled 0 from 0.2 s on"
+
+
+def test_measurements_that_are_no_numbers_reach_no_drive() -> None:
+    recording, summary = run(RunConfig(duration=0.1, faults="{part: joints, does: nan, at: 0.05, duration: 0.01}"))
+    assert np.isnan(recording.joint_position).any(axis=1).sum() == 10
+    assert np.isfinite(recording.wrench).all()
+    assert np.isfinite(recording.base_pose).all()
+    assert summary["commands_dropped"] == 10
+
+
+def test_faults_are_read_and_written(tmp_path: Path) -> None:
+    faults = (
+        Fault(part="imu", does="lost", at=2.0, duration=0.1),
+        Fault(part="drives", does="scaled", joint="l_knee", amount=0.0),
+        Fault(part="commands", does="lost", share=0.1),
+    )
+    texts = [fault.text() for fault in faults]
+    assert read_faults(texts[0]) == faults[:1]
+    assert read_faults(f"[{', '.join(texts)}]") == faults
+    path = tmp_path / "faults.yaml"
+    path.write_text("faults:\n" + "".join(f"  - {text}\n" for text in texts))
+    assert read_faults(str(path)) == faults
+    assert read_faults("") == ()
+    assert for_run(faults[:2], texts[1]) == faults[:2], "what the scenario has already acts once"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("{part: knee}", ["unknown part 'knee'", "joints, imu, ankles, commands, drives"]),
+        ("{part: imu, does: scaled, amount: 1}", ["imu cannot be 'scaled': lost, late, stuck, nan"]),
+        ("{part: joints, does: late}", ["late needs amount"]),
+        ("{part: imu, does: lost, amount: 1}", ["lost takes no amount"]),
+        ("{part: imu, does: lost, joint: l_knee}", ["imu have no joint"]),
+        ("[{part: imu, dos: lost}, {share: 2}]", ["2 things", "faults[0]", "'does'", "faults[1].share = 2"]),
+        ("{part: imu", ["no YAML", "{part: imu, does: lost, at: 2}"]),
+        ("nowhere/faults.yaml", ["nowhere/faults.yaml"]),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_faults(text)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_a_joint_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'l_knee'"):
+        FaultSchedule([Fault(part="drives", does="scaled", joint="l_kne", amount=0.5)], ROBOT, DT, 0)
