@@ -1,4 +1,5 @@
-from .plots import PANELS, check_panels, plot
+from .panels import PANELS, check_panels
+from .plots import plot
 from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, foot_colour, foot_dash, picture
 from .thinned import Thinned
 

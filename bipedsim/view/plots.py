@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bipedsim.analysis import ForcePlate, force_plate, sample_rate, unit_of
-from bipedsim.errors import RecordingError, UnknownNameError
+from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
+from bipedsim.view.panels import PANELS, check_panels
 from bipedsim.view.plot_contact import draw_cop, draw_modes, outlines
 from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, foot_dash, mark_events, picture
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 
-PANELS = ("forces", "cop", "modes", "torques", "readouts")
 WALK_ASPECT = 2.5
 """Length over width, seen from above, beyond which the CoP gets the width of the page."""
 NOISE = 1e-6
@@ -56,17 +56,6 @@ def plot(recording: Recording, path: Path | str, panels: Sequence[str] = PANELS,
     height = _heights(recording, panels, plate)
     with picture(Path(path), (PAGE, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
         _compose(figure, recording, panels, height, plate)
-
-
-def check_panels(panels: Sequence[str]) -> None:
-    """Find out whether these panels exist.
-
-    Raises:
-        UnknownNameError: No such panel.
-    """
-    for panel in panels:
-        if panel not in PANELS:
-            raise UnknownNameError("panel", panel, PANELS)
 
 
 def _title(recording: Recording, cutoff: float | None) -> str:
