@@ -48,7 +48,7 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     with_ros = summary.get("round_trip_us") is not None
     lines = []
     for key, value in summary.items():
-        if key in ("readouts", "fell_at_s", "gave_up_at_s", "verdict", *_COMMANDS[1:], *hidden):
+        if key in ("readouts", "fell_at_s", "gave_up_at_s", "physics", "verdict", *_COMMANDS[1:], *hidden):
             continue
         if key == "overruns":
             lines += _in_time(summary) if with_ros else []
@@ -58,12 +58,25 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
             lines.append(_line(key, text) + (_NOTES.get(key, "") if value else ""))
     for name, span in (summary.get("readouts") or {}).items():
         lines.append(_line(name, f"{span['min']:.6g} to {span['max']:.6g}"))
+    if summary.get("physics"):
+        lines.append(_line("physics", _judged(summary["physics"])))
     gave_up = summary.get("gave_up_at_s")
     if gave_up is not None:
         lines.append(f"found fallen by the controller at t = {gave_up:.3f} s, after which the joints were damped")
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
+
+
+def _judged(physics: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what the monitors of the physics found, in words."""
+    beyond = [
+        f"{name} {figure['worst']:.3g} at {figure['at_s']:.3f} s ({figure['steps_beyond']} steps beyond "
+        f"{figure['allowed']:.3g})"
+        for name, figure in physics.items()
+        if figure["steps_beyond"]
+    ]
+    return "beyond what the contact model promises: " + ", ".join(beyond) if beyond else "as the contact model promises"
 
 
 def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:

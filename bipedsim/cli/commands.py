@@ -46,6 +46,12 @@ COMMANDS = Table(
             "bipedsim export runs/first -o first.csv",
             "bipedsim.cli.export",
         ),
+        "replay": Command(
+            "take one kept physics step again, under every contact model",
+            "Take the step again that a run kept because a monitor of the physics spoke, under every contact model, "
+            "and say what each makes of it. Example: bipedsim replay /tmp/bipedsim_step_biped14_exact.npz",
+            "bipedsim.cli.replay",
+        ),
         "robots": Command(
             "list the robots that can be named",
             "List the robots that come with the package, with joints and mass, and those that are not available here "

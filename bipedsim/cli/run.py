@@ -44,7 +44,12 @@ def main(args: argparse.Namespace) -> int:
         # Not after minutes of simulation.
         check_output(args.animate)
     try:
-        recording, summary = run(settings, progress=not args.json and sys.stderr.isatty())
+        recording, summary = run(
+            settings,
+            progress=not args.json and sys.stderr.isatty(),
+            log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
+            step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
+        )
     except RunInterruptedError as stopped:
         if args.output or args.plot or args.animate:
             _write_run(args, settings, stopped.recording, stopped.summary)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 
+from bipedsim.analysis import Verdict
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import CONTROLLERS, make_controller
 from bipedsim.errors import UnknownNameError
@@ -31,7 +32,10 @@ def _compile(name: str) -> str:
         Simulator(robot, hardware="realistic").warm_up()
         return "realistic hardware"
     if name in CONTACT_MODELS:
-        Simulator(robot, contact=name).warm_up()
+        sim = Simulator(robot, contact=name)
+        sim.watch(lambda said, begun: None)
+        sim.warm_up()
+        Verdict(sim).warm_up()
         return f"contact model {name}"
     if name in _COMPILED:
         controller, observation = make_controller(name, robot), Simulator(robot).reset()

@@ -1,17 +1,32 @@
-from .base import CompiledModel, ContactModel, ContactResult
+from .base import CompiledModel, ContactModel, ContactResult, Promises
 from .models import CONTACT_MODELS, make_contact_model
-from .modes import FootMode, Rows, Sliding, clamped_range, constraints, mode_masks, mode_name
+from .modes import (
+    RECOVERY,
+    FootMode,
+    Rows,
+    Sliding,
+    clamped_range,
+    constraints,
+    distance_outside,
+    mode_masks,
+    mode_name,
+)
+from .write_result import ResultArrays
 
 __all__ = [
     "CONTACT_MODELS",
+    "RECOVERY",
     "CompiledModel",
     "ContactModel",
     "ContactResult",
     "FootMode",
+    "Promises",
+    "ResultArrays",
     "Rows",
     "Sliding",
     "clamped_range",
     "constraints",
+    "distance_outside",
     "make_contact_model",
     "mode_masks",
     "mode_name",

@@ -106,9 +106,27 @@ class ContactResult:
         )
 
 
+@dataclass(frozen=True)
+class Promises:
+    """What the theory of a contact model promises of every step; :mod:`bipedsim.sim.monitors` says where it is broken.
+
+    Attributes:
+        lift: Beyond taking a penetration back, contact gives no more energy than lifts the robot by this [m].
+        springs: Whether contacts hold energy, which they may give back until the feet are in the air.
+        gap: A foot that pushes ends the step no higher above the ground [m].
+        depth: No vertex is deeper in the ground [m].
+    """
+
+    lift: float = 1e-6
+    springs: bool = False
+    gap: float = 1e-6
+    depth: float = 1e-3
+
+
 class ContactModel(Protocol):
     """A contact model: from the projection of one step to impulses.
 
+    A class may declare its :class:`Promises` as the class attribute ``promises``; else it is held to the default ones.
     The table entry is a class whose constructor takes ``(projection: Projection, params: Params, physics_dt: float)``,
     with the dataclass of its parameters as the class attribute ``Params``. The projection is the one that every
     :meth:`solve` gets, refilled.
@@ -161,6 +179,7 @@ class CompiledModel:
         result: What the kernel fills.
 
     Attributes:
+        promises: What the theory promises.
         kernel: ``kernel(projection, arrays)``, a function of a module, by :func:`bipedsim.numerics.kernel`.
         arrays: What the kernel works on, the arrays of ``result`` among them: a named tuple of arrays, numbers and such
             tuples, made by the constructor.
@@ -169,6 +188,7 @@ class CompiledModel:
     """
 
     kernel: ClassVar[Any]
+    promises: ClassVar[Promises] = Promises()
     arrays: Any
     late: Array | None = None
 

@@ -1,7 +1,7 @@
 from .projection import Projection, edge_lines
 from .step import CompiledContact, Dynamics
-from .support import NEW_PLANE, UNCHANGED
-from .tree import SPEED_LIMIT
+from .support import NEW_PLANE, UNCHANGED, Foothold
+from .tree import SPEED_LIMIT, Tree
 from .views import live_motions, live_poses, live_rows
 
 __all__ = [
@@ -10,7 +10,9 @@ __all__ = [
     "UNCHANGED",
     "CompiledContact",
     "Dynamics",
+    "Foothold",
     "Projection",
+    "Tree",
     "edge_lines",
     "live_motions",
     "live_poses",

@@ -127,6 +127,7 @@ class Dynamics:
         physics_dt: Step h [s].
 
     Attributes:
+        tree, foothold: The joint side of a step, and where the feet stand; refilled by every step.
         projection: What the contact model sees; refilled by every step.
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
@@ -152,15 +153,15 @@ class Dynamics:
                     "give a frame that a joint moves, or `root: free_flyer`"
                 )
         pin.crba(self._model, self._data, pin.neutral(self._model), pin.Convention.WORLD)
-        self._foothold = Foothold.of_soles(soles, ground.arrays())
-        self.projection = Projection.of_soles(soles, len(self._foothold.spare))
-        self._tree = _tree(robot, self._data, physics_dt)
-        self.push = self._tree.push
-        self.acceleration = self._tree.acceleration
-        self.displacement = self._tree.step
+        self.foothold = Foothold.of_soles(soles, ground.arrays())
+        self.projection = Projection.of_soles(soles, len(self.foothold.spare))
+        self.tree = _tree(robot, self._data, physics_dt)
+        self.push = self.tree.push
+        self.acceleration = self.tree.acceleration
+        self.displacement = self.tree.step
         self.com = np.asarray(self._data.com[0])
-        self.sole_origins = self._foothold.sole_origin
-        self.ground_axes = self._foothold.axes
+        self.sole_origins = self.foothold.sole_origin
+        self.ground_axes = self.foothold.axes
         self._contact: Contact | None = None
         self._fused: Any = None
         self._step: Any = None
@@ -168,7 +169,7 @@ class Dynamics:
     @cached_property
     def _projected(self) -> Box:
         """For steps that are not fused."""
-        return box(_Projected(self._tree, self._foothold, self.projection))
+        return box(_Projected(self.tree, self.foothold, self.projection))
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
@@ -177,7 +178,7 @@ class Dynamics:
             ValueError: A size is wrong; the kernels do not look.
         """
         sizes = len(q), len(v), len(tau_joint)
-        needed = self._model.nq, self._model.nv, len(self._tree.actuated)
+        needed = self._model.nq, self._model.nv, len(self.tree.actuated)
         if sizes != needed:
             raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
         self._fill(q, v)
@@ -220,13 +221,13 @@ class Dynamics:
         self._contact, self._fused = contact, None
         if compiled is not None:
             self._fused = _step if contact.late is None else _step_within
-            self._step = box(_Step(self._tree, self._foothold, self.projection, compiled))
+            self._step = box(_Step(self.tree, self.foothold, self.projection, compiled))
             with announced(f"contact model {compiled.solve.__name__}", 30):
                 self._fused.compile((self._step.type, float64[::1], float64[::1]))
 
     def reset(self) -> None:
         """Forget what the feet stand on."""
-        feet = self._foothold
+        feet = self.foothold
         feet.patch[:] = -1
         feet.passing[:] = False
         p = self.projection
@@ -246,7 +247,7 @@ class Dynamics:
             array[...] = state[name]
 
     def _kept(self) -> dict[str, NDArray[Any]]:
-        f, p = self._foothold, self.projection
+        f, p = self.foothold, self.projection
         return {
             "patch": f.patch,
             "passing": f.passing,

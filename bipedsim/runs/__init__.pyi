@@ -1,6 +1,7 @@
 from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
+from .replay import Replayed, replay_step, watch
 from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run
 from .scenario import SCENARIOS, Scenario, get_scenario
 from .scenario_host import controller_params_for, no_velocity
@@ -23,6 +24,7 @@ __all__ = [
     "Prepared",
     "Push",
     "PushSchedule",
+    "Replayed",
     "Run",
     "RunInterruptedError",
     "Scenario",
@@ -39,5 +41,7 @@ __all__ = [
     "parse_velocities",
     "prepare",
     "read_faults",
+    "replay_step",
     "run",
+    "watch",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
 from bipedsim.runs.pushes import PushSchedule
+from bipedsim.runs.replay import watch
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
@@ -118,10 +120,13 @@ class Run:
 
     Args:
         prepared: What to run; the controller is used, so that another run needs another one.
+        log, step_file: What the monitors of the physics say, and where they keep a step; see
+            :func:`bipedsim.runs.watch`. By default they only count.
 
     Attributes:
         sim, guard: The simulator and the controller.
         verdict: What has become of the robot.
+        monitors: What the physics did.
         faults: What fails between them; a command that is not finite is dropped only where there are some.
         observation: What the controller was told last of what the robot measured.
         tau_joint: (nu,) what the controller asked for last, within the effort limits [N.m].
@@ -131,7 +136,9 @@ class Run:
         ConfigError: A parameter of the contact model is wrong, or a push names no body of the robot.
     """
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(
+        self, prepared: Prepared, log: Callable[[str], None] | None = None, step_file: Path | None = None
+    ) -> None:
         robot, scenario, settings = prepared.robot, prepared.scenario, prepared.settings
         self._limit = robot.effort_limit
         self._pushes = PushSchedule(push.for_robot(robot) for push in scenario.pushes)
@@ -151,6 +158,7 @@ class Run:
         self.dropped_commands = 0
         self.tau_joint = np.zeros(robot.nu)
         self.verdict = Verdict(sim, tuple(map(str, prepared.faults)))
+        self.monitors = watch(sim, log, step_file)
         sim.warm_up()
         self.verdict.warm_up()
         self.observation = sim.reset(_start(prepared))
@@ -193,7 +201,12 @@ class Run:
 
 
 def run(
-    settings: RunConfig, progress: bool = False, observer: Observer | None = None, label: str = ""
+    settings: RunConfig,
+    progress: bool = False,
+    observer: Observer | None = None,
+    label: str = "",
+    log: Callable[[str], None] | None = None,
+    step_file: Path | None = None,
 ) -> tuple[Recording, dict[str, Any]]:
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
 
@@ -202,6 +215,7 @@ def run(
         progress: Show a bar on stderr.
         observer: Looks on.
         label: Stands before the bar.
+        log, step_file: Of :class:`Run`.
 
     Raises:
         ConfigError: Something in the settings is wrong.
@@ -209,7 +223,7 @@ def run(
         RunInterruptedError: Ctrl-C came after the first tick; holds what was simulated.
     """
     prepared = prepare(settings)
-    run = Run(prepared)
+    run = Run(prepared, log, step_file)
     if observer is not None:
         observer.start(run.sim)
     builder = Recording.Builder(prepared.robot, prepared.ticks)
@@ -259,6 +273,7 @@ def _result(
         "foot_drift_m": sole_drift(recording, SETTLE),
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
         **controller_figures(recording),
+        "physics": run.monitors.figures(),
         **run.verdict.figures(),
         "faults": [str(fault) for fault in prepared.faults],
         "commands_lost": run.faults.lost_commands,

@@ -1,4 +1,15 @@
 from .io import LARGEST_PUSH, Command, Observation
+from .monitors import MONITORS, Monitors
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 
-__all__ = ["LARGEST_PUSH", "Command", "GroundTruth", "Observation", "Simulator", "Snapshot", "whole_ratio"]
+__all__ = [
+    "LARGEST_PUSH",
+    "MONITORS",
+    "Command",
+    "GroundTruth",
+    "Monitors",
+    "Observation",
+    "Simulator",
+    "Snapshot",
+    "whole_ratio",
+]

@@ -253,7 +253,7 @@ def summarise(bringup: BringUp, statistics: dict[str, Any]) -> tuple[dict[str, A
             recording.pushes = get_scenario(bringup.arguments.scenario).push_times
     # Counted on every physics step, where the bag sees control ticks only.
     counted = "state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"
-    for key in (*counted, *OUTCOME):
+    for key in (*counted, "physics", *OUTCOME):
         result[key] = statistics.get(key, result.get(key))
     return result, recording
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from bipedsim.analysis import Verdict
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
-from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule
+from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, watch
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
@@ -80,6 +80,8 @@ class SimLoop:
         self._sim = sim
         self._verdict = Verdict(sim, tuple(map(str, faults.faults)))
         self._verdict.warm_up()
+        self._monitors = watch(sim, log)
+        sim.warm_up()
         self._params = params
         self._pushes = pushes
         self._faults = faults
@@ -206,7 +208,7 @@ class SimLoop:
         statistics.silences = list(commands.silences)
         statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
         statistics.command_timeouts = commands.timeouts
-        statistics.outcome = self._verdict.figures()
+        statistics.outcome = {"physics": self._monitors.figures(), **self._verdict.figures()}
         statistics.commands_lost = self._faults.lost_commands
         statistics.state_changes = self._counted_changes + contact.state_changes
         statistics.unresolved_steps = self._counted_unresolved + contact.unresolved

@@ -12,6 +12,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from bipedsim.analysis import OUTCOME
 from bipedsim.config import to_json
 from bipedsim_ros.loop.realtime import Histogram
 
@@ -38,7 +39,8 @@ class Statistics:
         state_changes, unresolved_steps: As counted by the contact model, over all resets.
         round_trip: From the publication of the joint states to the command that answers them, in hand.
         lateness: From a deadline to the start of its tick.
-        outcome: What has become of the robot since the last reset, see :class:`bipedsim.analysis.Verdict`.
+        outcome: What has become of the robot since the last reset, see :class:`bipedsim.analysis.Verdict`, and under
+            ``physics`` what the monitors found, see :class:`bipedsim.sim.Monitors`.
         error: Why the simulation stopped; empty if it did not.
     """
 
@@ -121,8 +123,12 @@ class Statistics:
         fell = self.outcome.get("fell_at_s") is not None
         outcome_level = DiagnosticStatus.ERROR if fell else DiagnosticStatus.OK
         said = self.outcome.get("verdict", "not started")
-        outcome = _status("bipedsim: robot", outcome_level, said, values, tuple(self.outcome))
-        result = DiagnosticArray(status=[loop, commands, contact, outcome])
+        outcome = _status("bipedsim: robot", outcome_level, said, values, OUTCOME if self.outcome else ())
+        beyond = [name for name, figure in self.outcome.get("physics", {}).items() if figure["steps_beyond"]]
+        physics_level = DiagnosticStatus.WARN if beyond else DiagnosticStatus.OK
+        told = f"beyond what the contact model promises: {', '.join(beyond)}" if beyond else "as it promises"
+        physics = _status("bipedsim: physics", physics_level, told, values, ("physics",) if self.outcome else ())
+        result = DiagnosticArray(status=[loop, commands, contact, outcome, physics])
         result.header.stamp = stamp
         return result
 

@@ -99,6 +99,15 @@ def test_json_says_null_where_a_number_is_not_finite() -> None:
     assert said == {"a": None, "b": [None, 1.5], "c": {"d": None, "e": "inf", "f": None}, "g": 3}
 
 
+def test_what_the_monitors_found_is_told_in_a_line() -> None:
+    sound = {"worst": -0.1, "at_s": 0.5, "allowed": 1e-6, "steps_beyond": 0}
+    for beyond, said in (
+        (sound, "as the contact model promises"),
+        ({**sound, "worst": 2.5, "steps_beyond": 3}, "work_J 2.5 at 0.500 s (3 steps beyond 1e-06)"),
+    ):
+        assert summary_lines({**SUMMARY, "physics": {"gap_m": sound, "work_J": beyond}})[-1].endswith(said)
+
+
 @pytest.mark.parametrize(("scenario", "duration", "shown"), [("stand", "1.2", True), ("jump", "2", False)])
 def test_the_drift_of_feet_is_shown_where_they_were_to_stay(
     capsys: pytest.CaptureFixture[str], scenario: str, duration: str, shown: bool

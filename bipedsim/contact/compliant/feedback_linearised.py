@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bipedsim.contact.base import Promises
 from bipedsim.contact.compliant.linearisation import (
     FeedbackLinearisedParams,
     Linearised,
@@ -101,6 +102,8 @@ class FeedbackLinearised(VertexModel):
     """Penalty contact whose parameters are the wanted motion of the vertices."""
 
     Params = FeedbackLinearisedParams
+    # A landing at 5 m/s gets v / k_v deep; a foot that left within the step has risen by then, at 1 m/s as far.
+    promises = Promises(springs=True, gap=1e-3, depth=0.02)
     kernel = feedback_linearised
 
     def _arrays_of(self, n_feet: int, widest: int) -> Linearised:

@@ -1,0 +1,156 @@
+"""One physics step, kept in a file with all that it began with, and taken again under every contact model."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
+from bipedsim.dynamics import Dynamics
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.ground import Ground, Patch
+from bipedsim.model import HardwareParams, load_robot, perturbed
+from bipedsim.numerics import Array
+from bipedsim.sim import Monitors, Simulator
+
+
+def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None = None) -> Monitors:
+    """Have the physics of ``sim`` judged; what is violated is logged, and the step that did it first is kept.
+
+    Args:
+        sim: The simulator.
+        log: Called with a line for each kind of violation; without it they are only counted, and no step is kept.
+        path: Where the step is kept; by default a file in the folder for temporary files.
+    """
+    if log is None:
+        return sim.watch(lambda said, begun: None)
+    if path is None:
+        path = Path(tempfile.gettempdir()) / f"bipedsim_step_{sim.robot.name}_{sim.contact_model}.npz"
+    kept: list[Path] = []
+
+    def report(said: str, begun: dict[str, Array]) -> None:
+        try:
+            if not kept:
+                save_step(path, sim, begun)
+                kept.append(path)
+            where = f"; `bipedsim replay {path}` takes the first such step again under every contact model"
+        except OSError as error:
+            where = f"; the step could not be kept in {path} ({error.strerror})"
+        log(f"contact model {sim.contact_model}: {said}{where}")
+
+    return sim.watch(report)
+
+
+def save_step(path: Path, sim: Simulator, begun: Mapping[str, Array]) -> None:
+    """Write what a step of ``sim`` began with, as its monitors give it.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    ground = sim.ground.arrays()._asdict()
+    about = {
+        "robot": str(sim.robot.source),
+        "contact_model": sim.contact_model,
+        "contact_params": dict(sim.contact_params),
+        "hardware": dataclasses.asdict(sim.hardware),
+        "physics_dt": sim.physics_dt,
+    }
+    with path.open("wb") as file:
+        kept: dict[str, Any] = {f"ground_{name}": array for name, array in ground.items()}
+        np.savez(file, about=np.array(json.dumps(about)), **kept, **dict[str, Any](begun))
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """What a contact model made of a step.
+
+    Attributes:
+        model: Its name.
+        figures: As :meth:`bipedsim.sim.Monitors.figures` returns them.
+        violated: What it violates, in words.
+        fastest: Largest entry of the velocity after the step [m/s, rad/s].
+        force: (K,) normal force over the step [N].
+        modes: Contact mode of each foot in words.
+        unresolved: Whether the model found no answer.
+    """
+
+    model: str
+    figures: dict[str, dict[str, Any]]
+    violated: tuple[str, ...]
+    fastest: float
+    force: Array
+    modes: tuple[str, ...]
+    unresolved: bool
+
+
+def replay_step(path: Path) -> tuple[Replayed, ...]:
+    """Take a kept step again under every contact model, each with a fresh memory.
+
+    The model of the run has the parameters that it had there, all others their defaults.
+
+    Raises:
+        RecordingError: The file holds no step.
+        BipedSimError: Its robot or its contact model is not there any more.
+    """
+    try:
+        with np.load(path) as file:
+            kept = {name: file[name] for name in file.files}
+        about = json.loads(str(kept["about"]))
+        begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
+        patches = _patches(kept)
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise RecordingError(f"{path}: no step that a monitor has kept ({error})") from error
+    robot = load_robot(about["robot"])
+    plant = perturbed(robot, HardwareParams(**about["hardware"]))
+    if begun["q"].shape != (plant.model.nq,) or begun["torque"].shape != (plant.nu,):
+        raise ConfigError(f"{path}: {about['robot']} has other joints now than when the step was kept")
+    plant = dataclasses.replace(plant, joint_damping=begun["damping"])
+    done = []
+    for name in CONTACT_MODELS:
+        params = about["contact_params"] if name == about["contact_model"] else {}
+        dynamics = Dynamics(plant, Ground(patches), about["physics_dt"])
+        contact = make_contact_model(name, dynamics.projection, about["physics_dt"], params)
+        monitors = Monitors(plant, dynamics, contact, begun["torque"])
+        v = begun["v"].copy()
+        monitors.restart(v)
+        dynamics.push[:] = begun["push"]
+        dynamics.step(begun["q"], v, begun["torque"], contact)
+        seen = monitors.look(1, begun["q"], v)
+        result = contact.result
+        rows = zip(result.mode, result.sliding, result.n_vertices, strict=True)
+        done.append(
+            Replayed(
+                name,
+                monitors.figures(),
+                tuple(monitors.described(seen)),
+                float(np.abs(v).max()),
+                result.impulse[:, 2] / about["physics_dt"],
+                tuple(mode_name(int(mode), bool(slides), int(n)) for mode, slides, n in rows),
+                contact.result.unresolved > 0,
+            )
+        )
+    return tuple(done)
+
+
+def _patches(kept: Mapping[str, Array]) -> tuple[Patch, ...]:
+    """Return the patches of the ground that :func:`save_step` wrote."""
+    patches = []
+    for i, count in enumerate(kept["ground_counts"]):
+        static, dynamic = float(kept["ground_mu_static"][i]), float(kept["ground_mu_dynamic"][i])
+        patches.append(
+            Patch(
+                kept["ground_point"][i],
+                kept["ground_rotation"][i],
+                kept["ground_region"][i, :count] if count else None,
+                None if np.isnan(static) else static,
+                None if np.isnan(dynamic) else dynamic,
+            )
+        )
+    return tuple(patches)

@@ -1,0 +1,308 @@
+"""Monitors of the physics: is what a step did what mechanics allows? One compiled call beside the step.
+
+They judge what came out, from the equations and not from what the contact model computed on its way: momentum of every
+joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits. What a model may do beyond
+the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bipedsim.contact import RECOVERY, ContactModel, Promises, ResultArrays, distance_outside
+from bipedsim.dynamics import Dynamics, Foothold, Projection, Tree
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, mul_t
+
+BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT = range(8)
+MONITORS = (
+    "momentum_error",
+    "contact_work_J",
+    "friction_excess_N",
+    "pull_N",
+    "push_gap_m",
+    "depth_m",
+    "cop_outside_m",
+    "joint_limit_rad",
+)
+"""What the monitors measure, in the order of these numbers; the momentum error is a share of what is balanced."""
+SAID = (
+    "momentum is not balanced",
+    "contact gives energy",
+    "friction is beyond its cone",
+    "contact pulls",
+    "a foot pushes from afar",
+    "a foot is too deep in the ground",
+    "the CoP is outside the sole",
+    "a joint is beyond its limits",
+)
+BALANCED = 1e-7
+"""Rounding of the equations of motion, as a share of their largest term; of forces, as a share of the weight."""
+INSIDE = 1e-6
+"""A CoP this far outside [m] or a joint this far beyond its limit [rad] is rounding."""
+
+
+class _Monitored(NamedTuple):
+    """What is looked at, live, and what was found.
+
+    Attributes:
+        tree, feet, projection, result: Of dynamics and contact.
+        torque: (nu,) what the dynamics took as the joints' torques [N.m].
+        idx_q, lower, upper: (nu,) limits of the joints [rad].
+        weight: Of the robot [N]. springs: Whether contacts hold energy. stored: (1,) the most that they hold now [J].
+        residual, size: (nv,) work.
+        limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
+            and how many steps were beyond the limit.
+        new: (1,) the monitors that this step was the first to violate, one bit each.
+        before: (nv,) velocity at the end of the last step that was looked at: where the next one begins.
+    """
+
+    tree: Tree
+    feet: Foothold
+    projection: Projection
+    result: ResultArrays
+    torque: Array
+    idx_q: Integers
+    lower: Array
+    upper: Array
+    weight: float
+    springs: bool
+    stored: Array
+    residual: Array
+    size: Array
+    limit: Array
+    worst: Array
+    when: Array
+    where: Integers
+    hits: Integers
+    new: Integers
+    before: Array
+
+
+@kernel
+def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
+    """Take in the value of monitor ``i``."""
+    if value > m.worst[i]:
+        m.worst[i] = value
+        m.when[i] = t
+        m.where[i] = where
+    if value > m.limit[i]:
+        m.hits[i] += 1
+        if m.hits[i] == 1:
+            m.new[0] |= 1 << i
+
+
+@kernel
+def _momentum(m: _Monitored, v: Array) -> float:
+    """Return the largest |M dv + h (nle + D v+ - tau - push) - J^T f| of the joints, beside the largest term."""
+    t, p, r = m.tree, m.residual, m.result
+    size = m.size
+    h = t.h
+    for i in range(v.shape[0]):
+        p[i] = h * (t.nle[i] + t.damping[i] * v[i] - t.push[i])
+        size[i] = h * (abs(t.nle[i]) + abs(t.damping[i] * v[i]) + abs(t.push[i]))
+    for j in range(m.torque.shape[0]):
+        p[t.actuated[j]] -= h * m.torque[j]
+        size[t.actuated[j]] += h * abs(m.torque[j])
+    for i in range(v.shape[0]):
+        own = h * t.acceleration[i]
+        for d in range(t.depth[i] - 1):
+            a = t.ancestors[i, d]
+            M = t.M_rows[i, a]
+            p[i] += M * h * t.acceleration[a]
+            p[a] += M * own
+            size[a] += abs(M * own)
+        p[i] += t.M_rows[i, i] * own
+        size[i] += abs(t.M_rows[i, i] * own)
+    for k in range(t.leaf.shape[0]):
+        force = mul(m.feet.axes[k], r.impulse[k])
+        torque = mul(m.feet.axes[k], r.impulse[k, 3:])
+        moment = cross(m.feet.sole_origin[k], force)
+        for d in range(t.depth[t.leaf[k]]):
+            i = t.ancestors[t.leaf[k], d]
+            J = t.J_rows[i]
+            got = 0.0
+            for a in range(3):
+                got += J[a] * force[a] + J[3 + a] * (torque[a] + moment[a])
+            p[i] -= got
+            size[i] += abs(got)
+    worst = largest = 0.0
+    for i in range(v.shape[0]):
+        worst = max(worst, abs(p[i]))
+        largest = max(largest, size[i])
+    return worst / largest if largest > 0.0 else 0.0
+
+
+@kernel
+def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> float:
+    """Note what foot ``k``, which ends the step with the velocities ``w`` (6,), did; return how deep it began [m]."""
+    p, r, h = m.projection, m.result, m.tree.h
+    f = r.impulse[k]
+    _note(m, PULL, -f[2] / h, k, t)
+    mu = p.mu_dynamic[k] if r.sliding[k] else max(p.mu_static[k], p.mu_dynamic[k])
+    _note(m, FRICTION, (np.sqrt(f[0] * f[0] + f[1] * f[1]) - mu * max(f[2], 0.0)) / h, k, t)
+    deepest = 0.0
+    lowest = np.inf
+    for i in range(p.n_vertices[k]):
+        c = p.offsets[k, i]
+        z = p.position[k, 2] + c[2]
+        deepest = max(deepest, -z)
+        lowest = min(lowest, z + h * (w[2] + w[3] * c[1] - w[4] * c[0]))
+    _note(m, DEPTH, deepest, k, t)
+    if f[2] > 0.0:
+        _note(m, GAP, lowest, k, t)
+    force = mul_t(p.rotation[k], f)
+    if force[2] > BALANCED * m.weight * h:
+        # In the sole frame the CoP is where the wrench has no torque along the sole, however it is tilted.
+        torque = mul_t(p.rotation[k], f[3:])
+        n = p.n_vertices[k]
+        x, y = -torque[1] / force[2], torque[0] / force[2]
+        _note(m, COP, distance_outside(p.vertices[k], p.edges[k], n, (0, n), x, y), k, t)
+    return deepest
+
+
+@entry
+def _check(boxed: Any, steps: int, q: Array, v: Array) -> int:
+    """Judge the step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
+
+    ``before`` is kept where there are such.
+    """
+    m = boxed.arrays
+    p, r = m.projection, m.result
+    t = steps * m.tree.h
+    m.new[0] = 0
+    _note(m, BALANCE, _momentum(m, v), 0, t)
+    work = allowed = 0.0
+    touching = False
+    for k in range(r.impulse.shape[0]):
+        w = (_after(m, 6 * k), _after(m, 6 * k + 1), _after(m, 6 * k + 2),
+             _after(m, 6 * k + 3), _after(m, 6 * k + 4), _after(m, 6 * k + 5))  # fmt: skip
+        f = r.impulse[k]
+        for a in range(6):
+            # Against the same step without contact, exact at any length of the step.
+            work += 0.5 * f[a] * (p.w_free[6 * k + a] + w[a])
+        touching = touching or f[2] != 0.0
+        allowed += f[2] * min(_look_at_foot(m, k, w, t) / m.tree.h, RECOVERY)
+    if m.springs:
+        # A spring gives back no more than what went in since the feet were last in the air.
+        gain = work - m.stored[0]
+        m.stored[0] = max(m.stored[0] - work, 0.0) if touching else 0.0
+        work = gain
+    _note(m, WORK, work - allowed, 0, t)
+    for j in range(m.idx_q.shape[0]):
+        angle = q[m.idx_q[j]]
+        _note(m, JOINT, max(m.lower[j] - angle, angle - m.upper[j]), j, t)
+    if m.new[0] == 0:
+        for i in range(v.shape[0]):
+            m.before[i] = v[i]
+    return m.new[0]
+
+
+@kernel
+def _after(m: _Monitored, row: int) -> float:
+    """Return velocity ``row`` of the feet after the step."""
+    p, r = m.projection, m.result
+    total = p.w_free[row]
+    for k in range(r.impulse.shape[0]):
+        for a in range(6):
+            total += p.G[row, 6 * k + a] * r.impulse[k, a]
+    return total
+
+
+class Monitors:
+    """The monitors of one simulation; nothing in them grows with it.
+
+    Args:
+        plant: What is simulated.
+        dynamics, contact: Its dynamics and its contact model.
+        torque: (nu,) what the dynamics take as the joints' torques [N.m], live.
+
+    Attributes:
+        before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
+    """
+
+    def __init__(self, plant: Robot, dynamics: Dynamics, contact: ContactModel, torque: Array) -> None:
+        self._plant = plant
+        promises: Promises = getattr(contact, "promises", Promises())
+        nv, n = plant.model.nv, len(MONITORS)
+        limit = np.full(n, INSIDE)
+        limit[BALANCE] = BALANCED
+        limit[[FRICTION, PULL]] = BALANCED * plant.weight
+        limit[WORK], limit[GAP], limit[DEPTH] = promises.lift * plant.weight, promises.gap, promises.depth
+        self._monitored = _Monitored(
+            tree=dynamics.tree,
+            feet=dynamics.foothold,
+            projection=dynamics.projection,
+            result=ResultArrays(**contact.result.arrays()),
+            torque=torque,
+            idx_q=np.ascontiguousarray(plant.idx_q, dtype=np.int64),
+            lower=plant.position_lower,
+            upper=plant.position_upper,
+            weight=plant.weight,
+            springs=promises.springs,
+            stored=np.zeros(1),
+            residual=np.zeros(nv),
+            size=np.zeros(nv),
+            limit=limit,
+            worst=np.zeros(n),
+            when=np.zeros(n),
+            where=np.zeros(n, dtype=np.int64),
+            hits=np.zeros(n, dtype=np.int64),
+            new=np.zeros(1, dtype=np.int64),
+            before=np.zeros(nv),
+        )
+        self.before = self._monitored.before
+        self._box = box(self._monitored)
+
+    def restart(self, v: Array) -> None:
+        """Forget what was found; the next step begins with the velocity ``v`` (nv,)."""
+        m = self._monitored
+        for array in (m.stored, m.when, m.where, m.hits):
+            array[:] = 0
+        m.worst[:] = -np.inf
+        self.go_on(v)
+
+    def go_on(self, v: Array) -> None:
+        """Take in that the next step begins with the velocity ``v`` (nv,)."""
+        self.before[:] = v
+
+    def look(self, steps: int, q: Array, v: Array) -> int:
+        """Judge the step from the configuration ``q`` (nq,) to the velocity ``v`` (nv,), number ``steps`` since reset.
+
+        Returns:
+            The monitors that it is the first to violate, as bits, see :data:`MONITORS`.
+        """
+        return int(_check(self._box, steps, q, v))
+
+    def described(self, bits: int) -> Iterator[str]:
+        """Yield in words what the monitors in ``bits`` found worst."""
+        m = self._monitored
+        for i, said in enumerate(SAID):
+            if bits >> i & 1:
+                unit = MONITORS[i].rpartition("_")[2] if i != BALANCE else "of the largest term"
+                yield (
+                    f"{said} at t = {m.when[i]:.6f} s{self._where(i)}: {m.worst[i]:.3g} {unit}, "
+                    f"where {m.limit[i]:.3g} is allowed"
+                )
+
+    def _where(self, i: int) -> str:
+        where = int(self._monitored.where[i])
+        if i == JOINT:
+            return f" ({self._plant.joint_names[where]})"
+        return f" ({self._plant.soles[where].name} foot)" if i in (FRICTION, PULL, GAP, DEPTH, COP) else ""
+
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """Return the worst value of each monitor, its time [s], what is allowed, and how many steps were beyond it."""
+        m = self._monitored
+        return {
+            name: {
+                "worst": float(m.worst[i]) if np.isfinite(m.worst[i]) else None,
+                "at_s": float(m.when[i]) if np.isfinite(m.worst[i]) else None,
+                "allowed": float(m.limit[i]),
+                "steps_beyond": int(m.hits[i]),
+            }
+            for i, name in enumerate(MONITORS)
+        }

@@ -1,0 +1,209 @@
+"""Monitors of the physics: silent in motions of every model, and each of them heard where a model is broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from physics_support import box_robot, rectangle
+from theory import MODELS
+
+from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
+from bipedsim.contact.base import ContactResult
+from bipedsim.contact.modes import n_modes
+from bipedsim.contact.selection.arrays import begin
+from bipedsim.contact.selection.candidate import solve
+from bipedsim.model import Robot, load_robot
+from bipedsim.runs.replay import replay_step, save_step, watch
+from bipedsim.runs.runner import run
+from bipedsim.sim.monitors import MONITORS
+from bipedsim.sim.simulator import Simulator
+
+NOTHING = np.zeros(0)
+H = 1e-3
+CASE = Path(__file__).parents[1] / "contact" / "selection" / "energy_gain.json"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "duration"),
+    [("stand", 0.5), ("jump", 2.0), pytest.param("walk", 4.0, marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_is_beyond_the_theory_in_sound_runs(model: str, scenario: str, duration: float) -> None:
+    said: list[str] = []
+    _, summary = run(RunConfig(scenario=scenario, contact_model=model, duration=duration), log=said.append)
+    assert said == []
+    assert list(summary["physics"]) == list(MONITORS)
+    assert not any(figure["steps_beyond"] for figure in summary["physics"].values())
+    # Rounding, where theory is exact.
+    assert summary["physics"]["momentum_error"]["worst"] < 1e-13
+
+
+class Broken:
+    """A contact model with an error: ``spoil`` changes what it returns, and may return another impulse than it tells.
+
+    Args:
+        model: The sound model.
+        spoil: Takes the result, and returns the impulse that acts.
+    """
+
+    late = None
+
+    def __init__(self, model: Any, spoil: Callable[[ContactResult], np.ndarray]) -> None:
+        self._model, self._spoil, self.result = model, spoil, model.result
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "compiled":
+            raise AttributeError(name)
+        return getattr(self._model, name)
+
+    def solve(self, projection: Any) -> Any:
+        self._model.solve(projection)
+        return SimpleNamespace(impulse=self._spoil(self.result))
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    return box_robot(tmp_path_factory.mktemp("box"), rectangle(0.3, 0.2))
+
+
+def changed(index: int, factor: float, added: float = 0.0) -> Callable[[ContactResult], np.ndarray]:
+    """Return what scales one entry of all impulses, and adds to it."""
+
+    def spoil(result: ContactResult) -> np.ndarray:
+        result.impulse[:, index] = factor * result.impulse[:, index] + added
+        return result.impulse
+
+    return spoil
+
+
+def untold(result: ContactResult) -> np.ndarray:
+    other: np.ndarray = result.impulse * [1.0, 1.0, 1.001, 1.0, 1.0, 1.0]
+    return other
+
+
+def none(result: ContactResult) -> np.ndarray:
+    result.impulse[:] = 0.0
+    return result.impulse
+
+
+def heard(sim: Simulator, steps: int) -> Iterator[str]:
+    """Yield the monitors that speak, in their order in time."""
+    monitors = sim.watch(lambda said, begun: None)
+    known: set[str] = set()
+    for _ in range(steps):
+        sim.advance(NOTHING)
+        now = {name for name, figure in monitors.figures().items() if figure["steps_beyond"]}
+        yield from sorted(now - known)
+        known |= now
+
+
+@pytest.mark.parametrize(
+    ("spoil", "first"),
+    [
+        (untold, "momentum_error"),
+        (changed(0, -1.0), "contact_work_J"),
+        (changed(0, 1.5), "friction_excess_N"),
+        (changed(2, -1.0), "pull_N"),
+        (changed(2, 1.5), "push_gap_m"),
+        (changed(4, 1.0, 0.004), "cop_outside_m"),
+        (none, "depth_m"),
+    ],
+)
+def test_each_monitor_hears_an_error_of_its_kind(box: Robot, spoil: Any, first: str) -> None:
+    sim = Simulator(box)
+    sim.reset(None, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert list(heard(sim, 50)) == []
+    sim.reset(None, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    sim._contact = Broken(sim._contact, spoil)
+    assert first in list(heard(sim, 16))
+
+
+def test_a_joint_beyond_its_limit_is_named() -> None:
+    robot = load_robot("biped14")
+    sim = Simulator(robot)
+    said: list[str] = []
+    sim.watch(lambda text, begun: said.append(text))
+    q = sim.q.copy()
+    knee = robot.joint_names.index("l_knee")
+    q[robot.idx_q[knee]] = robot.position_upper[knee] + 0.01
+    q[2] += 1.0
+    sim.reset(q)
+    sim.advance(np.zeros(robot.nu))
+    assert len(said) == 1
+    assert said[0].startswith("a joint is beyond its limits at t = 0.001000 s (l_knee): 0.01 rad")
+
+
+def exploding(folder: Path) -> Simulator:
+    """Return the body whose sliding edge has no solution, with a contact model that takes it all the same."""
+    case = json.loads(CASE.read_text())
+    robot = box_robot(folder, case["sole_vertices"], case["mass"], case["com"][2], case["inertia_diag"], 2.0, 2.0)
+    sim = Simulator(robot, contact="exact")
+    sim.reset(np.array(case["q"]), np.array(case["v"]))
+    sound = sim._contact
+    p, s = sound._projection, sound.arrays
+
+    def unsound(result: ContactResult) -> np.ndarray:
+        fastest = 0.0
+        begin(p, s)
+        for mode in range(1, n_modes(len(case["sole_vertices"]))):
+            s.trial.mode[0] = mode
+            solve(p, s)
+            if s.trial.converged[0] and s.trial.impulse[0, 2] > 0.0 and abs(s.trial.w_next).max() > fastest:
+                fastest = abs(s.trial.w_next).max()
+                result.impulse[:] = s.trial.impulse
+        return result.impulse
+
+    sim._contact = Broken(sound, unsound)
+    return sim
+
+
+def test_a_step_that_makes_energy_is_kept_and_taken_again_under_every_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sim, said, kept = exploding(tmp_path), [], tmp_path / "step.npz"
+    monitors = watch(sim, said.append, kept)
+    q, v = sim.q.copy(), sim.v.copy()
+    sim.advance(NOTHING)
+    assert monitors.figures()["contact_work_J"]["worst"] > 1e4
+    assert "contact gives energy at t = 0.001000 s" in said[0]
+    assert f"bipedsim replay {kept}" in said[0]
+    with np.load(kept) as file:
+        np.testing.assert_array_equal(file["q"], q)
+        np.testing.assert_array_equal(file["v"], v)
+    done = {one.model: one for one in replay_step(kept)}
+    assert list(done) == MODELS
+    assert all(one.fastest < 20.0 for one in done.values())
+    assert not done["exact"].violated
+    assert main(["replay", str(kept)]) == 0
+    printed = capsys.readouterr().out
+    assert all(model in printed for model in MODELS)
+    assert main(["replay", str(kept), "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == MODELS
+    assert main(["replay", str(CASE)]) == 2
+
+
+def test_a_kept_step_repeats_to_the_bit(box: Robot, tmp_path: Path) -> None:
+    """On a ground of patches, under a push."""
+    sim = Simulator(replace(box), contact="ncp")
+    sim.reset(None, np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.5]))
+    sim.push(np.array([1.0, 2.0, 0.0, 0.0, 0.1, 0.0]))
+    begun = {
+        "q": sim.q.copy(),
+        "v": sim.v.copy(),
+        "torque": NOTHING,
+        "push": sim._push_torque().copy(),
+        "damping": sim.plant.joint_damping,
+    }
+    save_step(tmp_path / "step.npz", sim, begun)
+    contact = sim.advance(NOTHING)
+    again = next(one for one in replay_step(tmp_path / "step.npz") if one.model == "ncp")
+    np.testing.assert_array_equal(again.force, contact.impulse[:, 2] / H)
+    assert again.fastest == np.abs(sim.v).max()
