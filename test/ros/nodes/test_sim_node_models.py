@@ -66,6 +66,7 @@ def test_a_controller_stands_and_is_recorded(ros: RosWorld, model: str) -> None:
     assert counted["contact_model"] == model
     assert counted["ticks"] == 1000
     assert (counted["verdict"], counted["fell_at_s"], counted["steps"]) == ("stood 1 s, did not fall", None, 0)
+    assert not any(figure["steps_beyond"] for figure in counted["physics"].values())
     for name in ("missed_commands", "commands_dropped", "command_timeouts", "unresolved_steps"):
         assert counted[name] == 0, name
 
