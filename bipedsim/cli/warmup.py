@@ -33,7 +33,7 @@ def _compile(name: str) -> str:
         return "realistic hardware"
     if name in CONTACT_MODELS:
         sim = Simulator(robot, contact=name)
-        sim.watch(lambda said, begun: None)
+        sim.watch(lambda name, said, begun: None)
         sim.warm_up()
         Verdict(sim).warm_up()
         return f"contact model {name}"

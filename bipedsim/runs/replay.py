@@ -18,7 +18,7 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import HardwareParams, load_robot, perturbed
 from bipedsim.numerics import Array
-from bipedsim.sim import Monitors, Simulator
+from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator
 
 
 def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None = None) -> Monitors:
@@ -30,12 +30,15 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
         path: Where the step is kept; by default a file in the folder for temporary files.
     """
     if log is None:
-        return sim.watch(lambda said, begun: None)
+        return sim.watch(lambda name, said, begun: None)
     if path is None:
         path = Path(tempfile.gettempdir()) / f"bipedsim_step_{sim.robot.name}_{sim.contact_model}.npz"
     kept: list[Path] = []
 
-    def report(said: str, begun: dict[str, Array]) -> None:
+    def report(name: str, said: str, begun: dict[str, Array]) -> None:
+        if name == MONITORS[JOINT]:
+            log(f"{said}: joints have no stops")
+            return
         try:
             if not kept:
                 save_step(path, sim, begun)
@@ -129,7 +132,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             Replayed(
                 name,
                 monitors.figures(),
-                tuple(monitors.described(seen)),
+                tuple(said for _, said in monitors.described(seen)),
                 float(np.abs(v).max()),
                 result.impulse[:, 2] / about["physics_dt"],
                 tuple(mode_name(int(mode), bool(slides), int(n)) for mode, slides, n in rows),

@@ -1,8 +1,9 @@
 from .io import LARGEST_PUSH, Command, Observation
-from .monitors import MONITORS, Monitors
+from .monitors import JOINT, MONITORS, Monitors
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 
 __all__ = [
+    "JOINT",
     "LARGEST_PUSH",
     "MONITORS",
     "Command",

@@ -56,7 +56,7 @@ class _Monitored(NamedTuple):
         residual, size: (nv,) work.
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
             and how many steps were beyond the limit.
-        new: (1,) the monitors that this step was the first to violate, one bit each.
+        broken, new: (1,) what this step violates, and what it was the first to violate, one bit each.
         before: (nv,) velocity at the end of the last step that was looked at: where the next one begins.
     """
 
@@ -78,6 +78,7 @@ class _Monitored(NamedTuple):
     when: Array
     where: Integers
     hits: Integers
+    broken: Integers
     new: Integers
     before: Array
 
@@ -90,7 +91,9 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
         m.when[i] = t
         m.where[i] = where
     if value > m.limit[i]:
-        m.hits[i] += 1
+        if not m.broken[0] >> i & 1:
+            m.hits[i] += 1
+            m.broken[0] |= 1 << i
         if m.hits[i] == 1:
             m.new[0] |= 1 << i
 
@@ -173,7 +176,7 @@ def _check(boxed: Any, steps: int, q: Array, v: Array) -> int:
     m = boxed.arrays
     p, r = m.projection, m.result
     t = steps * m.tree.h
-    m.new[0] = 0
+    m.broken[0] = m.new[0] = 0
     _note(m, BALANCE, _momentum(m, v), 0, t)
     work = allowed = 0.0
     touching = False
@@ -251,6 +254,7 @@ class Monitors:
             when=np.zeros(n),
             where=np.zeros(n, dtype=np.int64),
             hits=np.zeros(n, dtype=np.int64),
+            broken=np.zeros(1, dtype=np.int64),
             new=np.zeros(1, dtype=np.int64),
             before=np.zeros(nv),
         )
@@ -277,16 +281,14 @@ class Monitors:
         """
         return int(_check(self._box, steps, q, v))
 
-    def described(self, bits: int) -> Iterator[str]:
-        """Yield in words what the monitors in ``bits`` found worst."""
+    def described(self, bits: int) -> Iterator[tuple[str, str]]:
+        """Yield the monitors in ``bits``, and in words what each found worst."""
         m = self._monitored
         for i, said in enumerate(SAID):
             if bits >> i & 1:
                 unit = MONITORS[i].rpartition("_")[2] if i != BALANCE else "of the largest term"
-                yield (
-                    f"{said} at t = {m.when[i]:.6f} s{self._where(i)}: {m.worst[i]:.3g} {unit}, "
-                    f"where {m.limit[i]:.3g} is allowed"
-                )
+                found = f"{m.worst[i]:.3g} {unit}, where {m.limit[i]:.3g} is allowed"
+                yield MONITORS[i], f"{said} at t = {m.when[i]:.6f} s{self._where(i)}: {found}"
 
     def _where(self, i: int) -> str:
         where = int(self._monitored.where[i])

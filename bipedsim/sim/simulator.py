@@ -166,7 +166,7 @@ class Simulator:
         self._push_data = self._model.createData()
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
         self.monitors: Monitors | None = None
-        self._report: Callable[[str, dict[str, Array]], None] | None = None
+        self._report: Callable[[str, str, dict[str, Array]], None] | None = None
         self.reset()
 
     @property
@@ -283,12 +283,12 @@ class Simulator:
         if self.on_physics_step is not None:
             self.on_physics_step(self._contact.result, dynamics.push)
 
-    def watch(self, report: Callable[[str, dict[str, Array]], None]) -> Monitors:
+    def watch(self, report: Callable[[str, str, dict[str, Array]], None]) -> Monitors:
         """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs less than a microsecond a step.
 
         Args:
-            report: Called once for each kind of violation since the last reset, with what is to be said of it and what
-                the step began with: ``q``, ``v``, ``torque``, ``push``, ``damping``.
+            report: Called once for each kind of violation since the last reset, with the name of the monitor, what is
+                to be said, and what the step began with: ``q``, ``v``, ``torque``, ``push``, ``damping``.
         """
         self._report = report
         self.monitors = Monitors(self.plant, self._dynamics, self._contact, self._torque)
@@ -306,7 +306,8 @@ class Simulator:
                 "damping": self._damping.copy(),
             }
             monitors.go_on(self.v)
-            self._report("; ".join(monitors.described(new)), begun)
+            for name, said in monitors.described(new):
+                self._report(name, said, begun)
 
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""

@@ -96,7 +96,7 @@ def none(result: ContactResult) -> np.ndarray:
 
 def heard(sim: Simulator, steps: int) -> Iterator[str]:
     """Yield the monitors that speak, in their order in time."""
-    monitors = sim.watch(lambda said, begun: None)
+    monitors = sim.watch(lambda name, said, begun: None)
     known: set[str] = set()
     for _ in range(steps):
         sim.advance(NOTHING)
@@ -130,14 +130,17 @@ def test_a_joint_beyond_its_limit_is_named() -> None:
     robot = load_robot("biped14")
     sim = Simulator(robot)
     said: list[str] = []
-    sim.watch(lambda text, begun: said.append(text))
+    monitors = watch(sim, said.append)
     q = sim.q.copy()
     knee = robot.joint_names.index("l_knee")
     q[robot.idx_q[knee]] = robot.position_upper[knee] + 0.01
     q[2] += 1.0
     sim.reset(q)
-    sim.advance(np.zeros(robot.nu))
+    for _ in range(3):
+        sim.advance(np.zeros(robot.nu))
+    assert monitors.figures()["joint_limit_rad"]["steps_beyond"] == 3
     assert len(said) == 1
+    assert said[0].endswith("joints have no stops")
     assert said[0].startswith("a joint is beyond its limits at t = 0.001000 s (l_knee): 0.01 rad")
 
 
