@@ -25,7 +25,7 @@ from bipedsim.recording import load_recording
 from bipedsim.runs.runner import run
 
 PAGE = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ TOPICS: dict[str, Any] = {
 }
 # Longer than any test publishes: what a reader misses on a busy machine is sent again.
 DEPTH = 5000
-PATIENCE = 20.0
+PATIENCE = 240.0
 
 
 class RecorderProcess:

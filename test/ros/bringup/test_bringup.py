@@ -26,7 +26,7 @@ from bipedsim_ros.bringup.bringup import DEMO, Arguments, BringUp, argument_help
 from bipedsim_ros.bringup.robot_bringup import only_of_nodes
 from bipedsim_ros.bringup.runner import Outcome, conclude, discard_empty
 
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 
 
 def names(bringup: Any) -> list[str]:

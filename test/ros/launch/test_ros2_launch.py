@@ -62,7 +62,7 @@ def test_the_controller_alone_serves_a_robot_that_is_up(tmp_path: Path) -> None:
         with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as control:
             _, said = up.communicate(timeout=120)
             control.send_signal(signal.SIGINT)
-            shown, _ = control.communicate(timeout=60)
+            shown, _ = control.communicate(timeout=240)
     assert up.returncode == 0, said
     assert control.returncode == 0, shown
     recording = load_recording(tmp_path / "runs" / "robot")

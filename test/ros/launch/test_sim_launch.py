@@ -32,7 +32,7 @@ try:
 except PackageNotFoundError:
     pytest.skip("bipedsim is not installed as a ROS package: colcon build, or pip install .", allow_module_level=True)
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 DOMAIN = Domain()
 RUN = Path(tempfile.mkdtemp(prefix="bipedsim_launch_")) / "run"
 

@@ -137,6 +137,8 @@ def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_p
         publish(publishers, range(10))
         wait_for(lambda: len(ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")) == 10, "messages in the bag")
         recorder.process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{recorder.process.pid}/task")
+        wait_for(lambda: all(" T " in (t / "stat").read_text() for t in threads.iterdir()), "all threads to stop")
         publish(publishers, range(10, n), period=0.0)
         recorder.process.send_signal(signal.SIGCONT)
         assert publishers["/left_foot/cop"].wait_for_all_acked()
