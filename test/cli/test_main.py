@@ -86,6 +86,7 @@ def test_a_controller_of_the_users_own_runs_without_ros(capsys: pytest.CaptureFi
     assert summary["duration_s"] == 0.2
 
 
+@pytest.mark.slow
 def test_same_run_same_bits(tmp_path: Path) -> None:
     runs = []
     for name in ("a", "b"):

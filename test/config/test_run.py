@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,16 +37,22 @@ OTHERS = {
 }
 
 
+def called(node: ast.Call) -> str:
+    """Return the last part of the name of what a call calls."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+
+
 def declared(source: str) -> Iterator[str]:
     """Yield the parameters and options of a run that a source declares by itself."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
-            if ast.unparse(node.value.func).endswith("param") and node.target.id in NAMES:
+            if called(node.value) == "param" and node.target.id in NAMES:
                 yield node.target.id
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("add_argument"):
+        elif isinstance(node, ast.Call) and called(node) == "add_argument":
             yield from (a.value for a in node.args if isinstance(a, ast.Constant) and a.value in OPTIONS)
 
 
+@cache
 def found() -> set[tuple[str, str]]:
     paths = (
         path for package in ("bipedsim", "bipedsim_ros", "bipedsim_studies") for path in (ROOT / package).rglob("*.py")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from marks import sampled
 from motion_support import Bookkeeper, Motion
 from physics_support import BOX_URDF, G, box_robot, pose_on, rectangle, regular_polygon, slope, special_robot
 
@@ -217,11 +218,11 @@ def test_a_sticking_stance_carries_what_constraint_selection_says(name: str) -> 
     assert worst < 1e-3 * robot.weight
 
 
-@pytest.mark.parametrize(("name", "scenario", "seconds"), [
-    ("biped14", "stand", 10.0), ("talos", "stand", 10.0), ("biped14", "squat", 5.0), ("talos", "squat", 5.0),
-    ("biped14", "push", 3.0), ("biped14", "toe_fall", 3.0), ("biped14", "drop", 1.0), ("talos", "drop", 1.0),
-    ("biped14", "jump", 2.5),
-])  # fmt: skip
+@pytest.mark.parametrize(("name", "scenario", "seconds"), sampled([
+    ("biped14", "squat", 5.0), ("biped14", "push", 3.0), ("biped14", "toe_fall", 3.0), ("biped14", "drop", 1.0),
+    ("biped14", "jump", 2.5), ("talos", "drop", 1.0),
+    ("biped14", "stand", 10.0), ("talos", "stand", 10.0), ("talos", "squat", 5.0),
+], keep=6))  # fmt: skip
 def test_every_step_of_a_motion_is_solved(name: str, scenario: str, seconds: float) -> None:
     """The residual of every step, the momentum balance, feet that stay, and no energy from contact."""
     robot = load_robot(name)

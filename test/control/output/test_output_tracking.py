@@ -137,6 +137,7 @@ def test_the_surface_is_reached_in_the_time_that_reach_says(arm: Robot) -> None:
     np.testing.assert_allclose(s, np.where(np.abs(s0) < layer, s0 * np.exp(-reach / layer * t), expected), atol=0.02)
 
 
+@pytest.mark.slow
 def test_sliding_stays_in_its_layer_with_a_tenth_more_or_less_mass(arm: Robot) -> None:
     """The masses leave over a disturbance d of y'', and u / share brings reach / share: |s| <= layer d share / reach.
 
@@ -223,6 +224,7 @@ def test_a_biped_stands_and_squats(biped14: Robot, name: str) -> None:
     assert max(heights) - min(heights) == pytest.approx(depth, rel=0.03)
 
 
+@pytest.mark.slow
 def test_the_trunk_follows_a_virtual_constraint(biped14: Robot) -> None:
     """The trunk nods by a sine, absolutely, and the knees stay alike: two constraints on eight degrees of freedom."""
     sim = Simulator(biped14)
