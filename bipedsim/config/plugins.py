@@ -14,7 +14,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from bipedsim.errors import ConfigError
+from bipedsim.config.read import is_path
+from bipedsim.errors import ConfigError, UnknownNameError
 
 
 @cache
@@ -111,6 +112,23 @@ class Files(Mapping[str, Path]):
                     )
                 found[name] = package, path
         return found
+
+    def find(self, name_or_path: str | Path, otherwise: str = "the path of a YAML file") -> Path:
+        """Return the file of a name, or a path as it is.
+
+        Args:
+            name_or_path: A text is a path if it has a ``/`` or the suffix of a YAML file, or is the folder of a file.
+            otherwise: What may be given beside a name, for the message.
+
+        Raises:
+            UnknownNameError: No such name; the message lists the names.
+        """
+        text = str(name_or_path)
+        if text in self:
+            return self[text]
+        if isinstance(name_or_path, Path) or is_path(text) or ("/" in self._pattern and Path(text).is_dir()):
+            return Path(name_or_path)
+        raise UnknownNameError(self.kind, text, self, otherwise=otherwise)
 
     def package(self, name: str) -> str:
         """Return which package adds ``name``, an empty text for our own."""

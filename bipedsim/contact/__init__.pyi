@@ -11,7 +11,7 @@ from .modes import (
     mode_masks,
     mode_name,
 )
-from .write_result import ResultArrays
+from .write_result import for_kernels
 
 __all__ = [
     "CONTACT_MODELS",
@@ -21,12 +21,12 @@ __all__ = [
     "ContactResult",
     "FootMode",
     "Promises",
-    "ResultArrays",
     "Rows",
     "Sliding",
     "clamped_range",
     "constraints",
     "distance_outside",
+    "for_kernels",
     "make_contact_model",
     "mode_masks",
     "mode_name",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.base import CANDIDATES, CompiledModel, ContactResult
-from bipedsim.contact.write_result import ResultArrays, count_step, to_sole, write_mode, write_pressure
+from bipedsim.contact.write_result import count_step, for_kernels, to_sole, write_mode, write_pressure
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
 from bipedsim.numerics import Array, Flags, Integers, add_wrench, kernel, zeros_of
@@ -41,14 +41,13 @@ class VertexContacts(NamedTuple):
     impulses: Annotated[Array, "K", "N", 3]
     impacts: Annotated[Array, "K", "N", 3]
     old: Annotated[Flags, "N"]
-    result: ResultArrays
+    result: ContactResult
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, result: ContactResult, h: float) -> VertexContacts:
         """Return the arrays for ``n_feet`` of ``widest`` vertices at most; which write into ``result``."""
         origin = np.tile(np.arange(widest), (n_feet, 1))
-        written = ResultArrays(**result.arrays())
-        return zeros_of(cls, {"K": n_feet, "N": widest}, h=h, origin=origin, result=written)
+        return zeros_of(cls, {"K": n_feet, "N": widest}, h=h, origin=origin, result=for_kernels(result))
 
 
 @kernel

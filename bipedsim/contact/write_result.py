@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
-from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED
+from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED, ContactResult
 from bipedsim.contact.modes import distance_outside
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import Array, Flags, Integers, assign, kernel, mul_t
+from bipedsim.numerics import Array, assign, kernel, mul_t
+
+_Arrays: Any = namedtuple("_Arrays", [entry.name for entry in fields(ContactResult)])  # type: ignore[misc]
 
 
-class ResultArrays(NamedTuple):
-    """:class:`bipedsim.contact.ContactResult` as kernels see it; holds the last step until it is written anew."""
-
-    impulse: Array
-    wrench: Array
-    impact: Array
-    cop: Array
-    cop_margin: Array
-    friction_used: Array
-    n_vertices: Integers
-    mode: Integers
-    clamped: Integers
-    sliding: Flags
-    vertex_forces: Array
-    counters: Integers
+def for_kernels(result: ContactResult) -> ContactResult:
+    """Return the arrays of ``result`` as a named tuple, which kernels take; it holds the last step until the next."""
+    written: Any = _Arrays(**result.arrays())
+    return written
 
 
 @kernel
@@ -37,7 +30,7 @@ def to_sole(R: Array, wrench: Array, out: Array) -> None:
 
 
 @kernel
-def write_mode(k: int, p: Projection, r: ResultArrays, mode: int, sliding: bool, clamped: int) -> int:
+def write_mode(k: int, p: Projection, r: ContactResult, mode: int, sliding: bool, clamped: int) -> int:
     """Write mode, friction state and ``clamped`` vertices as bits; return 1 if mode or friction changed, else 0."""
     changed = mode != r.mode[k] or sliding != r.sliding[k]
     r.mode[k] = mode
@@ -48,7 +41,7 @@ def write_mode(k: int, p: Projection, r: ResultArrays, mode: int, sliding: bool,
 
 
 @kernel
-def write_pressure(k: int, p: Projection, r: ResultArrays, x: float, y: float) -> None:
+def write_pressure(k: int, p: Projection, r: ContactResult, x: float, y: float) -> None:
     """Write the CoP (x, y) and how much of the friction is used; NaN without normal impulse."""
     f = r.impulse[k]
     if f[2] <= 0.0:
@@ -65,7 +58,7 @@ def write_pressure(k: int, p: Projection, r: ResultArrays, x: float, y: float) -
 
 
 @kernel
-def count_step(r: ResultArrays, changes: int, unresolved: bool) -> None:
+def count_step(r: ContactResult, changes: int, unresolved: bool) -> None:
     """Count a step; the contacts that a robot starts with are no change of state."""
     if r.counters[STEPS] > 0:
         r.counters[STATE_CHANGES] += changes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from bipedsim.model import Sole, padded_vertices
-from bipedsim.numerics import Array, Integers
+from bipedsim.numerics import Array, Integers, zeros_of
 
 
 class Projection(NamedTuple):
@@ -37,49 +37,41 @@ class Projection(NamedTuple):
         previous, n_previous: (K, N, 2), (K,) the polygon of the last step, where it is another.
     """
 
-    G: Array
-    w_free: Array
-    w_before: Array
-    bias: Array
+    G: Annotated[Array, "6K", "6K"]
+    w_free: Annotated[Array, "6K"]
+    w_before: Annotated[Array, "6K"]
+    bias: Annotated[Array, "6K"]
     rotation: Array
-    position: Array
-    offsets: Array
+    position: Annotated[Array, "K", 3]
+    offsets: Annotated[Array, "K", "N", 3]
     vertices: Array
     n_vertices: Integers
-    edges: Array
+    edges: Annotated[Array, "K", "N", 3]
     mu_static: Array
     mu_dynamic: Array
-    changed: Integers
+    changed: Annotated[Integers, "K"]
     radius: Array
-    previous: Array
-    n_previous: Integers
+    previous: Annotated[Array, "K", "N", 2]
+    n_previous: Annotated[Integers, "K"]
 
     @classmethod
     def of_soles(cls, soles: tuple[Sole, ...], capacity: int = 1) -> Projection:
         """Return a projection for polygons of at least ``capacity`` vertices, the soles filled in and the rest zero."""
         vertices, counts = padded_vertices(soles, capacity)
         feet, widest = vertices.shape[:2]
-        edges = np.zeros((feet, widest, 3))
-        for k, sole in enumerate(soles):
-            edges[k, : counts[k]] = edge_lines(sole.vertices)
-        return cls(
-            G=np.zeros((6 * feet, 6 * feet)),
-            w_free=np.zeros(6 * feet),
-            w_before=np.zeros(6 * feet),
-            bias=np.zeros(6 * feet),
+        found = zeros_of(
+            cls,
+            {"K": feet, "N": widest},
             rotation=np.tile(np.eye(3), (feet, 1, 1)),
-            position=np.zeros((feet, 3)),
-            offsets=np.zeros((feet, widest, 3)),
             vertices=vertices,
             n_vertices=counts,
-            edges=edges,
             mu_static=np.array([sole.friction_static for sole in soles]),
             mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
-            changed=np.zeros(feet, dtype=np.int64),
             radius=np.array([sole.radius for sole in soles]),
-            previous=np.zeros((feet, widest, 2)),
-            n_previous=np.zeros(feet, dtype=np.int64),
         )
+        for k, sole in enumerate(soles):
+            found.edges[k, : counts[k]] = edge_lines(sole.vertices)
+        return found
 
 
 def edge_lines(vertices: Array) -> Array:

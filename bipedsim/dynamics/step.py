@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pinocchio as pin
-from numba import float64
+from numba import boolean, float64
 from numpy.typing import NDArray
 
 from bipedsim.dynamics import tree as kernels
@@ -18,7 +18,7 @@ from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Box, Integers, announced, box, entry
+from bipedsim.numerics import Array, Box, Integers, announced, box, entry, kernel, zeros_of
 
 _WORLD = pin.Convention.WORLD
 
@@ -70,9 +70,9 @@ class _Step(NamedTuple):
     contact: CompiledContact
 
 
-@entry
-def _project(step: Any, v: Array, tau_joint: Array, within: bool) -> bool:
-    a = step.arrays
+@kernel
+def _fill(a: Any, v: Array, tau_joint: Array, within: bool) -> bool:
+    """Fill the projection of ``a``, with the bias of the feet for forces within the step; False for bad torques."""
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
         return False
     if within:
@@ -80,40 +80,33 @@ def _project(step: Any, v: Array, tau_joint: Array, within: bool) -> bool:
     return True
 
 
-@entry
-def _advance(step: Any, v: Array, impulse: Array) -> float:
-    return kernels.advance(step.arrays.tree, impulse, v)
+@kernel
+def _move(tree: Tree, v: Array, impulse: Array, late: Array, within: bool) -> float:
+    if within:
+        return kernels.advance_within(tree, impulse, late, v)
+    return kernels.advance(tree, impulse, v)
 
 
 @entry
-def _advance_within(step: Any, v: Array, impulse: Array, late: Array) -> float:
-    return kernels.advance_within(step.arrays.tree, impulse, late, v)
+def _project(step: Any, v: Array, tau_joint: Array, within: bool) -> bool:
+    return _fill(step.arrays, v, tau_joint, within)
+
+
+@entry
+def _advance(step: Any, v: Array, impulse: Array, late: Array, within: bool) -> float:
+    return _move(step.arrays.tree, v, impulse, late, within)
 
 
 # A step is compiled for the type of its box, which holds the kernel of the contact model.
-
-
 @entry
-def _step(step: Any, v: Array, tau_joint: Array) -> float:
+def _step(step: Any, v: Array, tau_joint: Array, within: bool) -> float:
     """Take a whole step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
     a = step.arrays
     c = a.contact
-    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
+    if not _fill(a, v, tau_joint, within):
         return -1.0
     c.solve(a.projection, c.arrays)
-    return kernels.advance(a.tree, c.impulse, v)
-
-
-@entry
-def _step_within(step: Any, v: Array, tau_joint: Array) -> float:
-    """Take a whole step as :func:`_step` does, with forces that act within it."""
-    a = step.arrays
-    c = a.contact
-    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
-        return -1.0
-    kernels.fill_bias(a.tree, a.foothold, a.projection)
-    c.solve(a.projection, c.arrays)
-    return kernels.advance_within(a.tree, c.impulse, c.late, v)
+    return _move(a.tree, v, c.impulse, c.late, within)
 
 
 class Dynamics:
@@ -163,7 +156,6 @@ class Dynamics:
         self.sole_origins = self.foothold.sole_origin
         self.ground_axes = self.foothold.axes
         self._contact: Contact | None = None
-        self._fused: Any = None
         self._step: Any = None
 
     @cached_property
@@ -196,9 +188,7 @@ class Dynamics:
             late: As :class:`Contact` has it; the displacement then follows the course of the
                 velocity within the step.
         """
-        if late is None:
-            return float(_advance(self._projected, v, impulse))
-        return float(_advance_within(self._projected, v, impulse, late))
+        return float(_advance(self._projected, v, impulse, impulse if late is None else late, late is not None))
 
     def step(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
         """Project, let the contact model act, and :meth:`advance`; in one compiled call where the model is compiled.
@@ -209,21 +199,21 @@ class Dynamics:
         self._fill(q, v)
         if contact is not self._contact:
             self._take(contact)
-        if self._fused is not None:
-            return self._fused(self._step, v, tau_joint)
-        if not _project(self._projected, v, tau_joint, contact.late is not None):
+        within = contact.late is not None
+        if self._step is not None:
+            return _step(self._step, v, tau_joint, within)
+        if not _project(self._projected, v, tau_joint, within):
             return -1.0
         return self.advance(v, contact.solve(self.projection).impulse, contact.late)
 
     def _take(self, contact: Contact) -> None:
         """Load the step of ``contact``, compiled if that was never done."""
         compiled: CompiledContact | None = getattr(contact, "compiled", None)
-        self._contact, self._fused = contact, None
+        self._contact, self._step = contact, None
         if compiled is not None:
-            self._fused = _step if contact.late is None else _step_within
             self._step = box(_Step(self.tree, self.foothold, self.projection, compiled))
             with announced(f"contact model {compiled.solve.__name__}", 30):
-                self._fused.compile((self._step.type, float64[::1], float64[::1]))
+                _step.compile((self._step.type, float64[::1], float64[::1], boolean))
 
     def reset(self) -> None:
         """Forget what the feet stand on."""
@@ -274,8 +264,9 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
     leaf = np.array([joint.idx_v + joint.nv - 1 for joint in joints], dtype=np.int64)
     chains = [set(ancestors[i, : depth[i]].tolist()) for i in leaf]
     common = np.array([[len(a & b) for b in chains] for a in chains], dtype=np.int64)
-    longest = ancestors.shape[1]
-    return Tree(
+    return zeros_of(
+        Tree,
+        {"v": nv, "D": ancestors.shape[1], "K": feet},
         M_rows=np.asarray(data.M).reshape(nv, nv, order="F").T,
         nle=np.asarray(data.nle),
         J_rows=np.asarray(data.J).reshape(6, nv, order="F").T,
@@ -293,14 +284,6 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
         common=common,
         placement_R=np.array([sole.placement_joint_sole.rotation for sole in soles]),
         placement_p=np.array([sole.placement_joint_sole.translation for sole in soles]),
-        push=np.zeros(nv),
-        L=np.zeros((nv, longest)),
-        inverse=np.zeros(nv),
-        z=np.zeros(nv),
-        x=np.zeros(nv),
-        Y=np.zeros((feet, longest, 6)),
-        acceleration=np.zeros(nv),
-        step=np.zeros(nv),
     )
 
 

@@ -10,7 +10,7 @@ an ancestor are a prefix of that list, so that every inner loop runs over neighb
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -65,14 +65,14 @@ class Tree(NamedTuple):
     common: Integers
     placement_R: Array  # noqa: N815 -- R is the rotation
     placement_p: Array
-    push: Array
-    L: Array
-    inverse: Array
-    z: Array
-    x: Array
-    Y: Array
-    acceleration: Array
-    step: Array
+    push: Annotated[Array, "v"]
+    L: Annotated[Array, "v", "D"]
+    inverse: Annotated[Array, "v"]
+    z: Annotated[Array, "v"]
+    x: Annotated[Array, "v"]
+    Y: Annotated[Array, "K", "D", 6]
+    acceleration: Annotated[Array, "v"]
+    step: Annotated[Array, "v"]
 
 
 @kernel

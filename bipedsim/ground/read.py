@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import Polygon, Vector, from_file, is_path, param, together
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.config import Polygon, Vector, from_file, param, together
+from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal
@@ -163,9 +163,4 @@ def get_ground(name_or_path: str | Path) -> Ground:
         UnknownNameError: No such name; the message lists the names.
         ConfigError: The file is missing or wrong.
     """
-    text = str(name_or_path)
-    if text in GROUNDS:
-        return read_ground(GROUNDS[text])
-    if isinstance(name_or_path, Path) or is_path(text):
-        return read_ground(Path(name_or_path))
-    raise UnknownNameError("ground", text, GROUNDS, otherwise="the path of a YAML file")
+    return read_ground(GROUNDS.find(name_or_path))

@@ -12,7 +12,7 @@ its index, -1 is none.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from bipedsim.numerics import (
     simplify,
     span,
     start_as,
+    zeros_of,
 )
 
 TIE = 1e-5
@@ -46,11 +47,11 @@ CARRY = 1e-4
 class SupportWork(NamedTuple):
     """Work arrays of one foot; see :func:`make_work`."""
 
-    affine: Array
-    part: Array
-    spare: Array
-    hull: Array
-    distance: Array
+    affine: Annotated[Array, 3, 3]
+    part: Annotated[Array, "M", 2]
+    spare: Annotated[Array, "M", 2]
+    hull: Annotated[Array, "M", 2]
+    distance: Annotated[Array, "M"]
 
 
 def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
@@ -60,14 +61,7 @@ def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
 
 def make_work(ground: GroundArrays, n_max: int) -> SupportWork:
     """Return work arrays for soles of at most ``n_max`` vertices."""
-    widest = 2 * (n_max + int(ground.counts.max())) + 2
-    return SupportWork(
-        affine=np.zeros((3, 3)),
-        part=np.zeros((widest, 2)),
-        spare=np.zeros((widest, 2)),
-        hull=np.zeros((widest, 2)),
-        distance=np.zeros(widest),
-    )
+    return zeros_of(SupportWork, {"M": 2 * (n_max + int(ground.counts.max())) + 2})
 
 
 @kernel

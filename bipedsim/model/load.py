@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import is_path, numbers_per_joint, per_joint
+from bipedsim.config import numbers_per_joint, per_joint
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.hardware import check_presets
 from bipedsim.model.names import ROBOTS
@@ -297,15 +297,9 @@ def load_robot(name_or_path: str | Path) -> Robot:
         UnknownNameError: No such robot, joint or frame; the message lists the choices.
         ConfigError: Anything else that is wrong with robot.yaml or its URDF, with file, key and value.
     """
-    text = str(name_or_path)
-    if text in ROBOTS:
-        source = ROBOTS[text]
-    elif isinstance(name_or_path, Path) or is_path(text) or Path(text).is_dir():
-        source = Path(name_or_path)
-        if source.is_dir():
-            source = source / "robot.yaml"
-    else:
-        raise UnknownNameError("robot", text, ROBOTS, otherwise="the path of a robot.yaml")
+    source = ROBOTS.find(name_or_path, "the path of a robot.yaml")
+    if source.is_dir():
+        source = source / "robot.yaml"
     reader = RobotReader(source)
     config = reader.config
     model, joints, path, xml = reader.read_model()

@@ -7,11 +7,11 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-Kind = TypeVar("Kind", bound=tuple[Any, ...])
+Kind = TypeVar("Kind")
 
 
 def zeros_of(kind: type[Kind], sizes: Mapping[str, int], **given: Any) -> Kind:
-    """Return a ``kind``, a named tuple, with zeros of the shapes that its annotations give.
+    """Return a ``kind``, a named tuple or dataclass, with zeros of the shapes that its annotations give.
 
     Args:
         kind: Its fields are annotated as ``Annotated[Array, "K", "6K", 3]``: type, then lengths.

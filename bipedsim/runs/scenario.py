@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import RunConfig, from_file, is_path, like, param
-from bipedsim.errors import UnknownNameError
+from bipedsim.config import RunConfig, from_file, like, param
 from bipedsim.model import IDEAL
 from bipedsim.runs.faults import Fault
 from bipedsim.runs.names import SCENARIO_FILES
@@ -66,12 +65,8 @@ def get_scenario(name_or_path: str | Path) -> Scenario:
         UnknownNameError: No such name; the message lists the names.
         ConfigError: The file is missing or wrong.
     """
-    text = str(name_or_path)
-    if text in SCENARIO_FILES:
-        return _named(text)
-    if isinstance(name_or_path, Path) or is_path(text):
-        return read_scenario(Path(name_or_path))
-    raise UnknownNameError("scenario", text, SCENARIO_FILES, otherwise="the path of a YAML file")
+    path = SCENARIO_FILES.find(name_or_path)
+    return _named(str(name_or_path)) if str(name_or_path) in SCENARIO_FILES else read_scenario(path)
 
 
 class _Scenarios(Mapping[str, Scenario]):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.contact import RECOVERY, ContactModel, Promises, ResultArrays, distance_outside
+from bipedsim.contact import RECOVERY, ContactModel, ContactResult, Promises, distance_outside, for_kernels
 from bipedsim.dynamics import Dynamics, Foothold, Projection, Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, mul_t
@@ -63,7 +63,7 @@ class _Monitored(NamedTuple):
     tree: Tree
     feet: Foothold
     projection: Projection
-    result: ResultArrays
+    result: ContactResult
     torque: Array
     idx_q: Integers
     lower: Array
@@ -239,7 +239,7 @@ class Monitors:
             tree=dynamics.tree,
             feet=dynamics.foothold,
             projection=dynamics.projection,
-            result=ResultArrays(**contact.result.arrays()),
+            result=for_kernels(contact.result),
             torque=torque,
             idx_q=np.ascontiguousarray(plant.idx_q, dtype=np.int64),
             lower=plant.position_lower,

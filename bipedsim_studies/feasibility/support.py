@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.model import Robot
+from bipedsim.model import Robot, sole_placements
 from bipedsim.numerics import Array
 
 TOUCHES = 1e-3
@@ -168,8 +168,7 @@ class BodyReader:
 
     def rotations(self, q: Array) -> Array:
         """Return the axes of the soles in the world, (K, 3, 3)."""
-        pin.forwardKinematics(self._robot.model, self._data, q)
-        placed = [self._data.oMi[sole.joint_id] * sole.placement_joint_sole for sole in self._robot.soles]
+        placed = sole_placements(self._robot.model, self._data, self._robot.soles, q)
         return np.array([pose.rotation for pose in placed])
 
     def support(self, q: Array, v: Array, axes: Array, feet: tuple[Foot, ...], push: Array | None = None) -> Support:

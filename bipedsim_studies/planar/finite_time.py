@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from bipedsim.config import param
-from bipedsim.control.output import TILT, OutputTracking, StanceFoot, Task, linear_sums
+from bipedsim.control.output import TILT, StepTracking, Task
 from bipedsim.control.posture import ReferenceParams
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Flags
+from bipedsim.numerics import Array
 from bipedsim.sim import Observation
 
 ON_CURVE = 1e-5
@@ -101,27 +101,16 @@ class FiniteTimeParams(ReferenceParams):
     least_step: float = param(0.1, "time after a touch-down before which another is none", unit="s", low=0.0, high=10.0)
 
 
-class FiniteTimeController(OutputTracking):
+class FiniteTimeController(StepTracking):
     """Lets errors of outputs reach zero, and stay, after a time that depends on where they begin.
 
     Where the phase of a walker's step is an angle of its stance leg, the constraint holds before the next touch-down
     however the last one disturbed it. Its return map then has one dimension: what is left is the motion along the
     constraint (:mod:`bipedsim_studies.stability.zero_dynamics`).
-
-    Args:
-        robot: The robot.
-        params: See :class:`FiniteTimeParams`.
-        dt: Control period [s]; the law is that of continuous time.
-
-    Attributes:
-        readouts: Of a walker with ``steps``, the touch-downs that changed feet.
-
-    Raises:
-        ConfigError: A parameter does not fit the robot.
-        UnknownNameError: A joint, output or foot that there is not.
     """
 
     Params = FiniteTimeParams
+    who = "finite_time"
 
     def __init__(self, robot: Robot, params: FiniteTimeParams, dt: float) -> None:
         if params.mode == "walk":
@@ -129,10 +118,11 @@ class FiniteTimeController(OutputTracking):
                 "finite_time: mode = 'walk' is for computed_torque, sliding and pfl; after impacts this feedback asks "
                 "for more than a foot can do. Walkers of its own are made by swing_angle and phase"
             )
-        super().__init__(robot, params, "finite_time", tilt=True)
+        super().__init__(robot, params, dt)
         self._power, self._scale = params.power, params.time_scale
-        self._swing = self._per_foot(robot, params.swing_angle, "swing_angle")
-        self._phase = self._per_foot(robot, params.phase, "phase")
+        names = (*robot.joint_names, *TILT)
+        self._walk(self._per_foot(robot, params.swing_angle, names, "swing_angle"), params.least_step)
+        self._phase = self._per_foot(robot, params.phase, names, "phase")
         if len(self._swing) != len(self._phase) or len(self._swing) not in (0, 2):
             raise ConfigError(
                 "finite_time: swing_angle and phase belong together, with a sum for each of two feet; "
@@ -141,44 +131,12 @@ class FiniteTimeController(OutputTracking):
         self._middle = params.phase_middle
         path = Polynomial([0.0, params.swing_linear, 0.0, params.swing_cubic])
         self._path = (path, path.deriv(1), path.deriv(2))
-        self._stance = StanceFoot(params.least_step)
-        if len(self._swing):
-            self.readouts["steps"] = 0.0
-
-    @staticmethod
-    def _per_foot(robot: Robot, sums: dict[str, str], what: str) -> Array:
-        """Return the coefficients (2, nu + 2) of one sum per foot, in the order of the feet; none without sums."""
-        names = [sole.name for sole in robot.soles]
-        for foot in sums:
-            if foot not in names:
-                raise UnknownNameError("foot", foot, names, f"finite_time: {what}")
-        ordered = {name: sums[name] for name in names if name in sums}
-        return linear_sums(ordered, (*robot.joint_names, *TILT), f"finite_time: {what}")
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
         """Return the acceleration of the target and that of :func:`finite_time_feedback`."""
         return acceleration + finite_time_feedback(error, rate, self._power, self._scale)
 
-    def reset(self, observation: Observation) -> None:
-        """Start from the measured state."""
-        super().reset(observation)
-        self._stance.reset()
-
-    def _resting(self, observation: Observation) -> Flags:
-        loaded, stance = self._feet.loaded, self._stance
-        if not len(self._swing):
-            return loaded
-        if not stance.known:
-            stance.take(observation.t, int(np.argmax(loaded)))
-            self.readouts["steps"] = 0.0
-        elif stance.lands(observation.t, loaded):
-            stance.take(observation.t, 1 - stance.index)
-            self.readouts["steps"] += 1.0
-        return np.arange(len(loaded)) == stance.index
-
-    def _tasks(self, observation: Observation, t: float) -> list[Task]:
-        if not len(self._swing):
-            return super()._tasks(observation, t)
+    def _swing_task(self, observation: Observation) -> tuple[Task, float]:
         nu = self._robot.nu
         sums = np.stack([self._swing[self._stance.index], self._phase[self._stance.index]])
         tilt, tilt_rows, tilt_bias = self._dynamics.tilt()
@@ -189,8 +147,4 @@ class FiniteTimeController(OutputTracking):
         row = rows[:1] - slope * rows[1:]
         drift = bias[:1] - slope * bias[1:] - bend * velocity[1:] ** 2
         error = np.array([angle - value])
-        constraint = Task(row, drift, self.wanted(error, row @ self._dynamics.v, np.zeros(1)))
-        # A walker of one drive has none left for anything else.
-        others = super()._tasks(observation, t) if nu > 1 else []
-        self.readouts["tracking_error"] = abs(float(error[0]))
-        return [constraint, *others]
+        return Task(row, drift, self.wanted(error, row @ self._dynamics.v, np.zeros(1))), float(error[0])

@@ -9,7 +9,8 @@ import numpy as np
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.carry import carry_mode
-from bipedsim.contact.write_result import ResultArrays
+from bipedsim.contact.vertices import carry_flags, carry_rows
+from bipedsim.contact.write_result import for_kernels
 from bipedsim.dynamics import NEW_PLANE, UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
 from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
@@ -144,7 +145,7 @@ class Selection(NamedTuple):
     """All that constraint selection reads and writes, for K feet of N vertices at most and C candidates."""
 
     settings: Settings
-    result: ResultArrays
+    result: ContactResult
     state: State
     trial: Trial
     scratch: Scratch
@@ -156,7 +157,7 @@ class Selection(NamedTuple):
         sizes = {"K": n_feet, "N": widest, "C": max(settings.candidates, 1)}
         return cls(
             settings=settings,
-            result=ResultArrays(**result.arrays()),
+            result=for_kernels(result),
             state=zeros_of(State, sizes),
             trial=zeros_of(Trial, sizes),
             scratch=zeros_of(Scratch, sizes)._replace(relaxation=np.ones(1)),
@@ -213,13 +214,5 @@ def _carry(k, p: Projection, s: Selection):
     s.result.mode[k] = carry_mode(s.result.mode[k], old, n_old, p.vertices[k], n)
     state.present[k] = carry_mode(state.present[k], old, n_old, p.vertices[k], n)
     carry_vertices(old, n_old, p.vertices[k], n, scratch.origin)
-    for i in range(n_old):
-        scratch.old_anchored[i] = state.anchored[k, i]
-        for a in range(2):
-            scratch.old_anchors[i, a] = state.anchors[k, i, a]
-    for i in range(state.anchored.shape[1]):
-        j = scratch.origin[i] if i < n else -1
-        state.anchored[k, i] = j >= 0 and scratch.old_anchored[j]
-        if j >= 0:
-            for a in range(2):
-                state.anchors[k, i, a] = scratch.old_anchors[j, a]
+    carry_flags(state.anchored[k], scratch.origin, n, scratch.old_anchored)
+    carry_rows(state.anchors[k], scratch.origin, n, scratch.old_anchors)

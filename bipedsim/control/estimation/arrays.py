@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 from bipedsim.numerics import Array, Flags, Integers
@@ -117,14 +118,27 @@ class State(NamedTuple):
     foothold: Annotated[Array, 4]
 
 
-class Result(NamedTuple):
-    """The arrays of an estimate."""
+@dataclass(slots=True, eq=False)
+class BaseEstimate:
+    """What the robot knows of itself after one tick; the arrays are overwritten by the next one.
+
+    Attributes:
+        q: (nq,) configuration in pinocchio's order: estimated base, measured joints.
+        v: (nv,) velocity in pinocchio's order; the base's in its own frame, linear first.
+        contact: (K,) whether each foot touches the ground.
+        normal_force: (K,) along each sole's normal [N].
+        wrench: (K, 6) of the ground on each sole, in the sole frame at its origin, force first: that of the ankle, and
+            what the foot's own mass needs, at rest in contact and else as it moves.
+        faults: Ticks since reset in which a measurement was not finite, or time did not go on; the last good values
+            stood in.
+    """
 
     q: Annotated[Array, "q"]
     v: Annotated[Array, "v"]
     contact: Annotated[Flags, "K"]
     normal_force: Annotated[Array, "K"]
     wrench: Annotated[Array, "K", 6]
+    faults: int = 0
 
 
 class Work(NamedTuple):
@@ -146,6 +160,6 @@ class Estimation(NamedTuple):
     held: Held
     kinematics: Kinematics
     state: State
-    result: Result
+    result: BaseEstimate
     work: Work
     tuning: Any

@@ -16,13 +16,13 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param
-from bipedsim.control.estimation.arrays import ANCHORS, Estimation, Held, Kinematics, Result, Shape, State, Work
+from bipedsim.control.estimation.arrays import ANCHORS, BaseEstimate, Estimation, Held, Kinematics, Shape, State, Work
 from bipedsim.control.estimation.filter import estimate, start, take
 from bipedsim.control.loads import LEAVES, TOUCHES
 from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot, padded_vertices
-from bipedsim.numerics import Array, Flags, box, zeros_of
+from bipedsim.numerics import box, zeros_of
 from bipedsim.sim import Observation
 
 MEASUREMENTS = (
@@ -115,29 +115,6 @@ class EstimatorParams:
     )
 
 
-@dataclass(slots=True, eq=False)
-class BaseEstimate:
-    """What the robot knows of itself after one tick; the arrays are overwritten by the next one.
-
-    Attributes:
-        q: (nq,) configuration in pinocchio's order: estimated base, measured joints.
-        v: (nv,) velocity in pinocchio's order; the base's in its own frame, linear first.
-        contact: (K,) whether each foot touches the ground.
-        normal_force: (K,) along each sole's normal [N].
-        wrench: (K, 6) of the ground on each sole, in the sole frame at its origin, force first: that of the ankle, and
-            what the foot's own mass needs, at rest in contact and else as it moves.
-        faults: Ticks since reset in which a measurement was not finite, or time did not go on; the last good values
-            stood in.
-    """
-
-    q: Array
-    v: Array
-    contact: Flags
-    normal_force: Array
-    wrench: Array
-    faults: int = 0
-
-
 class Estimator:
     """Estimates pose and velocity of the base, contacts and sole wrenches.
 
@@ -165,15 +142,14 @@ class Estimator:
         measured = {name: getattr(zeros, name).copy() for name in MEASUREMENTS}
         sizes = {"K": n_feet, "n": ANCHORS + n_feet, "q": model.nq, "v": model.nv}
         self._held = Held(**measured, q=pin.neutral(model), v=np.zeros(model.nv))
-        self._result = zeros_of(Result, sizes, q=robot.q_nominal.copy())
-        self.estimate = BaseEstimate(**self._result._asdict())
+        self.estimate = zeros_of(BaseEstimate, sizes, q=robot.q_nominal.copy(), faults=0)
         self._box = box(
             Estimation(
                 shape=_shape(robot, model, data),
                 held=self._held,
                 kinematics=zeros_of(Kinematics, sizes, base_R=np.eye(3), imu_R=np.eye(3)),
                 state=zeros_of(State, sizes, R=np.eye(3), heading=np.array([1.0, 0.0]), foothold=np.full(4, np.nan)),
-                result=self._result,
+                result=self.estimate,
                 work=zeros_of(Work, sizes),
                 tuning=params,
             )

@@ -1,19 +1,17 @@
-from .output_tracking import TILT, OutputTracking, linear_sums
+from .output_tracking import TILT
 from .pfl import swing_curve
 from .planar_gait import LEAD, PlanarGait, PlanarWalk
-from .stance import StanceFoot
+from .stance import StepTracking
 from .supported import LoadedFeet, SupportedDynamics, Task
 
 __all__ = [
     "LEAD",
     "TILT",
     "LoadedFeet",
-    "OutputTracking",
     "PlanarGait",
     "PlanarWalk",
-    "StanceFoot",
+    "StepTracking",
     "SupportedDynamics",
     "Task",
-    "linear_sums",
     "swing_curve",
 ]

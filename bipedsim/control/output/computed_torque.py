@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from bipedsim.config import param
 from bipedsim.control.output.output_tracking import OutputTracking
 from bipedsim.control.posture import ReferenceParams
-from bipedsim.model import Robot
 from bipedsim.numerics import Array
 
 
@@ -30,23 +29,12 @@ class ComputedTorqueController(OutputTracking):
     Eq. 55 for holonomic constraints, C1 = 1: the error has the poles -w (z +- sqrt(z^2 - 1)), whatever the robot, as
     long as its model is right, its feet rest and no drive is at its limit. Virtual constraints are sums of joints and
     of the trunk's roll and pitch.
-
-    Args:
-        robot: The robot.
-        params: See :class:`ComputedTorqueParams`.
-        dt: Control period [s]; the law is that of continuous time.
-
-    Raises:
-        ConfigError: A parameter does not fit the robot.
-        UnknownNameError: A joint or output that there is not.
     """
 
     Params = ComputedTorqueParams
-
-    def __init__(self, robot: Robot, params: ComputedTorqueParams, dt: float) -> None:
-        super().__init__(robot, params, "computed_torque", tilt=True)
-        self._c2, self._c3 = 2.0 * params.damping_ratio * params.frequency, params.frequency**2
+    who = "computed_torque"
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
         """Return y'' of eq. 55."""
-        return acceleration - self._c2 * rate - self._c3 * error
+        p = self._params
+        return acceleration - 2.0 * p.damping_ratio * p.frequency * rate - p.frequency**2 * error

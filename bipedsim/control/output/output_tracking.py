@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bipedsim.control.loads import RELIEVED
 from bipedsim.control.output.supported import LoadedFeet, SupportedDynamics, Task
-from bipedsim.control.posture import JointReference, ReferenceParams, StaticSupport, Wave
+from bipedsim.control.posture import JointReference, StaticSupport, Wave
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
@@ -62,11 +63,12 @@ class OutputTracking:
 
     Args:
         robot: The robot, with joints.
-        params: What to track.
-        who: Name of the controller, for messages.
-        tilt: Whether outputs may contain ``roll`` and ``pitch``.
+        params: What to track, of the controller's own ``Params``.
+        dt: Control period [s]; the laws are those of continuous time.
 
     Attributes:
+        who: Name of the controller, for messages.
+        tilt: Whether outputs may contain ``roll`` and ``pitch``.
         readouts: ``tracking_error``: largest error of an output in the last tick [rad].
 
     Raises:
@@ -74,12 +76,17 @@ class OutputTracking:
         UnknownNameError: A joint or output that there is not.
     """
 
-    def __init__(self, robot: Robot, params: ReferenceParams, who: str, tilt: bool) -> None:
+    who: ClassVar[str]
+    tilt: ClassVar[bool] = True
+
+    def __init__(self, robot: Robot, params: Any, dt: float) -> None:
+        who = self.who
         if not robot.nu:
             raise ConfigError(f"controller {who!r} needs joints with drives, {robot.name!r} has none")
         nu = robot.nu
-        names = (*robot.joint_names, *(TILT if tilt else ()))
+        names = (*robot.joint_names, *(TILT if self.tilt else ()))
         self._robot = robot
+        self._params = params
         self._dynamics = SupportedDynamics(robot)
         self._feet = LoadedFeet(robot)
         # Forces of statics choose among torques that do the same; a fixed base has no such choice.

@@ -37,23 +37,18 @@ class SlidingController(OutputTracking):
     the outputs accelerate by ``reach`` with. Then |s| is in the layer after (|s(0)| - layer) / reach, decays with
     reach / layer in it, and a disturbance of d < reach leaves |s| <= layer d / reach and |e| <= that / slope.
 
-    Args:
-        robot: The robot.
-        params: See :class:`SlidingParams`.
-        dt: Control period [s].
-
     Attributes:
         readouts: With ``sliding_variable``, the largest |s| of the last tick [rad/s].
 
     Raises:
-        ConfigError: The layer is crossed within a tick, or a parameter does not fit the robot.
-        UnknownNameError: A joint or output that there is not.
+        ConfigError: The layer is crossed within a tick; or as :class:`OutputTracking`.
     """
 
     Params = SlidingParams
+    who = "sliding"
 
     def __init__(self, robot: Robot, params: SlidingParams, dt: float) -> None:
-        super().__init__(robot, params, "sliding", tilt=True)
+        super().__init__(robot, params, dt)
         if params.reach * dt > params.layer:
             raise ConfigError(
                 f"sliding: reach = {params.reach:g} rad/s^2 crosses half the layer of {params.layer:g} rad/s within a "

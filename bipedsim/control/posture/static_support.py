@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -11,7 +11,7 @@ import pinocchio as pin
 from bipedsim.control.loads import WHOLE
 from bipedsim.dynamics import live_motions, live_poses, live_rows
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Integers, assign, box, cross, entry, kernel, mul, mul_t, point_velocity
+from bipedsim.numerics import Array, Integers, assign, box, cross, entry, kernel, mul, mul_t, point_velocity, zeros_of
 from bipedsim.sim import Observation
 
 EDGE = 0.003
@@ -56,12 +56,12 @@ class Balance(NamedTuple):
     g: float
     balance: float
     now: Array
-    up: Array
-    lean: Array
-    planned: Array
-    shift: Array
-    place: Array
-    share: Array
+    up: Annotated[Array, 3]
+    lean: Annotated[Array, 3]
+    planned: Annotated[Array, 3]
+    shift: Annotated[Array, 3]
+    place: Annotated[Array, "K", 3]
+    share: Annotated[Array, "K"]
     forces: Array
     gravity: Array
 
@@ -234,7 +234,9 @@ class StaticSupport:
         for row, sole in zip(edges, soles, strict=True):
             row[: sole.n_vertices] = _edges(sole.vertices, sole.placement_joint_sole.rotation)
         self._box = box(
-            Balance(
+            zeros_of(
+                Balance,
+                {"K": len(joints)},
                 axes=poses[:, :9].reshape(-1, 3, 3),
                 positions=poses[:, 9:],
                 twists=live_motions(data.v, model.njoints),
@@ -251,12 +253,6 @@ class StaticSupport:
                 g=robot.weight / robot.mass,
                 balance=balance,
                 now=self._now,
-                up=np.zeros(3),
-                lean=np.zeros(3),
-                planned=np.zeros(3),
-                shift=np.zeros(3),
-                place=np.zeros((len(joints), 3)),
-                share=np.zeros(len(joints)),
                 forces=live_rows([force.vector for force in self._forces], 6),
                 gravity=model.gravity.linear,
             )

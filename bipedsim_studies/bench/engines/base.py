@@ -12,7 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from bipedsim.errors import BipedSimError
-from bipedsim.model import Robot, Sole
+from bipedsim.model import Robot, Sole, sole_placements
 from bipedsim.numerics import Array
 
 SOLE_THICKNESS = 0.02
@@ -66,14 +66,15 @@ class Engine(ABC):
         self._ours_q = [joint.idx_q for joint in joints]
         self._ours_v = [joint.idx_v for joint in joints]
         self._soles = Soles(robot)
+        self._push = np.zeros(3)
 
     @abstractmethod
     def reset(self, q: Array, v: Array) -> None:
         """Go to the state q (nq,), v (nv,), and take the push away."""
 
-    @abstractmethod
     def push(self, force_world: Array) -> None:
         """Apply a force (3,) [N] at the origin of the root link, from the next step until changed."""
+        self._push[:] = force_world
 
     def time_block(self, torques: list[Array]) -> float:
         """Step through ``torques``, an array (nu,) each, and return the time that took [ns]."""
@@ -124,8 +125,7 @@ class Soles:
 
     def placements(self, q: Array) -> list[pin.SE3]:
         """Return the sole frames in the world at q (nq,)."""
-        pin.forwardKinematics(self._model, self._data, q)
-        return [self._data.oMi[sole.joint_id] * sole.placement_joint_sole for sole in self._soles]
+        return sole_placements(self._model, self._data, self._soles, q)
 
     def positions(self, q: Array) -> Array:
         """Return the sole origins (K, 3) in the world [m] at q (nq,)."""

@@ -60,7 +60,6 @@ class BulletEngine(Engine):
         )
         self._inertial = np.array(client.getDynamicsInfo(body, -1)[3])
         self._inertial_quaternion = np.array(client.getDynamicsInfo(body, -1)[4])
-        self._force = np.zeros(3)
         self.step = self._step
 
     def reset(self, q: Array, v: Array) -> None:
@@ -74,21 +73,18 @@ class BulletEngine(Engine):
         client.resetBaseVelocity(body, linear, angular)
         for i, iq, iv in zip(self._all, self._ours_q, self._ours_v, strict=True):
             client.resetJointState(body, i, q[iq], v[iv])
-        self._force[:] = 0.0
+        self._push[:] = 0.0
 
     def _base_inertial(self) -> pin.SE3:
         return pin.XYZQUATToSE3(np.concatenate([self._inertial, self._inertial_quaternion]))
 
-    def push(self, force_world: Array) -> None:
-        self._force[:] = force_world
-
     def _step(self, tau_joint: Array) -> None:
         client, body = self._client, self._body
         client.setJointMotorControlArray(body, self._actuated, pybullet.TORQUE_CONTROL, forces=tau_joint)
-        if self._force.any():
+        if self._push.any():
             # External forces last for one step.
             origin = self.state()[0][:3]
-            client.applyExternalForce(body, -1, self._force, origin, pybullet.WORLD_FRAME)
+            client.applyExternalForce(body, -1, self._push, origin, pybullet.WORLD_FRAME)
         client.stepSimulation()
         self._contacts = client.getContactPoints(bodyA=body, bodyB=self._ground)
 

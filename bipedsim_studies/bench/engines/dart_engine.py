@@ -47,7 +47,6 @@ class DartEngine(Engine):
         self._theirs = list(where.values())
         self._actuated = [where[name] for name in robot.joint_names]
         self._forces = np.zeros(self._robot.getNumDofs())
-        self._push = np.zeros(3)
         self.step = self._step
 
     def reset(self, q: Array, v: Array) -> None:
@@ -67,9 +66,6 @@ class DartEngine(Engine):
         root.setLinearVelocity(pose.rotation @ v[:3])
         root.setAngularVelocity(pose.rotation @ v[3:6])
         self._push[:] = 0.0
-
-    def push(self, force_world: Array) -> None:
-        self._push[:] = force_world
 
     def _step(self, tau_joint: Array) -> None:
         self._forces[self._actuated] = tau_joint

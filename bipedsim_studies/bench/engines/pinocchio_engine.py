@@ -48,7 +48,6 @@ class PinocchioEngine(Engine):
                 self._datas.append(constraint.createData())
         self._mass_damping = np.diag(dt * robot.joint_damping)
         self._force = np.zeros(model.nv)
-        self._push = np.zeros(3)
         self.step = self._step
 
     def reset(self, q: Array, v: Array) -> None:
@@ -56,9 +55,6 @@ class PinocchioEngine(Engine):
         self._impulse = np.zeros(3 * len(self._models))
         self._push[:] = 0.0
         self._points = np.zeros((len(self._models), 3))
-
-    def push(self, force_world: Array) -> None:
-        self._push[:] = force_world
 
     def _step(self, tau_joint: Array) -> None:
         model, data, h, q = self._model, self._data, self.dt, self._q
