@@ -14,7 +14,8 @@ from bipedsim.recording import Recording
 def sole_wrench(robot: Robot, k: int, ankle_wrench: ArrayLike) -> Array:
     """Return the wrench of the ground at the sole of foot ``k``, in the sole frame, from that at its ankle sensor.
 
-    The weight of the foot below the sensor is added as for a level sole, its inertial force is left out.
+    The weight of the foot below the sensor is added as for a level sole, its inertial force is left out; nothing is
+    below a load cell.
 
     Args:
         robot: The robot.
@@ -24,7 +25,8 @@ def sole_wrench(robot: Robot, k: int, ankle_wrench: ArrayLike) -> Array:
     placement = robot.soles[k].placement_joint_sole
     action = placement.actInv(robot.placement_joint_ankle[k]).toDualActionMatrix()
     foot = robot.model.inertias[robot.ankle_joint_ids[k]]
-    up = np.array([0.0, 0.0, foot.mass * float(np.linalg.norm(robot.model.gravity.linear))])
+    mass = 0.0 if robot.soles[k].load_cell else foot.mass
+    up = np.array([0.0, 0.0, mass * float(np.linalg.norm(robot.model.gravity.linear))])
     weight = np.concatenate([up, np.cross(placement.actInv(foot.lever), up)])
     wrench: Array = np.asarray(ankle_wrench, dtype=np.float64) @ action.T + weight
     return wrench

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from contract_support import CONTRACT, LEFT, ROBOT, ankle_wrenches, good_robot
+from physics_support import standing_torque
 from recording_support import write_bag
 
 from bipedsim.analysis.ankles import centre_of_pressure, sole_wrench
 from bipedsim.analysis.load_run import load_run
+from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
 from bipedsim.recording import load_recording
+from bipedsim.sim.simulator import Simulator
 
 
 def test_a_level_sole_feels_what_its_ankle_does_and_its_own_weight() -> None:
@@ -19,6 +24,23 @@ def test_a_level_sole_feels_what_its_ankle_does_and_its_own_weight() -> None:
         np.testing.assert_allclose(wrench[0, :3], [0.0, 0.0, 0.5 * ROBOT.weight], atol=1e-9)
         np.testing.assert_allclose(centre_of_pressure(wrench[0], 1.0), sole.centre, atol=1e-9)
         np.testing.assert_allclose(centre_of_pressure(wrench, 0.1 * ROBOT.weight)[1], np.nan)
+
+
+def test_nothing_hangs_below_a_load_cell() -> None:
+    """Weighed by the simulator, and by those who know a foot by its sensor alone: loads at soles, and the estimator."""
+    cells = tuple(replace(sole, load_cell=True) for sole in ROBOT.soles)
+    ankles = tuple(sole.placement_joint_sole for sole in cells)
+    robot = replace(ROBOT, soles=cells, placement_joint_ankle=ankles)
+    sim = Simulator(robot)
+    for _ in range(20):
+        observation = sim.step(standing_torque(robot))
+    for k, cell in enumerate(observation.foot_wrench):
+        np.testing.assert_allclose(cell, sim.contact.wrench[k], atol=1e-6)
+        np.testing.assert_array_equal(sole_wrench(robot, k, cell), cell)
+    estimator = Estimator(robot, EstimatorParams(), sim.control_dt)
+    estimator.reset(observation)
+    estimate = estimator.update(observation)
+    assert estimate.normal_force.sum() == pytest.approx(robot.weight, rel=1e-3)
 
 
 def test_a_bag_of_a_robot_has_forces_under_its_soles(tmp_path: Path) -> None:

@@ -270,8 +270,12 @@ def _shape(robot: Robot, model: pin.Model, data: pin.Data) -> Shape:
     """Return the robot as the kernels see it, with live views of ``data``."""
     imu, ankles = robot.placement_joint_imu, robot.placement_joint_ankle
     placements = [sole.placement_joint_sole for sole in robot.soles]
-    below = [list(model.subtrees[joint]) for joint in robot.ankle_joint_ids]
-    bodies = np.full((len(below), max(map(len, below))), -1, dtype=np.int64)
+    # Nothing hangs below a load cell.
+    below = [
+        [] if sole.load_cell else list(model.subtrees[joint])
+        for sole, joint in zip(robot.soles, robot.ankle_joint_ids, strict=True)
+    ]
+    bodies = np.full((len(below), max(1, *map(len, below))), -1, dtype=np.int64)
     for row, joints in zip(bodies, below, strict=True):
         row[: len(joints)] = joints
     vertices, counts = padded_vertices(robot.soles)
