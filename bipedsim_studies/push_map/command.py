@@ -57,7 +57,8 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.push_map.push_map import push_map
     from bipedsim_studies.push_map.trial import PushKind
 
-    for name in ("directions", "push_duration", "settle", "tolerance", *(["jobs"] if args.jobs is not None else [])):
+    given = [name for name in ("jobs", "at") if getattr(args, name) is not None]
+    for name in ("directions", "push_duration", "settle", "tolerance", *given):
         if not getattr(args, name) > 0:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be positive")
     base = run_config(args, without=OF_PUSHES)

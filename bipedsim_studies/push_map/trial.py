@@ -67,19 +67,22 @@ def situation(settings: RunConfig, at: float | None) -> Situation:
     """
     prepared = _undisturbed(settings)
     robot, steps = prepared.robot, prepared.scenario.velocity
-    moving = [step.at for step in steps if (step.vx, step.vy, step.wz) != (0.0, 0.0, 0.0)]
+    moving = sorted(step.at for step in steps if (step.vx, step.vy, step.wz) != (0.0, 0.0, 0.0))
     earliest = at if at is not None else (moving[0] + 3.0 if moving else 2.0)
     until = earliest + (3.0 if moving else 0.0)
     run = Run(prepared)
     recording = _recorded(run, until, 1)
-    fell = fall_time(recording, robot)
+    falls = [at for at in (run.guard.fell_at, fall_time(recording, robot)) if at is not None]
     where = f"scenario {prepared.scenario.name!r}: {robot.name}"
-    if run.guard.fallen or fell is not None:
-        raise ConfigError(f"{where} falls by itself at t = {run.guard.fell_at or fell:.3f} s")
+    if falls:
+        raise ConfigError(f"{where} falls by itself at t = {min(falls):.3f} s")
     at = _single_support(recording, earliest) if moving else earliest
     if at is None:
         raise ConfigError(f"{where} is not on one foot for 0.1 s between {earliest:g} s and {until:g} s")
-    return Situation(settings, at, bool(moving), _stance(recording, robot, at))
+    stance = _stance(recording, robot, at)
+    if stance is None:
+        raise ConfigError(f"{where} is in the air at t = {at:g} s, when it would be pushed; give another --at")
+    return Situation(settings, at, bool(moving), stance)
 
 
 def survives(where: Situation, kind: PushKind, angle: float, impulse: float) -> bool:
@@ -116,7 +119,7 @@ def _undisturbed(settings: RunConfig) -> Prepared:
 def _recorded(run: Run, until: float, row_ticks: int) -> Recording:
     """Run to ``until`` [s] or until the controller was found fallen, with a row every ``row_ticks``."""
     sim = run.sim
-    ticks = round(until / sim.control_dt)
+    ticks = max(round(until / sim.control_dt), 1)
     builder = Recording.Builder(sim.robot, ticks // row_ticks + 2)
     for tick in range(ticks):
         run.control()
@@ -140,14 +143,16 @@ def _single_support(recording: Recording, earliest: float) -> float | None:
     return None
 
 
-def _stance(recording: Recording, robot: Robot, at: float) -> Stance:
-    """Return how the robot of a recording stands at the time ``at`` [s]."""
-    row = int(np.searchsorted(recording.t, at - 1e-9)) - 1
+def _stance(recording: Recording, robot: Robot, at: float) -> Stance | None:
+    """Return how the robot of a recording stands at the time ``at`` [s], or None in the air."""
+    row = max(int(np.searchsorted(recording.t, at - 1e-9)) - 1, 0)
     q = robot.q_nominal.copy()
     q[:7] = recording.base_pose[row]
     q[robot.idx_q] = recording.joint_position[row]
     com = pin.centerOfMass(robot.model, robot.model.createData(), q)
     feet = [k for k in range(len(robot.soles)) if recording.wrench[row, k, 2] > CARRIES * recording.weight]
+    if not feet:
+        return None
     corners = []
     for k in feet:
         pose, vertices = recording.sole_poses[row, k], robot.soles[k].vertices

@@ -102,6 +102,22 @@ def test_a_robot_that_falls_by_itself_is_no_situation() -> None:
         situation(RunConfig(controller="user_controllers:Rest"), 1.5)
 
 
+def test_a_robot_in_the_air_is_no_situation(tmp_path: Path) -> None:
+    scenario = tmp_path / "drop.yaml"
+    scenario.write_text("description: from high above\ncontroller: posture\nduration: 1.0\ndrop_height: 0.3\n")
+    with pytest.raises(ConfigError, match=r"is in the air at t = 0\.1 s, when it would be pushed; give another --at"):
+        situation(RunConfig(scenario=str(scenario), controller="posture"), 0.1)
+
+
+def test_walking_begins_with_the_earliest_velocity_wherever_it_is_listed(tmp_path: Path) -> None:
+    scenario = tmp_path / "late.yaml"
+    scenario.write_text(
+        "description: steps in disorder\ncontroller: zmp\nduration: 9.0\nvelocity:\n"
+        "  - {at: 6.0, vx: 0.1}\n  - {at: 0.5, vx: 0.2}\n"
+    )
+    assert 3.5 < situation(RunConfig(scenario=str(scenario), controller="zmp"), None).at < 5.5
+
+
 def test_one_foot_only_carries_a_walker_when_it_is_pushed() -> None:
     where = situation(RunConfig(scenario="walk"), 2.0)
     assert where.walking
@@ -181,9 +197,10 @@ def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: P
     assert {"ahead ↑", "left", "outward", "right", "inward"} <= set(drawn.texts)
 
 
-def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["push-map", "--directions", "0"]) == 2
-    assert "--directions 0 must be positive" in capsys.readouterr().err
+@pytest.mark.parametrize(("option", "value"), [("--directions", "0"), ("--at", "0"), ("--at", "-1")])
+def test_wrong_options_are_named(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["push-map", option, value]) == 2
+    assert f"{option} {float(value) if option == '--at' else value} must be positive" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
