@@ -140,7 +140,9 @@ class PushSchedule:
         self._left = deque(self._all)
 
     def apply(self, sim: Simulator) -> None:
-        """Begin what is due before the next step of ``sim``."""
-        while self._left and sim.t >= self._left[0].at - 0.5 * sim.physics_dt:
+        """Hand over what is due before the end of the next step of ``sim``, each push at its time within it."""
+        end = sim.t + sim.control_dt - 1e-6 * sim.physics_dt
+        while self._left and self._left[0].at < end:
             push = self._left.popleft()
-            sim.push(push.world_wrench(sim.robot, sim.q), push.body or None, push.duration)
+            after = max(push.at - sim.t, 0.0)
+            sim.push(push.world_wrench(sim.robot, sim.q), push.body or None, push.duration, after)

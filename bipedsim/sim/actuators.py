@@ -194,6 +194,7 @@ class Actuators:
         for array in (d.line, d.head, d.command, d.effort, d.torque, d.deflection, d.reach):
             array[:] = 0
         d.before[:] = v[d.idx_v]
+        d.damping[:] = self._viscous
 
     def drive(self, v: Array) -> bool:
         """Fill :attr:`effort`, :attr:`torque` and :attr:`damping` for the step from ``v`` (nv,).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -24,6 +24,15 @@ from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.tick import Tick
 
 
+class _Push(NamedTuple):
+    """A wrench (6,) in world axes at the origin of a frame, from ``begin`` to ``end``, counted in physics steps."""
+
+    frame: int
+    wrench: Array
+    begin: float
+    end: float
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """Everything that the future of a simulation depends on; see :meth:`Simulator.snapshot`."""
@@ -32,7 +41,8 @@ class Snapshot:
     q: Array
     v: Array
     observation: Observation
-    push: tuple[int, Array, int] | None
+    effort: Array
+    pushes: tuple[_Push, ...]
     contact: dict[str, Any]
     footing: dict[str, NDArray[Any]]
     tick: ContactResult | None
@@ -160,7 +170,7 @@ class Simulator:
             self.effort, self._torque = self._actuators.effort, self._actuators.torque
         self._acceleration = np.zeros(nv)
         self._steps = 0
-        self._push: tuple[int, Array, int] | None = None
+        self._pushes: tuple[_Push, ...] = ()
         self._diverged = ""
         self._moved = False
         self._push_data = self._model.createData()
@@ -198,7 +208,7 @@ class Simulator:
         self.q = pin.normalize(self._model, q)
         self.v = v.copy()
         self._steps = 0
-        self._push = None
+        self._pushes = ()
         self._dynamics.push[:] = 0.0
         self._diverged = ""
         self._contact.reset()
@@ -269,7 +279,7 @@ class Simulator:
 
     def _physics_step(self) -> None:
         dynamics = self._dynamics
-        if self._push is not None:
+        if self._pushes:
             dynamics.push[:] = self._push_torque()
         if self._actuators is not None and not self._actuators.drive(self.v):
             self._refuse(-1.0)
@@ -316,13 +326,18 @@ class Simulator:
         self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
-    def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf) -> None:
-        """Apply an external wrench at the origin of a body's frame from the next step on; it replaces the last push.
+    def push(
+        self, wrench_world: Array, body: str | None = None, duration: float = np.inf, after: float = 0.0
+    ) -> None:
+        """Apply an external wrench at the origin of a body's frame; the push before ends where this one begins.
+
+        In a step that it begins or ends within, it acts with that share of the step: its impulse is the right one.
 
         Args:
             wrench_world: (6,) force [N], torque [N.m].
             body: Frame of the robot; its root body by default.
-            duration: How long it acts [s], one physics step at least.
+            duration: How long it acts [s].
+            after: When it begins, counted from now [s].
 
         Raises:
             UnknownNameError: The robot has no such frame.
@@ -337,21 +352,25 @@ class Simulator:
             raise UnknownNameError("frame", name, sorted({frame.name for frame in self._model.frames}))
         if not duration > 0.0:
             raise ConfigError(f"push: duration = {duration} s must be positive")
-        steps = max(1, round(min(duration / self.physics_dt, 2**53)))
         # A link and a joint may share a name: the body is meant.
         body_too = self._model.existFrame(name, pin.FrameType.BODY)
         frame = self._model.getFrameId(name, pin.FrameType.BODY) if body_too else self._model.getFrameId(name)
-        self._push = (int(frame), wrench.copy(), self._steps + steps)
+        begin = self._steps + _in_steps(after, self.physics_dt)
+        before = (push._replace(end=min(push.end, begin)) for push in self._pushes if push.begin < begin)
+        self._pushes = (*before, _Push(int(frame), wrench.copy(), begin, begin + _in_steps(duration, self.physics_dt)))
 
     def _push_torque(self) -> Array:
-        assert self._push is not None
-        frame, wrench, until = self._push
-        if self._steps >= until:
-            self._push = None
-            return np.zeros(self._model.nv)
+        """Return the mean over the coming step of what pushes (nv,)."""
+        now = self._steps
+        self._pushes = tuple(push for push in self._pushes if push.end > now)
+        torque = np.zeros(self._model.nv)
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        jacobian = pin.computeFrameJacobian(self._model, self._push_data, self.q, frame, axes)
-        return np.asarray(jacobian.T @ wrench)
+        for push in self._pushes:
+            share = min(push.end, now + 1) - max(push.begin, now)
+            if share > 0.0:
+                jacobian = pin.computeFrameJacobian(self._model, self._push_data, self.q, push.frame, axes)
+                torque += jacobian.T @ (share * push.wrench)
+        return torque
 
     def snapshot(self) -> Snapshot:
         """Return everything that the future depends on; :meth:`restore` repeats it bit by bit.
@@ -361,13 +380,13 @@ class Simulator:
         """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
-        push = None if self._push is None else (self._push[0], self._push[1].copy(), self._push[2])
         return Snapshot(
             self._steps,
             self.q.copy(),
             self.v.copy(),
             self._sensors.observation.copy(),
-            push,
+            self.effort.copy(),
+            self._pushes,
             self._contact.state(),
             self._dynamics.state(),
             None if self._tick is None else self._tick.state(),
@@ -380,7 +399,8 @@ class Simulator:
         self._steps = snapshot.steps
         self.q = snapshot.q.copy()
         self.v = snapshot.v.copy()
-        self._push = snapshot.push
+        self.effort[:] = snapshot.effort
+        self._pushes = snapshot.pushes
         self._dynamics.push[:] = 0.0
         self._diverged = ""
         self._contact.set_state(snapshot.contact)
@@ -432,6 +452,13 @@ class Simulator:
             bad = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
         return array
+
+
+def _in_steps(seconds: float, physics_dt: float) -> float:
+    """Return a time in steps: what is a whole number but for rounding is one."""
+    steps = seconds / physics_dt
+    whole = round(min(steps, 2**53))
+    return whole if abs(steps - whole) < 1e-6 * max(whole, 1) else steps
 
 
 def _root_frame(model: pin.Model) -> str:

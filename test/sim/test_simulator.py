@@ -11,15 +11,17 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import sampled
 from paths import ROOT
 from physics_support import G, standing_torque
 
+from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.model import Robot, load_robot
+from bipedsim.runs.pushes import Push, PushSchedule
 from bipedsim.sim.simulator import Simulator, whole_ratio
 
 FACE = 9
@@ -336,18 +338,34 @@ def test_a_push_of_no_duration_is_refused(biped: Robot, duration: float) -> None
         Simulator(biped).push(np.ones(6), duration=duration)
 
 
-def test_a_push_shorter_than_a_step_acts_for_one(biped: Robot) -> None:
-    """In the air, all of it is momentum: m v = F h, after one step and after three."""
+@pytest.mark.parametrize(("substeps", "duration"), [(1, 1e-4), (1, 4e-4), (1, 1.5e-3), (4, 2.5e-3), (1, 4e-3)])
+@pytest.mark.parametrize("at", [0.0, 3e-4, 2e-3])
+def test_a_push_of_any_length_has_its_impulse(biped: Robot, substeps: int, duration: float, at: float) -> None:
+    """In the air, all of it is momentum: m v = F t, also of a second push that begins within the same tick."""
+    sim = Simulator(biped, physics_dt=1e-3, control_dt=substeps * 1e-3)
+    q = biped.q_nominal.copy()
+    q[2] += 5.0
+    sim.reset(q)
+    across = at + duration + 2e-4
+    schedule = PushSchedule([Push(at, duration, (0.0, 100.0, 0.0)), Push(across, 3e-4, (50.0, 0.0, 0.0))])
+    for _ in range(8):
+        schedule.apply(sim)
+        sim.advance(np.zeros(biped.nu))
+    momentum = pin.computeCentroidalMomentum(biped.model, biped.model.createData(), sim.q, sim.v).linear
+    np.testing.assert_allclose(momentum[:2], [50.0 * 3e-4, 100.0 * duration], rtol=2e-3, atol=1e-6)
+
+
+def test_a_push_ends_where_the_next_one_begins(biped: Robot) -> None:
     sim = Simulator(biped)
     q = biped.q_nominal.copy()
     q[2] += 5.0
     sim.reset(q)
-    sim.push(np.array([0, 100.0, 0, 0, 0, 0]), duration=0.4 * sim.physics_dt)
-    data = biped.model.createData()
-    for _ in range(3):
+    sim.push(np.array([0.0, 100.0, 0.0, 0.0, 0.0, 0.0]))
+    sim.push(np.array([0.0, -100.0, 0.0, 0.0, 0.0, 0.0]), duration=5e-4, after=1.5e-3)
+    for _ in range(4):
         sim.advance(np.zeros(biped.nu))
-        pin.computeCentroidalMomentum(biped.model, data, sim.q, sim.v)
-        assert data.hg.linear[1] == pytest.approx(100.0 * sim.physics_dt, rel=1e-3)
+    momentum = pin.computeCentroidalMomentum(biped.model, biped.model.createData(), sim.q, sim.v).linear
+    assert momentum[1] == pytest.approx(100.0 * (1.5e-3 - 5e-4), rel=2e-3)
 
 
 def test_a_quaternion_of_no_length_is_refused(biped: Robot) -> None:
@@ -368,3 +386,99 @@ def test_a_refused_step_leaves_no_snapshot(biped: Robot) -> None:
         sim.snapshot()
     sim.restore(before)
     assert np.isfinite(sim.step(standing_torque(biped)).foot_wrench).all()
+
+
+def traces(sim: Simulator) -> dict[str, np.ndarray]:
+    """Return all that a simulator shows and all that its next step depends on, by name."""
+    truth = sim.ground_truth()
+    effort, taken = sim.joint_loads()
+    snapshot = sim.snapshot()
+    groups: dict[str, dict[str, object]] = {
+        "truth": vars(truth),
+        "contact": sim.contact.arrays(),
+        "memory": snapshot.contact,
+        "footing": snapshot.footing,
+        "observation": {name: getattr(snapshot.observation, name) for name in type(snapshot.observation).__slots__},
+        "drives": snapshot.actuators or {},
+        "own": {"t": sim.t, "q": sim.q, "v": sim.v, "effort": effort, "taken": taken, "pushes": len(snapshot.pushes)},
+    }
+    return {f"{group}.{name}": np.array(value) for group, held in groups.items() for name, value in held.items()}
+
+
+def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert list(one) == list(other)
+    different = [name for name in one if one[name].tobytes() != other[name].tobytes()]
+    assert different == []
+
+
+def stirred(sim: Simulator, seed: int, ticks: int) -> list[dict[str, np.ndarray]]:
+    """Run under random torques and pushes of any length; return the traces of the last ticks."""
+    rng = np.random.default_rng(seed)
+    seen = []
+    for tick in range(ticks):
+        if rng.random() < 0.1:
+            wrench = np.array([*rng.uniform(-300.0, 300.0, 3), 0.0, 0.0, 0.0])
+            sim.push(wrench, duration=rng.uniform(1e-4, 0.02), after=rng.uniform(0.0, 2e-3))
+        sim.step(standing_torque(sim.robot) + rng.normal(size=sim.robot.nu))
+        if tick > ticks - 3:
+            seen.append(traces(sim))
+    return seen
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    model=st.sampled_from(list(CONTACT_MODELS)),
+    hardware=st.sampled_from(["ideal", "realistic"]),
+    substeps=st.sampled_from([1, 4]),
+    seed=st.integers(0, 99),
+    thrown=st.booleans(),
+)
+def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
+    biped: Robot, model: str, hardware: str, substeps: int, seed: int, thrown: bool
+) -> None:
+    """Whatever was run, pushed and slid: after it, a simulator shows and does what a fresh one does, to the bit."""
+
+    def fresh() -> Simulator:
+        return Simulator(biped, None, model, 1e-3, substeps * 1e-3, None, hardware, 5)
+
+    start = biped.q_nominal.copy(), np.zeros(biped.model.nv)
+    start[1][:2] = (0.8, -0.4) if thrown else (0.0, 0.0)
+    sim, other = fresh(), fresh()
+    other.reset(*start, seed=5)
+    first = traces(other)
+    expected = stirred(other, seed, 40)
+
+    sim.reset()
+    stirred(sim, seed + 1, 30)
+    sim.push(np.array([0.0, 200.0, 0.0, 0.0, 0.0, 0.0]))
+    sim.step(np.full(biped.nu, 3.0))
+    sim.reset(*start, seed=5)
+    same(traces(sim), first)
+    kept = sim.snapshot()
+    for now, then in zip(stirred(sim, seed, 40), expected, strict=True):
+        same(now, then)
+    # In the middle of it, perhaps under a push or sliding.
+    middle, at = sim.snapshot(), traces(sim)
+    future = stirred(sim, seed + 2, 20)
+    sim.push(np.array([0.0, 0.0, 900.0, 0.0, 0.0, 0.0]))
+    stirred(sim, seed + 3, 7)
+    for twin in (sim, fresh()):
+        twin.restore(middle)
+        same(traces(twin), at)
+        for now, then in zip(stirred(twin, seed + 2, 20), future, strict=True):
+            same(now, then)
+        twin.push(np.array([0.0, 0.0, 900.0, 0.0, 0.0, 0.0]))
+        twin.step(np.zeros(biped.nu))
+        twin.restore(kept)
+        for now, then in zip(stirred(twin, seed, 40), expected, strict=True):
+            same(now, then)
+
+
+def test_what_falls_freely_feels_no_weight_with_several_steps_in_a_tick(biped: Robot) -> None:
+    sim = Simulator(biped, physics_dt=1e-3, control_dt=4e-3)
+    q = biped.q_nominal.copy()
+    q[2] += 1.0
+    sim.reset(q)
+    for _ in range(3):
+        observation = sim.step(np.zeros(biped.nu))
+        assert np.abs(observation.imu_linear_acceleration).max() < 1e-9
