@@ -372,10 +372,12 @@ class SimLoop:
             self._go("finished")
 
     def _receive(self) -> None:
-        """Take what has arrived; the first sound command of a tick ends its round trip."""
+        """Take what has arrived; the first sound command of a tick ends its round trip, if it can be an answer."""
+        silent = self._commands.silent_since is not None
         if self._take_commands() and not self._answered:
             self._answered = True
-            self._statistics.round_trip.record(self._clock_ns() - self._out_ns)
+            if not silent:
+                self._statistics.round_trip.record(self._clock_ns() - self._out_ns)
 
     def _finish_real_time(self) -> None:
         rate = self._rate

@@ -210,7 +210,6 @@ class WireReader:
 
     Attributes:
         layout: That of the last message that could be read; the same object while nothing but numbers changes.
-        t_ns: The stamp of that message [ns]; 0 where the type has none.
     """
 
     def __init__(self, kind: type, groups: Sequence[str]) -> None:
@@ -218,8 +217,21 @@ class WireReader:
         self._groups = groups
         self._last = b""
         self._gaps: list[tuple[slice, bytes]] = []
+        self._read = b""
         self.layout: Layout | None = None
-        self.t_ns = 0
+
+    @property
+    def t_ns(self) -> int:
+        """The stamp of that message [ns].
+
+        Raises:
+            ValueError: Its type has none, or nothing was read.
+        """
+        if self.layout is None or self.layout.stamp is None:
+            raise ValueError(f"no stamp in {self._kind.__name__}")
+        offset, form = self.layout.stamp
+        sec, nanosec = form.unpack_from(self._read, offset)
+        return int(sec) * NS_PER_S + int(nanosec)
 
     def read(self, data: bytes) -> list[Array]:
         """Return the numbers of a serialised message, one array for each group; they are views of ``data``.
@@ -231,10 +243,7 @@ class WireReader:
             data = self._look(data)
         layout = self.layout
         assert layout is not None
-        if layout.stamp is not None:
-            offset, form = layout.stamp
-            sec, nanosec = form.unpack_from(data, offset)
-            self.t_ns = sec * NS_PER_S + nanosec
+        self._read = data
         return [_view(data, layout.numbers, *group) for group in layout.groups]
 
     def _look(self, data: bytes) -> bytes:
