@@ -326,7 +326,11 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
         from bipedsim_ros.loop import write_json
 
         # Before anything else, which may be interrupted.
-        write_json(folder / "summary.json", result)
+        try:
+            write_json(folder / "summary.json", result)
+        except OSError as error:
+            reason = f"{folder / 'summary.json'} cannot be written ({error.strerror})"
+            print(f"bipedsim up: {reason}; make room, then `bipedsim summary {folder}` makes it", file=sys.stderr)
     _report(result, late_matters=not outcome.failed)
     if folder is not None and recording is not None:
         from bipedsim.view import plot

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -12,20 +14,32 @@ from bipedsim.contact import ContactResult, mode_name
 from bipedsim.model import Robot
 from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
 from bipedsim.sim import Observation, Simulator
-from bipedsim_ros.wire import BASE_FRAME, NS_PER_S, WORLD_FRAME, conversions, make_transforms, publisher, topics
+from bipedsim_ros.wire import (
+    BASE_FRAME,
+    NS_PER_S,
+    WORLD_FRAME,
+    PatientPublisher,
+    conversions,
+    make_transforms,
+    publisher,
+    topics,
+)
+
+Make = Callable[..., Any]
+"""Makes a publisher of a topic, and of a foot."""
 
 
 class SensorPublishers:
     """What a robot measures: IMU, ankle wrenches, then joint states, which are what a controller waits for."""
 
-    def __init__(self, node: Node, robot: Robot, ft_sign: float) -> None:
+    def __init__(self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher) -> None:
         self._imu_writer = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame))
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame)
-        self._imu = publisher(node, topics.IMU)
-        self._joint_states = publisher(node, topics.JOINT_STATES)
+        self._imu = make(node, topics.IMU)
+        self._joint_states = make(node, topics.JOINT_STATES)
         self._ankles = [
             (
-                publisher(node, topics.ANKLE_WRENCH, sole.name),
+                make(node, topics.ANKLE_WRENCH, sole.name),
                 conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name), ft_sign),
             )
             for sole in robot.soles
@@ -66,13 +80,13 @@ class SensorPublishers:
 class _FootPublishers:
     """What only the ground knows about one foot."""
 
-    def __init__(self, node: Node, name: str) -> None:
+    def __init__(self, node: Node, name: str, make: Make) -> None:
         self._wrench_writer = conversions.WrenchWriter(topics.SOLE_WRENCH.frame_of(name))
         self._cop_writer = conversions.PointWriter(topics.SOLE_COP.frame_of(name))
         self._contact_writer = conversions.ContactWriter()
-        self._wrench = publisher(node, topics.SOLE_WRENCH, name)
-        self._cop = publisher(node, topics.SOLE_COP, name)
-        self._contact = publisher(node, topics.CONTACT, name)
+        self._wrench = make(node, topics.SOLE_WRENCH, name)
+        self._cop = make(node, topics.SOLE_COP, name)
+        self._contact = make(node, topics.CONTACT, name)
         self._mode = publisher(node, topics.CONTACT_MODE, name)
         self._last_mode: tuple[int, bool, int] | None = None
 
@@ -90,16 +104,16 @@ class _FootPublishers:
 class GroundPublishers:
     """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
 
-    def __init__(self, node: Node, robot: Robot) -> None:
-        self._feet = [_FootPublishers(node, sole.name) for sole in robot.soles]
+    def __init__(self, node: Node, robot: Robot, make: Make = publisher) -> None:
+        self._feet = [_FootPublishers(node, sole.name, make) for sole in robot.soles]
         self._cop_writer = conversions.PointWriter(topics.COP.frame)
         self._clock_writer = conversions.ClockWriter()
-        self._cop = publisher(node, topics.COP)
+        self._cop = make(node, topics.COP)
         self._clock = publisher(node, topics.CLOCK)
         self._odometry = None
         if robot.free_flyer:
             self._odometry_writer = conversions.OdometryWriter(WORLD_FRAME, BASE_FRAME)
-            self._odometry = publisher(node, topics.GROUND_TRUTH)
+            self._odometry = make(node, topics.GROUND_TRUTH)
 
     def publish(self, sim: Simulator, t_ns: int) -> None:
         """Publish what the ground did over the last step."""
@@ -118,13 +132,29 @@ class GroundPublishers:
 
 
 class Publishers:
-    """All publishers of sim_node."""
+    """All publishers of sim_node.
 
-    def __init__(self, node: Node, sim: Simulator, ft_sign: float, tf_rate: float) -> None:
+    Args:
+        node: The node.
+        sim: What is published of.
+        ft_sign, tf_rate: See :class:`bipedsim_ros.loop.SimParams`.
+        go_on: Given, nothing of a tick is lost to a reliable subscriber that is slow: see
+            :class:`bipedsim_ros.wire.PatientPublisher`.
+    """
+
+    def __init__(
+        self, node: Node, sim: Simulator, ft_sign: float, tf_rate: float, go_on: Callable[[str], bool] | None = None
+    ) -> None:
         self._sim = sim
+
+        def patient(node: Node, topic: topics.Topic, foot: str = "") -> Any:
+            assert go_on is not None
+            return PatientPublisher(node, topic, foot, go_on)
+
+        make: Make = publisher if go_on is None else patient
         others = set(node.publishers)
-        self._sensors = SensorPublishers(node, sim.robot, ft_sign)
-        self._ground = GroundPublishers(node, sim.robot)
+        self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
+        self._ground = GroundPublishers(node, sim.robot, make)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._description.publish(String(data=sim.robot.urdf_xml))
         self._recordable = [one for one in node.publishers if one not in others]

@@ -110,6 +110,11 @@ class SimLoop:
 
     # What other threads may call.
 
+    @property
+    def stopped(self) -> bool:
+        """Whether :meth:`run` is to end."""
+        return self._stop
+
     def stop(self) -> None:
         """End :meth:`run` soon; may be called from any thread and from a signal handler."""
         self._stop = True

@@ -41,8 +41,8 @@ from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, requested, topics
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
-# How long a node that ends waits for subscribers that are behind.
-_DRAIN_S = 3.0
+# How long a node that ends waits for subscribers that are behind; and in lock step, where nothing may be missing.
+_DRAIN_S = (3.0, 30.0)
 # Seconds of a run in which another robot is looked for.
 _LOOKS = 5
 
@@ -89,7 +89,9 @@ class SimNode:
         for fault in self._statistics.faults:
             node.get_logger().warning(f"fails on purpose: {fault}")
         self._commands = Commands(robot, params, node.get_logger().warning)
-        self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate)
+        self._publishers = Publishers(
+            node, sim, params.ft_sign, params.tf_rate, self._waits_for if params.clock == "lock_step" else None
+        )
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._inbox = inbox = Inbox(node, topics.COMMANDS)
         self.loop = SimLoop(
@@ -135,7 +137,10 @@ class SimNode:
         finally:
             self._background.stop()
             self._report(in_background=False)
-            self._publishers.drain(_DRAIN_S)
+            if not self._publishers.drain(_DRAIN_S[self._params.clock == "lock_step"]):
+                self._node.get_logger().error(
+                    "a subscriber had not taken all when the simulation ended: a recorder's bag would lack the end"
+                )
         return self.loop.exit_code
 
     def stop(self) -> None:
@@ -217,6 +222,16 @@ class SimNode:
         if found and not self._warned_of_duplicates:
             self._warned_of_duplicates = True
             self._node.get_logger().error(found)
+
+    def _waits_for(self, topic: str) -> bool:
+        """Whether to wait for a subscriber of ``topic`` that is behind, as lock step does: its time is its own."""
+        self._node.get_logger().warning(
+            f"waiting for a subscriber of {topic} that does not take what was published: the recorder, or another that "
+            "asks for reliable delivery; stop it, or let it ask for best effort, if it need not have all",
+            throttle_duration_sec=5.0,
+            skip_first=True,
+        )
+        return not self.loop.stopped
 
     def _on_change(self, params: SimParams) -> None:
         self._params = params

@@ -11,7 +11,17 @@ from .conversions import (
     TwistWriter,
     WrenchReader,
 )
-from .endpoints import described, message_class, offered_qos, profile, publisher, qos_words, recorder_profile, requested
+from .endpoints import (
+    PatientPublisher,
+    described,
+    message_class,
+    offered_qos,
+    profile,
+    publisher,
+    qos_words,
+    recorder_profile,
+    requested,
+)
 from .message_definitions import definition_of
 from .network import THIS_MACHINE, NetworkParams, add_network_option, network_environment
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
@@ -34,6 +44,7 @@ __all__ = [
     "NetworkParams",
     "NumberWriter",
     "OdometryWriter",
+    "PatientPublisher",
     "Topic",
     "TwistReader",
     "TwistWriter",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
@@ -54,6 +56,32 @@ def publisher(node: Node, topic: Topic, foot: str = "", name: str = "") -> Any:
     return node.create_publisher(message_class(topic.msgtype), topic.of(foot) + name, profile(topic.offered))
 
 
+class PatientPublisher:
+    """A publisher that keeps what a reliable subscriber has not taken, and waits when that is too much.
+
+    Args:
+        node, topic, foot: See :func:`publisher`.
+        go_on: Asked while it waits, about ten times a second, with the name of the topic; if false, the message goes.
+    """
+
+    def __init__(self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool]) -> None:
+        self._go_on = go_on
+        name, qos = topic.of(foot), replace(topic.offered, history="keep_all")
+        self._publisher = node.create_publisher(message_class(topic.msgtype), name, profile(qos))
+        self.get_subscription_count = self._publisher.get_subscription_count
+
+    def publish(self, message: Any) -> None:
+        """Publish a message, as soon as there is room for it."""
+        while True:
+            try:
+                self._publisher.publish(message)
+                return
+            except RCLError:
+                # It has waited for 0.1 s, and says no more of the reason.
+                if not self._go_on(self._publisher.topic_name):
+                    return
+
+
 def requested(topic: Topic) -> QoSProfile:
     """Return what our subscription to a topic asks for."""
     if topic.requested is None:
@@ -62,8 +90,12 @@ def requested(topic: Topic) -> QoSProfile:
 
 
 def recorder_profile(qos: Qos) -> QoSProfile:
-    """Return what a recorder asks of publishers that grant ``qos``."""
-    return profile(replace(qos, history="keep_last", depth=_RECORDER_DEPTH))
+    """Return what a recorder asks of publishers that grant ``qos``: all, so that what is full takes no more.
+
+    What is not taken is not acknowledged, and a simulator whose time is its own waits for that.
+    """
+    history = "keep_all" if qos.reliability == "reliable" else "keep_last"
+    return profile(replace(qos, history=history, depth=_RECORDER_DEPTH))
 
 
 def offered_qos(node: Node, name: str) -> Qos | None:

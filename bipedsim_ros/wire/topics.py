@@ -111,7 +111,7 @@ class Topic:
     @property
     def recorder_qos(self) -> Qos:
         """What a recorder asks for at first: of what others may publish, what our own node asks for."""
-        return self.offered if self.requested is None or self.by == ROBOT else self.requested
+        return self.offered if self.requested is None or self.by in (ROBOT, CONTROLLER) else self.requested
 
     def of(self, foot: str) -> str:
         """Return its name for a foot."""
@@ -196,7 +196,7 @@ COMMANDS = Topic(
     _NUMBERS,
     CONTROLLER,
     "joint torques [N.m] in the order of the robot's `joints`",
-    NEWEST,
+    STATE,
     NEWEST_OF_ANY,
 )
 READOUTS = Topic(
