@@ -316,6 +316,7 @@ class CommandReader:
             return Fault("size", f"it has {len(values)} values, expected {len(names)} ({listed}), one for each joint")
         if not np.isfinite(values).all():
             wrong = [f"{names[i]} = {values[i]}" for i in np.flatnonzero(~np.isfinite(values))]
-            return Fault("not_finite", f"it is not finite: {', '.join(wrong)}; the controller's sums are broken")
+            way_out = "the last sound one stays; look for a division by zero or a missing measurement in the controller"
+            return Fault("not_finite", f"it is not finite: {', '.join(wrong)}; {way_out}")
         tau_joint[:] = values
         return None
