@@ -6,7 +6,7 @@ matplotlib takes a second to import, so that it is imported when something is dr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,9 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
             path.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, dpi=120)
         except (OSError, ValueError) as error:
+            # No half of one.
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
             raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
 
 

@@ -322,21 +322,31 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
         print(f"bipedsim up: no summary: {error}", file=sys.stderr)
         return
     folder = bringup.run_folder
+    written = [] if folder is None else [folder / "bag"]
     if folder is not None:
         from bipedsim_ros.loop import write_json
 
         # Before anything else, which may be interrupted.
         try:
             write_json(folder / "summary.json", result)
+            written.append(folder / "summary.json")
         except OSError as error:
             reason = f"{folder / 'summary.json'} cannot be written ({error.strerror})"
             print(f"bipedsim up: {reason}; make room, then `bipedsim summary {folder}` makes it", file=sys.stderr)
     _report(result, late_matters=not outcome.failed)
+    for path in written:
+        say(f"wrote {path}")
     if folder is not None and recording is not None:
         from bipedsim.view import plot
 
-        say(f"wrote {folder / 'bag'}\nwrote {folder / 'summary.json'}\ndrawing {folder / 'forces.png'}")
-        plot(recording, folder / "forces.png")
+        say(f"drawing {folder / 'forces.png'}")
+        try:
+            plot(recording, folder / "forces.png")
+        except BipedSimError as error:
+            if outcome.exit_code == 0:
+                raise
+            print(f"bipedsim up: no picture: {error}", file=sys.stderr)
+            return
         say(f"wrote {folder / 'forces.png'}")
 
 

@@ -190,5 +190,8 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write ``values`` so that a reader sees the old file or the new one, and never half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(to_json(values) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(to_json(values) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -345,7 +345,8 @@ class Recorder:
         if self._disk.error is not None:
             reason = getattr(self._disk.error, "strerror", None) or repr(self._disk.error)
             raise RecordingError(
-                f"{self.path}: the bag cannot be written further ({reason}); what is there is readable"
+                f"{self.path}: the bag cannot be written further ({reason}); what is there is readable: make room, or "
+                "record elsewhere"
             ) from self._disk.error
 
 

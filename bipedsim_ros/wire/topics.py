@@ -189,7 +189,7 @@ DIAGNOSTICS = Topic(
     "/diagnostics",
     "diagnostic_msgs/msg/DiagnosticArray",
     NODES,
-    "once a second: loop, commands, contact, and what became of the robot",
+    "once a second: loop, commands, contact, what became of the robot, physics",
 )
 COMMANDS = Topic(
     "/effort_controller/commands",

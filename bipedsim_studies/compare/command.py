@@ -37,7 +37,12 @@ def main(args: argparse.Namespace) -> int:
     settings = run_config(args, without=OF_CONTACT)
     params = model_params(args.contact_set)
     progress = not args.json and sys.stderr.isatty()
-    result = compare(settings, args.models or (), args.reference, params, progress)
+
+    def say(line: str) -> None:
+        if not args.json:
+            print(line, file=sys.stderr, flush=True)
+
+    result = compare(settings, args.models or (), args.reference, params, progress, say)
     print(to_json(result.as_json()) if args.json else table(result))
     if args.plot:
         from bipedsim_studies.compare.picture import plot

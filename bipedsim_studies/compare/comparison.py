@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -81,6 +81,7 @@ def compare(
     reference: str | None = None,
     params: Mapping[str, Mapping[str, Any]] | None = None,
     progress: bool = False,
+    say: Callable[[str], None] = lambda _line: None,
 ) -> Comparison:
     """Run ``settings`` under each contact model; one that fails costs the others nothing.
 
@@ -90,6 +91,7 @@ def compare(
         reference: One of ``models``; the first one by default.
         params: Model to its parameters that differ from the defaults.
         progress: Show a bar on stderr for each model.
+        say: Is told what will be run, and before each model which one it is.
 
     Raises:
         UnknownNameError: No such model or parameter, or it is not compared.
@@ -108,7 +110,10 @@ def compare(
     result = Comparison(prepared.settings, prepared, reference or names[0], given)
     # The reference goes first: what the others deviate from must be there.
     done: dict[str, Measured | Failed] = {}
-    for name in sorted(names, key=lambda name: name != result.reference):
+    what = result.settings
+    say(f"{len(names)} runs of {what.duration:g} s: robot {what.robot}, scenario {what.scenario}, {', '.join(names)}")
+    for number, name in enumerate(sorted(names, key=lambda name: name != result.reference), 1):
+        say(f"[{number}/{len(names)}] {name} ...")
         first = done.get(result.reference)
         own = replace(settings, contact_model=name, contact_params=given.get(name, {}))
         done[name] = _run(own, result.prepared, first, progress)

@@ -10,14 +10,15 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from recording_support import joint_state, serialise, write_bag
+from recording_support import joint_state, serialise, wrench, write_bag
 
 from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
 from bipedsim_ros.bringup import plan, runner
-from bipedsim_ros.bringup.runner import OUTPUTS, Stall, outputs_replaced, say
+from bipedsim_ros.bringup.bringup import Arguments, BringUp
+from bipedsim_ros.bringup.runner import OUTPUTS, Outcome, Stall, conclude, outputs_replaced, say
 
-JOINTS = "sensor_msgs/msg/JointState"
+JOINTS, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 
 
 def earlier(folder: Path) -> Path:
@@ -97,3 +98,24 @@ def test_the_sign_of_the_ankle_wrenches_reaches_the_recorder(tmp_path: Path) -> 
     bringup = plan({"record": str(tmp_path / "run"), "params_file": str(parameters)})
     assert bringup.nodes[0].parameters["ft_sign"] == -1.0
     assert "ft_sign" not in plan({"record": str(tmp_path / "run")}).nodes[0].parameters
+
+
+def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a full disk, which has ended the recorder: no traceback, and the figures are printed."""
+    states = [("/joint_states", JOINTS, joint_state(i * 1_000_000, ["a"], [i], [0], [0])) for i in range(5)]
+    states += [("/left_foot/wrench", WRENCH, wrench(i * 1_000_000, [0, 0, 9 + i, 0, 0, 0])) for i in range(5)]
+    write_bag(tmp_path / "bag", states)
+    for name in ("summary.json", "forces.png"):
+        (tmp_path / name).mkdir()
+    counted = {"robot": "twofoot", "ticks": 5, "duration_s": 0.005, "rate_hz": 1000.0}
+    conclude(BringUp(Arguments(), (), tmp_path), Outcome(1, counted, "recorder_node ended (exit code 1)"))
+    out, err = capsys.readouterr()
+    assert "summary.json cannot be written" in err
+    assert f"`bipedsim summary {tmp_path}` makes it" in err
+    assert "no picture" in err
+    assert "twofoot" in out
+    assert f"wrote {tmp_path / 'bag'}\n" in out
+    assert "wrote" not in out.replace(f"wrote {tmp_path / 'bag'}", "")
+    assert {path.name for path in tmp_path.iterdir()} == {"bag", "summary.json", "forces.png"}

@@ -191,7 +191,11 @@ def test_without_its_reference_nothing_deviates(
 
 def test_the_table_names_models_and_what_depends_on_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--duration", "0.3"]) == 0
-    printed = capsys.readouterr().out
+    printed, told = capsys.readouterr()
+    # A run of every model takes its time: what is done, and how far it is.
+    assert told.startswith(f"{len(CONTACT_MODELS)} runs of 0.3 s: robot biped14, scenario stand, one_step, ")
+    for number, name in enumerate(CONTACT_MODELS, 1):
+        assert f"[{number}/{len(CONTACT_MODELS)}] {name} ...\n" in told
     lines = printed.splitlines()
     assert lines[0].startswith("biped14, stand on flat")
     assert all(name in lines[2] for name in MODELS)
