@@ -7,10 +7,12 @@ the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import float64, int64
 
 from bipedsim.contact import RECOVERY, ContactModel, ContactResult, Promises, distance_outside, for_kernels
 from bipedsim.dynamics import Dynamics, Foothold, Projection, Tree
@@ -100,7 +102,7 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
 
 @kernel
 def _momentum(m: _Monitored, v: Array) -> float:
-    """Return the largest |M dv + h (nle + D v+ - tau - push) - J^T f| of the joints, beside the largest term."""
+    """Return the largest |M dv + h (nle + D v+ - tau - push) - J^T f| of the joints, beside its largest terms."""
     t, p, r = m.tree, m.residual, m.result
     size = m.size
     h = t.h
@@ -117,7 +119,6 @@ def _momentum(m: _Monitored, v: Array) -> float:
             M = t.M_rows[i, a]
             p[i] += M * h * t.acceleration[a]
             p[a] += M * own
-            size[a] += abs(M * own)
         p[i] += t.M_rows[i, i] * own
         size[i] += abs(t.M_rows[i, i] * own)
     for k in range(t.leaf.shape[0]):
@@ -225,7 +226,12 @@ class Monitors:
 
     Attributes:
         before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
+        look: ``look(steps, q, v)`` judges the step from the configuration q (nq,) to the velocity v (nv,), number
+            ``steps`` since reset, and returns the monitors that it is the first to violate, bit i for number i of
+            :data:`MONITORS`.
     """
+
+    look: Callable[[int, Array, Array], int]
 
     def __init__(self, plant: Robot, dynamics: Dynamics, contact: ContactModel, torque: Array) -> None:
         self._plant = plant
@@ -259,7 +265,9 @@ class Monitors:
             before=np.zeros(nv),
         )
         self.before = self._monitored.before
-        self._box = box(self._monitored)
+        boxed = box(self._monitored)
+        # Called as what was compiled: to look up for which types takes as long as the monitors themselves.
+        self.look = partial(_check.compile((boxed.type, int64, float64[::1], float64[::1])), boxed)
 
     def restart(self, v: Array) -> None:
         """Forget what was found; the next step begins with the velocity ``v`` (nv,)."""
@@ -272,14 +280,6 @@ class Monitors:
     def go_on(self, v: Array) -> None:
         """Take in that the next step begins with the velocity ``v`` (nv,)."""
         self.before[:] = v
-
-    def look(self, steps: int, q: Array, v: Array) -> int:
-        """Judge the step from the configuration ``q`` (nq,) to the velocity ``v`` (nv,), number ``steps`` since reset.
-
-        Returns:
-            The monitors that it is the first to violate, as bits, see :data:`MONITORS`.
-        """
-        return int(_check(self._box, steps, q, v))
 
     def described(self, bits: int) -> Iterator[tuple[str, str]]:
         """Yield the monitors in ``bits``, and in words what each found worst."""

@@ -287,14 +287,16 @@ class Simulator:
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
         if self.monitors is not None:
-            self._judge(self.monitors)
+            new = self.monitors.look(self._steps + 1, self.q, self.v)
+            if new:
+                self._tell(self.monitors, new)
         self.q = pin.integrate(self._model, self.q, dynamics.displacement)
         self._steps += 1
         if self.on_physics_step is not None:
             self.on_physics_step(self._contact.result, dynamics.push)
 
     def watch(self, report: Callable[[str, str, dict[str, Array]], None]) -> Monitors:
-        """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs less than a microsecond a step.
+        """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs about a microsecond a step.
 
         Args:
             report: Called once for each kind of violation since the last reset, with the name of the monitor, what is
@@ -305,19 +307,19 @@ class Simulator:
         self.monitors.restart(self.v)
         return self.monitors
 
-    def _judge(self, monitors: Monitors) -> None:
-        new = monitors.look(self._steps + 1, self.q, self.v)
-        if new and self._report is not None:
-            begun = {
-                "q": self.q.copy(),
-                "v": monitors.before.copy(),
-                "torque": self._torque.copy(),
-                "push": self._dynamics.push.copy(),
-                "damping": self._damping.copy(),
-            }
-            monitors.go_on(self.v)
-            for name, said in monitors.described(new):
-                self._report(name, said, begun)
+    def _tell(self, monitors: Monitors, new: int) -> None:
+        """Report what the step that ends with ``v`` was the first to violate."""
+        begun = {
+            "q": self.q.copy(),
+            "v": monitors.before.copy(),
+            "torque": self._torque.copy(),
+            "push": self._dynamics.push.copy(),
+            "damping": self._damping.copy(),
+        }
+        monitors.go_on(self.v)
+        assert self._report is not None
+        for name, said in monitors.described(new):
+            self._report(name, said, begun)
 
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
