@@ -66,7 +66,7 @@ def test_every_topic_has_its_type_qos_and_frame(ros: RosWorld) -> None:
     assert heard["/robot_description"][0].data == load_robot("biped14").urdf_xml
     assert heard["/joint_states"][0].name == list(load_robot("biped14").joint_names)
     names = {status.name for status in heard["/diagnostics"][0].status}
-    assert names == {"bipedsim: loop", "bipedsim: commands", "bipedsim: contact"}
+    assert names == {f"bipedsim: {part}" for part in ("loop", "commands", "contact", "physics", "robot")}
     for topic in (COMMANDS, "/push"):
         (info,) = ros.node.get_subscriptions_info_by_topic(topic)
         assert info.node_name == "sim_node"
