@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from bipedsim.errors import RecordingError
-from bipedsim.recording.bag import BagRows, find_bag, name_one, recording_from_bag
-from bipedsim.recording.bag.align import ROWS
+from bipedsim.recording.bag import ROWS, BagRows, find_bag, name_one, recording_from_bag
 from bipedsim.recording.recording import Recording, load_npz
 
 

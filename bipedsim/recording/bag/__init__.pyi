@@ -1,9 +1,10 @@
-from .align import BagRows, recording_from_bag
+from .align import ROWS, BagRows, recording_from_bag
 from .mcap import Block
 from .messages import Columns, columns
 from .reader import Bag, BagWriter, Pending, Qos, Topic, find_bag, message_counts, name_one
 
 __all__ = [
+    "ROWS",
     "Bag",
     "BagRows",
     "BagWriter",
