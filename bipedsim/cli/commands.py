@@ -47,9 +47,11 @@ COMMANDS = Table(
             "bipedsim.cli.export",
         ),
         "replay": Command(
-            "take one kept physics step again, under every contact model",
-            "Take the step again that a run kept because a monitor of the physics spoke, under every contact model, "
-            "and say what each makes of it. Example: bipedsim replay /tmp/bipedsim_step_biped14_exact.npz",
+            "simulate a recorded run again, or a physics step that was kept",
+            "Simulate a recorded run again from its own commands, and compare: to the bit, or with another contact "
+            "model, hardware or ground; the run of a robot from its measured torques. Or take one step again, which a "
+            "run kept because a monitor of the physics spoke, under every contact model. "
+            "Example: bipedsim replay runs/demo",
             "bipedsim.cli.replay",
         ),
         "robots": Command(

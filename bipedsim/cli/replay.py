@@ -4,24 +4,84 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
+
+from bipedsim.cli.options import OF_CONTACT, add_run_option, key_values
+
+_MOST = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("step", type=Path, help="the .npz that a run has kept when a monitor of the physics spoke")
-    parser.add_argument("--json", action="store_true", help="print the figures of all monitors as JSON only")
+    parser.add_argument(
+        "recording",
+        type=Path,
+        help="folder of a run or bag, .mcap or .npz; or the .npz of a step that a monitor of the physics has kept",
+    )
+    for name in (*OF_CONTACT, "hardware", "ground"):
+        add_run_option(parser, name, said="as recorded", default="")
+    parser.add_argument("-o", "--output", type=Path, metavar="NPZ", help="write the repetition as a run")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw both over each other")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON only")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Take the step again and print what each contact model made of it.
+    """Simulate again and print what differs.
 
     Raises:
-        BipedSimError: The file holds no step.
+        BipedSimError: The file holds neither a run with its commands nor a step.
     """
+    from bipedsim.runs import is_step
+
+    return _step(args) if is_step(args.recording) else _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from bipedsim.analysis import load_run
+    from bipedsim.config import to_json
+    from bipedsim.errors import EXIT_FAILED, EXIT_OK
+    from bipedsim.runs import rerun
+
+    params = key_values(args.contact_set, "--contact-set") or None
+    changes: dict[str, Any] = {
+        "contact_model": args.contact_model or None,
+        "contact_params": params,
+        "hardware": args.hardware or None,
+        "ground": args.ground or None,
+    }
+    recording = load_run(args.recording)
+    done = rerun(recording, **changes)
+    what_if = any(value is not None for value in changes.values()) or not recording.run
+    ticks = len(done.simulated)
+    if args.output:
+        done.simulated.save(args.output)
+    if args.plot:
+        from bipedsim.view import plot_rerun
+
+        plot_rerun(done, args.plot)
+    code = EXIT_OK if what_if or done.first is None else EXIT_FAILED
+    if args.json:
+        first = None if done.first is None else vars(done.first)
+        print(to_json({"ticks": ticks, "first_difference": first, "errors": done.errors, "notes": done.notes}))
+        return code
+    for note in done.notes:
+        print(f"note: {note}")
+    if done.first is None:
+        print(f"{ticks} ticks simulated again: every bit of {len(done.compared)} columns is the same")
+        return code
+    print(f"{ticks} ticks simulated again; first difference at {done.first}")
+    print(f"\n{'largest differences':44} {'max':>12} {'rms':>12}")
+    ranked = sorted(done.errors.items(), key=lambda item: -item[1]["rms"])
+    for name, error in [(name, error) for name, error in ranked if error["max"] > 0.0][:_MOST]:
+        print(f"{name:44} {error['max']:12.4g} {error['rms']:12.4g}")
+    return code
+
+
+def _step(args: argparse.Namespace) -> int:
     from bipedsim.config import to_json
     from bipedsim.runs import replay_step
 
-    done = replay_step(args.step)
+    done: Any = replay_step(args.recording)
     if args.json:
         print(to_json({one.model: {**one.figures, "fastest": one.fastest, "modes": one.modes} for one in done}))
         return 0

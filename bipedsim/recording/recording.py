@@ -19,11 +19,11 @@ from bipedsim.recording.schema import COLUMNS, RecordedColumns
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
     from bipedsim.model import Robot
-    from bipedsim.sim import GroundTruth, Observation
+    from bipedsim.sim import Command, GroundTruth, Observation
 
 
 FORMAT = "bipedsim recording 1"
-_SOURCES = ("observation", "contact", "truth")
+_SOURCES = ("observation", "contact", "truth", "command")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -43,6 +43,7 @@ class Recording(RecordedColumns):
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
         about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``; of a
             bag ``robot``, the name or file that its recorder was given.
+        run: All that it takes to simulate it again (:func:`bipedsim.runs.describe_run`); empty where that is unknown.
     """
 
     robot: str
@@ -56,6 +57,7 @@ class Recording(RecordedColumns):
     pushes: tuple[tuple[float, float], ...] = ()
     notes: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.t)
@@ -134,6 +136,7 @@ class Recording(RecordedColumns):
             "pushes": self.pushes,
             "notes": self.notes,
             "about": dict(self.about),
+            "run": dict(self.run),
             "columns": list(COLUMNS),
         }
         arrays = {name: getattr(self, name) for name in ("effort_limit", *COLUMNS)}
@@ -174,7 +177,9 @@ class Recording(RecordedColumns):
             }
             self._n = 0
 
-        def append(self, t: float, observation: Observation, contact: ContactResult, truth: GroundTruth) -> None:
+        def append(
+            self, t: float, observation: Observation, contact: ContactResult, truth: GroundTruth, command: Command
+        ) -> None:
             """Copy one tick.
 
             Args:
@@ -182,13 +187,14 @@ class Recording(RecordedColumns):
                 observation: What the sensors measured.
                 contact: What the ground did.
                 truth: Where the robot was.
+                command: What the drives were asked for.
             """
             i, r = self._n, self._recording
             if i == len(r.t):
                 r = self._grow()
             r.t[i] = t
             arrays = vars(r)
-            for source, values in zip(_SOURCES, (observation, contact, truth), strict=True):
+            for source, values in zip(_SOURCES, (observation, contact, truth, command), strict=True):
                 for name, attribute in self._rows[source]:
                     arrays[name][i] = getattr(values, attribute)
             self._n = i + 1
@@ -294,6 +300,7 @@ def load_npz(path: Path) -> Recording:
             run.notes = tuple(header["notes"])
             # Older runs do not say.
             run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))
+            run.run = header.get("run", {})
             run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}
     except RecordingError:
         raise

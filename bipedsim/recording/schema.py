@@ -34,6 +34,8 @@ COP = "/cop"
 GROUND_TRUTH = "/ground_truth/odom"
 ODOMETRY = "/odom"
 FALLEN = "/fallen"
+APPLIED = "/sim_node/command"
+RUN = "/sim_node/run"
 ROBOT_DESCRIPTION = "/robot_description"
 READOUTS = "/controller/"
 """What the topics of a controller's readouts begin with."""
@@ -53,7 +55,8 @@ class Column:
         per: "joint" or "foot" where each of them has its own; else empty.
         components: Names of the numbers with their units; a single one may be a unit only, or empty.
         doc: What it is.
-        source: Where a run gets it: an attribute of observation, contact, truth, controller or tick; empty: computed.
+        source: Where a run gets it: an attribute of observation, contact, truth, command, controller or tick; empty:
+            computed.
         topic: Topic that carries it in a bag, with ``{foot}`` for the name of a foot; empty: none does.
         field: Field of the decoded message; "data" of a labelled array, in which :attr:`labels` are the column's.
         free_base: Only robots that float have it.
@@ -118,6 +121,17 @@ class RecordedColumns:
     joint_effort: Annotated[
         Array,
         Column("joint", ("[N.m]",), "torque over the step before", "observation.joint_effort", JOINT_STATES, "effort"),
+    ]
+    joint_command: Annotated[
+        Array,
+        Column(
+            "joint",
+            ("[N.m]",),
+            "torque that the drives of a simulated robot were asked for over the step before",
+            "command.tau_joint",
+            APPLIED,
+            "effort",
+        ),
     ]
     wrench: Annotated[
         Array,

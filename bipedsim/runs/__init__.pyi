@@ -1,7 +1,8 @@
 from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
-from .replay import Replayed, replay_step, watch
+from .replay import Replayed, is_step, replay_step, watch
+from .rerun import Difference, Rerun, describe_push, describe_run, rerun
 from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run
 from .scenario import SCENARIOS, Scenario, get_scenario
 from .scenario_host import controller_params_for, no_velocity
@@ -18,6 +19,7 @@ __all__ = [
     "SCENARIOS",
     "SCENARIO_FILES",
     "SETTLE",
+    "Difference",
     "Fault",
     "FaultSchedule",
     "PlanarVelocity",
@@ -25,6 +27,7 @@ __all__ = [
     "Push",
     "PushSchedule",
     "Replayed",
+    "Rerun",
     "Run",
     "RunInterruptedError",
     "Scenario",
@@ -33,15 +36,19 @@ __all__ = [
     "WorkerPool",
     "append",
     "controller_params_for",
+    "describe_push",
+    "describe_run",
     "for_run",
     "get_scenario",
     "heading_of",
+    "is_step",
     "no_velocity",
     "parse_pushes",
     "parse_velocities",
     "prepare",
     "read_faults",
     "replay_step",
+    "rerun",
     "run",
     "watch",
 ]

@@ -57,17 +57,20 @@ def save_step(path: Path, sim: Simulator, begun: Mapping[str, Array]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    ground = sim.ground.arrays()._asdict()
-    about = {
+    with path.open("wb") as file:
+        kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
+        np.savez(file, about=np.array(json.dumps(settings_of(sim))), **kept, **dict[str, Any](begun))
+
+
+def settings_of(sim: Simulator) -> dict[str, Any]:
+    """Return what ``sim`` was made of but for its ground, as JSON can hold it."""
+    return {
         "robot": str(sim.robot.source),
         "contact_model": sim.contact_model,
         "contact_params": dict(sim.contact_params),
         "hardware": dataclasses.asdict(sim.hardware),
         "physics_dt": sim.physics_dt,
     }
-    with path.open("wb") as file:
-        kept: dict[str, Any] = {f"ground_{name}": array for name, array in ground.items()}
-        np.savez(file, about=np.array(json.dumps(about)), **kept, **dict[str, Any](begun))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +96,17 @@ class Replayed:
     unresolved: bool
 
 
+def is_step(path: Path) -> bool:
+    """Return whether ``path`` is a file that :func:`save_step` wrote, whole or damaged at its end."""
+    if path.suffix != ".npz" or not path.is_file():
+        return False
+    try:
+        with np.load(path) as file:
+            return "torque" in file.files
+    except (OSError, ValueError, EOFError):
+        return False
+
+
 def replay_step(path: Path) -> tuple[Replayed, ...]:
     """Take a kept step again under every contact model, each with a fresh memory.
 
@@ -107,7 +121,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             kept = {name: file[name] for name in file.files}
         about = json.loads(str(kept["about"]))
         begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
-        patches = _patches(kept)
+        patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise RecordingError(f"{path}: no step that a monitor has kept ({error})") from error
     robot = load_robot(about["robot"])
@@ -142,16 +156,16 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
     return tuple(done)
 
 
-def _patches(kept: Mapping[str, Array]) -> tuple[Patch, ...]:
-    """Return the patches of the ground that :func:`save_step` wrote."""
+def patches_of(kept: Mapping[str, Any]) -> tuple[Patch, ...]:
+    """Return the patches of a ground from its arrays by name (:meth:`bipedsim.ground.Ground.arrays`)."""
     patches = []
-    for i, count in enumerate(kept["ground_counts"]):
-        static, dynamic = float(kept["ground_mu_static"][i]), float(kept["ground_mu_dynamic"][i])
+    for i, count in enumerate(kept["counts"]):
+        static, dynamic = float(kept["mu_static"][i]), float(kept["mu_dynamic"][i])
         patches.append(
             Patch(
-                kept["ground_point"][i],
-                kept["ground_rotation"][i],
-                kept["ground_region"][i, :count] if count else None,
+                kept["point"][i],
+                kept["rotation"][i],
+                kept["region"][i, :count] if count else None,
                 None if np.isnan(static) else static,
                 None if np.isnan(dynamic) else dynamic,
             )

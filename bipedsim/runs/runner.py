@@ -22,6 +22,7 @@ from bipedsim.recording import Recording
 from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.replay import watch
+from bipedsim.runs.rerun import describe_push, describe_run
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
@@ -131,6 +132,7 @@ class Run:
         observation: What the controller was told last of what the robot measured.
         tau_joint: (nu,) what the controller asked for last, within the effort limits [N.m].
         dropped_commands: How many commands were not finite.
+        described: All that it takes to simulate it again, see :func:`bipedsim.runs.describe_run`.
 
     Raises:
         ConfigError: A parameter of the contact model is wrong, or a push names no body of the robot.
@@ -162,6 +164,8 @@ class Run:
         sim.warm_up()
         self.verdict.warm_up()
         self.observation = sim.reset(_start(prepared))
+        self.described = {**describe_run(sim, prepared.faults), "pushes": []}
+        sim.on_push = lambda *push: self.described["pushes"].append(describe_push(sim.t, *push))
         self.verdict.restart()
         # The first update may load kernels.
         guard.reset(self.observation)
@@ -254,6 +258,7 @@ def _result(
     settings, robot, sim = prepared.settings, prepared.robot, run.sim
     recording = builder.build()
     recording.about = _about(settings)
+    recording.run = run.described
     recording.pushes = prepared.scenario.push_times
     if run.guard.fell_at is not None:
         recording.gave_up_at = run.guard.fell_at
@@ -290,7 +295,7 @@ def note(builder: Recording.Builder, guard: Guard) -> None:
 def append(builder: Recording.Builder, run: Run) -> None:
     """Add a row for the tick that ``run`` has taken."""
     sim = run.sim
-    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth())
+    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth(), sim.command)
 
 
 def _start(prepared: Prepared) -> Array:

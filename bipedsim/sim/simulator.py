@@ -17,7 +17,7 @@ from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
 from bipedsim.numerics import Array
 from bipedsim.sim.actuators import Actuators
-from bipedsim.sim.io import LARGEST_PUSH, Observation
+from bipedsim.sim.io import LARGEST_PUSH, Command, Observation
 from bipedsim.sim.monitors import Monitors
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.sensors import Sensors
@@ -117,6 +117,9 @@ class Simulator:
             :class:`bipedsim.sim.tick.Tick`.
         on_physics_step: Called after every physics step, of which a control tick may hold several, with its contact
             result and the generalised force (nv,) of the push; both are overwritten by the next step. None by default.
+        command: What the drives were asked for in the last control tick; overwritten by the next one.
+        on_push: Called with what :meth:`push` is given, when it is accepted. None by default.
+        seed, draw: What all noise since the last reset follows from: the seed, and how many resets it was set before.
         monitors: What judges every step, once :meth:`watch` was called.
 
     Raises:
@@ -157,6 +160,7 @@ class Simulator:
         )
         self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
         self._sensors = Sensors(plant)
+        self.seed, self.draw = seed, -1
         self._noise: Noise | None = None
         if differs(self.hardware, NoiseParams):
             self._noise = Noise(self.hardware, self._sensors.observation, self.control_dt, seed)
@@ -164,10 +168,11 @@ class Simulator:
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(nv)
         # With ideal drives the command is the torque of the drives, and all that the joints feel.
-        self._command = self.effort = self._torque = np.zeros(robot.nu)
+        command = self.effort = self._torque = np.zeros(robot.nu)
         if self._actuators is not None:
-            self._command = self._actuators.command
+            command = self._actuators.command
             self.effort, self._torque = self._actuators.effort, self._actuators.torque
+        self.command = Command(command)
         self._acceleration = np.zeros(nv)
         self._steps = 0
         self._pushes: tuple[_Push, ...] = ()
@@ -175,6 +180,7 @@ class Simulator:
         self._moved = False
         self._push_data = self._model.createData()
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
+        self.on_push: Callable[[Array, str, float, float], None] | None = None
         self.monitors: Monitors | None = None
         self._report: Callable[[str, str, dict[str, Array]], None] | None = None
         self.reset()
@@ -210,6 +216,7 @@ class Simulator:
         self._steps = 0
         self._pushes = ()
         self._dynamics.push[:] = 0.0
+        self.seed, self.draw = (self.seed, self.draw + 1) if seed is None else (seed, 0)
         self._diverged = ""
         self._contact.reset()
         self._dynamics.reset()
@@ -257,9 +264,9 @@ class Simulator:
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
         tau = np.asarray(tau_joint, dtype=np.float64)
-        if tau.shape != self._command.shape:
+        if tau.shape != self.command.tau_joint.shape:
             self._checked("tau_joint", tau, self.robot.nu)
-        self._command[:] = tau
+        self.command.tau_joint[:] = tau
         self._moved = True
         if self._tick is not None:
             return self._advance_tick(self._tick)
@@ -324,7 +331,7 @@ class Simulator:
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
         if fastest < 0.0:
-            self._checked("tau_joint", self._command, self.robot.nu)
+            self._checked("tau_joint", self.command.tau_joint, self.robot.nu)
         self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
@@ -360,6 +367,8 @@ class Simulator:
         begin = self._steps + _in_steps(after, self.physics_dt)
         before = (push._replace(end=min(push.end, begin)) for push in self._pushes if push.begin < begin)
         self._pushes = (*before, _Push(int(frame), wrench.copy(), begin, begin + _in_steps(duration, self.physics_dt)))
+        if self.on_push is not None:
+            self.on_push(wrench, name, duration, after)
 
     def _push_torque(self) -> Array:
         """Return the mean over the coming step of what pushes (nv,)."""

@@ -1,5 +1,6 @@
 from .panels import PANELS, check_panels
 from .plots import plot
+from .rerun import plot_rerun
 from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, foot_colour, foot_dash, picture
 from .thinned import Thinned
 
@@ -15,4 +16,5 @@ __all__ = [
     "foot_dash",
     "picture",
     "plot",
+    "plot_rerun",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -108,6 +109,8 @@ class GroundPublishers:
         self._feet = [_FootPublishers(node, sole.name, make) for sole in robot.soles]
         self._cop_writer = conversions.PointWriter(topics.COP.frame)
         self._clock_writer = conversions.ClockWriter()
+        self._applied_writer = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
+        self._applied = make(node, topics.APPLIED)
         self._cop = make(node, topics.COP)
         self._clock = publisher(node, topics.CLOCK)
         self._odometry = None
@@ -120,6 +123,7 @@ class GroundPublishers:
         contact, t = sim.contact, sim.t
         for k, foot in enumerate(self._feet):
             foot.publish(contact, k, t, t_ns)
+        self._applied.publish(self._applied_writer.write(sim.command.tau_joint, t_ns))
         truth = sim.ground_truth()
         self._cop.publish(self._cop_writer.write(truth.cop_world, t_ns))
         if self._odometry is not None:
@@ -156,6 +160,7 @@ class Publishers:
         self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
         self._ground = GroundPublishers(node, sim.robot, make)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
+        self._run = publisher(node, topics.RUN)
         self._description.publish(String(data=sim.robot.urdf_xml))
         self._recordable = [one for one in node.publishers if one not in others]
         self._transforms = make_transforms(node, sim.robot, tf_rate)
@@ -190,6 +195,10 @@ class Publishers:
     def publish_faulty_sensors(self, observation: Observation, faults: FaultSchedule) -> int:
         """Publish what ``faults`` let through of what the robot measures; return when the last of it left [ns]."""
         return self._sensors.publish_faulty(observation, faults)
+
+    def publish_run(self, said: dict[str, Any]) -> None:
+        """Publish what it takes to simulate the run again, or what happened in it."""
+        self._run.publish(String(data=json.dumps(said)))
 
     def publish_ground(self) -> None:
         """Publish all the rest, /clock last."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from bipedsim.analysis import Verdict
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
-from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, watch
+from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, describe_push, describe_run, watch
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
@@ -85,6 +85,7 @@ class SimLoop:
         self._params = params
         self._pushes = pushes
         self._faults = faults
+        sim.on_push = lambda *push: publishers.publish_run({"push": describe_push(sim.t, *push)})
         self._inbox = inbox
         self._commands = commands
         self._publishers = publishers
@@ -257,6 +258,7 @@ class SimLoop:
             q = self._sim.ground.place(q)
             q[2] += self._params.drop_height
         self._observation = self._sim.reset(q)
+        self._publishers.publish_run(describe_run(self._sim, self._faults.faults))
         self._verdict.restart()
         self._commands.clear()
         self._pushes.restart()

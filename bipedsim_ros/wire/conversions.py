@@ -57,6 +57,20 @@ class JointStateWriter:
         return self._wire.data(t_ns)
 
 
+class EffortWriter:
+    """JointState messages that hold torques [N.m] alone."""
+
+    def __init__(self, joint_names: Sequence[str], frame_id: str) -> None:
+        message = JointState(name=list(joint_names), effort=_zeros(len(joint_names)))
+        message.header.frame_id = frame_id
+        self._wire = WireWriter(message, ("effort",))
+
+    def write(self, effort: Array, t_ns: int) -> bytes:
+        """Return the message for ``effort`` (nu,), stamped ``t_ns`` [ns]."""
+        self._wire.groups[0][:] = effort
+        return self._wire.data(t_ns)
+
+
 class JointStateReader:
     """Reads JointState messages by joint name into an observation, as users of ros2_control must.
 

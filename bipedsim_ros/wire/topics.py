@@ -27,6 +27,8 @@ STATE = Qos(depth=1000)
 LATCHED = Qos(durability="transient_local", depth=1)
 CHANGES = Qos(durability="transient_local", depth=STATE.depth)
 """As deep, and kept for who comes late: what is only sent when it changes."""
+HISTORY = Qos(durability="transient_local", depth=1000)
+"""All that was said so far, for who comes late too."""
 NEWEST = Qos(depth=1)
 """What a controller reads: the newest message, but not one lost, so that a lock-step simulator never waits in vain."""
 NEWEST_OF_ANY = Qos(reliability="best_effort", depth=1)
@@ -232,6 +234,20 @@ FOOTSTEPS = Topic(
     STEERING,
     NEWEST,
     FEET_FRAME,
+)
+APPLIED = Topic(
+    schema.APPLIED,
+    _JOINT_STATE,
+    SIMULATOR,
+    "`effort`: torques that the drives were asked for over the step before, commands or what stands for them",
+    frame=BASE_FRAME,
+)
+RUN = Topic(
+    schema.RUN,
+    _TEXT,
+    SIMULATOR,
+    "JSON, for `bipedsim replay`: at every reset all that the run follows from, and every push with the time it began",
+    HISTORY,
 )
 PUSH = Topic(
     "/push",

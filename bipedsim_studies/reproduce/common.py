@@ -287,7 +287,7 @@ def simulate(sim: Simulator, controller: Controller, duration: float, label: str
     builder = Recording.Builder(robot, round(duration / sim.control_dt))
     com, v_com = [], [np.zeros(3)]
     for observation in steps(sim, duration, controller, label=label, progress=progress):
-        builder.append(observation.t, observation, sim.contact, sim.ground_truth())
+        builder.append(observation.t, observation, sim.contact, sim.ground_truth(), sim.command)
         com.append(pin.centerOfMass(robot.model, data, sim.q, sim.v).copy())
         v_com.append(data.vcom[0].copy())
     counters = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}

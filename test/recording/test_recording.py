@@ -47,7 +47,7 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
         builder.note({"tick": i})
         observation = sim.step(np.full(robot.nu, 0.1 * i))
         truth = sim.ground_truth()
-        builder.append(sim.t, observation, sim.contact, truth)
+        builder.append(sim.t, observation, sim.contact, truth, sim.command)
         kept = observation.copy()
         rows.append((sim.t, kept, sim.contact.wrench.copy(), sim.contact.mode.copy(), sim.q.copy(), truth))
     r = builder.build()

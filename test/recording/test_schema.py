@@ -47,7 +47,8 @@ def test_no_other_file_lists_columns(path: Path) -> None:
     """A file that lets columns through names none of them in a text, and no more than a few by attribute."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    assert texts & set(COLUMNS) <= {"t"}
+    # What a message calls its wrench has the name of a column by chance.
+    assert texts & set(COLUMNS) <= {"t", "wrench"}
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & set(COLUMNS)
     assert len(attributes - {"t"}) <= 7, attributes
 

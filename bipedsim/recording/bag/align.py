@@ -5,6 +5,7 @@ A bag may last for hours: it is read once, and what is at hand at a time are som
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from bipedsim.numerics import Array, Flags, Indices, Integers
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Decoder, text
 from bipedsim.recording.bag.reader import Bag
-from bipedsim.recording.bag.sole_poses import put_sole_poses
+from bipedsim.recording.bag.sole_poses import made_of, put_sole_poses
 from bipedsim.recording.recording import Recording, joined
 from bipedsim.recording.schema import (
     CARRIERS,
@@ -34,6 +35,7 @@ from bipedsim.recording.schema import (
     JOINT_STATES,
     READOUTS,
     ROBOT_DESCRIPTION,
+    RUN,
     WALL_CLOCK_NS,
     Column,
     columns_on,
@@ -80,6 +82,7 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
         raise RecordingError(f"{path}: has no stretch {segment}: time jumps back {reader.stretches - 1} times")
     out = joined(kept[0][1])
     out.notes = reader.notes(segment)
+    out.run = reader.run(segment)
     return out
 
 
@@ -122,9 +125,8 @@ class BagRows:
 
     def __init__(self, path: Path, columns: Collection[str] | None = None) -> None:
         self.path = path
-        rows = [column for column in COLUMNS.values() if columns is None or column.name in columns]
-        if columns is not None and "sole_poses" in columns:
-            rows.append(COLUMNS["base_pose"])
+        wanted = None if columns is None else {*columns, *made_of(columns)}
+        rows = [column for column in COLUMNS.values() if wanted is None or column.name in wanted]
         self._carriers = tuple(topic for topic in CARRIERS if topic in {JOINT_STATES, *(row.topic for row in rows)})
         self.stretches = 0
         self._bag = Bag(path)
@@ -141,6 +143,7 @@ class BagRows:
         self._robot: Robot | None = None
         self._unknown = ""
         self._description = b""
+        self._said: list[dict[str, Any]] = []
 
     def notes(self, segment: int) -> tuple[str, ...]:
         """Return what a reader should know of a stretch, once the bag has been read."""
@@ -153,6 +156,16 @@ class BagRows:
         if self._robot is None:
             notes.append(f"soles, limits and weight are unknown: {self._unknown}")
         return tuple(notes)
+
+    def run(self, segment: int) -> dict[str, Any]:
+        """Return what it takes to simulate a stretch again, once the bag has been read; {} where the bag has it not."""
+        begins = [i for i, said in enumerate(self._said) if "push" not in said]
+        # What was reset before time began is no stretch: the last ones are those of the last stretches.
+        back = self.stretches - segment if segment >= 0 else -segment
+        if back > len(begins):
+            return {}
+        first, last = begins[-back], [*begins, len(self._said)][len(begins) - back + 1]
+        return {**self._said[first], "pushes": [said["push"] for said in self._said[first + 1 : last]]}
 
     def _losses(self) -> list[str]:
         """Return what was read and could not be used."""
@@ -191,6 +204,8 @@ class BagRows:
         """Decode messages of a topic that belongs into a recording, and let them wait."""
         if topic == ROBOT_DESCRIPTION:
             self._description = block.messages()[-1].data
+        if topic == RUN:
+            self._said += [json.loads(text(message.data)) for message in block.messages()]
         self._counts[topic] = self._counts.get(topic, 0) + len(block.start)
         kind = self._bag.types.get(topic, "")
         if topic not in self._decoders:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,14 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.recording.recording import Recording
 
+_MADE_OF = {"sole_poses": ("base_pose",)}
 Pose = tuple[Any, ...]
 """Position and quaternion x y z w; each a number, or an array (n,) of them."""
+
+
+def made_of(columns: Iterable[str]) -> set[str]:
+    """Return the columns from which those that no topic carries are computed, the joint states aside."""
+    return {name for column in columns for name in _MADE_OF.get(column, ())}
 
 
 def put_sole_poses(out: Recording, robot: Robot) -> None:

@@ -107,5 +107,13 @@ def test_undecodable_messages_are_named() -> None:
             columns([raw[:size]], WRENCH)
 
 
+def test_room_for_the_alignment_of_empty_sequences_is_no_damage() -> None:
+    """As rclpy serialises joint states that hold names and efforts alone."""
+    raw = joint_state(MS, ["a", "b", "c"], [], [], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(columns([raw + bytes(8), raw + bytes(8)], JOINTS).values["effort"], [[1, 2, 3]] * 2)
+    with pytest.raises(RecordingError, match="damaged"):
+        columns([raw + bytes(24)], JOINTS)
+
+
 def test_the_store_of_the_tests_is_jazzy() -> None:
     assert STORE.hash_rihs01(JOINTS) == "RIHS01_a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e"

@@ -22,6 +22,7 @@ from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.bag.reader import BagWriter, Topic
+from bipedsim.runs.rerun import rerun
 from bipedsim_ros.bringup.bringup import DEMO, Arguments, BringUp, argument_help, argument_names, from_text, plan
 from bipedsim_ros.bringup.robot_bringup import only_of_nodes
 from bipedsim_ros.bringup.runner import Outcome, conclude, discard_empty
@@ -276,7 +277,8 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.ros
 def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: dict[str, str]) -> None:
-    arguments = ("--clock", "lock_step", "--duration", "2.0", "--record", "runs/one")
+    (tmp_path / "pushed.yaml").write_text("pushes: [{at: 0.5, duration: 0.05, force: [10.0, 5.0, 0.0]}]")
+    arguments = ("--clock", "lock_step", "--duration", "2.0", "--record", "runs/one", "--scenario", "pushed.yaml")
     up = Up(tmp_path, ros_env, *arguments)
     assert up.wait() == 0, up.output
     folder = tmp_path / "runs" / "one"
@@ -293,6 +295,8 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     assert (folder / "bag" / "metadata.yaml").is_file()
     recording = load_recording(folder)
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
+    again = rerun(recording)
+    assert (again.first, len(again.simulated), again.notes) == (None, 2000, ()), "a bag holds all that it takes"
     for name in ("recorder_node", "sim_node", "controller_node"):
         assert f"[{name}]" in up.output
     assert "drawing" in up.output
@@ -300,9 +304,9 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     # In lock_step nothing is late, and nothing was estimated: such rows are left out.
     assert "None" not in up.output
     assert "lateness_us" not in up.output
-    again = Up(tmp_path, ros_env, *arguments)
-    assert again.wait() == 2
-    assert "already holds a bag" in again.output
+    second = Up(tmp_path, ros_env, *arguments)
+    assert second.wait() == 2
+    assert "already holds a bag" in second.output
 
 
 @pytest.mark.ros

@@ -139,7 +139,7 @@ def bouncing(robot: Robot, model: str, params: dict[str, float], height: float =
     for _ in range(1500):
         observation = sim.step(np.zeros(0))
         truth = sim.ground_truth()
-        builder.append(sim.t, observation, sim.contact, truth)
+        builder.append(sim.t, observation, sim.contact, truth, sim.command)
     return report_recording(builder.build())[1]
 
 
@@ -170,7 +170,7 @@ def test_a_ball_hops_until_it_rests() -> None:
     for _ in range(2500):
         observation = sim.step(np.zeros(0))
         truth = sim.ground_truth()
-        builder.append(sim.t, observation, sim.contact, truth)
+        builder.append(sim.t, observation, sim.contact, truth, sim.command)
     report = report_recording(builder.build())[1]
     assert report.verdict == "hopping"
     assert [stretch.sets for stretch in report.stretches] == ["CVIS", "FCIS"]

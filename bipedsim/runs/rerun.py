@@ -1,0 +1,302 @@
+"""A recorded run simulated again: from its own commands, pushes and seed, and compared with what was recorded.
+
+With nothing changed the same machine gives the same bits, and the first that differs is named. With another contact
+model, hardware or ground it answers what would have been. Torques that a real robot measured serve as commands too.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from bipedsim.errors import DivergenceError, RecordingError
+from bipedsim.ground import Ground, get_ground
+from bipedsim.model import IDEAL, Robot, load_robot
+from bipedsim.numerics import Array, Flags, Indices
+from bipedsim.recording import COLUMNS, Recording
+from bipedsim.runs.faults import FIELDS, Fault
+from bipedsim.runs.replay import patches_of, settings_of
+from bipedsim.sim import Simulator
+
+FORMAT = "bipedsim run 1"
+_PACKAGES = ("bipedsim", "numpy", "numba", "pin")
+# What follows from other columns, what the controller adds, and what is given.
+_NOT_COMPARED = ("t", "sole_poses", "odometry", "joint_command")
+_MEASURED = tuple(name for names in FIELDS.values() for name in names)
+
+
+def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]:
+    """Return all that it takes to simulate again what begins now, at t = 0, as JSON can hold it to the bit.
+
+    Args:
+        sim: Its state is where the run begins.
+        faults: What fails on purpose.
+    """
+    return {
+        "format": FORMAT,
+        "versions": {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()},
+        **settings_of(sim),
+        "control_dt": sim.control_dt,
+        "seed": sim.seed,
+        "draw": sim.draw,
+        "q": sim.q.tolist(),
+        "v": sim.v.tolist(),
+        "ground": {name: array.tolist() for name, array in sim.ground.arrays()._asdict().items()},
+        "faults": [str(fault) for fault in faults],
+    }
+
+
+def describe_push(t: float, wrench: Array, body: str, duration: float, after: float) -> dict[str, Any]:
+    """Return a push that was asked for at ``t`` [s] (:meth:`bipedsim.sim.Simulator.push`), as ``pushes`` hold it."""
+    return {"t": t, "wrench": wrench.tolist(), "body": body, "duration": min(duration, 1e300), "after": after}
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Where a run and its repetition part.
+
+    Attributes:
+        t: Time [s].
+        column: Name of the column.
+        which: Name of joint or foot, and of the number; empty where there is but one.
+        recorded, simulated: The numbers.
+    """
+
+    t: float
+    column: str
+    which: str
+    recorded: float
+    simulated: float
+
+    def __str__(self) -> str:
+        which = f" ({self.which})" if self.which else ""
+        return f"t = {self.t:.6f} s, {self.column}{which}: recorded {self.recorded!r}, simulated {self.simulated!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """A run simulated again.
+
+    Attributes:
+        recorded, simulated: Both, row for row.
+        compared: The columns that were compared to the bit.
+        first: The first difference; None if all bits are the same.
+        errors: (n columns) largest and root mean square difference of each column, of joints for each joint.
+        notes: What a reader should know: what is missing, assumed or left out.
+    """
+
+    recorded: Recording
+    simulated: Recording
+    compared: tuple[str, ...]
+    first: Difference | None
+    errors: dict[str, dict[str, float]]
+    notes: tuple[str, ...]
+
+
+def rerun(
+    recording: Recording,
+    contact_model: str | None = None,
+    contact_params: Mapping[str, Any] | None = None,
+    hardware: str | Mapping[str, Any] | None = None,
+    ground: str | None = None,
+) -> Rerun:
+    """Simulate a recorded run again from its commands.
+
+    Args:
+        recording: Of a simulated run; or of a robot, whose measured torques are then the commands, from its first row
+            on: base pose as recorded, or else standing on flat ground.
+        contact_model, contact_params, hardware, ground: What is to differ from the recorded run.
+
+    Raises:
+        RecordingError: The recording holds no commands, or not its robot.
+        BipedSimError: The robot, or something that is to differ, is none.
+    """
+    notes: list[str] = []
+    sim, rows, commands, pushes = _begin(recording, contact_model, contact_params, hardware, ground, notes)
+    builder = Recording.Builder(sim.robot, max(1, len(rows)))
+    waiting = list(pushes)
+    for row in rows:
+        while waiting and waiting[0]["t"] <= sim.t + 0.5 * sim.physics_dt:
+            push = waiting.pop(0)
+            sim.push(np.array(push["wrench"]), push["body"], push["duration"], push["after"])
+        try:
+            observation = sim.step(commands[row])
+        except DivergenceError as error:
+            notes.append(f"the simulation ends at t = {error.t:.6f} s: {error}")
+            break
+        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command)
+    simulated = builder.build()
+    recorded = recording.rows(rows[: len(simulated)])
+    spoilt = recording.run.get("faults", ())
+    if spoilt:
+        notes.append(f"sensors are not compared, some failed on purpose: {'; '.join(spoilt)}")
+    names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if spoilt else ()))]
+    compared = tuple(name for name in names if _was_recorded(recorded, name))
+    return Rerun(
+        recorded,
+        simulated,
+        compared,
+        _first_difference(recorded, simulated, compared),
+        {name: found for name in compared for name, found in _errors(recorded, simulated, name)},
+        tuple(notes),
+    )
+
+
+def _begin(
+    recording: Recording,
+    contact_model: str | None,
+    contact_params: Mapping[str, Any] | None,
+    hardware: str | Mapping[str, Any] | None,
+    ground: str | None,
+    notes: list[str],
+) -> tuple[Simulator, Indices, Array, Sequence[Mapping[str, Any]]]:
+    """Return the simulator at the begin of the run, the rows to repeat, commands (n, nu) for all rows, and pushes."""
+    run = recording.run
+    robot = load_robot(run.get("robot") or recording.about.get("robot") or recording.robot or "no name")
+    order = [recording.joint_names.index(name) for name in robot.joint_names if name in recording.joint_names]
+    if len(order) < robot.nu:
+        lacking = sorted({*robot.joint_names} - {*recording.joint_names})
+        raise RecordingError(f"the recording lacks joints of {robot.name}: {', '.join(lacking)}")
+    commands = recording.joint_command[:, order]
+    if not run:
+        return _begin_robot(recording, robot, order, contact_model, contact_params, hardware, ground, notes)
+    changed = contact_model is not None and contact_model != run["contact_model"]
+    params = contact_params if contact_params is not None else {} if changed else run["contact_params"]
+    sim = Simulator(
+        robot,
+        get_ground(ground) if ground is not None else Ground(patches_of(run["ground"])),
+        contact=contact_model or run["contact_model"],
+        physics_dt=run["physics_dt"],
+        control_dt=run["control_dt"],
+        contact_params=params,
+        hardware=hardware if hardware is not None else run["hardware"],
+        seed=run["seed"],
+    )
+    q, v = np.array(run["q"]), np.array(run["v"])
+    if len(q) != len(sim.q):
+        raise RecordingError(f"{robot.name} has other joints now than when the run was recorded")
+    sim.reset(q, v, seed=run["seed"])
+    for _ in range(run["draw"]):
+        sim.reset(q, v)
+    # A run begins with what was measured at t = 0, which is in no row, or in some that are the same.
+    stepped = np.flatnonzero(recording.t > 0.5 * sim.control_dt)
+    ticks = np.rint(recording.t[stepped] / sim.control_dt).astype(np.int64)
+    whole = (ticks == np.arange(1, len(ticks) + 1)) & np.isfinite(commands[stepped]).all(axis=1)
+    n = int(np.argmin(np.append(whole, False)))
+    if n < len(ticks):
+        missing = f"the command of t = {(n + 1) * sim.control_dt:.6f} s was not recorded"
+        notes.append(f"{missing}: {n} of {len(ticks)} ticks are repeated")
+    if n == 0:
+        raise RecordingError("the recording holds no commands from its begin on; it was made by an older bipedsim?")
+    here = {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()}
+    other = [f"{name} {was} (here {here.get(name)})" for name, was in run["versions"].items() if here.get(name) != was]
+    if other:
+        notes.append(f"recorded with {', '.join(other)}: bits may differ")
+    return sim, stepped[:n], commands, run.get("pushes", ())
+
+
+def _begin_robot(
+    recording: Recording,
+    robot: Robot,
+    order: Sequence[int],
+    contact_model: str | None,
+    contact_params: Mapping[str, Any] | None,
+    hardware: str | Mapping[str, Any] | None,
+    ground: str | None,
+    notes: list[str],
+) -> tuple[Simulator, Indices, Array, Sequence[Mapping[str, Any]]]:
+    """Return the same for a recording that says nothing of a simulator."""
+    efforts = recording.joint_effort[:, order]
+    measured = np.hstack([efforts, recording.joint_position[:, order]])
+    sound: Flags = np.asarray(np.isfinite(measured).all(axis=1))
+    if not sound.any():
+        raise RecordingError("the recording holds neither commands nor measured torques of all joints")
+    first = int(np.argmax(sound))
+    dt = float(np.median(np.diff(recording.t))) if len(recording) > 1 else 1e-3
+    dt = round(dt, 6)
+    sim = Simulator(
+        robot,
+        get_ground(ground) if ground is not None else None,
+        contact=contact_model or "one_step",
+        physics_dt=dt / max(1, round(dt / 1e-3)),
+        control_dt=dt,
+        contact_params=contact_params,
+        hardware=hardware if hardware is not None else IDEAL,
+    )
+    q, v = sim.q.copy(), np.zeros(robot.model.nv)
+    q[robot.idx_q] = recording.joint_position[first, order]
+    v[robot.idx_v] = np.nan_to_num(recording.joint_velocity[first, order])
+    if robot.free_flyer:
+        posed = bool(np.isfinite(recording.base_pose[first]).all())
+        q[:7] = recording.base_pose[first] if posed else q[:7]
+        q = q if posed else sim.ground.place(q)
+        notes.append(f"the base begins {'as recorded' if posed else 'standing on the ground'}, at rest")
+    sim.reset(q, v)
+    rest = np.arange(first + 1, len(recording))
+    n = int(np.argmin(np.append(sound[rest], False)))
+    notes.append(f"measured torques are the commands, from t = {recording.t[first]:.3f} s on, every {dt:g} s")
+    if n < len(rest):
+        notes.append(f"a measurement is missing at t = {recording.t[rest[n]]:.3f} s: {n} of {len(rest)} ticks")
+    return sim, rest[:n], efforts, ()
+
+
+def _was_recorded(recording: Recording, name: str) -> bool:
+    values = getattr(recording, name)
+    return bool(len(values)) and not (COLUMNS[name].dtype is np.float64 and np.isnan(values).all())
+
+
+def _first_difference(recorded: Recording, simulated: Recording, names: Sequence[str]) -> Difference | None:
+    """Return where two recordings of the same rows first differ by a bit; what both lack is the same."""
+    first: tuple[int, str, tuple[int, ...]] | None = None
+    for name in names:
+        a, b = getattr(recorded, name), _matched(recorded, simulated, name)
+        differ: Any = np.asarray((a != b) & ~((a != a) & (b != b)))
+        rows = np.flatnonzero(differ.reshape(len(a), -1).any(axis=1))
+        if len(rows) and (first is None or rows[0] < first[0]):
+            inner = np.argwhere(np.atleast_1d(differ[rows[0]]))[0]
+            first = int(rows[0]), name, tuple(inner.tolist())
+    if first is None:
+        return None
+    row, name, inner = first
+    column = COLUMNS[name]
+    owners = {"joint": recorded.joint_names, "foot": recorded.feet}.get(column.per, ())
+    parts = [owners[inner[0]]] if owners else []
+    if column.width > 1:
+        parts.append(column.components[inner[-1]])
+    pair = getattr(recorded, name), _matched(recorded, simulated, name)
+    was, now = (np.atleast_1d(values[row])[inner].item() for values in pair)
+    return Difference(float(recorded.t[row]), name, " ".join(parts), was, now)
+
+
+def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:
+    """Return a column of the simulated run with joints and feet in the order of the recorded one."""
+    values = getattr(simulated, name)
+    owner = {"joint": "joint_names", "foot": "feet"}.get(COLUMNS[name].per)
+    if owner is None:
+        return values
+    names = getattr(simulated, owner)
+    return values[:, [names.index(one) for one in getattr(recorded, owner)]]
+
+
+def _errors(recorded: Recording, simulated: Recording, name: str) -> list[tuple[str, dict[str, float]]]:
+    """Return largest and root mean square difference of a column, for each joint where it is one of joints."""
+    column = COLUMNS[name]
+    if column.dtype is not np.float64:
+        return []
+    difference = np.abs(getattr(recorded, name) - _matched(recorded, simulated, name))
+    parts = {name: difference}
+    if column.per == "joint":
+        parts = {f"{name} {joint}": difference[:, j] for j, joint in enumerate(recorded.joint_names)}
+    found = []
+    for label, values in parts.items():
+        known = values[np.isfinite(values)]
+        if len(known):
+            found.append((label, {"max": float(known.max()), "rms": float(np.sqrt(np.mean(known**2)))}))
+    return found
+
+

@@ -1,0 +1,125 @@
+"""A recorded run simulated again: the same bits, or the first one that is not, by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.errors import RecordingError
+from bipedsim.recording import Recording, load_recording
+from bipedsim.runs.rerun import rerun
+from bipedsim.runs.runner import run
+
+SCENARIO = """
+controller_params: {mode: squat}
+drop_height: 0.01
+pushes:
+  - {at: 0.1, duration: 0.03, force: [20.0, 5.0, 0.0], frame: heading}
+  - {at: 0.2, duration: 0.0025, force: [0.0, 40.0, 0.0], body: l_thigh}
+"""
+
+
+def recorded(tmp_path: Path, **settings: object) -> Recording:
+    """Return a run as it is read from its file."""
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SCENARIO)
+    recording, _ = run(RunConfig(scenario=str(scenario), duration=0.4, **settings))  # type: ignore[arg-type]
+    recording.save(tmp_path / "run.npz")
+    return load_recording(tmp_path / "run.npz")
+
+
+@pytest.mark.parametrize("model", CONTACT_MODELS)
+def test_every_model_repeats_every_bit(tmp_path: Path, model: str) -> None:
+    done = rerun(recorded(tmp_path, contact_model=model, physics_dt=5e-4))
+    assert done.first is None
+    assert len(done.simulated) == 400
+    assert {"joint_position", "imu_orientation", "wrench", "mode", "base_pose"} <= {*done.compared}
+    assert not done.notes
+
+
+def test_noise_faults_and_ground_are_repeated_too(tmp_path: Path) -> None:
+    ground = tmp_path / "ramp.yaml"
+    ground.write_text("slope: {angle_deg: 2}")
+    weak = "{part: drives, does: scaled, joint: l_knee, amount: 0.5, at: 0.1}"
+    noisy = recorded(tmp_path, hardware="realistic", seed=3, ground=str(ground))
+    ground.unlink()
+    assert rerun(noisy).first is None
+    lossy = f"[{weak}, {{part: commands, does: lost, share: 0.2}}]"
+    failing = rerun(recorded(tmp_path, faults=lossy))
+    assert failing.first is None
+    assert "joint_position" not in failing.compared
+    assert "drives (l_knee) scaled 0.5" in failing.notes[0]
+
+
+def test_the_first_bit_that_differs_is_named(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    recording.joint_velocity[250, 3] = np.nextafter(recording.joint_velocity[250, 3], 1.0)
+    recording.wrench[300, 1, 2] += 1.0
+    first = rerun(recording).first
+    assert first is not None
+    assert (round(first.t, 6), first.column, first.which) == (0.251, "joint_velocity", recording.joint_names[3])
+    recording.joint_velocity[250, 3] = first.simulated
+    first = rerun(recording).first
+    assert first is not None
+    assert (round(first.t, 6), first.column, first.which) == (0.301, "wrench", f"{recording.feet[1]} fz[N]")
+
+
+def test_a_push_or_a_seed_that_is_forgotten_shows(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, hardware="realistic")
+    for change, t in (({"pushes": []}, 0.101), ({"seed": 1}, 0.001), ({"draw": 0}, 0.001)):
+        recording.run = {**recording.run, **change}
+        first = rerun(recording).first
+        assert first is not None
+        assert first.t <= t + 1e-9
+        recording = load_recording(tmp_path / "run.npz")
+
+
+def test_what_if(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    soft = rerun(recording, contact_model="nonlinear_damping")
+    assert soft.first is not None
+    assert 0.0 < soft.errors["base_pose"]["rms"] < 0.01
+    assert soft.errors["joint_position l_knee"]["max"] < 0.1
+    assert rerun(recording, ground="flat").first is None, "it was flat"
+
+
+def test_a_robots_measured_torques_are_commands(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    of_a_robot = replace(recording, run={}, joint_command=np.full_like(recording.joint_command, np.nan))
+    done = rerun(of_a_robot)
+    assert len(done.simulated) == 399
+    assert "measured torques are the commands" in done.notes[-1]
+    # It starts where the run was after its first tick, but for velocities of the base and the pushes.
+    assert done.errors["joint_position l_knee"]["max"] < 0.05
+
+
+def test_a_gap_ends_it_and_is_told(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    done = rerun(recording.rows(np.delete(np.arange(400), 100)))
+    assert len(done.simulated) == 100
+    assert done.first is None
+    assert "the command of t = 0.101000 s was not recorded: 100 of 399 ticks" in done.notes[0]
+    with pytest.raises(RecordingError, match="no commands from its begin on"):
+        rerun(recording.rows(slice(5, None)))
+
+
+def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(tmp_path)
+    path, again = tmp_path / "run.npz", tmp_path / "again.npz"
+    assert main(["replay", str(path), "--output", str(again)]) == 0
+    assert "400 ticks simulated again: every bit of" in capsys.readouterr().out
+    np.testing.assert_array_equal(load_recording(again).wrench, load_recording(path).wrench)
+    picture = tmp_path / "picture.png"
+    assert main(["replay", str(path), "--contact-model", "lcp", "--plot", str(picture)]) == 0
+    assert "first difference at t = " in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    recording = load_recording(path)
+    recording.wrench[7] += 1.0
+    recording.save(path)
+    assert main(["replay", str(path)]) == 1
