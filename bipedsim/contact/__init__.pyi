@@ -11,6 +11,7 @@ from .modes import (
     mode_masks,
     mode_name,
 )
+from .selection.candidate import centre_of_pressure
 from .write_result import for_kernels
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Promises",
     "Rows",
     "Sliding",
+    "centre_of_pressure",
     "clamped_range",
     "constraints",
     "distance_outside",

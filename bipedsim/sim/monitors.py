@@ -14,10 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import float64, int64
 
-from bipedsim.contact import RECOVERY, ContactModel, ContactResult, Promises, distance_outside, for_kernels
+from bipedsim.contact import (
+    RECOVERY,
+    ContactModel,
+    ContactResult,
+    Promises,
+    centre_of_pressure,
+    distance_outside,
+    for_kernels,
+)
 from bipedsim.dynamics import Dynamics, Foothold, Projection, Tree
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, mul_t
+from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul
 
 BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT = range(8)
 MONITORS = (
@@ -43,8 +51,12 @@ SAID = (
 )
 BALANCED = 1e-7
 """Rounding of the equations of motion, as a share of their largest term; of forces, as a share of the weight."""
-INSIDE = 1e-6
-"""A CoP this far outside [m] or a joint this far beyond its limit [rad] is rounding."""
+INSIDE = 1e-4
+"""How far outside [m] the CoP may be: an edge that lands is not quite level, and friction acts at its heights."""
+LEVEL = 0.9
+"""Cosine of the tilt up to which the CoP is looked for: near a tilt of atan(1 / mu) the force lies in the sole."""
+GIVES = 1e-3
+"""How far beyond its limit [rad] a joint gets that a drive holds at it: drives give way."""
 
 
 class _Monitored(NamedTuple):
@@ -55,7 +67,7 @@ class _Monitored(NamedTuple):
         torque: (nu,) what the dynamics took as the joints' torques [N.m].
         idx_q, lower, upper: (nu,) limits of the joints [rad].
         weight: Of the robot [N]. springs: Whether contacts hold energy. stored: (1,) the most that they hold now [J].
-        residual, size: (nv,) work.
+        residual, size, cop, cop_ground: (nv,), (nv,), (2,), (3,) work.
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
             and how many steps were beyond the limit.
         broken, new: (1,) what this step violates, and what it was the first to violate, one bit each.
@@ -75,6 +87,8 @@ class _Monitored(NamedTuple):
     stored: Array
     residual: Array
     size: Array
+    cop: Array
+    cop_ground: Array
     limit: Array
     worst: Array
     when: Array
@@ -158,13 +172,10 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
     _note(m, DEPTH, deepest, k, t)
     if f[2] > 0.0:
         _note(m, GAP, lowest, k, t)
-    force = mul_t(p.rotation[k], f)
-    if force[2] > BALANCED * m.weight * h:
-        # In the sole frame the CoP is where the wrench has no torque along the sole, however it is tilted.
-        torque = mul_t(p.rotation[k], f[3:])
+    if f[2] > BALANCED * m.weight * h and p.rotation[k, 2, 2] > LEVEL:
         n = p.n_vertices[k]
-        x, y = -torque[1] / force[2], torque[0] / force[2]
-        _note(m, COP, distance_outside(p.vertices[k], p.edges[k], n, (0, n), x, y), k, t)
+        centre_of_pressure(f, p.rotation[k], m.cop, m.cop_ground)
+        _note(m, COP, distance_outside(p.vertices[k], p.edges[k], n, (0, n), m.cop[0], m.cop[1]), k, t)
     return deepest
 
 
@@ -238,7 +249,7 @@ class Monitors:
         promises: Promises = getattr(contact, "promises", Promises())
         nv, n = plant.model.nv, len(MONITORS)
         limit = np.full(n, INSIDE)
-        limit[BALANCE] = BALANCED
+        limit[BALANCE], limit[JOINT] = BALANCED, GIVES
         limit[[FRICTION, PULL]] = BALANCED * plant.weight
         limit[WORK], limit[GAP], limit[DEPTH] = promises.lift * plant.weight, promises.gap, promises.depth
         self._monitored = _Monitored(
@@ -255,6 +266,8 @@ class Monitors:
             stored=np.zeros(1),
             residual=np.zeros(nv),
             size=np.zeros(nv),
+            cop=np.zeros(2),
+            cop_ground=np.zeros(3),
             limit=limit,
             worst=np.zeros(n),
             when=np.zeros(n),
