@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from marks import sampled
 from paths import BODIES, ROOT
 
 from bipedsim import load_run
@@ -136,12 +137,14 @@ def test_a_run_takes_robot_scenario_ground_controller_and_contact_model(site: Pa
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (["--set", "patience=-1"], "patience = -1"),
-        (["--contact-set", "stiffness=-1"], "stiffness = -1"),
-        (["--robot", "cobbel"], "did you mean 'cobble'?"),
-        (["--ground", "rampp"], "did you mean 'ramp'?"),
-    ],
+    sampled(
+        [
+            (["--set", "patience=-1"], "patience = -1"),
+            (["--contact-set", "stiffness=-1"], "stiffness = -1"),
+            (["--robot", "cobbel"], "did you mean 'cobble'?"),
+            (["--ground", "rampp"], "did you mean 'ramp'?"),
+        ]
+    ),
 )
 def test_what_is_wrong_is_named_as_it_is_with_our_own(words: list[str], said: str, site: Path) -> None:
     run = ["run", "--robot", "cobble", "--scenario", "rest", "--contact-model", "springs"]

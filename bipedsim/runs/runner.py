@@ -280,8 +280,8 @@ def _result(
         **controller_figures(recording),
         "physics": run.monitors.figures(),
         **run.verdict.figures(),
-        "faults": [str(fault) for fault in prepared.faults],
-        "commands_lost": run.faults.lost_commands,
+        "faults": [str(fault) for fault in prepared.faults] or None,
+        "commands_lost": run.faults.lost_commands if prepared.faults else None,
     }
     return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}
 

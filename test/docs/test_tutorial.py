@@ -130,6 +130,7 @@ def test_the_class_as_a_node_repeats_the_headless_run(folder: Path, ros_env: dic
 
 
 @pytest.mark.ros
+@pytest.mark.slow
 def test_the_node_in_python_holds_the_robot_up(ros: Any, folder: Path, tmp_path: Path) -> None:
     """Against sim_node, in processes of their own, one command per state."""
     from nav_msgs.msg import Odometry

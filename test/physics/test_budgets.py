@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.parametrize(
         ("name", "model"),
         [
-            # Every model on one robot, and every robot under the default model, each time; the rest in `make test-all`.
-            pytest.param(name, model, marks=[] if name == "biped14" or model == "one_step" else [pytest.mark.slow])
+            # Every model on one robot each time; the other robots in `make test-all`.
+            pytest.param(name, model, marks=[] if name == "biped14" else [pytest.mark.slow])
             for name in ("biped14", "talos", "g1")
             for model in MODELS
         ],

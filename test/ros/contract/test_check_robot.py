@@ -52,6 +52,7 @@ class Checker:
         return self._process.returncode, json.loads(out)
 
 
+@pytest.mark.slow
 def test_the_simulator_under_a_controller_keeps_the_contract(ros: RosWorld) -> None:
     ros.start("sim_node", clock="lock_step")
     control = bipedsim(ros, "control", "--robot", "biped14")

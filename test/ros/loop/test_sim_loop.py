@@ -62,6 +62,8 @@ class Surroundings:
     def publish_sensors(self, _observation: Any) -> int:
         return self.now
 
+    def publish_run(self, _said: Any) -> None: ...
+
     def publish_ground(self) -> None:
         self.ground.append(self.now)
 

@@ -129,6 +129,7 @@ def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -
     assert counted["missed_commands"] == 0, "nobody had promised any"
 
 
+@pytest.mark.slow
 def test_physics_waits_for_a_recorder_if_so_asked(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     commander = Commander(ros)

@@ -36,6 +36,7 @@ def lock_step_run(world: RosWorld, controller: str) -> list[JointState]:
 
 
 @pytest.mark.parametrize("controller", ["posture", pytest.param("user_controllers:Feedback", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_lock_step_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, controller: str) -> None:
     runs = []
     for i in range(2):

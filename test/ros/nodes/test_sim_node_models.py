@@ -29,8 +29,8 @@ ROBOT = load_robot("biped14")
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-# One whose forces act over the step and one whose act within it; the others go the same two ways.
-QUICK = ("one_step", "feedback_linearised")
+# The others go the same way through the node.
+QUICK = ("one_step",)
 
 
 @pytest.fixture(

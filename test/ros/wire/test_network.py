@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from marks import sampled
 from ros_domains import APART, STANDARD_BASE, Domain
 
 from bipedsim_ros.wire.network import CHOOSING, network_environment
@@ -73,7 +74,7 @@ def started(task: Path) -> list[str]:
 
 @pytest.mark.ros
 @pytest.mark.skipif(not Path("/proc/net/udp").exists(), reason="only Linux shows the sockets of a process")
-@pytest.mark.parametrize(("network", "addresses"), [("", {"127.0.0.1"}), ("subnet", {"0.0.0.0"})])
+@pytest.mark.parametrize(("network", "addresses"), sampled([("", {"127.0.0.1"}), ("subnet", {"0.0.0.0"})]))
 def test_a_bring_up_listens_where_it_should(tmp_path: Path, network: str, addresses: set[str]) -> None:
     """And a node of the same machine that knows nothing of it finds it."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
