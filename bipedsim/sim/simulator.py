@@ -303,7 +303,7 @@ class Simulator:
             self.on_physics_step(self._contact.result, dynamics.push)
 
     def watch(self, report: Callable[[str, str, dict[str, Array]], None]) -> Monitors:
-        """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs about a microsecond a step.
+        """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs one to two microseconds a step.
 
         Args:
             report: Called once for each kind of violation since the last reset, with the name of the monitor, what is
