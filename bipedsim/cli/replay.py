@@ -40,18 +40,17 @@ def _run(args: argparse.Namespace) -> int:
     from bipedsim.analysis import load_run
     from bipedsim.config import to_json
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
-    from bipedsim.runs import rerun
+    from bipedsim.runs import Changes, rerun
 
-    params = key_values(args.contact_set, "--contact-set") or None
-    changes: dict[str, Any] = {
-        "contact_model": args.contact_model or None,
-        "contact_params": params,
-        "hardware": args.hardware or None,
-        "ground": args.ground or None,
-    }
+    changes = Changes(
+        contact_model=args.contact_model or None,
+        contact_params=key_values(args.contact_set, "--contact-set") or None,
+        hardware=args.hardware or None,
+        ground=args.ground or None,
+    )
     recording = load_run(args.recording)
-    done = rerun(recording, **changes)
-    what_if = any(value is not None for value in changes.values()) or not recording.run
+    done = rerun(recording, changes)
+    what_if = changes != Changes() or not recording.run
     ticks = len(done.simulated)
     if args.output:
         done.simulated.save(args.output)

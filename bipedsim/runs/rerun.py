@@ -56,6 +56,19 @@ def describe_push(t: float, wrench: Array, body: str, duration: float, after: fl
     return {"t": t, "wrench": wrench.tolist(), "body": body, "duration": min(duration, 1e300), "after": after}
 
 
+@dataclass(frozen=True)
+class Changes:
+    """What is to differ from a recorded run; None is as recorded, or for a robot's recording the default."""
+
+    contact_model: str | None = None
+    contact_params: Mapping[str, Any] | None = None
+    hardware: str | Mapping[str, Any] | None = None
+    ground: str | None = None
+
+
+AS_RECORDED = Changes()
+
+
 @dataclass(frozen=True, eq=False)
 class Difference:
     """Where a run and its repetition part.
@@ -98,26 +111,20 @@ class Rerun:
     notes: tuple[str, ...]
 
 
-def rerun(
-    recording: Recording,
-    contact_model: str | None = None,
-    contact_params: Mapping[str, Any] | None = None,
-    hardware: str | Mapping[str, Any] | None = None,
-    ground: str | None = None,
-) -> Rerun:
+def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     """Simulate a recorded run again from its commands.
 
     Args:
         recording: Of a simulated run; or of a robot, whose measured torques are then the commands, from its first row
             on: base pose as recorded, or else standing on flat ground.
-        contact_model, contact_params, hardware, ground: What is to differ from the recorded run.
+        changes: What is to differ from the recorded run.
 
     Raises:
         RecordingError: The recording holds no commands, or not its robot.
         BipedSimError: The robot, or something that is to differ, is none.
     """
     notes: list[str] = []
-    sim, rows, commands, pushes = _begin(recording, contact_model, contact_params, hardware, ground, notes)
+    sim, rows, commands, pushes = _begin(recording, changes, notes)
     builder = Recording.Builder(sim.robot, max(1, len(rows)))
     waiting = list(pushes)
     for row in rows:
@@ -148,12 +155,7 @@ def rerun(
 
 
 def _begin(
-    recording: Recording,
-    contact_model: str | None,
-    contact_params: Mapping[str, Any] | None,
-    hardware: str | Mapping[str, Any] | None,
-    ground: str | None,
-    notes: list[str],
+    recording: Recording, changes: Changes, notes: list[str]
 ) -> tuple[Simulator, Indices, Array, Sequence[Mapping[str, Any]]]:
     """Return the simulator at the begin of the run, the rows to repeat, commands (n, nu) for all rows, and pushes."""
     run = recording.run
@@ -164,17 +166,18 @@ def _begin(
         raise RecordingError(f"the recording lacks joints of {robot.name}: {', '.join(lacking)}")
     commands = recording.joint_command[:, order]
     if not run:
-        return _begin_robot(recording, robot, order, contact_model, contact_params, hardware, ground, notes)
-    changed = contact_model is not None and contact_model != run["contact_model"]
-    params = contact_params if contact_params is not None else {} if changed else run["contact_params"]
+        return _begin_robot(recording, robot, order, changes, notes)
+    model, params = changes.contact_model or run["contact_model"], changes.contact_params
+    if params is None:
+        params = run["contact_params"] if model == run["contact_model"] else {}
     sim = Simulator(
         robot,
-        get_ground(ground) if ground is not None else Ground(patches_of(run["ground"])),
-        contact=contact_model or run["contact_model"],
+        get_ground(changes.ground) if changes.ground else Ground(patches_of(run["ground"])),
+        contact=model,
         physics_dt=run["physics_dt"],
         control_dt=run["control_dt"],
         contact_params=params,
-        hardware=hardware if hardware is not None else run["hardware"],
+        hardware=changes.hardware or run["hardware"],
         seed=run["seed"],
     )
     q, v = np.array(run["q"]), np.array(run["v"])
@@ -201,14 +204,7 @@ def _begin(
 
 
 def _begin_robot(
-    recording: Recording,
-    robot: Robot,
-    order: Sequence[int],
-    contact_model: str | None,
-    contact_params: Mapping[str, Any] | None,
-    hardware: str | Mapping[str, Any] | None,
-    ground: str | None,
-    notes: list[str],
+    recording: Recording, robot: Robot, order: Sequence[int], changes: Changes, notes: list[str]
 ) -> tuple[Simulator, Indices, Array, Sequence[Mapping[str, Any]]]:
     """Return the same for a recording that says nothing of a simulator."""
     efforts = recording.joint_effort[:, order]
@@ -221,12 +217,12 @@ def _begin_robot(
     dt = round(dt, 6)
     sim = Simulator(
         robot,
-        get_ground(ground) if ground is not None else None,
-        contact=contact_model or "one_step",
+        get_ground(changes.ground) if changes.ground else None,
+        contact=changes.contact_model or "one_step",
         physics_dt=dt / max(1, round(dt / 1e-3)),
         control_dt=dt,
-        contact_params=contact_params,
-        hardware=hardware if hardware is not None else IDEAL,
+        contact_params=changes.contact_params,
+        hardware=changes.hardware or IDEAL,
     )
     q, v = sim.q.copy(), np.zeros(robot.model.nv)
     q[robot.idx_q] = recording.joint_position[first, order]
@@ -298,5 +294,3 @@ def _errors(recorded: Recording, simulated: Recording, name: str) -> list[tuple[
         if len(known):
             found.append((label, {"max": float(known.max()), "rms": float(np.sqrt(np.mean(known**2)))}))
     return found
-
-

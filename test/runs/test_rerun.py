@@ -13,7 +13,7 @@ from bipedsim.config.run import RunConfig
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, load_recording
-from bipedsim.runs.rerun import rerun
+from bipedsim.runs.rerun import Changes, rerun
 from bipedsim.runs.runner import run
 
 SCENARIO = """
@@ -82,11 +82,11 @@ def test_a_push_or_a_seed_that_is_forgotten_shows(tmp_path: Path) -> None:
 
 def test_what_if(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
-    soft = rerun(recording, contact_model="nonlinear_damping")
+    soft = rerun(recording, Changes(contact_model="nonlinear_damping"))
     assert soft.first is not None
     assert 0.0 < soft.errors["base_pose"]["rms"] < 0.01
     assert soft.errors["joint_position l_knee"]["max"] < 0.1
-    assert rerun(recording, ground="flat").first is None, "it was flat"
+    assert rerun(recording, Changes(ground="flat")).first is None, "it was flat"
 
 
 def test_a_robots_measured_torques_are_commands(tmp_path: Path) -> None:
