@@ -39,12 +39,16 @@ def claim(path: Path) -> None:
     Where files cannot be locked or the folder takes none, and after two minutes, it returns all the same: then a
     kernel is compiled twice, and nothing else happens.
     """
+    try:
+        file = _claims(path.parent)
+    except OSError:
+        return
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         try:
-            fcntl.lockf(_claims(path.parent), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(path.name))
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(path.name))
             return
-        except (BlockingIOError, PermissionError):
+        except (BlockingIOError, PermissionError):  # what another holds is either, as the system likes
             time.sleep(_NAP_S)
         except OSError:
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -250,4 +250,4 @@ class FaultSchedule:
 
 def for_run(scenario: Sequence[Fault], text: str) -> tuple[Fault, ...]:
     """Return the faults of a scenario and those of an option, of which one that repeats another acts once."""
-    return tuple(dict.fromkeys(replace(fault) for fault in (*scenario, *read_faults(text))))
+    return tuple(dict.fromkeys((*scenario, *read_faults(text))))

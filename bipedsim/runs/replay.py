@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +105,7 @@ def is_step(path: Path) -> bool:
     try:
         with np.load(path) as file:
             return "torque" in file.files
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         return False
 
 
@@ -120,20 +122,24 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         with np.load(path) as file:
             kept = {name: file[name] for name in file.files}
         about = json.loads(str(kept["about"]))
+        name_of_robot, of_model, params_of_model, h = (
+            about[name] for name in ("robot", "contact_model", "contact_params", "physics_dt")
+        )
+        hardware = HardwareParams(**about["hardware"])
         begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
         patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordingError(f"{path}: no step that a monitor has kept ({error})") from error
-    robot = load_robot(about["robot"])
-    plant = perturbed(robot, HardwareParams(**about["hardware"]))
+    robot = load_robot(name_of_robot)
+    plant = perturbed(robot, hardware)
     if begun["q"].shape != (plant.model.nq,) or begun["torque"].shape != (plant.nu,):
-        raise ConfigError(f"{path}: {about['robot']} has other joints now than when the step was kept")
+        raise ConfigError(f"{path}: {robot.name} has other joints now than when the step was kept")
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])
     done = []
     for name in CONTACT_MODELS:
-        params = about["contact_params"] if name == about["contact_model"] else {}
-        dynamics = Dynamics(plant, Ground(patches), about["physics_dt"])
-        contact = make_contact_model(name, dynamics.projection, about["physics_dt"], params)
+        params = params_of_model if name == of_model else {}
+        dynamics = Dynamics(plant, Ground(patches), h)
+        contact = make_contact_model(name, dynamics.projection, h, params)
         monitors = Monitors(plant, dynamics, contact, begun["torque"])
         v = begun["v"].copy()
         monitors.restart(v)
@@ -148,7 +154,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
                 monitors.figures(),
                 tuple(said for _, said in monitors.described(seen)),
                 float(np.abs(v).max()),
-                result.impulse[:, 2] / about["physics_dt"],
+                result.impulse[:, 2] / h,
                 tuple(mode_name(int(mode), bool(slides), int(n)) for mode, slides, n in rows),
                 contact.result.unresolved > 0,
             )

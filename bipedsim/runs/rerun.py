@@ -124,7 +124,11 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         BipedSimError: The robot, or something that is to differ, is none.
     """
     notes: list[str] = []
-    sim, rows, commands, pushes = _begin(recording, changes, notes)
+    try:
+        sim, rows, commands, pushes = _begin(recording, changes, notes)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        said = "what the recording says of its run is damaged, or of another version of bipedsim"
+        raise RecordingError(f"{said} ({type(error).__name__}: {error})") from error
     builder = Recording.Builder(sim.robot, max(1, len(rows)))
     waiting = list(pushes)
     for row in rows:
@@ -159,7 +163,10 @@ def _begin(
 ) -> tuple[Simulator, Indices, Array, Sequence[Mapping[str, Any]]]:
     """Return the simulator at the begin of the run, the rows to repeat, commands (n, nu) for all rows, and pushes."""
     run = recording.run
-    robot = load_robot(run.get("robot") or recording.about.get("robot") or recording.robot or "no name")
+    name = run.get("robot") or recording.about.get("robot") or recording.robot
+    if not name:
+        raise RecordingError("the recording does not name its robot")
+    robot = load_robot(name)
     order = [recording.joint_names.index(name) for name in robot.joint_names if name in recording.joint_names]
     if len(order) < robot.nu:
         lacking = sorted({*robot.joint_names} - {*recording.joint_names})
@@ -200,7 +207,8 @@ def _begin(
     other = [f"{name} {was} (here {here.get(name)})" for name, was in run["versions"].items() if here.get(name) != was]
     if other:
         notes.append(f"recorded with {', '.join(other)}: bits may differ")
-    return sim, stepped[:n], commands, run.get("pushes", ())
+    pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
+    return sim, stepped[:n], commands, pushes
 
 
 def _begin_robot(

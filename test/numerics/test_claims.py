@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bipedsim.numerics import claims
 from bipedsim.numerics.claims import claim, release
 
 HOLD = """
@@ -56,6 +57,21 @@ def test_nobody_waits_for_the_dead(tmp_path: Path, other: subprocess.Popen[str])
     claim(tmp_path / "a.nbc")
     assert other.wait(30) < 0
     assert not (tmp_path / "marker").exists()
+
+
+def test_a_folder_that_may_not_be_written_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root, who runs tests in containers, may write everywhere, the refusal is played."""
+
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    def sleep(_: float) -> None:
+        pytest.fail("nobody holds a claim")
+
+    monkeypatch.setattr(claims.os, "open", refuse)
+    monkeypatch.setattr(claims.time, "sleep", sleep)
+    claim(tmp_path / "a.nbc")
+    release(tmp_path / "a.nbc")
 
 
 def test_a_folder_that_cannot_be_made_is_no_obstacle(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.errors import RecordingError
+from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, RecordingError
 from bipedsim.recording import Recording, load_recording
 from bipedsim.runs.rerun import Changes, rerun
 from bipedsim.runs.runner import run
@@ -123,3 +123,30 @@ def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFix
     recording.wrench[7] += 1.0
     recording.save(path)
     assert main(["replay", str(path)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ({"q": None}, "says of its run is damaged"),
+        ({"ground": {}}, "says of its run is damaged"),
+        ({"pushes": [{"t": 0.1}]}, "says of its run is damaged"),
+        ({"versions": 1}, "says of its run is damaged"),
+        ({"hardware": {"gyro": 1}}, "unknown parameter 'gyro'"),
+        ({"robot": "biped15"}, "did you mean 'biped14'"),
+    ],
+)
+def test_a_description_that_is_damaged_is_said_to_be(tmp_path: Path, damage: dict[str, object], said: str) -> None:
+    recording = recorded(tmp_path)
+    recording.run = {**recording.run, **damage}
+    with pytest.raises(BipedSimError, match=said):
+        rerun(recording)
+
+
+def test_files_that_are_cut_short_end_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(tmp_path)
+    whole = (tmp_path / "run.npz").read_bytes()
+    for keep in (0, 100, len(whole) // 2):
+        (tmp_path / "cut.npz").write_bytes(whole[:keep])
+        assert main(["replay", str(tmp_path / "cut.npz")]) in (EXIT_USAGE, EXIT_INCOMPLETE)
+        assert "cut.npz" in capsys.readouterr().err

@@ -20,8 +20,9 @@ from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import n_modes
 from bipedsim.contact.selection.arrays import begin
 from bipedsim.contact.selection.candidate import solve
+from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
-from bipedsim.runs.replay import replay_step, save_step, watch
+from bipedsim.runs.replay import is_step, replay_step, save_step, watch
 from bipedsim.runs.runner import run
 from bipedsim.sim.monitors import MONITORS
 from bipedsim.sim.simulator import Simulator
@@ -191,6 +192,18 @@ def test_a_step_that_makes_energy_is_kept_and_taken_again_under_every_model(
     assert main(["replay", str(kept), "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == MODELS
     assert main(["replay", str(CASE)]) == 2
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.5, 0.95])
+def test_a_kept_step_that_is_cut_short_is_no_step(box: Robot, tmp_path: Path, keep: float) -> None:
+    sim, path = Simulator(replace(box)), tmp_path / "step.npz"
+    rest = {"q": sim.q, "v": sim.v, "torque": NOTHING, "push": sim.v, "damping": sim.plant.joint_damping}
+    save_step(path, sim, rest)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole))])
+    assert not is_step(path)
+    with pytest.raises(RecordingError, match="no step that a monitor has kept"):
+        replay_step(path)
 
 
 def test_a_kept_step_repeats_to_the_bit(box: Robot, tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ class BagRows:
         self._unknown = ""
         self._description = b""
         self._said: list[dict[str, Any]] = []
+        self._unsaid: list[str] = []
 
     def notes(self, segment: int) -> tuple[str, ...]:
         """Return what a reader should know of a stretch, once the bag has been read."""
@@ -162,7 +163,7 @@ class BagRows:
         begins = [i for i, said in enumerate(self._said) if "push" not in said]
         # What was reset before time began is no stretch: the last ones are those of the last stretches.
         back = self.stretches - segment if segment >= 0 else -segment
-        if back > len(begins):
+        if back > len(begins) or self._unsaid:
             return {}
         first, last = begins[-back], [*begins, len(self._said)][len(begins) - back + 1]
         return {**self._said[first], "pushes": [said["push"] for said in self._said[first + 1 : last]]}
@@ -174,6 +175,7 @@ class BagRows:
             for topic, decoder in self._decoders.items()
             if decoder is not None and decoder.failed
         ]
+        losses += self._unsaid[:1]
         if self._late:
             seconds = LATE_NS * 1e-9
             losses.append(f"{self._late} messages came more than {seconds:g} s after their row, and are left out")
@@ -205,7 +207,11 @@ class BagRows:
         if topic == ROBOT_DESCRIPTION:
             self._description = block.messages()[-1].data
         if topic == RUN:
-            self._said += [json.loads(text(message.data)) for message in block.messages()]
+            for message in block.messages():
+                try:
+                    self._said.append(dict(json.loads(text(message.data))))
+                except (RecordingError, ValueError, TypeError) as error:
+                    self._unsaid.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
         self._counts[topic] = self._counts.get(topic, 0) + len(block.start)
         kind = self._bag.types.get(topic, "")
         if topic not in self._decoders:

@@ -14,6 +14,7 @@ from bipedsim.model import load_robot
 from bipedsim.recording import COLUMNS, load_recording
 from bipedsim.recording.bag import align, mcap
 from bipedsim.recording.bag.reader import Bag, BagWriter
+from bipedsim.recording.schema import RUN
 from bipedsim.sim.simulator import Simulator
 
 WRENCH, JOINTS = "geometry_msgs/msg/WrenchStamped", "sensor_msgs/msg/JointState"
@@ -301,3 +302,21 @@ def test_ankle_wrenches_are_those_of_the_ground_on_the_foot(tmp_path: Path) -> N
     write_bag(tmp_path / "bag", bag_messages(range(5)), {"ft_sign": "-1"}).close()
     r = load_recording(tmp_path / "bag")
     np.testing.assert_array_equal(r.ankle_wrench[:, 0, 2], -10.0 * np.arange(5))
+
+
+def test_what_a_run_was_is_read_for_the_stretch_it_began_or_said_to_be_unreadable(tmp_path: Path) -> None:
+    kind = "std_msgs/msg/String"
+
+    def said(text: str) -> tuple[str, str, bytes]:
+        return (RUN, kind, serialise(kind, data=text))
+
+    runs = [
+        [said('{"seed": 1}'), *bag_messages(range(50)), said('{"push": {"t": 0.1}}')],
+        [said('{"seed": 2}'), *bag_messages(range(50))],
+    ]
+    write_bag(tmp_path / "bag", [*runs[0], *runs[1]]).close()
+    assert load_recording(tmp_path / "bag").run == {"seed": 2, "pushes": []}
+    assert load_recording(tmp_path / "bag", 0).run == {"seed": 1, "pushes": [{"t": 0.1}]}
+    write_bag(tmp_path / "bad", [said("{seed"), *runs[1]]).close()
+    with pytest.warns(IncompleteWarning, match="the run cannot be simulated again"):
+        assert load_recording(tmp_path / "bad").run == {}
