@@ -103,7 +103,7 @@ def is_step(path: Path) -> bool:
     if path.suffix != ".npz" or not path.is_file():
         return False
     try:
-        with np.load(path) as file:
+        with path.open("rb") as stream, np.load(stream) as file:
             return "torque" in file.files
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         return False
@@ -119,7 +119,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         BipedSimError: Its robot or its contact model is not there any more.
     """
     try:
-        with np.load(path) as file:
+        with path.open("rb") as stream, np.load(stream) as file:
             kept = {name: file[name] for name in file.files}
         about = json.loads(str(kept["about"]))
         name_of_robot, of_model, params_of_model, h = (

@@ -364,7 +364,8 @@ class RecorderNode(Node):
         parameters.refuse_unknown()
         self._recorder = Recorder(self, params)
         self._background = Background(self)
-        self._stop = threading.Event()
+        # No Event: its lock would be held for ever by a signal that comes upon wait() or set().
+        self._stop = False
 
     def run(self) -> int:
         """Record until :meth:`stop` or ``max_duration``; return the exit code."""
@@ -376,14 +377,14 @@ class RecorderNode(Node):
         print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
         match_due = 0.0
         try:
-            while not self._stop.is_set() and recorder.step():
+            while not self._stop and recorder.step():
                 if time.monotonic() >= match_due:
                     match_due = time.monotonic() + MATCH_PERIOD
                     if recorder.matched:
                         # ... and for this one before anything moves: discovery takes from milliseconds to seconds.
                         print("matched all publishers", flush=True)
                         match_due = float("inf")
-                self._stop.wait(recorder.params.poll_period)
+                time.sleep(recorder.params.poll_period)
         finally:
             self._background.stop()
             recorder.close()
@@ -399,8 +400,8 @@ class RecorderNode(Node):
         return 0
 
     def stop(self) -> None:
-        """End :meth:`run`."""
-        self._stop.set()
+        """End :meth:`run`; may be called from a signal handler."""
+        self._stop = True
 
 
 def main(args: Sequence[str] | None = None) -> int:
