@@ -215,6 +215,13 @@ class Dynamics:
             with announced(f"contact model {compiled.solve.__name__}", 30):
                 _step.compile((self._step.type, float64[::1], float64[::1], boolean))
 
+    def compile_contact(self, contact: Contact) -> None:
+        """Compile what the kernel of ``contact`` brings into a step, and not the step."""
+        compiled: CompiledContact | None = getattr(contact, "compiled", None)
+        if compiled is not None:
+            kinds = box(_Step(self.tree, self.foothold, self.projection, compiled)).type.arrays.fields
+            compiled.solve.compile((kinds["projection"].type, kinds["contact"].type.fields["arrays"].type))
+
     def reset(self) -> None:
         """Forget what the feet stand on."""
         feet = self.foothold

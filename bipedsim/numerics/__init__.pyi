@@ -3,7 +3,7 @@ from .blend import quintic
 from .boxing import Box, box
 from .cholesky import solve_positive_definite
 from .hull import clamp, margin, move_inside, reach, to_edge
-from .jit import announced, entry, kernel
+from .jit import announced, entry, kernel, on_compiling
 from .linear import is_doubtful, solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, hull_corners, simplify, span, start_as
 from .spatial import (
@@ -56,6 +56,7 @@ __all__ = [
     "move_inside",
     "mul",
     "mul_t",
+    "on_compiling",
     "point_acceleration",
     "point_velocity",
     "product",

@@ -21,6 +21,7 @@ from bipedsim.numerics.kernel_cache import KernelCache
 
 _announcement = ""
 _silent = True
+_on_first: Callable[[], object] | None = None
 
 
 @contextmanager
@@ -37,8 +38,22 @@ def announced(what: str, seconds: float) -> Iterator[None]:
         _announcement = before
 
 
+@contextmanager
+def on_compiling(act: Callable[[], object]) -> Iterator[None]:
+    """Call ``act()`` before the first kernel is compiled within the context, if one is."""
+    global _on_first
+    before, _on_first = _on_first, act
+    try:
+        yield
+    finally:
+        _on_first = before
+
+
 def _announce() -> None:
-    global _announcement, _silent
+    global _announcement, _silent, _on_first
+    act, _on_first = _on_first, None
+    if act is not None:
+        act()
     if _announcement or _silent:
         print(_announcement or "compiling kernels, some seconds, once ...", file=sys.stderr, flush=True)
         _announcement, _silent = "", False

@@ -1,3 +1,4 @@
+from .beside import compiling_beside
 from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
@@ -36,6 +37,7 @@ __all__ = [
     "VelocitySchedule",
     "WorkerPool",
     "append",
+    "compiling_beside",
     "controller_params_for",
     "describe_push",
     "describe_run",

@@ -455,6 +455,10 @@ class Simulator:
         self.ground_truth()
         self.restore(before)
 
+    def compile_contact(self) -> None:
+        """Compile the contact model's part of a step, while another process compiles the rest."""
+        self._dynamics.compile_contact(self._contact)
+
     def _checked(self, name: str, values: Array, size: int) -> Array:
         array = np.asarray(values, dtype=np.float64)
         if array.shape != (size,):

@@ -19,7 +19,7 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
-from bipedsim.runs import FaultSchedule, PushSchedule, parse_pushes, read_faults
+from bipedsim.runs import FaultSchedule, PushSchedule, compiling_beside, parse_pushes, read_faults
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop import (
     Background,
@@ -69,42 +69,43 @@ class SimNode:
             node.get_logger().warning(warning)
         pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
-        sim = Simulator(
-            robot,
-            ground,
-            contact=params.contact_model,
-            physics_dt=params.physics_dt,
-            control_dt=1.0 / params.rate,
-            contact_params=contact,
-            hardware=params.hardware,
-            seed=params.seed,
-        )
-        node.get_logger().info(
-            "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
-        )
-        sim.warm_up()
-        self._check_rate(sim)
-        self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
-        self._statistics.faults = tuple(map(str, faults.faults))
-        for fault in self._statistics.faults:
-            node.get_logger().warning(f"fails on purpose: {fault}")
-        self._commands = Commands(robot, params, node.get_logger().warning)
-        self._publishers = Publishers(
-            node, sim, params.ft_sign, params.tf_rate, self._waits_for if params.clock == "lock_step" else None
-        )
-        self._diagnostics = publisher(node, topics.DIAGNOSTICS)
-        self._inbox = inbox = Inbox(node, topics.COMMANDS)
-        self.loop = SimLoop(
-            sim,
-            params,
-            pushes,
-            faults,
-            inbox,
-            self._commands,
-            self._publishers,
-            self._statistics,
-            node.get_logger().error,
-        )
+        with compiling_beside(params.contact_model):
+            sim = Simulator(
+                robot,
+                ground,
+                contact=params.contact_model,
+                physics_dt=params.physics_dt,
+                control_dt=1.0 / params.rate,
+                contact_params=contact,
+                hardware=params.hardware,
+                seed=params.seed,
+            )
+            node.get_logger().info(
+                "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
+            )
+            sim.warm_up()
+            self._check_rate(sim)
+            self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
+            self._statistics.faults = tuple(map(str, faults.faults))
+            for fault in self._statistics.faults:
+                node.get_logger().warning(f"fails on purpose: {fault}")
+            self._commands = Commands(robot, params, node.get_logger().warning)
+            self._publishers = Publishers(
+                node, sim, params.ft_sign, params.tf_rate, self._waits_for if params.clock == "lock_step" else None
+            )
+            self._diagnostics = publisher(node, topics.DIAGNOSTICS)
+            self._inbox = inbox = Inbox(node, topics.COMMANDS)
+            self.loop = SimLoop(
+                sim,
+                params,
+                pushes,
+                faults,
+                inbox,
+                self._commands,
+                self._publishers,
+                self._statistics,
+                node.get_logger().error,
+            )
         self._held = False
         self._faults = Drops(node.get_logger().error)
         self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))

@@ -40,6 +40,28 @@ def test_what_is_compiled_is_said_once(
     kernel_cache.cache_folder.cache_clear()
 
 
+def test_whoever_wants_to_know_of_compiling_is_called_before_it_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    kernel_cache.cache_folder.cache_clear()
+    kept: list[int] = []
+
+    @jit.kernel
+    def double(x):
+        return x + x
+
+    with jit.on_compiling(lambda: kept.append(len(list(tmp_path.glob("*.nbc"))))):
+        double(1.0)
+        double(1)
+    assert kept == [0]
+    with jit.on_compiling(lambda: kept.append(-1)):
+        double(1.0)
+    double(np.float32(1.0))
+    assert kept == [0], "what is there is not compiled, and outside nobody asks"
+    kernel_cache.cache_folder.cache_clear()
+
+
 def test_a_kernel_cannot_allocate() -> None:
     @jit.kernel
     def greedy(n):
