@@ -219,8 +219,7 @@ class Dynamics:
         """Compile what the kernel of ``contact`` brings into a step, and not the step."""
         compiled: CompiledContact | None = getattr(contact, "compiled", None)
         if compiled is not None:
-            kinds = box(_Step(self.tree, self.foothold, self.projection, compiled)).type.arrays.fields
-            compiled.solve.compile((kinds["projection"].type, kinds["contact"].type.fields["arrays"].type))
+            compiled.solve.compile((box(self.projection).type.arrays, box(compiled.arrays).type.arrays))
 
     def reset(self) -> None:
         """Forget what the feet stand on."""
