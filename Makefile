@@ -31,8 +31,9 @@ setup: python ## install everything, pinned, into .venv (again only when require
 demo: setup ## a robot stands and squats for 12 s; the forces under its feet land in runs/demo
 	@$(BIN)/bipedsim up --demo
 
-# Kernels are compiled first, each once: workers that need the same one at the same time would all compile it.
-WARM = $(if $(PYTEST_ARGS),,$(BIN)/bipedsim warmup)
+# Before all tests: kernels, since a node that has to compile its own keeps a test waiting, and what pytest makes of the
+# test files, which every worker would make for itself.
+WARM = $(if $(PYTEST_ARGS),,$(BIN)/python -m pytest --collect-only -q > /dev/null 2>&1 & $(BIN)/bipedsim warmup && wait)
 # Three workers a core: tests of nodes wait for topics and clocks most of their time.
 ALL_CORES = --numprocesses $(shell expr 3 \* $$(nproc)) --dist worksteal
 
