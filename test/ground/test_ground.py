@@ -54,6 +54,14 @@ def test_slope_rises_along_its_direction(angle: float, direction: float, x: floa
     np.testing.assert_allclose(np.cross(t1, t2), n, atol=1e-15)
 
 
+def test_the_border_belongs_to_a_region() -> None:
+    patch = Patch(np.zeros(3), np.eye(3), np.array(SQUARE), None, None)
+    inside = [[0.5, 0.5], [0.0, 0.5], [1.0, 0.25], [0.5, 0.0], [0.75, 1.0], *SQUARE]
+    outside = [[-1e-12, 0.5], [1.0 + 1e-12, 0.25], [0.5, 1.1], [0.5, -1e-9], [np.nan, 0.5]]
+    assert patch.contains(inside).all()
+    assert not patch.contains(outside).any()
+
+
 @given(angles, headings, headings, st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
 def test_pose_stands_on_the_ground_and_looks_along_yaw(a: float, d: float, yaw: float, x: float, y: float) -> None:
     ground = Ground.slope(a, d)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from motion_support import Motion
 
 from bipedsim.contact.modes import mode_name
+from bipedsim.contact.selection.arrays import Queue
+from bipedsim.contact.selection.exact import _better
 from bipedsim.model import load_robot
+from bipedsim.numerics import box, entry, zeros_of
 from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
 
@@ -52,9 +56,7 @@ def differences(name: str, scenario: str, seconds: float) -> tuple[int, Counter[
     return steps, differing, better
 
 
-@pytest.mark.parametrize(
-    "name", ["biped14", *(pytest.param(name, marks=pytest.mark.slow) for name in ("talos", "g1"))]
-)
+@pytest.mark.parametrize("name", ["biped14", *(pytest.param(name, marks=pytest.mark.slow) for name in ("talos", "g1"))])
 @pytest.mark.parametrize("scenario", sorted(name for name, entry in SCENARIOS.items() if entry.controller == "posture"))
 def test_one_step_chooses_what_exact_chooses(name: str, scenario: str) -> None:
     steps, differing, better = differences(name, scenario, SECONDS.get(scenario, 5.0))
@@ -64,3 +66,23 @@ def test_one_step_chooses_what_exact_chooses(name: str, scenario: str) -> None:
         print(f"   {count} x {what}")
     assert wrong <= 1e-3 * steps
     assert better == 0
+
+
+@entry
+def _ranks_before(boxed, a, b):
+    return _better(boxed.arrays, a, b)
+
+
+def test_candidates_rank_by_what_they_violate_then_by_how_much_then_by_freedom_then_by_their_turn() -> None:
+    queue = zeros_of(Queue, {"C": 2, "K": 2})
+    rank = box(queue)
+    assert _ranks_before(rank, 0, 1)
+    assert not _ranks_before(rank, 1, 0)
+    worse = queue.scores[0]
+    for column in reversed(range(7)):
+        worse[column] += 1.0
+        assert _ranks_before(rank, 1, 0), column
+        assert not _ranks_before(rank, 0, 1), column
+        queue.scores[1, column + 1 :] = np.inf
+        assert _ranks_before(rank, 1, 0), "what comes later in the order does not outweigh it"
+        queue.scores[1] = 0.0

@@ -68,10 +68,12 @@ class Surroundings:
         self.ground.append(self.now)
 
 
-def run(events: list[tuple[int, bool]], pushes: bool = False, **params: Any) -> tuple[Surroundings, Statistics]:
-    """Simulate two ticks of a millisecond."""
+def run(
+    events: list[tuple[int, bool]], pushes: bool = False, log: Callable[[str], Any] = pytest.fail, **params: Any
+) -> tuple[Surroundings, Statistics]:
+    """Simulate ticks of a millisecond, two of them if nothing else is said."""
     played: Any = Surroundings(events)
-    settings = SimParams(start="immediately", duration=0.002, priority=0, **params)
+    settings = SimParams(**{"start": "immediately", "duration": 0.002, "priority": 0, **params})
     statistics = Statistics(ROBOT.name, "one_step", settings.clock, settings.rate)
     commands = Commands(ROBOT, settings, lambda _text: None)
     sim = Simulator(ROBOT)
@@ -84,7 +86,7 @@ def run(events: list[tuple[int, bool]], pushes: bool = False, **params: Any) -> 
         commands,
         played,
         statistics,
-        pytest.fail,
+        log,
         played.clock,
     )
     if pushes:
@@ -108,3 +110,12 @@ def test_a_wake_up_does_not_end_the_wait_for_a_command(clock: str, pushes: bool)
 def test_a_command_that_does_not_come_is_a_miss() -> None:
     _, statistics = run([(50, True)], clock="real_time")
     assert (statistics.ticks, statistics.missed_commands, statistics.round_trip.count) == (2, 1, 1)
+
+
+def test_a_robot_that_nobody_commands_any_more_falls_for_want_of_commands() -> None:
+    said_of_joints: list[str] = []
+    _, statistics = run([(50, True)] * 50, log=said_of_joints.append, duration=1.0, command_timeout=0.05)
+    assert statistics.outcome["fell_at_s"] > 0.2
+    said = statistics.outcome["verdict"]
+    begun = float(said.partition("no commands from ")[2].split()[0])
+    assert begun == pytest.approx(0.1, abs=0.01), said
