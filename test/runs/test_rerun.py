@@ -21,7 +21,7 @@ controller_params: {mode: squat}
 drop_height: 0.01
 pushes:
   - {at: 0.1, duration: 0.03, force: [20.0, 5.0, 0.0], frame: heading}
-  - {at: 0.2, duration: 0.0025, force: [0.0, 40.0, 0.0], body: l_thigh}
+  - {at: 0.2003, duration: 0.0025, force: [0.0, 40.0, 0.0], body: l_thigh}
 """
 
 
