@@ -33,25 +33,26 @@ def _place(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "little")
 
 
-def claim(path: Path) -> None:
+def claim(path: Path) -> bool:
     """Return when no other process is about to write ``path``, and have others wait until :func:`release`.
 
-    Where files cannot be locked or the folder takes none, and after two minutes, it returns all the same: then a
-    kernel is compiled twice, and nothing else happens.
+    Where files cannot be locked or the folder takes none, and after two minutes, it returns False: then a kernel is
+    compiled twice, and nothing else happens.
     """
     try:
         file = _claims(path.parent)
     except OSError:
-        return
+        return False
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(path.name))
-            return
+            return True
         except (BlockingIOError, PermissionError):  # what another holds is either, as the system likes
             time.sleep(_NAP_S)
         except OSError:
-            return
+            return False
+    return False
 
 
 def release(path: Path) -> None:
