@@ -26,6 +26,7 @@ _COMMANDS = (
     "commands_dropped_by_kind",
     "commands_clipped",
     "command_silences_s",
+    "pushes_dropped_by_kind",
 )
 _SHOWN = 5
 
@@ -114,14 +115,21 @@ def _in_time(summary: Mapping[str, Any]) -> list[str]:
     """Return what became of ticks and commands."""
     details = [f"{summary['missed_commands']} missed"]
     if summary["commands_dropped"]:
-        kinds = ", ".join(f"{n} {kind}" for kind, n in (summary.get("commands_dropped_by_kind") or {}).items())
+        kinds = _kinds(summary.get("commands_dropped_by_kind"))
         details.append(f"{summary['commands_dropped']} dropped{f': {kinds}' * bool(kinds)}")
     if summary.get("commands_clipped"):
         details.append(f"{summary['commands_clipped']} clipped to the effort limits")
     lines = [_line("commands", f"{1.0 - missed_share(summary):.1%} in time ({', '.join(details)})")]
     if silence_text(summary):
         lines.append(_line("silent", silence_text(summary)))
+    refused = summary.get("pushes_dropped_by_kind")
+    if refused:
+        lines.append(_line("pushes", f"{sum(refused.values())} dropped: {_kinds(refused)}"))
     return [*lines, _line("overruns", f"{summary['overruns']} ticks that came late")]
+
+
+def _kinds(counts: Mapping[str, int] | None) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in (counts or {}).items())
 
 
 def _line(key: str, text: str) -> str:

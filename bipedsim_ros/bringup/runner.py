@@ -32,7 +32,7 @@ LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
 COUNTED = (
     *("robot", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "missed_commands", "commands_dropped"),
-    *("commands_dropped_by_kind", "commands_clipped", "command_silences_s"),
+    *("commands_dropped_by_kind", "commands_clipped", "command_silences_s", "pushes_dropped_by_kind"),
 )
 """What a summary takes from the simulator as it is."""
 _POLL_S = 0.1

@@ -1,7 +1,7 @@
 from .commands import Commands
 from .controller_inputs import ControllerInputs
 from .controller_outputs import ControllerOutputs
-from .drops import Drops
+from .drops import Drops, in_words
 from .inbox import Background, HandledByLoop, Inbox
 from .publishers import Publishers
 from .rate_check import judge, measure
@@ -26,6 +26,7 @@ __all__ = [
     "SimParams",
     "Statistics",
     "StayAwake",
+    "in_words",
     "judge",
     "measure",
     "run_urgently",

@@ -95,7 +95,7 @@ class SimLoop:
         self._awake = StayAwake(params.priority > 0)
         self._rate = RateKeeper(sim.control_dt, clock_ns=clock_ns)
         self._requests: deque[_Request] = deque()
-        self._stop = False
+        self._stop = self._ended = False
         self._running_since: int | None = None
         self._out_ns = 0
         self._answered = True
@@ -125,6 +125,9 @@ class SimLoop:
         """Have the loop do ``action`` between two ticks; return whether it worked, and its message."""
         request = _Request(action)
         self._requests.append(request)
+        if self._ended:
+            # Whoever appends after the loop has looked for the last time finds this.
+            return False, "the simulation has ended"
         self._inbox.wake()
         request.done.wait(_REQUEST_TIMEOUT_S)
         return request.success, request.message
@@ -196,6 +199,7 @@ class SimLoop:
                 each_second()
         self._go(self._state)
         self.count()
+        self._ended = True
         while self._requests:
             self._requests.popleft().done.set()
 

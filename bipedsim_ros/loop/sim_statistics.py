@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from bipedsim.analysis import OUTCOME
 from bipedsim.config import to_json
+from bipedsim_ros.loop.drops import in_words
 from bipedsim_ros.loop.realtime import Histogram
 
 # As long as diagnostic_aggregator takes a status for current by default.
@@ -34,6 +34,7 @@ class Statistics:
         missed_commands: Ticks that began without a new sound command, once a first one had come.
         commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silent_since: As told
             by the commands.
+        pushes_dropped_by_kind: Messages on /push that were refused, by what was wrong with them.
         silent_wall_s: Wall time since the last command, if the next one is overdue.
         faults, commands_lost: What fails on purpose, and commands that were lost by it.
         state_changes, unresolved_steps: As counted by the contact model, over all resets.
@@ -59,6 +60,7 @@ class Statistics:
     commands_received: int = 0
     commands_dropped_by_kind: dict[str, int] = field(default_factory=dict)
     commands_clipped: int = 0
+    pushes_dropped_by_kind: dict[str, int] = field(default_factory=dict)
     command_timeouts: int = 0
     silences: list[tuple[float, float]] = field(default_factory=list)
     silent_since: float | None = None
@@ -95,6 +97,7 @@ class Statistics:
             "commands_dropped": sum(self.commands_dropped_by_kind.values()),
             "commands_dropped_by_kind": self.commands_dropped_by_kind,
             "commands_clipped": self.commands_clipped,
+            "pushes_dropped_by_kind": self.pushes_dropped_by_kind,
             "command_timeouts": self.command_timeouts,
             "command_silences_s": self._all_silences(),
             "faults": list(self.faults) or None,
@@ -111,6 +114,9 @@ class Statistics:
         """Return the statistics as a diagnostics message with one status per subject."""
         values = self.as_dict()
         level, message = DiagnosticStatus.OK, self.state
+        if self.pushes_dropped_by_kind:
+            refused = f"{sum(self.pushes_dropped_by_kind.values())} pushes were dropped"
+            level, message = DiagnosticStatus.WARN, f"{message}; {refused} ({in_words(self.pushes_dropped_by_kind)})"
         if self.error:
             level, message = DiagnosticStatus.ERROR, self.error
         loop = _status("bipedsim: loop", level, message, values, _LOOP)
@@ -152,12 +158,10 @@ class Statistics:
         return (DiagnosticStatus.WARN, kinds) if bad else (DiagnosticStatus.OK, "commands arrive")
 
 
-def in_words(by_kind: Mapping[str, int]) -> str:
-    """Return counts by kind as words: 2 not_finite, 1 size."""
-    return ", ".join(f"{count} {kind}" for kind, count in by_kind.items())
-
-
-_LOOP = ("state", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "deadlines_dropped", "lateness_us")
+_LOOP = (
+    *("state", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "deadlines_dropped", "lateness_us"),
+    "pushes_dropped_by_kind",
+)
 _COMMANDS = (
     "missed_commands",
     "commands_received",

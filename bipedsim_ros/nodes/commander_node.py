@@ -21,7 +21,7 @@ from bipedsim.config import param
 from bipedsim.recording import WALL_CLOCK_NS
 from bipedsim.runs import PERIOD_NS, VelocitySchedule, parse_velocities
 from bipedsim.sim import Observation
-from bipedsim_ros.loop import Background, Drops, Inbox
+from bipedsim_ros.loop import Background, Drops, Inbox, in_words
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import JointStateReader, MessageError, TwistWriter, publisher, topics
@@ -80,6 +80,9 @@ class CommanderNode:
                     time.sleep(self._on_joint_state(data))
         finally:
             self._background.stop()
+        if self._drops.by_kind:
+            text = f"messages dropped on {topics.JOINT_STATES.name}: {in_words(self._drops.by_kind)}"
+            self._node.get_logger().warning(text)
         return 0
 
     def stop(self) -> None:

@@ -34,6 +34,7 @@ from bipedsim_ros.loop import (
     Histogram,
     Inbox,
     StayAwake,
+    in_words,
     run_urgently,
 )
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
@@ -225,7 +226,9 @@ class ControllerNode:
         spent = self._update_time.summary_us()
         each = f", {spent['p50']} us each (p99 {spent['p99']} us)" if self._updates else ""
         states = f"{self._skipped} joint states skipped" if self._states else "no joint states came"
-        self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}")
+        dropped = {**self._drops.by_kind, **self._inputs.dropped}
+        told = f"; messages dropped: {in_words(dropped)}" if dropped else ""
+        self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}{told}")
         return 0
 
     def stop(self) -> None:

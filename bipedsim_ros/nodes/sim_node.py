@@ -186,6 +186,7 @@ class SimNode:
 
     def _report(self, in_background: bool = True) -> None:
         self._say_what_is_held(in_background)
+        self._statistics.pushes_dropped_by_kind = dict(self._pushes.by_kind)
         self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
         if in_background and self._looks and not self._warned_of_duplicates:
             # Later on it would cost more than it is worth.

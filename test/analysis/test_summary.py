@@ -57,6 +57,8 @@ def test_a_bring_up_shows_what_there_is_and_judges_its_commands() -> None:
     dropped = {"commands_dropped": 3, "commands_dropped_by_kind": {"not_finite": 2, "size": 1}, "commands_clipped": 40}
     told = "\n".join(summary_lines({**SUMMARY, **dropped}))
     assert "(118 missed, 3 dropped: 2 not_finite, 1 size, 40 clipped to the effort limits)" in told
+    pushes = "\n".join(summary_lines({**SUMMARY, "pushes_dropped_by_kind": {"frame": 2, "unreadable": 1}}))
+    assert "pushes                     3 dropped: 2 frame, 1 unreadable" in pushes
     assert missed_share({**SUMMARY, "ticks": 0}) == 0.0
     # A reset put the time back, but not what was counted.
     assert missed_share({**SUMMARY, "duration_s": 0.01}) == 118 / 12000

@@ -68,10 +68,10 @@ class Surroundings:
         self.ground.append(self.now)
 
 
-def run(
-    events: list[tuple[int, bool]], pushes: bool = False, log: Callable[[str], Any] = pytest.fail, **params: Any
-) -> tuple[Surroundings, Statistics]:
-    """Simulate ticks of a millisecond, two of them if nothing else is said."""
+def a_loop(
+    events: list[tuple[int, bool]], log: Callable[[str], Any] = pytest.fail, **params: Any
+) -> tuple[Surroundings, Statistics, SimLoop]:
+    """Return what simulates ticks of a millisecond, two of them if nothing else is said."""
     played: Any = Surroundings(events)
     settings = SimParams(**{"start": "immediately", "duration": 0.002, "priority": 0, **params})
     statistics = Statistics(ROBOT.name, "one_step", settings.clock, settings.rate)
@@ -89,6 +89,12 @@ def run(
         log,
         played.clock,
     )
+    return played, statistics, loop
+
+
+def run(events: list[tuple[int, bool]], pushes: bool = False, **more: Any) -> tuple[Surroundings, Statistics]:
+    """Simulate them."""
+    played, statistics, loop = a_loop(events, **more)
     if pushes:
         played.on_wake = lambda: loop.post(lambda: loop.push(np.zeros(6), "", 0.1), pytest.fail)
     loop.run(lambda: None)
@@ -119,3 +125,10 @@ def test_a_robot_that_nobody_commands_any_more_falls_for_want_of_commands() -> N
     said = statistics.outcome["verdict"]
     begun = float(said.partition("no commands from ")[2].split()[0])
     assert begun == pytest.approx(0.1, abs=0.01), said
+
+
+def test_who_asks_when_the_loop_has_ended_is_answered() -> None:
+    """A service that comes while the node ends would hold it up for as long as an answer is waited for."""
+    _, _, loop = a_loop([], clock="real_time")
+    loop.run(lambda: None)
+    assert loop.ask(loop.pause) == (False, "the simulation has ended")

@@ -57,7 +57,8 @@ def test_pause_step_resume_reset(ros: RosWorld) -> None:
 def test_a_push_moves_the_base(ros: RosWorld) -> None:
     truth = ros.collect(Odometry, "/ground_truth/odom")
     push = ros.node.create_publisher(WrenchStamped, "/push", 10)
-    sim = ros.start("sim_node", start="immediately", rate=200.0, physics_dt=0.005)
+    stats = ros.folder / "stats.json"
+    sim = ros.start("sim_node", start="immediately", rate=200.0, physics_dt=0.005, stats_file=str(stats))
     ros.connected(push)
     assert ros.call(SetBool, "/sim_node/pause", data=True).success
     nowhere = WrenchStamped()
@@ -80,6 +81,9 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
         return len(truth) > before and truth[-1].twist.twist.linear.y > 0.02
 
     ros.until(moved, "sideways velocity")
+    assert sim.stop() == 0
+    counted = statistics(stats)["pushes_dropped_by_kind"]
+    assert counted == {"frame": 1, "unreadable": 1, "refused": 1, "not_finite": 1}
 
 
 def test_a_reset_works_while_commands_keep_coming(ros: RosWorld) -> None:
