@@ -67,7 +67,7 @@ class _Monitored(NamedTuple):
         torque: (nu,) what the dynamics took as the joints' torques [N.m].
         idx_q, lower, upper: (nu,) limits of the joints [rad].
         weight: Of the robot [N]. springs: Whether contacts hold energy. stored: (1,) the most that they hold now [J].
-        residual, size, cop, cop_ground: (nv,), (nv,), (2,), (3,) work.
+        residual, cop, cop_ground: (nv,), (2,), (3,) work.
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
             and how many steps were beyond the limit.
         broken, new: (1,) what this step violates, and what it was the first to violate, one bit each.
@@ -86,7 +86,6 @@ class _Monitored(NamedTuple):
     springs: bool
     stored: Array
     residual: Array
-    size: Array
     cop: Array
     cop_ground: Array
     limit: Array
@@ -114,43 +113,49 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
             m.new[0] |= 1 << i
 
 
+# Of two numbers the larger one by `if`: max() of the compiler minds NaN, which takes ten times as long.
 @kernel
 def _momentum(m: _Monitored, v: Array) -> float:
-    """Return the largest |M dv + h (nle + D v+ - tau - push) - J^T f| of the joints, beside its largest terms."""
+    """Return the largest |M dv / h + nle + D v+ - tau - push - J^T f / h| of the joints, beside the largest term."""
     t, p, r = m.tree, m.residual, m.result
-    size = m.size
-    h = t.h
+    dv, h = t.acceleration, t.h
+    largest = 0.0
     for i in range(v.shape[0]):
-        p[i] = h * (t.nle[i] + t.damping[i] * v[i] - t.push[i])
-        size[i] = h * (abs(t.nle[i]) + abs(t.damping[i] * v[i]) + abs(t.push[i]))
+        p[i] = t.nle[i] + t.damping[i] * v[i] - t.push[i]
+        if abs(t.nle[i]) > largest:
+            largest = abs(t.nle[i])
     for j in range(m.torque.shape[0]):
-        p[t.actuated[j]] -= h * m.torque[j]
-        size[t.actuated[j]] += h * abs(m.torque[j])
+        p[t.actuated[j]] -= m.torque[j]
+        if abs(m.torque[j]) > largest:
+            largest = abs(m.torque[j])
     for i in range(v.shape[0]):
-        own = h * t.acceleration[i]
-        for d in range(t.depth[i] - 1):
-            a = t.ancestors[i, d]
-            M = t.M_rows[i, a]
-            p[i] += M * h * t.acceleration[a]
-            p[a] += M * own
-        p[i] += t.M_rows[i, i] * own
-        size[i] += abs(t.M_rows[i, i] * own)
+        # Whole rows as they lie in memory are faster than only the entries that are not zero.
+        row, own, rest = t.M_rows[i], dv[i], 0.0
+        for d in range(i):
+            p[d] += row[d] * own
+        for d in range(i):
+            rest += row[d] * dv[d]
+        own *= row[i]
+        p[i] += own + rest
+        if abs(own) > largest:
+            largest = abs(own)
     for k in range(t.leaf.shape[0]):
         force = mul(m.feet.axes[k], r.impulse[k])
         torque = mul(m.feet.axes[k], r.impulse[k, 3:])
         moment = cross(m.feet.sole_origin[k], force)
+        f = (force[0] / h, force[1] / h, force[2] / h)
+        n = ((torque[0] + moment[0]) / h, (torque[1] + moment[1]) / h, (torque[2] + moment[2]) / h)
         for d in range(t.depth[t.leaf[k]]):
             i = t.ancestors[t.leaf[k], d]
             J = t.J_rows[i]
-            got = 0.0
-            for a in range(3):
-                got += J[a] * force[a] + J[3 + a] * (torque[a] + moment[a])
+            got = J[0] * f[0] + J[1] * f[1] + J[2] * f[2] + J[3] * n[0] + J[4] * n[1] + J[5] * n[2]
             p[i] -= got
-            size[i] += abs(got)
-    worst = largest = 0.0
+            if abs(got) > largest:
+                largest = abs(got)
+    worst = 0.0
     for i in range(v.shape[0]):
-        worst = max(worst, abs(p[i]))
-        largest = max(largest, size[i])
+        if abs(p[i]) > worst:
+            worst = abs(p[i])
     return worst / largest if largest > 0.0 else 0.0
 
 
@@ -167,8 +172,11 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
     for i in range(p.n_vertices[k]):
         c = p.offsets[k, i]
         z = p.position[k, 2] + c[2]
-        deepest = max(deepest, -z)
-        lowest = min(lowest, z + h * (w[2] + w[3] * c[1] - w[4] * c[0]))
+        after = z + h * (w[2] + w[3] * c[1] - w[4] * c[0])
+        if -z > deepest:
+            deepest = -z
+        if after < lowest:
+            lowest = after
     _note(m, DEPTH, deepest, k, t)
     if f[2] > 0.0:
         _note(m, GAP, lowest, k, t)
@@ -209,7 +217,8 @@ def _check(boxed: Any, steps: int, q: Array, v: Array) -> int:
     _note(m, WORK, work - allowed, 0, t)
     for j in range(m.idx_q.shape[0]):
         angle = q[m.idx_q[j]]
-        _note(m, JOINT, max(m.lower[j] - angle, angle - m.upper[j]), j, t)
+        below, above = m.lower[j] - angle, angle - m.upper[j]
+        _note(m, JOINT, below if below > above else above, j, t)
     if m.new[0] == 0:
         for i in range(v.shape[0]):
             m.before[i] = v[i]
@@ -265,7 +274,6 @@ class Monitors:
             springs=promises.springs,
             stored=np.zeros(1),
             residual=np.zeros(nv),
-            size=np.zeros(nv),
             cop=np.zeros(2),
             cop_ground=np.zeros(3),
             limit=limit,
