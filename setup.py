@@ -115,7 +115,7 @@ setup(
     entry_points={
         "console_scripts": [
             "bipedsim = bipedsim.cli.main:main",
-            *(f"{node} = bipedsim_ros.nodes.{node}:main" for node in NODES),
+            *(f"{node} = bipedsim_ros.nodes.start:main" for node in NODES),
         ],
         "bipedsim.commands": [
             *(f"{name} = bipedsim_ros.commands:{name.upper().replace('-', '_')}" for name in ROS_COMMANDS),

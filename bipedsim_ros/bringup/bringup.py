@@ -86,7 +86,7 @@ class NodeProcess:
     """One node of a bring-up.
 
     Attributes:
-        executable: Name of the node's executable and module, such as ``"sim_node"``.
+        executable: Name of the node's executable, such as ``"sim_node"``.
         parameters: ROS parameters, which win over ``params_files``.
         params_files: YAML files with ROS parameters.
         ready: Beginning of the line of output that says that the node does its work; empty if nobody waits for it.
@@ -98,11 +98,6 @@ class NodeProcess:
     params_files: tuple[Path, ...] = ()
     ready: str = ""
     prefix: tuple[str, ...] = ()
-
-    @property
-    def module(self) -> str:
-        """The Python module of the node."""
-        return f"bipedsim_ros.nodes.{self.executable}"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,10 @@ from pathlib import Path
 
 from bipedsim.errors import ConfigError
 from bipedsim_ros.bringup.bringup import NodeProcess
+from bipedsim_ros.nodes import PARENT
 from bipedsim_ros.wire import network_environment
+
+_STARTER = "bipedsim_ros.nodes.start"
 
 # How long a node may take to finish after each signal: the recorder still has to write its index.
 ESCALATION = ((signal.SIGINT, 10.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
@@ -57,13 +60,13 @@ class Child:
         self.ready = threading.Event()
         self._ready_line = node.ready
         self._show = show
-        command = [*node.prefix, sys.executable, "-m", node.module, "--ros-args"]
+        command = [*node.prefix, sys.executable, "-m", _STARTER, node.executable, "--ros-args"]
         for path in (*node.params_files, params_file):
             command += ["--params-file", str(path)]
         # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.
         self._process = subprocess.Popen(
             command,
-            env=dict(env),
+            env={**env, PARENT: str(os.getpid())},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

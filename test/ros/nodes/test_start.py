@@ -1,0 +1,60 @@
+"""Nodes that are ended before they are there, and with whoever started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from ros_support import PATIENCE_S, RosWorld
+
+from bipedsim_ros.nodes import PARENT
+
+pytestmark = pytest.mark.ros
+
+# Sends the signal while rclpy is being imported, in every process that finds this on its path.
+AMID_IMPORTS = """
+import os, sys
+
+class Sender:
+    def find_spec(self, name, path=None, target=None):
+        if name == "rclpy.node":
+            os.kill(os.getpid(), {number})
+
+sys.meta_path.insert(0, Sender())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_amid_the_imports_ends_a_node_without_a_word(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "sitecustomize.py").write_text(AMID_IMPORTS.format(number=int(number)))
+    command = [sys.executable, "-m", "bipedsim_ros.nodes.start", "commander_node"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_node_ends_with_the_process_that_started_it(ros: RosWorld) -> None:
+    """A bring-up that is killed cannot end its nodes: recorder and controller would run for ever."""
+    starter = (
+        "import os, subprocess, sys\n"
+        f"env = {{**os.environ, {PARENT!r}: str(os.getpid())}}\n"
+        "subprocess.Popen([sys.executable, '-m', 'bipedsim_ros.nodes.start', 'commander_node'], env=env).wait()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", starter], env=ros.env, stderr=subprocess.PIPE, text=True) as parent:
+        ros.until(lambda: "commander_node" in ros.node.get_node_names(), "the node")
+        parent.kill()
+        assert parent.stderr is not None
+        # The node holds the other end: this returns when it has ended.
+        parent.stderr.read()
+    end = time.monotonic() + PATIENCE_S
+    while "commander_node" in ros.node.get_node_names() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert "commander_node" not in ros.node.get_node_names()
