@@ -34,12 +34,13 @@ from bipedsim.recording.bag import Bag
 
 NODES = ("sim_node", "controller_node", "recorder_node")
 DURATION_S, RATE = 3.0, 500
-STARTS_S = 6.0
-"""About how long after a node's process exists the last signals come: into start, run, and end."""
+START_S, RUN_S = 4.0, 4.0
+"""Half of the signals come so long at most after a node's process is there, the others after time has begun to pass."""
 PAUSE_S = (0.2, 1.5)
-HANGS_S, STALLS_S = 60.0, 150.0
+HANGS_S, STALLS_S = 120.0, 240.0
 """How long a trial may take; and one whose node is stopped for good, which a bring-up gives a minute."""
 LOSS_LIMIT_S = 0.2
+OUTPUT = "output.txt"
 _MARK = "BIPEDSIM_CAMPAIGN_TRIAL"
 
 
@@ -94,37 +95,44 @@ def find(up: subprocess.Popen[bytes], mark: str, node: str) -> int | None:
         return up.pid
     while up.poll() is None:
         for pid, command in processes(mark).items():
-            if f"bipedsim_ros.nodes.{node}" in command:
+            if f"bipedsim_ros.nodes.start {node}" in command:
                 return pid
         time.sleep(0.02)
     return None
 
 
-def kill(node: str, delay: float) -> Callable[[subprocess.Popen[bytes], Path], dict[str, Any] | None]:
-    """Return what kills a node ``delay`` [s] after it exists."""
+def reach(up: subprocess.Popen[bytes], folder: Path, node: str, moment: float) -> int | None:
+    """Wait for a moment: [s] after the node exists, or if negative after time has begun; return the node's process."""
+    pid = find(up, folder.name, node)
+    while moment < 0.0 and up.poll() is None and b" s simulated" not in (folder / OUTPUT).read_bytes():
+        time.sleep(0.01)
+    time.sleep(abs(moment))
+    return None if up.poll() is not None else pid
+
+
+def kill(node: str, moment: float) -> Callable[[subprocess.Popen[bytes], Path], dict[str, Any] | None]:
+    """Return what kills a node at a moment, see :func:`reach`."""
 
     def act(up: subprocess.Popen[bytes], folder: Path) -> dict[str, Any] | None:
-        pid = find(up, folder.name, node)
-        time.sleep(delay)
-        if pid is None or up.poll() is not None:
+        pid = reach(up, folder, node, moment)
+        if pid is None:
             return None
         at = time.time_ns()
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             return None
-        return {"after_s": round(delay, 3), "killed_ns": at}
+        return {"moment_s": round(moment, 3), "killed_ns": at}
 
     return act
 
 
-def pause(node: str, delay: float, length: float) -> Callable[[subprocess.Popen[bytes], Path], dict[str, Any] | None]:
-    """Return what stops a node ``delay`` [s] after it exists, for ``length`` [s]; for good if that is infinite."""
+def pause(node: str, moment: float, length: float) -> Callable[[subprocess.Popen[bytes], Path], dict[str, Any] | None]:
+    """Return what stops a node at a moment, see :func:`reach`, for ``length`` [s]; for good if that is infinite."""
 
     def act(up: subprocess.Popen[bytes], folder: Path) -> dict[str, Any] | None:
-        pid = find(up, folder.name, node)
-        time.sleep(delay)
-        if pid is None or up.poll() is not None:
+        pid = reach(up, folder, node, moment)
+        if pid is None:
             return None
         try:
             os.kill(pid, signal.SIGSTOP)
@@ -133,7 +141,7 @@ def pause(node: str, delay: float, length: float) -> Callable[[subprocess.Popen[
                 os.kill(pid, signal.SIGCONT)
         except ProcessLookupError:
             return None
-        return {"after_s": round(delay, 3), "paused_s": round(length, 3)}
+        return {"moment_s": round(moment, 3), "paused_s": round(length, 3)}
 
     return act
 
@@ -147,11 +155,10 @@ def remount(seconds: float) -> Callable[[subprocess.Popen[bytes], Path], dict[st
     """Return what makes the disk read-only after a while."""
 
     def act(up: subprocess.Popen[bytes], folder: Path) -> dict[str, Any]:
-        find(up, folder.name, "controller_node")
-        time.sleep(seconds)
+        reach(up, folder, "sim_node", -seconds)
         # Files that are open for writing forbid it, unless it is forced upon this mount alone.
         subprocess.run(["mount", "-o", "remount,bind,ro", str(folder / "disk")], check=True)
-        return {"after_s": seconds}
+        return {"moment_s": -seconds}
 
     return act
 
@@ -187,23 +194,27 @@ def trials(args: argparse.Namespace) -> Iterator[Trial]:
     """Yield all trials."""
     rng = random.Random(args.seed)
     count = 2 if args.quick else args.count
+
+    def moment() -> float:
+        return rng.uniform(0.0, START_S) if rng.random() < 0.5 else -rng.uniform(0.0, RUN_S)
+
     for node in (*NODES, "bipedsim up"):
         for _ in range(count if node in NODES else count // 4 or 1):
             ended = r"bipedsim up: .*recorder_node|bipedsim up: .*\bNODE\b .*SIGKILL".replace("NODE", node)
             told = ended if node in NODES else ""
-            yield Trial(f"SIGKILL {node}", kill(node, rng.uniform(0.0, STARTS_S)), (1,) if told else (-9,), told)
+            yield Trial(f"SIGKILL {node}", kill(node, moment()), (1,) if told else (-9,), told)
     for node in NODES:
         for _ in range(count):
             # Stopped before or after the run, or for less than a timeout, it does no harm: nothing need be told.
             yield Trial(
-                f"SIGSTOP, SIGCONT {node}", pause(node, rng.uniform(0.0, STARTS_S), rng.uniform(*PAUSE_S)), (0,), ""
+                f"SIGSTOP, SIGCONT {node}", pause(node, moment(), rng.uniform(*PAUSE_S)), (0,), ""
             )
     for node, told in (
         ("sim_node", r"bipedsim up: simulated time has stood at .*sim_node"),
         ("controller_node", r"bipedsim up: controller_node did not end cleanly \(killed by SIGKILL\)"),
         ("recorder_node", r"bipedsim up: recorder_node did not end cleanly \(killed by SIGKILL\)"),
     ):
-        yield Trial(f"SIGSTOP for good {node}", pause(node, 5.0, float("inf")), (1,), told, limit=STALLS_S)
+        yield Trial(f"SIGSTOP for good {node}", pause(node, -1.0, float("inf")), (1,), told, limit=STALLS_S)
     full, closed = r"(?s)(?=.*No space left on device)(?=.*(make room|elsewhere))", r"(?s).*Read-only file system"
     for size in ("300k", "1m", "2m"):
         yield Trial(f"full disk, {size}", nothing, (1,), full, lambda f, size=size: disk(f, size))
@@ -221,7 +232,7 @@ def trials(args: argparse.Namespace) -> Iterator[Trial]:
         "read-only home", nothing, (0,), "", lambda f: disk(f, "1m", read_only=True),
         lambda f: {"HOME": str(f / "disk")},
     )
-    yield Trial("read-only from amid the run", remount(3.0), (0, 1), "", lambda f: disk(f, "50m"))
+    yield Trial("read-only from amid the run", remount(1.0), (0, 1), "", lambda f: disk(f, "50m"))
 
 
 def run(trial: Trial, domain: int, hits: int = 5) -> dict[str, Any]:
@@ -254,7 +265,7 @@ def _run_in(trial: Trial, domain: int, folder: Path) -> dict[str, Any]:
         "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", _MARK: folder.name,
         **extra,
     }
-    log = folder / "output.txt"
+    log = folder / OUTPUT
     begin = time.monotonic()
     with log.open("wb") as out:
         up = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
@@ -340,9 +351,12 @@ def main(args: argparse.Namespace) -> int:
                 except queue.Empty:
                     return
                 try:
-                    results.append(run(trial, domain))
+                    result = run(trial, domain)
                 except Exception as error:
-                    results.append({"what": trial.what, "faults": [f"the campaign failed: {error!r}"]})
+                    result = {"what": trial.what, "faults": [f"the campaign failed: {error!r}"]}
+                results.append(result)
+                for fault in result["faults"]:
+                    bar.write(f"{trial.what}: {fault}\n{result.get('output', '')}")
                 bar.update()
 
         threads = [threading.Thread(target=work, args=(args.domain + k,)) for k in range(args.jobs)]
