@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import anthropometry
 import numpy as np
 import pinocchio as pin
 import pytest
+from anthropometry import HIP_HOUSING_MASS, HIP_HOUSING_RADIUS, sphere
 from numpy.testing import assert_allclose
 from physics_support import G
 from reproduce_support import outcome
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.model import Robot, load_robot
-from bipedsim.robots.biped14.anthropometry import HIP_HOUSING_MASS, HIP_HOUSING_RADIUS, sphere
 from bipedsim.sim.simulator import Simulator
-from bipedsim_studies.bodies.planar_biped.anthropometry import make_urdf
 from bipedsim_studies.reproduce.hurmuzlu2001.foot_strike import Found, measure
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
 
@@ -29,7 +29,7 @@ def landed() -> Found:
 
 
 def test_its_urdf_is_what_the_tables_give(biped: Robot) -> None:
-    assert biped.urdf_path.read_text(encoding="utf-8") == make_urdf()
+    assert biped.urdf_path.read_text(encoding="utf-8") == anthropometry.planar_biped()
 
 
 def test_it_has_nine_degrees_of_freedom_six_drives_and_four_points(biped: Robot) -> None:

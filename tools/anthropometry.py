@@ -1,4 +1,20 @@
-"""Make robot.urdf of biped14 from anthropometric tables: python -m bipedsim.robots.biped14.anthropometry > robot.urdf.
+"""Make robot.urdf of biped14 and of planar_biped from anthropometric tables.
+
+    python tools/anthropometry.py biped14 > bipedsim/robots/biped14/robot.urdf
+    python tools/anthropometry.py planar_biped > bipedsim_studies/bodies/planar_biped/robot.urdf
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+BIPED14 = """Made by tools/anthropometry.py from anthropometric tables.
 
 Structure: Rengifo, Aoustin, Plestan, Chevallereau 2009, section III and Fig. 8: five rigid links (trunk, thighs,
     shanks) and two
@@ -18,15 +34,14 @@ are taken out of the segment they sit on, so that housing and segment together a
 Effort and velocity limits: the legs of PAL Robotics' Talos (talos_reduced.urdf of example-robot-data), an
 adult-sized torque-controlled biped; the ankle yaw has those of the hip yaw.
 """
+PLANAR_BIPED = """Made by tools/anthropometry.py from anthropometric tables.
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+Structure: Hurmuzlu, Genot, Brogliato 2001, Fig. 5: a trunk, two thighs, two shanks and two feet in the sagittal plane.
+Nine degrees of freedom: x, z and pitch of the trunk, and six joints. Each foot may touch the ground with heel and toe,
+the points A and B of eq. 6. The paper gives no numbers: segments are those of biped14, a person of
+70 kg.
+Effort and velocity limits are those of biped14.
+"""
 
 TOTAL_MASS = 70.0
 LEG_LENGTH = 0.84
@@ -219,9 +234,9 @@ def base() -> str:
     return link("base_link", trunk(), block, (0.0, 0.0, TRUNK_LENGTH / 2))
 
 
-def document(name: str, about: str | None, parts: list[str]) -> str:
+def document(name: str, about: str, parts: list[str]) -> str:
     """Return the text of a URDF that is generated, with what there is to say ``about`` it in its heading."""
-    heading = "\n".join(f"  {line}".rstrip() for line in (about or "").strip().splitlines()).replace("--", "-")
+    heading = "\n".join(f"  {line}".rstrip() for line in about.strip().splitlines()).replace("--", "-")
     return "\n".join([
         '<?xml version="1.0"?>',
         "<!-- Generated, do not edit.",
@@ -236,11 +251,48 @@ def document(name: str, about: str | None, parts: list[str]) -> str:
     ])  # fmt: skip
 
 
-def make_urdf() -> str:
-    """Return the text of ``robot.urdf``."""
+def biped14() -> str:
+    """Return the text of ``robot.urdf`` of biped14."""
     imu = fixed("imu_link", "base_link", [0.0, 0.0, 0.1])
-    return document("biped14", __doc__, [base(), imu, *_leg("left"), *_leg("right")])
+    return document("biped14", BIPED14, [base(), imu, *_leg("left"), *_leg("right")])
+
+
+def _planar_leg(side: str) -> list[str]:
+    s, sign = side[0], 1.0 if side == "left" else -1.0
+    thigh_rod = f'<cylinder radius="0.06" length="{THIGH_LENGTH:.9g}"/>'
+    shank_rod = f'<cylinder radius="0.045" length="{SHANK_LENGTH:.9g}"/>'
+    block = f'<box size="{FOOT_LENGTH} {FOOT_WIDTH} {ANKLE_HEIGHT:.9g}"/>'
+    # The legs are beside each other for the eye alone: nothing moves out of the plane.
+    at_hip = [0.0, sign * HIP_HALF_SPACING, 0.0]
+    at_knee, at_ankle = [0.0, 0.0, -THIGH_LENGTH], [0.0, 0.0, -SHANK_LENGTH]
+    x_foot = FOOT_LENGTH / 2 - HEEL_TO_ANKLE
+    return [
+        link(f"{s}_thigh", thigh(), thigh_rod, (0.0, 0.0, -THIGH_LENGTH / 2)),
+        joint(f"{s}_hip", "base_link", f"{s}_thigh", at_hip, "0 1 0", (-2.1, 0.7, 160.0, 5.8)),
+        link(f"{s}_shank", shank(), shank_rod, (0.0, 0.0, -SHANK_LENGTH / 2)),
+        joint(f"{s}_knee", f"{s}_thigh", f"{s}_shank", at_knee, "0 1 0", (0.0, 2.6, 300.0, 7.0)),
+        link(f"{s}_foot", foot(), block, (x_foot, 0.0, -ANKLE_HEIGHT / 2)),
+        joint(f"{s}_ankle", f"{s}_shank", f"{s}_foot", at_ankle, "0 1 0", (-1.3, 0.77, 160.0, 5.8)),
+        fixed(f"{s}_sole", f"{s}_foot", [0.0, 0.0, -ANKLE_HEIGHT]),
+    ]
+
+
+def _passive(name: str, kind: str, parent: str, child: str, axis: str) -> str:
+    return (
+        f'  <joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<axis xyz="{axis}"/></joint>'
+    )
+
+
+def planar_biped() -> str:
+    """Return the text of ``robot.urdf`` of planar_biped."""
+    empty = [f'  <link name="{name}"/>' for name in ("world", "sledge", "lift")]
+    x, z = _passive("x", "prismatic", "world", "sledge", "1 0 0"), _passive("z", "prismatic", "sledge", "lift", "0 0 1")
+    pitch = _passive("pitch", "revolute", "lift", "base_link", "0 1 0")
+    imu = fixed("imu_link", "base_link", [0.0, 0.0, 0.1])
+    parts = [*empty, x, z, base(), pitch, imu, *_planar_leg("left"), *_planar_leg("right")]
+    return document("planar_biped", PLANAR_BIPED, parts)
 
 
 if __name__ == "__main__":
-    print(make_urdf(), end="")
+    print({"biped14": biped14, "planar_biped": planar_biped}[sys.argv[1]](), end="")
