@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from bipedsim.analysis.fall import has_fallen
 from bipedsim.analysis.loads import CARRIES
-from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel
+from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim import Simulator
 
 OUTCOME = ("fell_at_s", "steps", "distance_m", "verdict")
@@ -55,17 +55,17 @@ class _Watch(NamedTuple):
     upper: Array
     flat: Flags
     carries: float
-    upright: Array
-    height: Array
-    fell: Array
-    since: Array
-    last: Array
-    up: Array
-    landed: Flags
-    counts: Integers
-    way: Array
-    moving: Array
-    now: Array
+    upright: Annotated[Array, 3]
+    height: Annotated[Array, 1]
+    fell: Annotated[Array, 1]
+    since: Annotated[Array, "n"]
+    last: Annotated[Array, "n"]
+    up: Annotated[Array, "K"]
+    landed: Annotated[Flags, "K"]
+    counts: Annotated[Integers, 3]
+    way: Annotated[Array, 3]
+    moving: Annotated[Array, 2]
+    now: Annotated[Array, 2]
 
 
 @kernel
@@ -165,7 +165,9 @@ class Verdict:
         self._judged = robot.free_flyer and robot.nu > 0
         feet, nu, contact = len(robot.soles), robot.nu, sim.contact
         com, soles = sim.places()
-        self._watch = _Watch(
+        self._watch = zeros_of(
+            _Watch,
+            {"n": 2 * nu + feet + 2, "K": feet},
             com=com,
             soles=soles,
             effort=sim.effort,
@@ -178,17 +180,6 @@ class Verdict:
             upper=robot.position_upper,
             flat=np.array([sole.n_vertices > 2 for sole in robot.soles]),
             carries=CARRIES * robot.weight,
-            upright=np.zeros(3),
-            height=np.zeros(1),
-            fell=np.zeros(1),
-            since=np.zeros(2 * nu + feet + 2),
-            last=np.zeros(2 * nu + feet + 2),
-            up=np.zeros(feet),
-            landed=np.zeros(feet, dtype=np.bool_),
-            counts=np.zeros(3, dtype=np.int64),
-            way=np.zeros(3),
-            moving=np.zeros(2),
-            now=np.zeros(2),
         )
         self._box = box(self._watch)
         self.restart()

@@ -1,4 +1,4 @@
-from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param
+from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param, part_of
 from .json_text import to_json
 from .plugins import Files, Table
 from .read import (
@@ -34,6 +34,7 @@ __all__ = [
     "number",
     "numbers_per_joint",
     "param",
+    "part_of",
     "per_joint",
     "read_yaml",
     "to_json",

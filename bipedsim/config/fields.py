@@ -74,6 +74,12 @@ def like(cls: type[Any], name: str, default: Any = _SAME, doc: str = "") -> Any:
     return dataclasses.field(default=field.default if default is _SAME else default, metadata=metadata)
 
 
+def part_of(kind: type[Any], whole: Any, **given: Any) -> Any:
+    """Return a ``kind``, a dataclass or named tuple, of the fields of ``whole`` by its names, or those ``given``."""
+    names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
+    return kind(**{name: given[name] if name in given else getattr(whole, name) for name in names})
+
+
 def choices_of(field: dataclasses.Field[Any], key: str = "choices") -> tuple[str, ...]:
     """Return what a text may be (``key="choices"``), or the names that it may be beside others (``"names"``)."""
     given = field.metadata.get(key, ())

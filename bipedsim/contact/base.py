@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.dynamics import CompiledContact, Projection
-from bipedsim.numerics import Array, Box, Flags, Integers, box, entry
+from bipedsim.numerics import Array, Box, Flags, Integers, box, entry, zeros_of
 
 STATE_CHANGES, UNRESOLVED, CANDIDATES, STEPS = range(4)
 """What :attr:`ContactResult.counters` count, each since reset; see its properties."""
@@ -42,18 +42,18 @@ class ContactResult:
         counters: (4,) by ``STATE_CHANGES``, ``UNRESOLVED``, ``CANDIDATES``, ``STEPS``.
     """
 
-    impulse: Array
-    wrench: Array
-    impact: Array
-    cop: Array
-    cop_margin: Array
-    friction_used: Array
-    n_vertices: Integers
-    mode: Integers
-    clamped: Integers
-    sliding: Flags
-    vertex_forces: Array
-    counters: Integers = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
+    impulse: Annotated[Array, "K", 6]
+    wrench: Annotated[Array, "K", 6]
+    impact: Annotated[Array, "K", 6]
+    cop: Annotated[Array, "K", 2]
+    cop_margin: Annotated[Array, "K"]
+    friction_used: Annotated[Array, "K"]
+    n_vertices: Annotated[Integers, "K"]
+    mode: Annotated[Integers, "K"]
+    clamped: Annotated[Integers, "K"]
+    sliding: Annotated[Flags, "K"]
+    vertex_forces: Annotated[Array, "K", "N", 3]
+    counters: Annotated[Integers, 4]
 
     @property
     def state_changes(self) -> int:
@@ -91,19 +91,9 @@ class ContactResult:
     @classmethod
     def empty(cls, n_feet: int, n_vertices: int = 0) -> ContactResult:
         """Return the result of a robot in the air, with room for the forces of ``n_vertices`` a foot."""
-        return cls(
-            impulse=np.zeros((n_feet, 6)),
-            wrench=np.zeros((n_feet, 6)),
-            impact=np.zeros((n_feet, 6)),
-            cop=np.full((n_feet, 2), np.nan),
-            cop_margin=np.full(n_feet, np.nan),
-            friction_used=np.full(n_feet, np.nan),
-            n_vertices=np.zeros(n_feet, dtype=np.int64),
-            mode=np.zeros(n_feet, dtype=np.int64),
-            clamped=np.zeros(n_feet, dtype=np.int64),
-            sliding=np.zeros(n_feet, dtype=np.bool_),
-            vertex_forces=np.zeros((n_feet, n_vertices, 3)),
-        )
+        unknown = np.full(n_feet, np.nan)
+        cop, margin, used = np.full((n_feet, 2), np.nan), unknown, unknown.copy()
+        return zeros_of(cls, {"K": n_feet, "N": n_vertices}, cop=cop, cop_margin=margin, friction_used=used)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from bipedsim.ground import (
     support_polygon,
 )
 from bipedsim.model import Sole, padded_vertices
-from bipedsim.numerics import Array, Flags, Integers, kernel
+from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
 
 UNCHANGED, NEW_POLYGON, NEW_PLANE = 0, 1, 2
 
@@ -43,7 +43,7 @@ class Foothold(NamedTuple):
 
     ground: GroundArrays
     work: SupportWork
-    spare: Array
+    spare: Annotated[Array, "M", 2]
     endless: bool
     soles: Array
     n_soles: Integers
@@ -51,22 +51,23 @@ class Foothold(NamedTuple):
     mu_dynamic: Array
     passes: bool
     lead: Array
-    passing: Flags
+    passing: Annotated[Flags, "K"]
     patch: Integers
     axes: Array
     origin: Array
-    sole_axes: Array
-    sole_origin: Array
+    sole_axes: Annotated[Array, "K", 3, 3]
+    sole_origin: Annotated[Array, "K", 3]
 
     @classmethod
     def of_soles(cls, soles: tuple[Sole, ...], ground: GroundArrays) -> Foothold:
         """Return the soles over nothing yet."""
         vertices, counts = padded_vertices(soles)
         feet, widest = vertices.shape[:2]
-        return cls(
+        return zeros_of(
+            cls,
+            {"K": feet, "M": polygon_capacity(ground, widest)},
             ground=ground,
             work=make_work(ground, widest),
-            spare=np.zeros((polygon_capacity(ground, widest), 2)),
             endless=len(ground.counts) == 1 and ground.counts[0] == 0,
             soles=vertices,
             n_soles=counts,
@@ -74,12 +75,9 @@ class Foothold(NamedTuple):
             mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
             passes=any(sole.passes_ground > 0.0 for sole in soles),
             lead=np.array([sole.passes_ground for sole in soles]),
-            passing=np.zeros(feet, dtype=np.bool_),
             patch=np.full(feet, -1, dtype=np.int64),
             axes=np.tile(ground.rotation[0], (feet, 1, 1)),
             origin=np.tile(ground.point[0], (feet, 1)),
-            sole_axes=np.zeros((feet, 3, 3)),
-            sole_origin=np.zeros((feet, 3)),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
@@ -18,9 +19,14 @@ def zeros_of(kind: type[Kind], sizes: Mapping[str, int], **given: Any) -> Kind:
         sizes: What the letters stand for; a number before one multiplies it.
         given: Fields that are no such arrays, or not zero, by name.
     """
-    hints = get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)  # type: ignore[arg-type]
     made = {name: _zeros(*get_args(hint), sizes=sizes) for name, hint in hints.items() if name not in given}
     return kind(**made, **given)
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def _zeros(array: Any, *lengths: str | int, sizes: Mapping[str, int]) -> np.ndarray[Any, Any]:

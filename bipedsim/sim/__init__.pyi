@@ -1,10 +1,11 @@
-from .io import LARGEST_PUSH, Command, Observation
+from .io import LARGEST_PUSH, MEASURED, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 
 __all__ = [
     "JOINT",
     "LARGEST_PUSH",
+    "MEASURED",
     "MONITORS",
     "Command",
     "GroundTruth",

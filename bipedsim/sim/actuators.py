@@ -12,14 +12,14 @@ and missed by d times the error of that.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import numbers_per_joint
 from bipedsim.model import ActuatorParams, Robot, inverse_inertia
-from bipedsim.numerics import Array, Integers, box, entry, kernel
+from bipedsim.numerics import Array, Integers, box, entry, kernel, zeros_of
 
 # Damping of the spring about rest, as a share of the critical one.
 _DAMPING = 0.5
@@ -55,14 +55,14 @@ class _Drives(NamedTuple):
     stiffness: Array
     inner: Array
     viscous: Array
-    line: Array
-    head: Integers
-    command: Array
-    effort: Array
-    torque: Array
-    before: Array
-    deflection: Array
-    reach: Array
+    line: Annotated[Array, "n", "nu"]
+    head: Annotated[Integers, 1]
+    command: Annotated[Array, "nu"]
+    effort: Annotated[Array, "nu"]
+    torque: Annotated[Array, "nu"]
+    before: Annotated[Array, "nu"]
+    deflection: Annotated[Array, "nu"]
+    reach: Annotated[Array, "nu"]
     damping: Array
 
 
@@ -161,7 +161,9 @@ class Actuators:
         stiffness = coulomb / params.presliding
         self.damping[robot.idx_v] += friction(params.viscous_friction)
         self._viscous = self.damping.copy()
-        self._drives = _Drives(
+        self._drives = zeros_of(
+            _Drives,
+            {"nu": nu, "n": steps + 1},
             idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
             h=physics_dt,
             mobility=mobility,
@@ -173,14 +175,6 @@ class Actuators:
             stiffness=stiffness,
             inner=2.0 * _DAMPING * np.sqrt(stiffness * physics_dt / mobility),
             viscous=self._viscous[robot.idx_v],
-            line=np.zeros((steps + 1, nu)),
-            head=np.zeros(1, dtype=np.int64),
-            command=np.zeros(nu),
-            effort=np.zeros(nu),
-            torque=np.zeros(nu),
-            before=np.zeros(nu),
-            deflection=np.zeros(nu),
-            reach=np.zeros(nu),
             damping=self.damping,
         )
         self.command = self._drives.command

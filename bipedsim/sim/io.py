@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Annotated
 
 import numpy as np
 
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, zeros_of
 
 LARGEST_PUSH = 1e9
 """What a push may be at most [N, N.m]: the weight of a hundred thousand tonnes. More is a slip of the hand."""
@@ -32,32 +33,33 @@ class Observation:
     """
 
     t: float
-    joint_position: Array
-    joint_velocity: Array
-    joint_effort: Array
-    imu_orientation: Array
-    imu_angular_velocity: Array
-    imu_linear_acceleration: Array
-    foot_wrench: Array
+    joint_position: Annotated[Array, "nu"]
+    joint_velocity: Annotated[Array, "nu"]
+    joint_effort: Annotated[Array, "nu"]
+    imu_orientation: Annotated[Array, 4]
+    imu_angular_velocity: Annotated[Array, 3]
+    imu_linear_acceleration: Annotated[Array, 3]
+    foot_wrench: Annotated[Array, "K", 6]
 
     @classmethod
     def zeros(cls, nu: int, n_feet: int) -> Observation:
         """Return an observation at rest: zeros, and the identity quaternion."""
-        return cls(
-            t=0.0,
-            joint_position=np.zeros(nu),
-            joint_velocity=np.zeros(nu),
-            joint_effort=np.zeros(nu),
-            imu_orientation=np.array([0.0, 0.0, 0.0, 1.0]),
-            imu_angular_velocity=np.zeros(3),
-            imu_linear_acceleration=np.zeros(3),
-            foot_wrench=np.zeros((n_feet, 6)),
-        )
+        return zeros_of(cls, {"nu": nu, "K": n_feet}, t=0.0, imu_orientation=np.array([0.0, 0.0, 0.0, 1.0]))
 
     def copy(self) -> Observation:
         """Return an independent copy."""
-        arrays = (getattr(self, field.name).copy() for field in fields(self)[1:])
-        return Observation(self.t, *arrays)
+        return Observation(self.t, *(getattr(self, name).copy() for name in MEASURED))
+
+    def take(self, other: Observation) -> Observation:
+        """Become what ``other`` is, in the arrays of this one, and return this one."""
+        self.t = other.t
+        for name in MEASURED:
+            np.copyto(getattr(self, name), getattr(other, name))
+        return self
+
+
+MEASURED = tuple(field.name for field in fields(Observation) if field.name != "t")
+"""The arrays of an observation."""
 
 
 @dataclass(slots=True, eq=False)

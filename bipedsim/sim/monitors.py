@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numba import float64, int64
@@ -25,7 +25,7 @@ from bipedsim.contact import (
 )
 from bipedsim.dynamics import Dynamics, Foothold, Projection, Tree
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul
+from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, zeros_of
 
 BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT = range(8)
 MONITORS = (
@@ -84,18 +84,18 @@ class _Monitored(NamedTuple):
     upper: Array
     weight: float
     springs: bool
-    stored: Array
-    residual: Array
-    cop: Array
-    cop_ground: Array
+    stored: Annotated[Array, 1]
+    residual: Annotated[Array, "v"]
+    cop: Annotated[Array, 2]
+    cop_ground: Annotated[Array, 3]
     limit: Array
-    worst: Array
-    when: Array
-    where: Integers
-    hits: Integers
-    broken: Integers
-    new: Integers
-    before: Array
+    worst: Annotated[Array, "n"]
+    when: Annotated[Array, "n"]
+    where: Annotated[Integers, "n"]
+    hits: Annotated[Integers, "n"]
+    broken: Annotated[Integers, 1]
+    new: Annotated[Integers, 1]
+    before: Annotated[Array, "v"]
 
 
 @kernel
@@ -256,12 +256,13 @@ class Monitors:
     def __init__(self, plant: Robot, dynamics: Dynamics, contact: ContactModel, torque: Array) -> None:
         self._plant = plant
         promises: Promises = getattr(contact, "promises", Promises())
-        nv, n = plant.model.nv, len(MONITORS)
-        limit = np.full(n, INSIDE)
+        limit = np.full(len(MONITORS), INSIDE)
         limit[BALANCE], limit[JOINT] = BALANCED, GIVES
         limit[[FRICTION, PULL]] = BALANCED * plant.weight
         limit[WORK], limit[GAP], limit[DEPTH] = promises.lift * plant.weight, promises.gap, promises.depth
-        self._monitored = _Monitored(
+        self._monitored = zeros_of(
+            _Monitored,
+            {"v": plant.model.nv, "n": len(MONITORS)},
             tree=dynamics.tree,
             feet=dynamics.foothold,
             projection=dynamics.projection,
@@ -272,18 +273,7 @@ class Monitors:
             upper=plant.position_upper,
             weight=plant.weight,
             springs=promises.springs,
-            stored=np.zeros(1),
-            residual=np.zeros(nv),
-            cop=np.zeros(2),
-            cop_ground=np.zeros(3),
             limit=limit,
-            worst=np.zeros(n),
-            when=np.zeros(n),
-            where=np.zeros(n, dtype=np.int64),
-            hits=np.zeros(n, dtype=np.int64),
-            broken=np.zeros(1, dtype=np.int64),
-            new=np.zeros(1, dtype=np.int64),
-            before=np.zeros(nv),
         )
         self.before = self._monitored.before
         boxed = box(self._monitored)

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from bipedsim.config import part_of
 from bipedsim.errors import ConfigError
 from bipedsim.model import NoiseParams
-from bipedsim.numerics import Array, Integers, box, entry, kernel
+from bipedsim.numerics import Array, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim.io import Observation
-
-
-class _Channels(NamedTuple):
-    """The arrays of an observation."""
-
-    position: Array
-    speed: Array
-    effort: Array
-    orientation: Array
-    angular: Array
-    linear: Array
-    wrench: Array
 
 
 class _Chain(NamedTuple):
@@ -31,48 +19,39 @@ class _Chain(NamedTuple):
     Attributes:
         ideal, real: What goes in, and what comes out.
         line: (n + 1, 3 nu + 10 + 6 K) measurements on their way, n the delay in ticks. head: (1,) row written next.
-        resolution: Of the encoders [rad].
-        velocity, gyro, accelerometer, attitude, yaw, force, torque: Standard deviations.
         tilt_bias, gyro_bias, accelerometer_bias: (3,) in the IMU frame. yaw_bias: (1,). wrench_bias: (K, 6).
         rotation: (3,) work array.
     """
 
-    ideal: _Channels
-    real: _Channels
-    line: Array
-    head: Integers
-    resolution: float
-    velocity: float
-    gyro: float
-    accelerometer: float
-    attitude: float
-    yaw: float
-    force: float
-    torque: float
-    tilt_bias: Array
-    gyro_bias: Array
-    accelerometer_bias: Array
-    yaw_bias: Array
-    wrench_bias: Array
-    rotation: Array
+    params: NoiseParams
+    ideal: Observation
+    real: Observation
+    line: Annotated[Array, "n", "m"]
+    head: Annotated[Integers, 1]
+    tilt_bias: Annotated[Array, 3]
+    gyro_bias: Annotated[Array, 3]
+    accelerometer_bias: Annotated[Array, 3]
+    yaw_bias: Annotated[Array, 1]
+    wrench_bias: Annotated[Array, "K", 6]
+    rotation: Annotated[Array, 3]
 
 
 @kernel
-def _put(c: _Channels, row):
+def _put(c: Observation, row):
     """Write an observation into a row of the line."""
-    nu = c.position.shape[0]
+    nu = c.joint_position.shape[0]
     for j in range(nu):
-        row[j] = c.position[j]
-        row[nu + j] = c.speed[j]
-        row[2 * nu + j] = c.effort[j]
+        row[j] = c.joint_position[j]
+        row[nu + j] = c.joint_velocity[j]
+        row[2 * nu + j] = c.joint_effort[j]
     for i in range(4):
-        row[3 * nu + i] = c.orientation[i]
+        row[3 * nu + i] = c.imu_orientation[i]
     for i in range(3):
-        row[3 * nu + 4 + i] = c.angular[i]
-        row[3 * nu + 7 + i] = c.linear[i]
-    for k in range(c.wrench.shape[0]):
+        row[3 * nu + 4 + i] = c.imu_angular_velocity[i]
+        row[3 * nu + 7 + i] = c.imu_linear_acceleration[i]
+    for k in range(c.foot_wrench.shape[0]):
         for i in range(6):
-            row[3 * nu + 10 + 6 * k + i] = c.wrench[k, i]
+            row[3 * nu + 10 + 6 * k + i] = c.foot_wrench[k, i]
 
 
 @kernel
@@ -100,12 +79,12 @@ def _attitude(c: _Chain, q, normal):
     uz = 1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1])
     e = c.rotation
     for i in range(3):
-        e[i] = c.tilt_bias[i] + c.attitude * normal[i]
-    about = c.yaw_bias[0] + c.yaw * normal[3] - (e[0] * ux + e[1] * uy + e[2] * uz)
+        e[i] = c.tilt_bias[i] + c.params.attitude_noise * normal[i]
+    about = c.yaw_bias[0] + c.params.yaw_noise * normal[3] - (e[0] * ux + e[1] * uy + e[2] * uz)
     e[0] += about * ux
     e[1] += about * uy
     e[2] += about * uz
-    _turn(q, e, c.real.orientation)
+    _turn(q, e, c.real.imu_orientation)
 
 
 @entry
@@ -128,22 +107,23 @@ def _corrupt(boxed, normal, first):
     head = (head + 1) % rows
     c.head[0] = head
     row = c.line[head]
-    out = c.real
-    nu = out.position.shape[0]
+    out, p = c.real, c.params
+    nu = out.joint_position.shape[0]
+    step = p.encoder_resolution
     for j in range(nu):
-        position = row[j]
-        out.position[j] = np.rint(position / c.resolution) * c.resolution if c.resolution > 0.0 else position
-        out.speed[j] = row[nu + j] + c.velocity * normal[j]
-        out.effort[j] = row[2 * nu + j]
+        out.joint_position[j] = np.rint(row[j] / step) * step if step > 0.0 else row[j]
+        out.joint_velocity[j] = row[nu + j] + p.velocity_noise * normal[j]
+        out.joint_effort[j] = row[2 * nu + j]
     _attitude(c, row[3 * nu :], normal[nu:])
     for i in range(3):
-        out.angular[i] = row[3 * nu + 4 + i] + c.gyro_bias[i] + c.gyro * normal[nu + 4 + i]
-        out.linear[i] = row[3 * nu + 7 + i] + c.accelerometer_bias[i] + c.accelerometer * normal[nu + 7 + i]
-    for k in range(out.wrench.shape[0]):
+        out.imu_angular_velocity[i] = row[3 * nu + 4 + i] + c.gyro_bias[i] + p.gyro_noise * normal[nu + 4 + i]
+        error = p.accelerometer_noise * normal[nu + 7 + i]
+        out.imu_linear_acceleration[i] = row[3 * nu + 7 + i] + c.accelerometer_bias[i] + error
+    for k in range(out.foot_wrench.shape[0]):
         for i in range(6):
-            deviation = c.force if i < 3 else c.torque
+            deviation = p.force_noise if i < 3 else p.torque_noise
             error = c.wrench_bias[k, i] + deviation * normal[nu + 10 + 6 * k + i]
-            out.wrench[k, i] = row[3 * nu + 10 + 6 * k + i] + error
+            out.foot_wrench[k, i] = row[3 * nu + 10 + 6 * k + i] + error
 
 
 class Noise:
@@ -173,30 +153,17 @@ class Noise:
         self._seed = checked_seed(seed)
         self._resets = 0
         nu, feet = len(ideal.joint_position), len(ideal.foot_wrench)
-        self.observation = out = Observation.zeros(nu, feet)
+        self.observation = Observation.zeros(nu, feet)
         ticks = round(params.measurement_delay / control_dt)
         self.delay = ticks * control_dt
         self._generator = np.random.Generator(np.random.Philox(0))
         self._normal = np.zeros(nu + 10 + 6 * feet)
-        self._chain = _Chain(
-            ideal=_Channels(*(getattr(ideal, name) for name in _MEASURED)),
-            real=_Channels(*(getattr(out, name) for name in _MEASURED)),
-            line=np.zeros((ticks + 1, 3 * nu + 10 + 6 * feet)),
-            head=np.zeros(1, dtype=np.int64),
-            resolution=params.encoder_resolution,
-            velocity=params.velocity_noise,
-            gyro=params.gyro_noise,
-            accelerometer=params.accelerometer_noise,
-            attitude=params.attitude_noise,
-            yaw=params.yaw_noise,
-            force=params.force_noise,
-            torque=params.torque_noise,
-            tilt_bias=np.zeros(3),
-            gyro_bias=np.zeros(3),
-            accelerometer_bias=np.zeros(3),
-            yaw_bias=np.zeros(1),
-            wrench_bias=np.zeros((feet, 6)),
-            rotation=np.zeros(3),
+        self._chain = zeros_of(
+            _Chain,
+            {"n": ticks + 1, "m": 3 * nu + 10 + 6 * feet, "K": feet},
+            params=part_of(NoiseParams, params),
+            ideal=ideal,
+            real=self.observation,
         )
         self._box = box(self._chain)
 
@@ -252,10 +219,7 @@ class Noise:
         self._generator.bit_generator.state = state["generator"]
         for name, values in state["arrays"].items():
             getattr(self._chain, name)[...] = values
-        self.observation.t = state["observation"].t
-        for name in _MEASURED:
-            np.copyto(getattr(self.observation, name), getattr(state["observation"], name))
-        return self.observation
+        return self.observation.take(state["observation"])
 
 
 def checked_seed(seed: int) -> int:
@@ -269,5 +233,4 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
-_MEASURED = tuple(f.name for f in fields(Observation) if f.name != "t")
 _STATE = ("line", "head", "tilt_bias", "gyro_bias", "accelerometer_bias", "yaw_bias", "wrench_bias")

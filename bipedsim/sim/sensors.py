@@ -41,7 +41,7 @@ class Instruments(NamedTuple):
         radius: (K,) of the balls that feet roll on [m], 0 for all other feet.
         axes: (3, 3) work array.
         idx_q, idx_v: (nu,) where joint positions and velocities stand.
-        joint_position ... foot_wrench: As in :class:`Observation`; they are the observation's arrays.
+        observation: What is filled.
     """
 
     poses: Array
@@ -61,23 +61,17 @@ class Instruments(NamedTuple):
     axes: Array
     idx_q: Integers
     idx_v: Integers
-    joint_position: Array
-    joint_velocity: Array
-    joint_effort: Array
-    imu_orientation: Array
-    imu_angular_velocity: Array
-    imu_linear_acceleration: Array
-    foot_wrench: Array
+    observation: Observation
 
 
 @kernel
 def _imu(s: Instruments):
     """Fill what the IMU measures."""
     turn_axes(s.poses[s.imu_joint], s.imu_R, s.axes)
-    to_quaternion(s.axes, s.imu_orientation)
+    to_quaternion(s.axes, s.observation.imu_orientation)
     acceleration = point_acceleration(s.imu_velocity, s.imu_acceleration, s.imu_p)
-    assign(s.imu_angular_velocity, mul_t(s.imu_R, s.imu_velocity[3:]))
-    assign(s.imu_linear_acceleration, mul_t(s.imu_R, acceleration))
+    assign(s.observation.imu_angular_velocity, mul_t(s.imu_R, s.imu_velocity[3:]))
+    assign(s.observation.imu_linear_acceleration, mul_t(s.imu_R, acceleration))
 
 
 @kernel
@@ -89,30 +83,32 @@ def _ankles(s: Instruments, sole_wrench):
             total = 0.0
             for c in range(6):
                 total += s.sole_to_ankle[k, r, c] * sole_wrench[k, c] - s.joint_to_ankle[k, r, c] * force[c]
-            s.foot_wrench[k, r] = total
+            s.observation.foot_wrench[k, r] = total
 
 
 @entry
 def _measure(instruments, q, v, tau_joint, sole_wrench):
     s = instruments.arrays
+    out = s.observation
     for j in range(s.idx_v.shape[0]):
-        s.joint_position[j] = q[s.idx_q[j]]
-        s.joint_velocity[j] = v[s.idx_v[j]]
-        s.joint_effort[j] = tau_joint[j]
+        out.joint_position[j] = q[s.idx_q[j]]
+        out.joint_velocity[j] = v[s.idx_v[j]]
+        out.joint_effort[j] = tau_joint[j]
     _imu(s)
     _ankles(s, sole_wrench)
 
 
-@kernel
-def _plates(s: Instruments, impulse, cop, ground_axes, poses, cop_world):
+@entry
+def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
     """Fill the pose of every sole and the centre of pressure of all feet, in the world.
 
     Args:
-        s: See :class:`Instruments`.
+        instruments: See :class:`Instruments`.
         impulse, cop: (K, 6), (K, 2) of the contact.
         ground_axes: (K, 3, 3) axes of the ground under each foot, normal last.
         poses: (K, 7) out, position and quaternion x y z w. cop_world: (3,) out, NaN in the air.
     """
+    s = instruments.arrays
     R = s.axes
     for x in range(3):
         cop_world[x] = 0.0
@@ -130,11 +126,6 @@ def _plates(s: Instruments, impulse, cop, ground_axes, poses, cop_world):
             total += fz
     for x in range(3):
         cop_world[x] = cop_world[x] / total if total > 0.0 else np.nan
-
-
-@entry
-def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
-    _plates(instruments.arrays, impulse, cop, ground_axes, poses, cop_world)
 
 
 class Sensors:
@@ -179,7 +170,7 @@ class Sensors:
                 axes=np.zeros((3, 3)),
                 idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
                 idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
-                **{name: getattr(obs, name) for name in _MEASURED},
+                observation=obs,
             )
         )
 
@@ -209,10 +200,7 @@ class Sensors:
     def restore(self, q: Array, observation: Observation) -> Observation:
         """Go back to an earlier observation, measured at configuration ``q`` (nq,), and return it."""
         self.place(q)
-        self.observation.t = observation.t
-        for name in _MEASURED:
-            np.copyto(getattr(self.observation, name), getattr(observation, name))
-        return self.observation
+        return self.observation.take(observation)
 
     def force_plates(self, contact: ContactResult, ground_axes: Array) -> tuple[Array, Array]:
         """Return sole poses (K, 7) and overall CoP (3,), NaN in the air, in the world, at the last measurement.
@@ -225,14 +213,3 @@ class Sensors:
         cop_world = np.empty(3)
         _force_plates(self._instruments, contact.impulse, contact.cop, ground_axes, poses, cop_world)
         return poses, cop_world
-
-
-_MEASURED = (
-    "joint_position",
-    "joint_velocity",
-    "joint_effort",
-    "imu_orientation",
-    "imu_angular_velocity",
-    "imu_linear_acceleration",
-    "foot_wrench",
-)

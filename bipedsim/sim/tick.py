@@ -59,17 +59,12 @@ class Tick:
 
     def reset(self) -> None:
         """Forget the last tick."""
-        self.set_state(self._empty())
+        self.result.clear()
 
     def state(self) -> ContactResult:
         """Return a copy of the last tick."""
-        copied = self._empty()
-        copied.take(self.result.arrays())
-        return copied
+        return ContactResult(**{name: array.copy() for name, array in self.result.arrays().items()})
 
     def set_state(self, state: ContactResult) -> None:
         """Go back to what :meth:`state` returned; the counters are those of the contact model."""
         self.result.take(state.arrays() | {"counters": self.result.counters})
-
-    def _empty(self) -> ContactResult:
-        return ContactResult.empty(len(self._normal), self.result.vertex_forces.shape[1])

@@ -47,9 +47,7 @@ def draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None, 
         last.append(down[-1] if down else None)
         ax.plot(*plate.cop[:, k].T, color=foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
     ax.plot(*plate.total_cop.T, color=TOTAL_COLOUR, label="all feet", marker=".", markersize=2)
-    ax.set_title("centre of pressure (world, from above)")
-    ax.set_xlabel("x, forward [m]")
-    ax.set_ylabel("y, to the left [m]")
+    ax.set(title="centre of pressure (world, from above)", xlabel="x, forward [m]", ylabel="y, to the left [m]")
     ax.set_aspect("equal", adjustable="datalim")
     _number_corners(ax, recording, last, inches)
     ax.locator_params(nbins=6)
@@ -88,9 +86,7 @@ def _draw_cop_in_soles(figure: SubFigure, recording: Recording) -> None:
         if len(vertices):
             axes[k].plot(*np.vstack([vertices, vertices[:1]]).T, color=foot_colour(k))
         axes[k].plot(*recording.cop[:, k].T, color=foot_colour(k), marker=".", markersize=2)
-        axes[k].set_title(f"centre of pressure,\n{foot} sole frame")
-        axes[k].set_xlabel("x [m]")
-        axes[k].set_ylabel("y [m]")
+        axes[k].set(title=f"centre of pressure,\n{foot} sole frame", xlabel="x [m]", ylabel="y [m]")
         axes[k].set_aspect("equal", adjustable="datalim")
 
 
@@ -162,8 +158,7 @@ def draw_modes(ax: Axes, recording: Recording) -> None:
                 if which and lasting > 0.025 * recording.duration:
                     ax.text(start + 0.5 * lasting, k, which, fontsize=7, ha="center", va="center")
     ax.set_yticks(range(len(recording.feet)), [f"{foot} foot" for foot in recording.feet])
-    ax.set_ylim(len(recording.feet) - 0.5, -0.5)
-    ax.set_title("contact modes (numbers: corners of the sole)")
+    ax.set(ylim=(len(recording.feet) - 0.5, -0.5), title="contact modes (numbers: corners of the sole)")
     mark_events(ax, recording)
     ax.grid(False)
     if not shown:

@@ -119,8 +119,7 @@ def _compose(
                 _draw_forces(axes[:3], recording, plate)
             if "modes" in panels:
                 draw_modes(axes[-1], recording)
-            axes[-1].set_xlabel("time [s]")
-            axes[-1].set_xlim(recording.t[0], recording.t[-1])
+            axes[-1].set(xlabel="time [s]", xlim=(recording.t[0], recording.t[-1]))
         if beside:
             draw_cop(columns[-1], recording, plate, 0.35 * PAGE)
     if "cop" in place:

@@ -103,13 +103,11 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
     for ax, span in ((axes[0], 0.02 * weight), (axes[1], 2.0), (axes[3], 0.01)):
         _widen(ax, span)
     for ax, floor in ((axes[2], DEPTH_FLOOR), (axes[4], ANGLE_FLOOR)):
-        ax.set_yscale("log")
-        ax.set_ylim(floor / 2.0, max(ax.get_ylim()[1], 1e3 * floor))
+        ax.set(yscale="log", ylim=(floor / 2.0, max(ax.get_ylim()[1], 1e3 * floor)))
     if not axes[4].lines:
         text = "there is only the reference" if isinstance(reference, Measured) else "the reference failed"
         axes[4].text(0.5, 0.5, text, transform=axes[4].transAxes, ha="center", va="center", color="#777777")
-    axes[-1].set_xlabel("time [s]")
-    axes[-1].set_xlim(0.0, first.t[-1])
+    axes[-1].set(xlabel="time [s]", xlim=(0.0, first.t[-1]))
 
 
 def _spread(points: Array) -> Array:
@@ -142,8 +140,7 @@ def _draw_bars(figure: SubFigure, comparison: Comparison, rows: dict[str, Measur
         unit = FIGURES[key].unit
         ax.set_title(f"{FIGURES[key].name} [{unit}]", pad=3)
         ax.set_yticks(range(len(names)), names)
-        ax.set_ylim(len(names) - 0.5, -0.5)
-        ax.set_xlim(0.0, 1.25)
+        ax.set(ylim=(len(names) - 0.5, -0.5), xlim=(0.0, 1.25))
         ax.set_xticks([])
         ax.grid(False)
         ax.spines["bottom"].set_visible(False)

@@ -65,8 +65,7 @@ def _draw_feet(ax: Axes, modes: ModeSequence) -> None:
     handles += [Line2D([], [], color=colour, label=state.words) for state, colour in IMPACT_COLOURS.items()]
     ax.legend(handles=handles, ncols=len(handles), loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     ax.set_yticks(range(len(modes.feet)), modes.feet)
-    ax.set_ylim(len(modes.feet) - 0.5, -0.5)
-    ax.set_title("feet")
+    ax.set(ylim=(len(modes.feet) - 0.5, -0.5), title="feet")
     ax.grid(False)
 
 
@@ -87,9 +86,7 @@ def _draw_states(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[
         if stretch.impacts:
             ax.axvspan(stretch.t, stretch.t + stretch.duration, color="#56B4E9", alpha=0.12, linewidth=0.0)
     ax.set_yticks(range(len(order)), [state_symbol(state, modes.feet) for state in order], family=SYMBOLS)
-    ax.set_ylim(len(order) - 0.5, -0.5)
-    ax.set_xlim(modes.t[0], modes.t[-1])
-    ax.set_xlabel("time [s]")
+    ax.set(ylim=(len(order) - 0.5, -0.5), xlim=(modes.t[0], modes.t[-1]), xlabel="time [s]")
     ax.set_title("states without bounces (shaded: CVIS)")
 
 
@@ -129,8 +126,6 @@ def _draw_graph(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[S
             va="center",
             bbox={"boxstyle": "circle,pad=0.35", "facecolor": colour, "edgecolor": "#555555", "linewidth": 0.8},
         )
-    ax.set_xlim(-1.35, 1.35)
-    ax.set_ylim(-1.35, 1.35)
-    ax.set_aspect("equal")
+    ax.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), aspect="equal")
     ax.axis("off")
     ax.set_title("transitions seen, with counts")

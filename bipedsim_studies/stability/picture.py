@@ -52,8 +52,7 @@ def _multipliers(ax: Axes, found: Stability) -> None:
     values = found.multipliers
     ax.plot(values.real, values.imag, "o", color=FOOT_COLOURS[0], markersize=5)
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xlabel("real part")
-    ax.set_ylabel("imaginary part")
+    ax.set(xlabel="real part", ylabel="imaginary part")
     ax.set_title(f"multipliers: {found.verdict}, largest modulus {found.radius:.4g}")
 
 
@@ -67,8 +66,7 @@ def _basin(ax: Axes, basin: Basin, names: Sequence[str]) -> None:
             points = basin.starts[chosen]
             ax.plot(points[:, first], points[:, second], mark, color=colour, markersize=4, label=label, alpha=0.8)
     ax.plot(basin.centre[first], basin.centre[second], "*", color=TOTAL_COLOUR, markersize=10)
-    ax.set_xlabel(_axis(names[first]))
-    ax.set_ylabel(_axis(names[second]))
+    ax.set(xlabel=_axis(names[first]), ylabel=_axis(names[second]))
     ax.set_title(f"{len(basin.starts)} starts, {basin.share:.0%} come home")
     ax.legend()
 
@@ -101,9 +99,7 @@ def _branches(ax: Axes, branches: Sequence[Branch], names: Sequence[str], coordi
             ax.plot(values[stable], rows[stable], "o", label=label, **look)  # type: ignore[arg-type]
             ax.plot(values[~stable], rows[~stable], "o", markerfacecolor="white", **look)  # type: ignore[arg-type]
     _doublings(ax, branches)
-    ax.set_xlabel("slope [rad]")
-    ax.set_ylabel(_axis(names[coordinate]))
-    ax.set_title("orbits over the slope (open: unstable)")
+    ax.set(xlabel="slope [rad]", ylabel=_axis(names[coordinate]), title="orbits over the slope (open: unstable)")
     ax.legend(title="period")
 
 
@@ -114,9 +110,7 @@ def _moduli(ax: Axes, branches: Sequence[Branch]) -> None:
         ax.plot(values, radii, "o-", color=FOOT_COLOURS[k % len(FOOT_COLOURS)], markersize=3.5, linewidth=0.6)
     ax.axhline(1.0, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8)
     _doublings(ax, branches)
-    ax.set_xlabel("slope [rad]")
-    ax.set_ylabel("largest modulus of a multiplier")
-    ax.set_title("stability over the slope")
+    ax.set(xlabel="slope [rad]", ylabel="largest modulus of a multiplier", title="stability over the slope")
 
 
 def _doublings(ax: Axes, branches: Sequence[Branch]) -> None:

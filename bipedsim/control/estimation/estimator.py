@@ -17,22 +17,16 @@ import pinocchio as pin
 
 from bipedsim.config import param
 from bipedsim.control.estimation.arrays import ANCHORS, BaseEstimate, Estimation, Held, Kinematics, Shape, State, Work
-from bipedsim.control.estimation.filter import estimate, start, take
+from bipedsim.control.estimation.filter import estimate, start
+from bipedsim.control.estimation.kinematics import take
 from bipedsim.control.loads import LEAVES, TOUCHES
 from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot, padded_vertices
 from bipedsim.numerics import box, zeros_of
-from bipedsim.sim import Observation
+from bipedsim.sim import MEASURED, Observation
 
-MEASUREMENTS = (
-    "joint_position",
-    "joint_velocity",
-    "imu_orientation",
-    "imu_angular_velocity",
-    "imu_linear_acceleration",
-    "foot_wrench",
-)
+MEASUREMENTS = tuple(name for name in MEASURED if name != "joint_effort")
 """What is read, in the order of the bits that :func:`bipedsim.control.estimation.filter.take` returns."""
 
 

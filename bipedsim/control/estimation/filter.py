@@ -15,7 +15,6 @@ from bipedsim.control.estimation.kinematics import (
     WRENCH,
     find_contacts,
     find_wrenches,
-    hold,
     measured_attitude,
     place_feet,
     place_imu,
@@ -199,12 +198,6 @@ def _write(e: Estimation):
         q[3 + i] = sign * quaternion[i]
 
 
-@entry
-def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench):
-    """Hold the measurements of one tick, and return the bits of those that are not good."""
-    return hold(estimation.arrays, position, velocity, quaternion, gyro, acceleration, wrench)
-
-
 @kernel
 def _stand(e: Estimation):
     """Find which feet touch the ground at the start; without any force all of them, and the velocity they give."""
@@ -235,8 +228,10 @@ def _stand(e: Estimation):
     e.state.P[V_IMU, V_IMU] = e.tuning.velocity_noise**2 if moving else AT_REST**2
 
 
-@kernel
-def _start(e: Estimation, pose):
+@entry
+def start(estimation, pose):
+    """Begin: ``pose`` (4,) of the base, x, y, z [m] and yaw [rad], or NaN for feet about the origin."""
+    e = estimation.arrays
     state, shape, kin, x = e.state, e.shape, e.kinematics, e.state.x
     feet = len(e.result.contact)
     given = not math.isnan(pose[0])
@@ -284,12 +279,6 @@ def _start(e: Estimation, pose):
     _write(e)
 
 
-@entry
-def start(estimation, pose):
-    """Begin: ``pose`` (4,) of the base, x, y, z [m] and yaw [rad], or NaN for feet about the origin."""
-    _start(estimation.arrays, pose)
-
-
 @kernel
 def _follow(e: Estimation, all_feet):
     """Put the anchors of feet that are not to be trusted, or of all, where the feet are seen."""
@@ -301,8 +290,10 @@ def _follow(e: Estimation, all_feet):
                 e.state.feet_R[k, i, j] = e.kinematics.feet_R[k, i, j]
 
 
-@kernel
-def _estimate(e: Estimation, dt, bad, jumped):
+@entry
+def estimate(estimation, dt, bad, jumped):
+    """Take one tick of ``dt`` [s] without the measurements ``bad``; after a jump of time much starts anew."""
+    e = estimation.arrays
     turn_attitude(e, dt, bad, jumped)
     place_imu(e)
     place_feet(e)
@@ -333,9 +324,3 @@ def _estimate(e: Estimation, dt, bad, jumped):
     _follow(e, False)
     _lower(e, dt)
     _write(e)
-
-
-@entry
-def estimate(estimation, dt, bad, jumped):
-    """Take one tick of ``dt`` [s] without the measurements ``bad``; after a jump of time much starts anew."""
-    _estimate(estimation.arrays, dt, bad, jumped)

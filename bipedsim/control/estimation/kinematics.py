@@ -10,6 +10,7 @@ from bipedsim.numerics import (
     add_wrench,
     assign,
     cross,
+    entry,
     exp3,
     from_quaternion,
     kernel,
@@ -42,9 +43,10 @@ def _good(measured, held):
     return True
 
 
-@kernel
-def hold(e: Estimation, position, velocity, quaternion, gyro, acceleration, wrench):
+@entry
+def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench):
     """Hold all measurements that are good, the joints in pinocchio's order too; return the bits of the others."""
+    e = estimation.arrays
     held = e.held
     bad = 0
     if not _good(position, held.joint_position):

@@ -44,24 +44,24 @@ class PlanarGait:
 
     Attributes:
         n_steps: Number of steps, the second foot first and the last one to beside the other; 0 for no end.
-        length, height: From one foot to the next, and rise of a foot [m].
-        single, double: Times on one foot and on both [s].
-        begin: Time from standing to the first step, and from the last one to standing [s].
-        drop: By how much the hips are lower than standing [m].
+        step_length, step_height: From one foot to the next, and rise of a foot [m].
+        step_duration, step_shift: Times on one foot and on both [s].
+        walk_begin: Time from standing to the first step, and from the last one to standing [s].
+        walk_drop: By how much the hips are lower than standing [m].
     """
 
     n_steps: int
-    length: float
-    height: float
-    single: float
-    double: float
-    begin: float
-    drop: float
+    step_length: float
+    step_height: float
+    step_duration: float
+    step_shift: float
+    walk_begin: float
+    walk_drop: float
 
     @property
     def period(self) -> float:
         """Time of a step [s]."""
-        return self.single + self.double
+        return self.step_duration + self.step_shift
 
 
 @dataclass(frozen=True)
@@ -152,13 +152,13 @@ class PlanarWalk:
         self._body, self._gait = PlanarBody(robot, who), gait
         self.start: Array = robot.posture.copy()
         self._joints = robot.idx_v
-        length, begin = gait.length, gait.begin
+        length, begin = gait.step_length, gait.walk_begin
         whole = 2.0 * length
         # Times of the stride count from the landing of the first step.
         self._joined = (LEAD - 1) * gait.period
         first = [Phase(begin, (0.0, 0.0), (0.5, 0.0)), *self._steps((0.0, 0.0), 1, [length] + (LEAD - 1) * [whole])]
-        self._first = Segment(first, gait.height)
-        landed = Phase(gait.double, (0.0, length), (0.0, 1.0), 1)
+        self._first = Segment(first, gait.step_height)
+        landed = Phase(gait.step_shift, (0.0, length), (0.0, 1.0), 1)
         self._stride = Segment(
             [
                 landed,
@@ -166,14 +166,14 @@ class PlanarWalk:
                 replace(landed, feet=(whole, length), share=(1.0, 0.0), foot=0),
                 *self._steps((whole, length), 1, [whole]),
             ],
-            gait.height,
+            gait.step_height,
         )
         hips, strides = self._periodic()
         self._curves = [self._beginning(hips, strides), self._of_joints(strides)]
         self._middle = np.inf
         if gait.n_steps:
             before = gait.n_steps - LEAD
-            left = (before - 1) * gait.period + gait.double
+            left = (before - 1) * gait.period + gait.step_shift
             self._middle = left - self._joined
             swing = (before + 1) % 2
             feet = (-length, 0.0) if swing == 0 else (0.0, -length)
@@ -181,7 +181,7 @@ class PlanarWalk:
             stands = float(last[-1].share[1])
             at = (LEAD - 1) * length
             last.append(Phase(begin, (at, at), (stands, 0.5), last[-1].foot))
-            self._last = Segment(last, gait.height)
+            self._last = Segment(last, gait.step_height)
             self._curves.append(self._ending(hips, strides, left, before * length))
 
     def _steps(self, feet: tuple[float, float], swing: int, ways: Sequence[float]) -> list[Phase]:
@@ -196,8 +196,8 @@ class PlanarWalk:
         for i, way in enumerate(ways):
             carries = float(1 - swing)
             if i:
-                phases.append(Phase(gait.double, (at[0], at[1]), (1.0 - carries, carries), 1 - swing))
-            phases.append(Phase(gait.single, (at[0], at[1]), (carries, carries), swing, way))
+                phases.append(Phase(gait.step_shift, (at[0], at[1]), (1.0 - carries, carries), 1 - swing))
+            phases.append(Phase(gait.step_duration, (at[0], at[1]), (carries, carries), swing, way))
             at[swing] += way
             swing = 1 - swing
         return phases
@@ -245,11 +245,11 @@ class PlanarWalk:
         """
         body, stride = self._body, self._stride
         times = stride.times
-        speed = self._gait.length / self._gait.period
+        speed = self._gait.step_length / self._gait.period
         feet = [stride.feet(t) for t in times]
         wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet]) - speed * times
         w = 2.0 * np.pi * np.fft.rfftfreq(len(times) - 1, times[1])
-        low = np.full(len(times), self._gait.drop)
+        low = np.full(len(times), self._gait.walk_drop)
         ahead = np.zeros(len(times))
         error = wanted - body.middle
         q = body.robot.q_nominal.copy()
@@ -272,7 +272,7 @@ class PlanarWalk:
     def _beginning(self, hips: CubicSpline, strides: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
         """Return the joints of the first steps, from standing into the stride."""
         end, rates = self._in_stride(hips, strides, self._joined)
-        low = [self._gait.drop * quintic(t, self._gait.begin)[0] for t in self._first.times]
+        low = [self._gait.walk_drop * quintic(t, self._gait.walk_begin)[0] for t in self._first.times]
         return self._passage(self._first, np.array([np.zeros(3), end]), np.array(low), (np.zeros(9), rates))
 
     def _ending(self, hips: CubicSpline, strides: CubicSpline, t: float, ahead: float) -> tuple[PPoly, PPoly, PPoly]:
@@ -280,14 +280,14 @@ class PlanarWalk:
         gait, last = self._gait, self._last
         begin, rates = self._in_stride(hips, strides, t)
         begin[0] -= ahead
-        end = np.array([(LEAD - 1) * gait.length, 0.0, 0.0])
-        up = last.duration - gait.begin
-        low = [gait.drop * (1.0 - quintic(t - up, gait.begin)[0]) for t in last.times]
+        end = np.array([(LEAD - 1) * gait.step_length, 0.0, 0.0])
+        up = last.duration - gait.walk_begin
+        low = [gait.walk_drop * (1.0 - quintic(t - up, gait.walk_begin)[0]) for t in last.times]
         return self._passage(last, np.array([begin, end]), np.array(low), (rates, np.zeros(9)))
 
     def _in_stride(self, hips: CubicSpline, strides: CubicSpline, t: float) -> tuple[Array, Array]:
         """Return place, velocity and acceleration (3,) of the trunk at ``t`` [s], and all velocities (9,)."""
-        speed = self._gait.length / self._gait.period
+        speed = self._gait.step_length / self._gait.period
         trunk = np.array([hips(t) + speed * t, hips(t, 1) + speed, hips(t, 2)])
         rates: Array = strides(t, 1)
         # Coordinates of the stride leave out its even motion.

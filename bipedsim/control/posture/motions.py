@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -15,7 +16,7 @@ from scipy.interpolate import CubicSpline
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, reach, sole_placements
-from bipedsim.numerics import Array, entry, quintic
+from bipedsim.numerics import Array, entry, kernel, quintic
 
 MODES = ("stand", "squat", "sway", "shift", "toe_fall", "jump", "steps")
 SQUAT, SWAY, ONCE, JUMP, STEPS = range(5)
@@ -32,14 +33,26 @@ STRETCH = 0.32
 """Legs stretch beyond standing by this share of that rise: -min(64 CLEARANCE u^3 - 4 u), u = x (1 - x)."""
 
 
+class Numbers(NamedTuple):
+    """Of a time law: size [m], time [s], delay [s], ramp [s], height of a jump [m].
+
+    Of STEPS the number of phases, times of double support, delay, ramp and single support.
+    """
+
+    size: float
+    time: float
+    delay: float
+    ramp: float
+    height: float
+
+
 @dataclass(frozen=True, eq=False)
 class Motion:
     """What :func:`targets` evaluates.
 
     Attributes:
         law: Time law: SQUAT, SWAY, ONCE, JUMP or STEPS.
-        numbers: Its size [m], time [s], delay [s], ramp [s] and height of a jump [m]; of STEPS the number of phases,
-            times of double support, delay, ramp and single support.
+        numbers: Of that law.
         knots: (n,) equidistant values of s.
         coefficients: (4, n - 1, nu) cubics of the joint angles over s - knot, highest power first [rad]; of STEPS
             (4, n - 1, 2 nu + 3): then x and y of the CoM [m], the share of the second foot of the weight, and torques
@@ -48,7 +61,7 @@ class Motion:
     """
 
     law: int
-    numbers: tuple[float, float, float, float, float]
+    numbers: Numbers
     knots: Array
     coefficients: Array
     start: Array
@@ -133,7 +146,7 @@ def _phase(t: float, phases: float, double: float, single: float) -> tuple[float
 @entry
 def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
     """Return s(t) [m], its first two derivatives and the vertical acceleration of the CoM [m/s^2]."""
-    size, time, delay, ramp, height = numbers
+    size, time, delay, ramp, height = numbers.size, numbers.time, numbers.delay, numbers.ramp, numbers.height
     after = t - delay
     if law == SQUAT:
         grown, growth, bend = quintic(after, ramp)
@@ -168,21 +181,38 @@ def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
     return value
 
 
-@entry
-def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goal, plan, tau):  # type: ignore[no-untyped-def]
-    """Fill the joint targets (nu,) at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2].
+class Aim(NamedTuple):
+    """A motion, and what is filled of it at one time; nu joints.
 
-    ``offset`` (nu,), from where the robot was to where the motion starts, fades out over ``ramp`` [s]. ``plan`` (5,) is
-    filled where the motion has one, see :meth:`bipedsim.control.posture.StaticSupport.torque`, and ``tau``
-    (nu,) with the torques that come with it.
+    Attributes:
+        motion: See :class:`Motion`.
+        ramp: Time [s] over which ``offset`` (nu,), from where the robot was to where the motion starts, fades out.
+        g: Gravity [m/s^2].
+        plan: (5,) where the motion has one, see :meth:`bipedsim.control.posture.StaticSupport.torque`.
+        q_goal, v_goal: (nu,) joint targets [rad], [rad/s]. tau: (nu,) torques [N.m] that come with the plan.
     """
-    blend, rate, _ = quintic(t, ramp)
-    s, ds, _, a_up = path(law, t, numbers, g)
+
+    motion: Motion
+    ramp: float
+    g: float
+    plan: Array
+    offset: Annotated[Array, "nu"]
+    q_goal: Annotated[Array, "nu"]
+    v_goal: Annotated[Array, "nu"]
+    tau: Annotated[Array, "nu"]
+
+
+@kernel
+def targets(aim: Aim, t):  # type: ignore[no-untyped-def]
+    """Fill the joint targets at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2]."""
+    knots, coefficients, offset, plan = aim.motion.knots, aim.motion.coefficients, aim.offset, aim.plan
+    blend, rate, _ = quintic(t, aim.ramp)
+    s, ds, _, a_up = path(aim.motion.law, t, aim.motion.numbers, aim.g)
     first = knots[0]
     step = knots[1] - first
     k = min(max(int((s - first) / step), 0), len(knots) - 2)
     h = s - knots[k]
-    nu = len(q_goal)
+    nu = len(offset)
     if coefficients.shape[2] > nu:
         plan[0] = min(max(_cubic(coefficients, k, nu + 2, h), 0.0), 1.0)
         for i in range(2):
@@ -191,13 +221,13 @@ def targets(t, law, numbers, ramp, g, offset, knots, coefficients, q_goal, v_goa
             plan[1 + i] = ((3.0 * a * h + 2.0 * b) * h + coefficients[2, k, nu + i]) * ds
             plan[3 + i] = (6.0 * a * h + 2.0 * b) * ds * ds
         for i in range(nu):
-            tau[i] = _cubic(coefficients, k, nu + 3 + i, h)
+            aim.tau[i] = _cubic(coefficients, k, nu + 3 + i, h)
     for i in range(nu):
         a = coefficients[0, k, i]
         b = coefficients[1, k, i]
         c = coefficients[2, k, i]
-        q_goal[i] = _cubic(coefficients, k, i, h) + (1.0 - blend) * offset[i]
-        v_goal[i] = ((3.0 * a * h + 2.0 * b) * h + c) * ds - rate * offset[i]
+        aim.q_goal[i] = _cubic(coefficients, k, i, h) + (1.0 - blend) * offset[i]
+        aim.v_goal[i] = ((3.0 * a * h + 2.0 * b) * h + c) * ds - rate * offset[i]
     return a_up
 
 
@@ -205,7 +235,7 @@ def still(goal: Array, ramp: float) -> Motion:
     """Return the motion that holds ``goal`` (nu,)."""
     coefficients = np.zeros((4, 1, len(goal)))
     coefficients[3, 0] = goal
-    return Motion(SQUAT, (0.0, 1.0, 0.0, ramp, 0.0), np.array([0.0, 1.0]), coefficients, goal)
+    return Motion(SQUAT, Numbers(0.0, 1.0, 0.0, ramp, 0.0), np.array([0.0, 1.0]), coefficients, goal)
 
 
 class Postures:
@@ -320,7 +350,7 @@ class Postures:
         return np.array(postures)[:, robot.idx_q]
 
 
-def motion(law: int, numbers: tuple[float, float, float, float, float], postures: tuple[Array, Array]) -> Motion:
+def motion(law: int, numbers: Numbers, postures: tuple[Array, Array]) -> Motion:
     """Return the motion along ``postures``, which are s (n,) and joints (n, nu); see :class:`Motion`."""
     knots, joints = postures
     spline = CubicSpline(knots, joints, bc_type="natural")

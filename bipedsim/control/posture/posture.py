@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from bipedsim.config import numbers_per_joint, param
+from bipedsim.config import numbers_per_joint, param, part_of
 from bipedsim.control.base import fitting
-from bipedsim.control.posture.motions import JUMP, MODES, ONCE, SQUAT, SWAY, Motion, Postures, motion, still, targets
+from bipedsim.control.posture.motions import (
+    JUMP,
+    MODES,
+    ONCE,
+    SQUAT,
+    SWAY,
+    Aim,
+    Motion,
+    Numbers,
+    Postures,
+    motion,
+    still,
+    targets,
+)
 from bipedsim.control.posture.references import goal_posture
 from bipedsim.control.posture.static_support import UNPLANNED, StaticSupport
 from bipedsim.control.posture.steps import Gait, steps
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, inverse_inertia
-from bipedsim.numerics import Array, entry
+from bipedsim.numerics import Array, Integers, box, entry, zeros_of
 from bipedsim.sim import Command, Observation
 
 
@@ -83,12 +97,30 @@ class PostureParams:
     posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
 
 
+class _Drive(NamedTuple):
+    """What turns targets into torques: gains (nu,), torques of the plan, velocity indices and effort limits."""
+
+    aim: Aim
+    kp: Array
+    kd: Array
+    planned: Array
+    idx_v: Integers
+    limit: Array
+
+
 @entry
-def _torque(q, v, q_goal, v_goal, kp, kd, static, idx_v, planned, limit, tau):  # type: ignore[no-untyped-def]
+def _targets(drive, t):  # type: ignore[no-untyped-def]
+    return targets(drive.arrays.aim, t)
+
+
+@entry
+def _torque(drive, q, v, static, tau):  # type: ignore[no-untyped-def]
     """Fill tau (nu,): PD around the target on top of static and planned torques, within the effort limits."""
+    d = drive.arrays
+    q_goal, v_goal = d.aim.q_goal, d.aim.v_goal
     for i in range(len(tau)):
-        value = static[idx_v[i]] + planned[i] + kp[i] * (q_goal[i] - q[i]) + kd[i] * (v_goal[i] - v[i])
-        tau[i] = min(max(value, -limit[i]), limit[i])
+        value = static[d.idx_v[i]] + d.planned[i] + d.kp[i] * (q_goal[i] - q[i]) + d.kd[i] * (v_goal[i] - v[i])
+        tau[i] = min(max(value, -d.limit[i]), d.limit[i])
 
 
 class PostureController:
@@ -121,17 +153,17 @@ class PostureController:
                 f"{fitting(robot, 'posture')}"
             )
         self._kp, self._kd = _gains(robot, params, dt)
-        self._robot = robot
         goal = goal_posture(robot, params.posture, "posture")
         self._motion = _motion(robot, goal, params)
-        self._law = (self._motion.law, self._motion.numbers, params.ramp, robot.weight / robot.mass)
+        g = robot.weight / robot.mass
+        plan, motion = UNPLANNED.copy(), self._motion
+        self._aim = zeros_of(Aim, {"nu": robot.nu}, motion=motion, ramp=params.ramp, g=g, plan=plan)
         self._t0 = 0.0
-        self._offset = np.zeros(robot.nu)
-        self._q_goal, self._v_goal = np.zeros(robot.nu), np.zeros(robot.nu)
         self._command = Command(np.zeros(robot.nu))
         self._support = StaticSupport(robot, params.balance) if params.support else None
-        self._plan, self._tau_goal = UNPLANNED.copy(), np.zeros(robot.nu)
-        self._planned = self._tau_goal if params.support else np.zeros(robot.nu)
+        planned = self._aim.tau if params.support else np.zeros(robot.nu)
+        idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
+        self._drive = box(_Drive(self._aim, self._kp, self._kd, planned, idx_v, robot.effort_limit.copy()))
         self._no_support = np.zeros(robot.model.nv)
         # Kernels load now and not within the first tick; `reset` starts anew.
         self.update(Observation.zeros(robot.nu, len(robot.soles)))
@@ -139,29 +171,16 @@ class PostureController:
     def reset(self, observation: Observation) -> None:
         """Start from the measured joint positions; the posture is reached after ``ramp``."""
         self._t0 = observation.t
-        self._offset[:] = observation.joint_position - self._motion.start
+        self._aim.offset[:] = observation.joint_position - self._motion.start
         if self._support is not None:
             self._support.reset()
 
     def update(self, observation: Observation) -> Command:
         """Return the torques of one tick; the arrays are reused by the next one."""
-        robot = self._robot
-        t = observation.t - self._t0
-        table = (self._motion.knots, self._motion.coefficients)
-        a_up = targets(t, *self._law, self._offset, *table, self._q_goal, self._v_goal, self._plan, self._tau_goal)
-        static = self._no_support if self._support is None else self._support.torque(observation, a_up, self._plan)
+        a_up = _targets(self._drive, observation.t - self._t0)
+        static = self._no_support if self._support is None else self._support.torque(observation, a_up, self._aim.plan)
         _torque(
-            observation.joint_position,
-            observation.joint_velocity,
-            self._q_goal,
-            self._v_goal,
-            self._kp,
-            self._kd,
-            static,
-            robot.idx_v,
-            self._planned,
-            robot.effort_limit,
-            self._command.tau_joint,
+            self._drive, observation.joint_position, observation.joint_velocity, static, self._command.tau_joint
         )
         return self._command
 
@@ -191,15 +210,7 @@ def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
     if params.mode == "stand" or (params.mode == "squat" and params.squat_depth == 0.0):
         return still(goal, params.ramp)
     if params.mode == "steps":
-        gait = Gait(
-            params.n_steps,
-            params.step_length,
-            params.step_height,
-            params.step_duration,
-            params.step_shift,
-            params.touch_down_speed,
-        )
-        return steps(robot, goal, gait, params.squat_delay, params.ramp)
+        return steps(robot, goal, part_of(Gait, params), params.squat_delay, params.ramp)
     postures = Postures(robot, goal)
     depth, height, amplitude = params.squat_depth, params.jump_height, params.sway_amplitude
     if params.mode == "squat":
@@ -212,4 +223,4 @@ def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
         law, time, table = ONCE, 0.5 * params.sway_period, postures.shift(amplitude, params.shift_roll)
     else:
         law, time, table = ONCE, params.lean_time, postures.toe_fall()
-    return motion(law, (float(table[0][-1]), time, params.squat_delay, params.ramp, height), table)
+    return motion(law, Numbers(float(table[0][-1]), time, params.squat_delay, params.ramp, height), table)

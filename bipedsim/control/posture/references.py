@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import PPoly
 
-from bipedsim.config import numbers_per_joint, param
+from bipedsim.config import numbers_per_joint, param, part_of
 from bipedsim.control.output import LEAD, PlanarGait, PlanarWalk
-from bipedsim.control.posture.motions import SQUAT, Motion, Postures, motion, path, still
+from bipedsim.control.posture.motions import SQUAT, Motion, Numbers, Postures, motion, path, still
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, quintic
@@ -105,7 +105,7 @@ class JointReference:
             return still(goal, 1.0)
         if not robot.free_flyer or not robot.soles:
             raise ConfigError(f"{who}: mode = 'squat' needs a free-flying robot with feet, {robot.name!r} has not")
-        numbers = (params.squat_depth, params.squat_period, params.squat_delay, max(params.ramp, 1e-3), 0.0)
+        numbers = Numbers(params.squat_depth, params.squat_period, params.squat_delay, max(params.ramp, 1e-3), 0.0)
         return motion(SQUAT, numbers, Postures(robot, goal).squat(params.squat_depth))
 
     def reset(self, joint_position: Array) -> None:
@@ -148,16 +148,7 @@ def _walk(robot: Robot, params: ReferenceParams, who: str) -> PlanarWalk:
             f"{who}: n_steps = {params.n_steps} is too few: {LEAD} steps lead into a walk and {LEAD} out of it; take "
             f"{2 * LEAD} or more, or 0 for no end"
         )
-    gait = PlanarGait(
-        params.n_steps,
-        params.step_length,
-        params.step_height,
-        params.step_duration,
-        params.step_shift,
-        params.walk_begin,
-        params.walk_drop,
-    )
-    return PlanarWalk(robot, gait, who)
+    return PlanarWalk(robot, part_of(PlanarGait, params), who)
 
 
 class Wave:

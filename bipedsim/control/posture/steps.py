@@ -17,7 +17,7 @@ import pinocchio as pin
 from scipy.interpolate import BPoly, CubicSpline, PPoly
 from scipy.linalg import solve_banded
 
-from bipedsim.control.posture.motions import STEPS, Motion
+from bipedsim.control.posture.motions import STEPS, Motion, Numbers
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, reach, sole_placements
 from bipedsim.numerics import Array, Integers, quintic
@@ -34,22 +34,22 @@ LENGTH, HEIGHT = 0.2, 0.06
 
 @dataclass(frozen=True)
 class Gait:
-    """A gait by its numbers: each step leads a foot by ``length`` beyond the other, the last one beside it.
+    """A gait by its numbers: each step leads a foot by ``step_length`` beyond the other, the last one beside it.
 
     Attributes:
-        n_steps: Number of steps, the right foot first; the robot gets on by (n_steps - 1) length.
-        length, height: Of a step [m].
-        swing, shift: Times of single and double support [s]; the first and the last shift, from rest and to rest, take
-            twice as long.
-        touch_down: Downward velocity of the foot where it meets the ground [m/s].
+        n_steps: Number of steps, the right foot first; the robot gets on by (n_steps - 1) step_length.
+        step_length, step_height: Of a step [m].
+        step_duration, step_shift: Times of single and double support [s]; the first and the last shift, from rest and
+            to rest, take twice as long.
+        touch_down_speed: Downward velocity of the foot where it meets the ground [m/s].
     """
 
     n_steps: int
-    length: float
-    height: float
-    swing: float
-    shift: float
-    touch_down: float
+    step_length: float
+    step_height: float
+    step_duration: float
+    step_shift: float
+    touch_down_speed: float
 
     @property
     def n_phases(self) -> int:
@@ -59,8 +59,8 @@ class Gait:
     @property
     def ends(self) -> Array:
         """(n_phases + 1,) times between the phases [s]."""
-        lengths = [self.swing if k % 2 else self.shift for k in range(self.n_phases)]
-        lengths[0] = lengths[-1] = 2.0 * self.shift
+        lengths = [self.step_duration if k % 2 else self.step_shift for k in range(self.n_phases)]
+        lengths[0] = lengths[-1] = 2.0 * self.step_shift
         return np.concatenate([[0.0], np.cumsum(lengths)])
 
     @property
@@ -80,7 +80,7 @@ class Gait:
         at = np.zeros((self.n_phases + 1, 2))
         for step in range(self.n_steps):
             moving = (first + step) % 2
-            lead = self.length if step < self.n_steps - 1 else 0.0
+            lead = self.step_length if step < self.n_steps - 1 else 0.0
             at[2 * step + 2 :, moving] = at[2 * step + 1, 1 - moving] + lead
         return at
 
@@ -115,8 +115,8 @@ def swing(gait: Gait, x: Array) -> tuple[Array, Array]:
     begin, end = FORWARD
     down = np.clip(2.0 * x - 1.0, 0.0, 1.0)
     bump = down**3 * (4.0 + down * (-7.0 + 3.0 * down))
-    height = gait.height * rest_to_rest(2.0 * x) * (1.0 - rest_to_rest(down))
-    return rest_to_rest((x - begin) / (end - begin)), height + 0.5 * gait.swing * gait.touch_down * bump
+    height = gait.step_height * rest_to_rest(2.0 * x) * (1.0 - rest_to_rest(down))
+    return rest_to_rest((x - begin) / (end - begin)), height + 0.5 * gait.step_duration * gait.touch_down_speed * bump
 
 
 def pendulum(times: Array, p: Array, omega: float) -> Array:
@@ -295,19 +295,20 @@ def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> M
     com = pin.centerOfMass(robot.model, data, q).copy()
     soles = [pin.SE3(m) for m in sole_placements(robot.model, data, robot.soles, q)]
     centres = np.array([m.act(np.append(s.centre, 0.0)) for m, s in zip(soles, robot.soles, strict=True)])
-    gait = replace(gait, length=gait.length or LENGTH * com[2], height=gait.height or HEIGHT * com[2])
+    length, height = gait.step_length or LENGTH * com[2], gait.step_height or HEIGHT * com[2]
+    gait = replace(gait, step_length=length, step_height=height)
     beyond = np.zeros((len(gait.times), 2))
     for _ in range(2):
         planned = plan(gait, soles, centres, com, robot.weight / robot.mass, beyond)
         postures = np.array(reach(robot.model, robot.soles, q, planned.com, planned.feet))
         if len(postures) < len(planned.times):
             raise ConfigError(
-                f"posture: step_length = {gait.length:.3g} m and step_height = {gait.height:.3g} m are more than "
+                f"posture: step_length = {length:.3g} m and step_height = {height:.3g} m are more than "
                 f"{robot.name} can with joints in their limits, from {planned.times[len(postures)]:.2f} s on; take "
                 "shorter or lower steps"
             )
         torques, beyond = limb_inertia(robot, gait, postures, planned.share)
     columns = np.column_stack([postures[:, robot.idx_q], planned.com[:, :2], planned.share, torques])
     knots = np.arange(len(planned.times)) / PHASE_KNOTS
-    numbers = (float(gait.n_phases), gait.shift, delay, ramp, gait.swing)
+    numbers = Numbers(float(gait.n_phases), gait.step_shift, delay, ramp, gait.step_duration)
     return Motion(STEPS, numbers, knots, coefficients(gait, columns), columns[0, : robot.nu])

@@ -100,9 +100,10 @@ def _problem(s: Share, a):  # type: ignore[no-untyped-def]
                 A[i * rows + row, 6 * i + c] = s.limits[contact[i], row, c]
 
 
-@kernel
-def _to_world(s: Share, x):  # type: ignore[no-untyped-def]
+@entry
+def _take(share, x):  # type: ignore[no-untyped-def]
     """Fill ``wrench`` from the solution ``x`` (6 n,) in sole axes; 0 for the other feet."""
+    s = share.arrays
     s.wrench[:, :] = 0.0
     for i in range(s.contact.shape[0]):
         k = s.contact[i]
@@ -119,12 +120,6 @@ def _pose(share, a):  # type: ignore[no-untyped-def]
     for i in range(s.f.shape[0]):
         total += s.f[i]
     return np.isfinite(total)
-
-
-@entry
-def _take(share, x):  # type: ignore[no-untyped-def]
-    """Fill the wrenches from the solution ``x``."""
-    _to_world(share.arrays, x)
 
 
 class Distribution:

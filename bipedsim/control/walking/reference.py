@@ -117,13 +117,13 @@ class Law(NamedTuple):
     """Numbers that stay as they are; see the parameters of the controller."""
 
     omega: float
-    gain: float
+    dcm_gain: float
     edge: float
     height_stiffness: float
     height_damping: float
-    swing_height: float
+    step_height: float
     late_speed: float
-    kappa: float
+    swing_inertia: float
 
 
 class Moment(NamedTuple):
@@ -184,7 +184,7 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
     if step.path_time[1] > 0.0:
         late = since - step.path_time[0]
         along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
-    top = max(step.start_p[2], step.land_p[2]) + law.swing_height
+    top = max(step.start_p[2], step.land_p[2]) + law.step_height
     z, vz, az = height(since, time, step.start_p[2], top, step.land_p[2])
     if since > time:
         z -= law.late_speed * (since - time)
@@ -257,10 +257,10 @@ def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
     _base(feet, goal, w.tilt, now)
     _support(feet, goal, w.soles, ref)
     for i in range(2):
-        shift = law.kappa * goal.acceleration[now.flying, i] if now.flying >= 0 else 0.0
+        shift = law.swing_inertia * goal.acceleration[now.flying, i] if now.flying >= 0 else 0.0
         ref.shift[i] = shift
         ref.xi_now[i] = body.com[i] + feet.v_com[i] / law.omega
-        ref.zmp_goal[i] = ref.zmp[i] + (1.0 + law.gain) * (ref.xi_now[i] - ref.xi[i]) + shift
+        ref.zmp_goal[i] = ref.zmp[i] + (1.0 + law.dcm_gain) * (ref.xi_now[i] - ref.xi[i]) + shift
     ref.error[0] = math.hypot(ref.xi_now[0] - ref.xi[0], ref.xi_now[1] - ref.xi[1])
     if ref.n[0]:
         clamp(ref.hull, ref.n[0], law.edge, ref.zmp_goal)

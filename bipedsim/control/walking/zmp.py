@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import param
+from bipedsim.config import param, part_of
 from bipedsim.control.base import fitting
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.control.loads import TOUCHES
@@ -39,11 +39,6 @@ class ZmpParams(GaitParams, SupervisionParams, CatchParams, TaskParams, Distribu
     touch_after: float = param(0.55, "share of the step before which it has not landed", low=0.0, high=1.0)
     late_speed: float = param(0.15, "at which a foot goes on down that has not landed in time", unit="m/s", low=0.0)
     fall_error: float = param(0.35, "error of the DCM that is taken for a fall", unit="m", low=0.05)
-
-
-def _numbers(kind: type[Any], params: Any) -> Any:
-    """Return the parameters of one part out of all."""
-    return kind(**{f.name: getattr(params, f.name) for f in fields(kind)})
 
 
 _CONTACTS = {-1: (0, 1), 0: (1,), 1: (0,)}
@@ -94,9 +89,9 @@ class ZmpController:
                 f"{_QUICKEST:g} s at least"
             )
         self._robot = robot
-        self._estimator = Estimator(robot, _numbers(EstimatorParams, params), dt)
-        self._whole = whole = WholeBody(robot, _numbers(TaskParams, params))
-        self._distribution = Distribution(robot, _numbers(DistributionParams, params), whole.body, whole.feet)
+        self._estimator = Estimator(robot, part_of(EstimatorParams, params), dt)
+        self._whole = whole = WholeBody(robot, part_of(TaskParams, params))
+        self._distribution = Distribution(robot, part_of(DistributionParams, params), whole.body, whole.feet)
         if params.swing_inertia < 0.0:
             params = replace(params, swing_inertia=whole.swing_inertia(robot.q_nominal, 0))
         self._params = params
@@ -108,26 +103,17 @@ class ZmpController:
         stands = float(whole.body.com[2] - feet.p[:, 2].mean())
         self._height = params.com_height or stands
         self._omega = float(np.sqrt(whole.body.g / self._height))
-        self._gait = Gait(_numbers(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
+        self._gait = Gait(part_of(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
         soles = Soles.of(robot.soles)
         corners = 2 * soles.vertices.shape[1]
         self._ref = zeros_of(Reference, {"N": corners, "H": corners + 1})
         self._now = np.zeros(len(Moment._fields))
         self._tilt = np.zeros(3)
-        law = Law(
-            omega=self._omega,
-            gain=params.dcm_gain,
-            edge=params.edge,
-            height_stiffness=params.height_stiffness,
-            height_damping=params.height_damping,
-            swing_height=params.step_height,
-            late_speed=params.late_speed,
-            kappa=params.swing_inertia,
-        )
+        law = part_of(Law, params, omega=self._omega)
         gait = self._gait
         walk = Walk(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
         self._walk = box(walk)
-        self._supervisor = Supervisor(_numbers(SupervisionParams, params), dt)
+        self._supervisor = Supervisor(part_of(SupervisionParams, params), dt)
         self._velocity = np.zeros(3)
         self._footsteps = np.zeros((0, 3))
         self._command = Command(np.zeros(robot.nu))

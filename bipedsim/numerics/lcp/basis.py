@@ -9,12 +9,13 @@ Source: Cottle, Pang and Stone, *The Linear Complementarity Problem*, 1992; scal
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from bipedsim.numerics.arrays import Array, Flags, Integers
 from bipedsim.numerics.jit import entry, kernel
+from bipedsim.numerics.zeros import zeros_of
 
 TIE = 1e-12
 """Size of what rounding leaves of a zero of the scaled problem."""
@@ -45,48 +46,36 @@ class LcpWork(NamedTuple):
         factor: (n, n) LU of the block of the basis. order: (n,) its rows. right, step: (n,).
     """
 
-    M: Array
-    q: Array
-    basis: Flags
-    z: Array
-    residual: Array
-    pivots: Integers
-    rows: Array
-    columns: Array
-    unit: Array
-    scaled: Array
-    covering: Array
-    table: Array
-    basic: Integers
-    outside: Integers
-    place: Integers
-    wanted: Flags
-    tied: Flags
-    kept: Flags
-    inside: Integers
-    pivot_columns: Integers
-    factor: Array
-    order: Integers
-    right: Array
-    step: Array
+    M: Annotated[Array, "n", "n"]
+    q: Annotated[Array, "n"]
+    basis: Annotated[Flags, "n"]
+    z: Annotated[Array, "n"]
+    residual: Annotated[Array, 1]
+    pivots: Annotated[Integers, 1]
+    rows: Annotated[Array, "n"]
+    columns: Annotated[Array, "n"]
+    unit: Annotated[Array, 1]
+    scaled: Annotated[Array, "n"]
+    covering: Annotated[Array, "n"]
+    table: Annotated[Array, "n", "t"]
+    basic: Annotated[Integers, "n"]
+    outside: Annotated[Integers, "t"]
+    place: Annotated[Integers, "m"]
+    wanted: Annotated[Flags, "m"]
+    tied: Annotated[Flags, "n"]
+    kept: Annotated[Flags, "n"]
+    inside: Annotated[Integers, "n"]
+    pivot_columns: Annotated[Integers, "n"]
+    factor: Annotated[Array, "n", "n"]
+    order: Annotated[Integers, "n"]
+    right: Annotated[Array, "n"]
+    step: Annotated[Array, "n"]
 
     @classmethod
     def of_size(cls, n: int) -> LcpWork:
         """Return room for problems of up to ``n`` unknowns."""
-
-        def integers(size: int) -> Integers:
-            return np.zeros(size, dtype=np.int64)
-
-        def flags(size: int) -> Flags:
-            return np.zeros(size, dtype=np.bool_)
-
-        return cls(
-            M=np.zeros((n, n)), q=np.zeros(n), basis=flags(n), z=np.zeros(n), residual=np.zeros(1), pivots=integers(1),
-            rows=np.ones(n), columns=np.ones(n), unit=np.ones(1), scaled=np.zeros(n), covering=np.zeros(n),
-            table=np.zeros((n, n + 2)), basic=integers(n), outside=integers(n + 2), place=integers(2 * n + 1),
-            wanted=flags(2 * n + 1), tied=flags(n), kept=flags(n), inside=integers(n), pivot_columns=integers(n),
-            factor=np.zeros((n, n)), order=integers(n), right=np.zeros(n), step=np.zeros(n),
-        )  # fmt: skip
+        sizes = {"n": n, "t": n + 2, "m": 2 * n + 1}
+        return zeros_of(cls, sizes, rows=np.ones(n), columns=np.ones(n), unit=np.ones(1))
 
 
 @kernel

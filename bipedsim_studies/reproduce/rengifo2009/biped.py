@@ -8,6 +8,7 @@ second half of that time: the first half has the rebounds of true impacts, of th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, Series
 ROBOT = "biped14"
 K_P, K_V = 500.0, 250.0
 EPSILONS = (0.0, 1e-6)
-GAIT = Gait(n_steps=5, length=0.2, height=0.05, swing=2.5, shift=0.4, touch_down=0.02)
+GAIT = Gait(n_steps=5, step_length=0.2, step_height=0.05, step_duration=2.5, step_shift=0.4, touch_down_speed=0.02)
 """The paper's joint trajectories are not given; these steps are slow, so that rebounds die out within them."""
 H, CONTROL = 2.5e-4, 1e-3
 STANDING = 3.0
@@ -42,15 +43,7 @@ def walk(epsilon: float, progress: bool = False) -> Series:
     robot = load_robot(ROBOT)
     params = {"k_p": K_P, "k_v": K_V, "epsilon": epsilon}
     sim = Simulator(robot, contact="feedback_linearised", physics_dt=H, control_dt=CONTROL, contact_params=params)
-    gait = {
-        "n_steps": GAIT.n_steps,
-        "step_length": GAIT.length,
-        "step_height": GAIT.height,
-        "step_duration": GAIT.swing,
-        "step_shift": GAIT.shift,
-        "touch_down_speed": GAIT.touch_down,
-    }
-    controller = make_controller("posture", robot, {"mode": "steps", **gait}, CONTROL)
+    controller = make_controller("posture", robot, {"mode": "steps", **asdict(GAIT)}, CONTROL)
     data = robot.model.createData()
     vertices = [np.column_stack([sole.vertices, np.zeros(sole.n_vertices)]) for sole in robot.soles]
 
@@ -90,7 +83,7 @@ def false_impacts(run: Series, share: float) -> int:
 
 def steps_taken(run: Series) -> int:
     """Return how many times a foot was lifted to half the height of a step."""
-    lifted = run.height.min(axis=2) > 0.5 * GAIT.height
+    lifted = run.height.min(axis=2) > 0.5 * GAIT.step_height
     return int((lifted[1:] & ~lifted[:-1]).sum())
 
 
@@ -104,7 +97,7 @@ def measure(progress: bool = False) -> Runs:
 
 def checks(runs: Runs) -> Iterator[Check]:
     """Return the figures of Fig. 11 to 14."""
-    way = (GAIT.n_steps - 1) * GAIT.length
+    way = (GAIT.n_steps - 1) * GAIT.step_length
     for epsilon, run in runs.items():
         name = f"epsilon = {epsilon:g} m"
         depth = -1e6 * run.height[-1].mean()

@@ -19,7 +19,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
-GAIT = PlanarGait(n_steps=7, length=0.25, height=0.05, single=0.45, double=0.15, begin=0.6, drop=0.03)
+GAIT = PlanarGait(7, 0.25, 0.05, 0.45, 0.15, 0.6, 0.03)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +64,9 @@ def test_velocities_and_accelerations_are_derivatives_and_it_begins_and_ends_at_
 
 def test_feet_are_flat_and_a_step_apart_and_the_trunk_is_upright(biped: Robot, walk: PlanarWalk) -> None:
     """In double support both feet are on the ground, but for the depth to which a landing foot is led."""
-    landings = [GAIT.begin + (k + 1) * GAIT.period - GAIT.double for k in range(GAIT.n_steps - 1)]
+    landings = [GAIT.walk_begin + (k + 1) * GAIT.period - GAIT.step_shift for k in range(GAIT.n_steps - 1)]
     for k, landing in enumerate(landings):
-        joints = walk.at(landing + GAIT.double)[0]
+        joints = walk.at(landing + GAIT.step_shift)[0]
         new = (k + 1) % 2
         q = placed(biped, joints, new, 0.0)
         assert q[2] == pytest.approx(0.0, abs=1e-6)
@@ -76,15 +76,15 @@ def test_feet_are_flat_and_a_step_apart_and_the_trunk_is_upright(biped: Robot, w
         points = np.array([data.oMi[other.joint_id].act(vertex) for vertex in other.vertices_joint])
         assert_allclose(points[:, 2], 0.0, atol=1e-5)
         own = data.oMi[biped.soles[new].joint_id].translation[0]
-        assert own - data.oMi[other.joint_id].translation[0] == pytest.approx(GAIT.length, abs=1e-5)
+        assert own - data.oMi[other.joint_id].translation[0] == pytest.approx(GAIT.step_length, abs=1e-5)
 
 
 def test_the_centre_of_pressure_is_that_of_newton_and_euler(biped: Robot, walk: PlanarWalk) -> None:
     """From the momentum of all bodies, by differences, against where the plan wants it: mid-foot on one foot."""
     h = 1e-3
     model, data = biped.model, biped.model.createData()
-    landed = GAIT.begin + 2.0 * GAIT.period + GAIT.single
-    for t in np.linspace(landed + GAIT.double + 0.02, landed + GAIT.double + GAIT.single - 0.02, 9):
+    landed = GAIT.walk_begin + 2.0 * GAIT.period + GAIT.step_duration
+    for t in np.linspace(landed + GAIT.step_shift + 0.02, landed + GAIT.step_shift + GAIT.step_duration - 0.02, 9):
         stance = 1
         moments, forces, com = [], [], None
         for s in (-h, 0.0, h):
@@ -104,7 +104,7 @@ def test_the_centre_of_pressure_is_that_of_newton_and_euler(biped: Robot, walk: 
 
 
 def test_a_stride_repeats_and_the_feet_change_places(walk: PlanarWalk) -> None:
-    t = GAIT.begin + 2.0 * GAIT.period + 0.1
+    t = GAIT.walk_begin + 2.0 * GAIT.period + 0.1
     left, right = walk.at(t)[0], walk.at(t + GAIT.period)[0]
     assert_allclose(left[:3], right[3:], atol=1e-5)
     assert_allclose(walk.share(t), walk.share(t + GAIT.period)[::-1], atol=1e-9)
