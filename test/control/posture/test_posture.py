@@ -207,7 +207,7 @@ def test_targets_are_smooth_and_their_velocity_is_their_derivative(delay: float)
         observation.t = 1e-3 * k
         controller.update(observation)
         goals.append(controller._aim.q_goal.copy())
-        rates.append(controller._v_goal.copy())
+        rates.append(controller._aim.v_goal.copy())
     q, v = np.array(goals), np.array(rates)
     assert q[0] == pytest.approx(observation.joint_position, abs=1e-12)
     assert v[0] == pytest.approx(np.zeros(robot.nu), abs=1e-12)
