@@ -198,3 +198,31 @@ def test_a_bag_is_written_beside_its_folder_under_the_name_of_it(
     monkeypatch.chdir(tmp_path / "run.1")
     assert main(["export", "."]) == 0
     assert (tmp_path / "run.1.csv").exists()
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_parts_of_a_bag_that_are_exchanged_or_doubled_are_no_reset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], doubled: bool
+) -> None:
+    bag = write(tmp_path / "bag")
+    whole = load_recording(bag)
+    file = bag / "bag_0.mcap"
+    raw = file.read_bytes()
+    begins = [at - 37 for at in range(len(raw)) if raw[at : at + 8] == b"\x04\0\0\0zstd"]
+    a, b, c = (raw[begins[i] : begins[i + 1]] for i in (1, 2, 3))
+    middle = a + b + c + b if doubled else a + c + b
+    file.write_bytes(raw[: begins[1]] + middle + raw[begins[4] :])
+    told = judge(bag, whole, capsys)
+    assert "messages come after later ones, and are not used: parts of it were exchanged, or are there twice" in told
+    kept = np.arange(60) if doubled else np.r_[0:12, 18:60]
+    assert differing(load_recording(bag), whole.rows(kept)) == []
+
+
+def test_a_wall_clock_that_is_set_back_costs_nothing(tmp_path: Path) -> None:
+    bag = BagWriter(tmp_path / "bag", {"robot": "compass", "feet": "left"})
+    channel = bag.add_topic(topic("/joint_states", KINDS["/joint_states"]))
+    for i in range(TICKS):
+        arrived = T0 + i * MS - (20 * MS if i >= 30 else 0)
+        bag.add_message(channel, arrived, arrived, joint_state(i * MS, ["l_hip"], [i], [0.0], [0.0]))
+    bag.close()
+    assert load_recording(tmp_path / "bag").joint_position[:, 0].tolist() == list(range(TICKS))

@@ -29,7 +29,7 @@ from mcap.records import Message
 from mcap.writer import Writer
 
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
-from bipedsim.numerics import Indices
+from bipedsim.numerics import Indices, Integers
 from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile
 from bipedsim.recording.schema import JOINT_STATES
 
@@ -302,6 +302,54 @@ def name_one(folder: Path, suffixes: Sequence[str] = ()) -> str:
     return f"; name one of the runs in it: {', '.join(runs)}" if runs else ""
 
 
+class _Places:
+    """Finds what is in a bag behind later messages.
+
+    A wall clock may be set back, and simulated time jumps back at a reset. Where the recorder's clock and the stamps of
+    the joint states fall together, parts of a file were exchanged, or are there twice.
+
+    Attributes:
+        misplaced: Messages that were left out.
+    """
+
+    def __init__(self) -> None:
+        self.misplaced = 0
+        self._newest: dict[str, int] = {}
+        self._stamp = 0
+        # Whether the joint states that came last are late, and whether their stamps fell, too.
+        self._late = self._fell = False
+
+    def kept(self, parts: dict[str, Block]) -> dict[str, Block]:
+        """Return the messages that are where they belong."""
+        late = {}
+        for topic, part in parts.items():
+            newest = np.maximum.accumulate(np.append(self._newest.get(topic, part.log_time[0]), part.log_time))
+            late[topic], self._newest[topic] = part.log_time < newest[:-1], int(newest[-1])
+        joints = parts.get(JOINT_STATES)
+        if joints is None:
+            return parts
+        here, stamp = late[JOINT_STATES], _stamps(joints)
+        begins = here & ~np.append(self._late, here[:-1])
+        last = np.maximum.accumulate(np.where(here, -1, np.arange(len(here))))
+        before = np.append(self._stamp, np.where(last < 0, self._stamp, stamp[last]))
+        fell = np.append(self._fell, stamp[begins] <= before[:-1][begins])
+        misplaced = here & fell[np.cumsum(begins)]
+        self._late, self._fell, self._stamp = bool(here[-1]), bool(fell[-1]), int(before[-1])
+        if not misplaced.any():
+            return parts
+        late[JOINT_STATES] = misplaced
+        self.misplaced += sum(int(rows.sum()) for rows in late.values())
+        return {topic: part.rows(np.flatnonzero(~late[topic])) for topic, part in parts.items()}
+
+
+def _stamps(block: Block) -> Integers:
+    """Return the stamps [ns] (n,) of messages that begin with a header."""
+    start = np.minimum(block.start, len(block.data) - 12)
+    raw = np.ascontiguousarray(block.data[start[:, None] + np.arange(4, 12)])
+    stamp = np.where(block.data[start + 1, None] & 1, raw.view("<u4"), raw.view(">u4")).astype(np.int64)
+    return np.asarray(stamp[:, 0] * 1_000_000_000 + stamp[:, 1])
+
+
 class Bag:
     """The messages of a bag directory, of the ``bag/`` in the folder of a run, or of an .mcap file, whole or not.
 
@@ -349,6 +397,7 @@ class Bag:
         """
         counts: Counter[str] = Counter()
         first, last = 2**63 - 1, 0
+        places = _Places()
         for file in self._files:
             for block in file.blocks():
                 self._learn(file)
@@ -362,11 +411,12 @@ class Bag:
                         # Two channels of one topic, as when its publisher has begun anew.
                         rows = np.sort(np.concatenate([by_topic[topic], rows]))
                     by_topic[topic] = rows
-                counts.update({topic: len(rows) for topic, rows in by_topic.items()})
-                yield {topic: block.rows(rows) for topic, rows in by_topic.items()}
+                parts = places.kept({topic: block.rows(rows) for topic, rows in by_topic.items()})
+                counts.update({topic: len(part.start) for topic, part in parts.items()})
+                yield {topic: part for topic, part in parts.items() if len(part.start)}
             self._learn(file)
         if self._recovered is None:
-            self._recovered = self._judge(counts, max(0, last - first))
+            self._recovered = self._judge(counts, max(0, last - first), places.misplaced)
             if self._recovered:
                 warn_incomplete(f"{self.path}: {self._recovered}")
 
@@ -392,9 +442,12 @@ class Bag:
                 pass
         return self._recovered or ""
 
-    def _judge(self, counts: Counter[str], span_ns: int) -> str:
+    def _judge(self, counts: Counter[str], span_ns: int, misplaced: int) -> str:
         """Return what is missing, in words, from what was read of each topic within ``span_ns``."""
         reasons = list(self._damage)
+        if misplaced:
+            where = "parts of it were exchanged, or are there twice"
+            reasons.append(f"{misplaced} messages come after later ones, and are not used: {where}")
         for file in self._files:
             shown = file.damage[:3] + [f"{len(file.damage) - 3} more places"] * (len(file.damage) > 3)
             if not file.finished:
@@ -412,7 +465,7 @@ class Bag:
                 got += f" ({counts[JOINT_STATES]} of {self._expected[JOINT_STATES]} on {JOINT_STATES})"
         elif total and expected == total:
             got += ", all that were counted"
-        elif self._damage or any(file.damage for file in self._files):
+        elif misplaced or self._damage or any(file.damage for file in self._files):
             expected = total + 1
         if expected > total:
             got += ". The rest is left out: if there is a whole copy of the bag, read that"
