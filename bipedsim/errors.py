@@ -15,6 +15,9 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INCOMPLETE, EXIT_FELL, EXIT_INTERRUPTED =
 """Exit codes of commands and nodes: done; what was asked for failed or missed its figures; wrong input; done, with what
 could be read of a damaged or unfinished recording; the robot fell, with ``--fail-on-fall``; Ctrl-C."""
 
+SHOWN = 400
+"""Characters of a value in a message."""
+
 
 class BipedSimError(Exception):
     """Base of every error that bipedsim raises on purpose; all of them come whole out of a pool of processes."""
@@ -28,6 +31,16 @@ def _restored(cls: type[BipedSimError], args: tuple[Any, ...], attributes: dict[
     error = cls.__new__(cls, *args)
     error.__dict__.update(attributes)
     return error
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it: what is long is cut."""
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python writes no number of more than 4300 digits.
+        text = "a number of thousands of digits"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 4 :]}"
 
 
 def closest(name: str, choices: Iterable[str]) -> str:
@@ -69,7 +82,7 @@ class UnknownNameError(ConfigError):
         listed = ", ".join(self.choices) or "(none)"
         listed += f"; or {otherwise}" if otherwise else ""
         prefix = f"{where}: " if where else ""
-        super().__init__(f"{prefix}unknown {kind} {name!r}{hint} Choices: {listed}")
+        super().__init__(f"{prefix}unknown {kind} {shown(name)}{hint} Choices: {listed}")
 
 
 class DivergenceError(BipedSimError):

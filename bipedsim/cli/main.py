@@ -61,7 +61,7 @@ def _answer(argv: Sequence[str] | None) -> int:
     import warnings
 
     from bipedsim.cli.commands import make_parser
-    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, DamagedError, IncompleteWarning
+    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, DamagedError, IncompleteWarning, shown
 
     command = "bipedsim"
     told: set[str] = set()
@@ -84,6 +84,12 @@ def _answer(argv: Sequence[str] | None) -> int:
     except BipedSimError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
         return EXIT_INCOMPLETE if told or isinstance(error, DamagedError) else EXIT_USAGE
+    except OSError as error:
+        # A file that was named and cannot be used, whoever met it.
+        if error.filename is None or isinstance(error, BrokenPipeError):
+            raise
+        print(f"{command}: error: {shown(str(error.filename))[1:-1]}: {error.strerror}", file=sys.stderr)
+        return EXIT_USAGE
 
 
 if __name__ == "__main__":

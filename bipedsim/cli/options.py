@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -45,10 +46,10 @@ def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
     """
     if output is None:
         # The name of "." and ".." is that of the folder; that of "/" is empty.
-        whole = recording if recording.name.strip(".") else recording.resolve()
-        name = whole.stem if whole.is_file() else whole.name
+        whole = recording if recording.name.strip(".") else Path(os.path.realpath(recording))
+        name = whole.stem if os.path.isfile(whole) else whole.name
         output = whole.with_name(name + suffix) if name else whole / f"run{suffix}"
-    if output.suffix in (".npz", ".mcap", ".yaml") or output.resolve() == recording.resolve():
+    if output.suffix in (".npz", ".mcap", ".yaml") or os.path.realpath(output) == os.path.realpath(recording):
         raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
     return output
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -126,7 +127,7 @@ class Files(Mapping[str, Path]):
         text = str(name_or_path)
         if text in self:
             return self[text]
-        if isinstance(name_or_path, Path) or is_path(text) or ("/" in self._pattern and Path(text).is_dir()):
+        if isinstance(name_or_path, Path) or is_path(text) or ("/" in self._pattern and os.path.isdir(text)):
             return Path(name_or_path)
         raise UnknownNameError(self.kind, text, self, otherwise=otherwise)
 

@@ -9,8 +9,11 @@ method ``problems()`` that yields what is wrong between its fields.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
+import os
 import re
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +22,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import yaml
 
 from bipedsim.config.fields import choices_of
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError, shown
 
 T = TypeVar("T")
 
@@ -29,6 +32,10 @@ _COUNTS = {2: "two", 3: "three", 4: "four", 6: "six"}
 _SPELT = {True: ("y", "yes", "on", "true"), False: ("n", "no", "off", "false")}
 """Texts that YAML 1.1 or ROS take for true and false where nobody quotes them."""
 _WRONG: Any = object()
+LONGEST = 32 << 20
+"""Bytes that no file of parameters has."""
+MOST, DEEPEST, LARGEST = 300_000, 40, 10**300
+"""Values in it, lists in lists, and the largest whole number."""
 
 
 def together(faults: Sequence[ConfigError]) -> None:
@@ -57,7 +64,7 @@ def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str, fol
         UnknownNameError: A key is no field of ``cls``; the message lists the fields.
     """
     if values is not None and not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: expected a mapping of {cls.__name__} parameters, got {values!r}")
+        raise ConfigError(f"{where}: expected a mapping of {cls.__name__} parameters, got {shown(values)}")
     reading = _Reading(where, folder)
     result = reading.build(cls, values or {}, "")
     together(reading.faults)
@@ -97,7 +104,7 @@ class _Reading:
         return f"{self._source}: {key}" if key else self._source
 
     def _fault(self, key: str, value: Any, text: str) -> Any:
-        self.faults.append(ConfigError(f"{self._at(key)} = {value!r} {text}"))
+        self.faults.append(ConfigError(f"{self._at(key)} = {shown(value)} {text}"))
         return _WRONG
 
     def build(self, cls: type[Any], values: Mapping[str, Any], key: str) -> Any:
@@ -157,9 +164,9 @@ class _Reading:
 
     def _scalar(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
         if kind is float:
-            value = float(value)
-            if not math.isfinite(value):
+            if not _is_finite(value):
                 return self._fault(key, value, "must be a finite number")
+            value = float(value)
         meta = field.metadata
         if kind is str:
             if meta.get("choices") and value not in choices_of(field):
@@ -206,6 +213,11 @@ def _fits(value: Any, kind: Any) -> bool:
     return origin not in _SCALARS or type(value) is origin
 
 
+def _is_finite(value: float) -> bool:
+    # A whole number can be larger than any other.
+    return abs(value) <= sys.float_info.max
+
+
 def _entries(arguments: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     """Return the type of each entry of a list."""
     if not arguments:
@@ -236,7 +248,7 @@ def _of(joint: str, kind: Any) -> str:
 
 def from_folder(text: str, folder: Path | None) -> str:
     """Return a name as it is, and the path of a file from ``folder``."""
-    return str((folder / text).resolve()) if folder is not None and is_path(text) else text
+    return os.path.realpath(folder / text) if folder is not None and is_path(text) else text
 
 
 def is_path(text: str) -> bool:
@@ -250,8 +262,8 @@ def number(value: Any, where: str) -> float:
     Raises:
         ConfigError: It is no finite number.
     """
-    if not _fits(value, float) or not math.isfinite(value):
-        raise ConfigError(f"{where} = {value!r} must be {_SCALARS[float]}")
+    if not _fits(value, float) or not _is_finite(value):
+        raise ConfigError(f"{where} = {shown(value)} must be {_SCALARS[float]}")
     return float(value)
 
 
@@ -319,9 +331,53 @@ def yaml_value(text: str) -> Any:
     """Return what a text means in YAML.
 
     Raises:
-        yaml.YAMLError: It means nothing.
+        yaml.YAMLError: It means nothing, or nothing of a size that a file of parameters has.
     """
-    return yaml.load(text, Loader=_Loader)
+    try:
+        value = yaml.load(text, Loader=_Loader)
+    except RecursionError as error:
+        raise yaml.YAMLError("brackets in brackets go too deep") from error
+    except (ValueError, OverflowError) as error:
+        # Dates of no calendar and numbers of thousands of digits.
+        raise yaml.YAMLError(str(error)) from error
+    _check_size(value)
+    return value
+
+
+def _check_size(value: Any) -> None:
+    """Refuse what holds itself, or what anchors in anchors make endless: no message could show it."""
+    left, depth, count = [value], 0, 0
+    while left:
+        depth, count = depth + 1, count + len(left)
+        if depth > DEEPEST or count > MOST:
+            raise yaml.YAMLError(f"it holds itself, more than {MOST} values, or lists in lists {DEEPEST} deep")
+        for one in left:
+            if isinstance(one, int) and abs(one) > LARGEST:
+                raise yaml.YAMLError(f"a whole number of {one.bit_length()} bits is too large")
+        inner = (one.values() if isinstance(one, dict) else one for one in left if isinstance(one, (dict, list, tuple)))
+        left = list(itertools.islice(itertools.chain.from_iterable(inner), MOST + 1))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        ConfigError: It is missing, is no file of text in UTF-8, or far too large.
+    """
+    try:
+        # Whoever names a pipe that nobody writes to must not wait for ever.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            os.set_blocking(file.fileno(), True)
+            raw = file.read(LONGEST + 1)
+    except (OSError, ValueError) as error:
+        # The name of a file can be none: too long, or with a zero in it.
+        raise ConfigError(f"{shown(str(path))[1:-1]}: cannot be read ({getattr(error, 'strerror', error)})") from error
+    if len(raw) > LONGEST:
+        raise ConfigError(f"{path}: larger than {LONGEST >> 20} MiB, which no such file is")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -331,11 +387,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         ConfigError: The file is missing, is no YAML in UTF-8, gives a key twice, or holds no mapping.
     """
     try:
-        data = yaml_value(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
+        data = yaml_value(read_text(path))
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):

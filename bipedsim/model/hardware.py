@@ -44,7 +44,7 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
         raise UnknownNameError("hardware", str(spec), PRESETS, otherwise=others)
     given = dict(spec)
     preset = given.pop("preset", IDEAL)
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise UnknownNameError("preset", str(preset), PRESETS, where)
     values = {**PRESETS[preset], **robot.hardware.get(preset, {}), **given}
     return _checked(values, robot.joint_names, where)

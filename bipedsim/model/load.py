@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
@@ -298,7 +299,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
         ConfigError: Anything else that is wrong with robot.yaml or its URDF, with file, key and value.
     """
     source = ROBOTS.find(name_or_path, "the path of a robot.yaml")
-    if source.is_dir():
+    if os.path.isdir(source):
         source = source / "robot.yaml"
     reader = RobotReader(source)
     config = reader.config

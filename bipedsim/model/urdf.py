@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.config import read_text
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.numerics import Array
 
@@ -153,12 +154,10 @@ def read_urdf(
     Raises:
         ConfigError: What is wrong with the file, by link or joint.
     """
+    text = read_text(path)
     try:
-        text = path.read_text(encoding="utf-8")
         root = ElementTree.fromstring(text.encode())
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ElementTree.ParseError, UnicodeDecodeError) as error:
+    except ElementTree.ParseError as error:
         raise ConfigError(f"{path}: not valid XML: {error}") from error
     if root.tag != "robot":
         raise ConfigError(f"{path}: the root element is <{root.tag}>, a URDF has <robot>")

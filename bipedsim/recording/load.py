@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -59,9 +60,9 @@ def _is_npz(path: Path) -> bool:
     Raises:
         RecordingError: There is neither.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         raise RecordingError(f"{path}: no such file or directory")
-    if path.is_file() and path.suffix == ".npz":
+    if os.path.isfile(path) and path.suffix == ".npz":
         return True
     if find_bag(path) is None and (which := name_one(path, (".npz",))):
         raise RecordingError(f"{path}: neither a bag nor a run{which}")

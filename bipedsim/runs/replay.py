@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tempfile
 import zipfile
 import zlib
@@ -100,7 +101,7 @@ class Replayed:
 
 def is_step(path: Path) -> bool:
     """Return whether ``path`` is a file that :func:`save_step` wrote, whole or damaged at its end."""
-    if path.suffix != ".npz" or not path.is_file():
+    if path.suffix != ".npz" or not os.path.isfile(path):
         return False
     try:
         with path.open("rb") as stream, np.load(stream) as file:

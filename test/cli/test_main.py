@@ -129,6 +129,11 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["plot", "no/such/bag"], ["no/such/bag"]),
         (["export", "run.npz", "-o", "other.npz"], ["overwrite a recording", ".csv"]),
         (["export", "no/such/run.npz"], ["no/such/run.npz"]),
+        (["run", "--hardware", "{preset: []}"], ["unknown preset '[]'", "ideal, realistic"]),
+        (["run", "--hardware", "{mass_scale: 2020-13-45}"], ["is no YAML"]),
+        (["run", "--robot", "/dev/zero"], ["/dev/zero: larger than 32 MiB"]),
+        (["plot", "x" * 5000], ["no such file"]),
+        (["replay", "x" * 5000 + ".npz"], ["no such file"]),
     ],
 )
 def test_wrong_input_is_named_without_a_traceback(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,7 +17,7 @@ from typing import Any
 import pytest
 
 from bipedsim.config.fields import Vector, param
-from bipedsim.config.read import check, from_file, from_mapping
+from bipedsim.config.read import check, from_file, from_mapping, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 
 
@@ -146,3 +149,53 @@ def test_reading_needs_no_physics() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in itertools.pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: " + "[" * 3000, "go too deep"),
+        ("a: 2020-13-45", "month must be in 1..12"),
+        ("a: " + "9" * 5000, "5000 digits"),
+        ("a: 0x" + "f" * 5000, "20000 bits is too large"),
+        ("a: 1" + "0" * 400, "too large"),
+        ("a: &a\n  b: *a", "holds itself"),
+        (LAUGHS, "more than 300000 values"),
+    ],
+)
+def test_what_no_message_could_show_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=re.escape(str(file))) as caught:
+        read_yaml(file)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe.yaml", "", ".", "circle.yaml", "x\0.yaml", 300 * "x" + ".yaml"])
+def test_what_is_no_file_is_said_at_once(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "circle.yaml").symlink_to("circle.yaml")
+    with pytest.raises(ConfigError, match="cannot be read|larger than 32 MiB|expected a mapping"):
+        read_yaml(tmp_path / name)
+
+
+def test_a_pipe_with_a_writer_is_a_file() -> None:
+    here, there = os.pipe()
+    os.write(there, b"a: 1\n")
+    os.close(there)
+    assert read_yaml(Path(f"/dev/fd/{here}")) == {"a": 1}
+    os.close(here)
+
+
+def test_long_values_are_cut_in_messages() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(Whole, {"maybe": "x" * 100_000}, "here")
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(ConfigError, match="maybe = a number of thousands of digits must be a finite number"):
+        from_mapping(Whole, {"maybe": 10**5000}, "here")

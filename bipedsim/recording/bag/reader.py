@@ -28,6 +28,7 @@ import yaml
 from mcap.records import Message
 from mcap.writer import Writer
 
+from bipedsim.config import read_text, yaml_value
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.numerics import Indices, Integers
 from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile
@@ -257,7 +258,7 @@ class _NoAliases(_Dumper):
 
 
 def _information(metadata: Path) -> dict[str, Any]:
-    return dict(yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"])
+    return dict(yaml_value(read_text(metadata))["rosbag2_bagfile_information"])
 
 
 def _counts(information: Mapping[str, Any]) -> dict[str, int]:
@@ -273,7 +274,7 @@ def message_counts(path: Path) -> dict[str, int]:
     """
     try:
         return _counts(_information(path / "metadata.yaml"))
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+    except (ConfigError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{path}: no metadata.yaml that counts messages ({error})") from error
 
 
@@ -482,7 +483,7 @@ class Bag:
     def _compare(self, file: McapFile) -> None:
         """Take what a finished file repeats of metadata.yaml, which may be damaged, missing, or that of another bag."""
         try:
-            inner = yaml.safe_load(file.metadata.get("rosbag2", {}).get("serialized_metadata", "{}"))
+            inner = yaml_value(file.metadata.get("rosbag2", {}).get("serialized_metadata", "{}"))
             custom = {str(k): str(v) for k, v in (inner.get("custom_data") or {}).items()}
         except Exception as error:
             self._damage.append(f"what {file.path.name} says of the run is damaged ({type(error).__name__})")
