@@ -70,6 +70,7 @@ class ControllerInputs:
         self._received = 0
         self._newest: tuple[float, float, float] | None = None
         self._arrived_ns = 0
+        self._late = False
         self._looked_ns = -1
         self._looked = False
 
@@ -99,6 +100,12 @@ class ControllerInputs:
         self._looked = False
         if self._newest is not None:
             late = 0 < self._timeout_ns < t_ns - self._arrived_ns
+            # Nobody misses the repetition of a command to stand.
+            if late != self._late and any(self._newest):
+                age = self._timeout_ns / NS_PER_S
+                silent = f"no message on {topics.VELOCITY.name} for {age:g} s: it counts as zero"
+                self._warn(silent if late else f"{topics.VELOCITY.name} comes again")
+            self._late = late
             self._guard.steer((0.0, 0.0, 0.0) if late else self._newest)
         if self._footsteps is not None:
             self._take_footsteps()

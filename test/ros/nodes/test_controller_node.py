@@ -284,6 +284,7 @@ def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRo
     assert "message on /cmd_vel dropped: it is not finite" in node.output
     np.testing.assert_array_equal(robot.answer(509), ahead)
     assert not robot.answer(510).any(), "half a second after the last command; they are looked for at 100 Hz"
+    assert "no message on /cmd_vel for 0.5 s: it counts as zero" in node.output
     steps = [PoseStamped(pose=Pose(orientation=Quaternion(z=np.sin(0.1 * k), w=np.cos(0.1 * k)))) for k in range(4)]
     for frame in ("map", "feet"):
         path.publish(NavPath(header=Header(frame_id=frame), poses=steps))
@@ -299,6 +300,7 @@ def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRo
     assert at[0].twist.twist.linear.x == 0.3
     np.testing.assert_allclose(steer(540, 0.3, 10.0), damping(robot.observation), rtol=1e-12)
     ros.until(lambda: fallen[-1].data is True, "the fall")
+    assert "/cmd_vel comes again" in node.output
     robot.answer(0)
     ros.until(lambda: fallen[-1].data is False, "that the reset ends it")
 
