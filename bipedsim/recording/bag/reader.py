@@ -14,6 +14,7 @@ paused and jumps back at a reset, and a bag out of order cannot be played. It is
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -113,6 +114,7 @@ class BagWriter:
 
     Raises:
         ConfigError: ``path`` exists, or cannot be made.
+        RecordingError: The disk takes nothing.
     """
 
     def __init__(self, path: Path, custom_data: Mapping[str, str] | None = None, ros_distro: str = "jazzy") -> None:
@@ -127,10 +129,6 @@ class BagWriter:
         self.path = path
         self.custom_data = dict(custom_data or {})
         self.ros_distro = ros_distro
-        self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
-        self._mcap: Any = Writer(self._file)  # half of its methods are untyped
-        self._mcap.start(profile="ros2", library=LIBRARY)
-        self._file.save()
         self._n_topics = 0
         self._pending = Pending()
         # All below belongs to the thread that writes.
@@ -140,7 +138,18 @@ class BagWriter:
         self._counts: Counter[int] = Counter()
         self._start, self._end = 2**63 - 1, 0
         self._metadata_due = 0.0
-        self._write_metadata(final=False)
+        try:
+            self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
+            self._mcap: Any = Writer(self._file)  # half of its methods are untyped
+            self._mcap.start(profile="ros2", library=LIBRARY)
+            self._file.save()
+            self._write_metadata(final=False)
+        except OSError as error:
+            # What is no bag would stand in the way of the next one.
+            shutil.rmtree(path, ignore_errors=True)
+            raise RecordingError(
+                f"{path}: the bag cannot be begun ({error.strerror}): make room, or record elsewhere"
+            ) from error
 
     def add_topic(self, topic: Topic) -> int:
         """Declare a topic; return the number to give to :meth:`add_message`, which is never 0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import struct
 from pathlib import Path
@@ -275,6 +276,18 @@ def test_a_bag_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "bag").mkdir()
     with pytest.raises(ConfigError, match="never overwritten: remove it, or name another"):
         BagWriter(tmp_path / "bag")
+
+
+def test_a_bag_on_a_full_disk_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(RecordingError, match=r"bag: the bag cannot be begun \(File too large\): make room"):
+            BagWriter(tmp_path / "bag")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "bag").exists()
+    BagWriter(tmp_path / "bag").close()
 
 
 def test_a_bag_under_a_file_cannot_be_made(tmp_path: Path) -> None:
