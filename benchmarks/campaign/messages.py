@@ -386,7 +386,8 @@ def attack(world: World, n: int, pace: float, bar: Any) -> None:
             last = now
             dead = [child.name for child in world.children if child.poll() is not None]
             if dead:
-                bar.write(f"ended: {', '.join(dead)}")
+                for name in dead:
+                    bar.write("\n".join((f"{name} has ended:", *world.lines[name][-40:])))
                 break
 
 
