@@ -217,7 +217,7 @@ class WireReader:
         self._groups = groups
         self._last = b""
         self._gaps: list[tuple[slice, bytes]] = []
-        self._read = b""
+        self._t_ns = 0
         self.layout: Layout | None = None
 
     @property
@@ -229,9 +229,7 @@ class WireReader:
         """
         if self.layout is None or self.layout.stamp is None:
             raise ValueError(f"no stamp in {self._kind.__name__}")
-        offset, form = self.layout.stamp
-        sec, nanosec = form.unpack_from(self._read, offset)
-        return int(sec) * NS_PER_S + int(nanosec)
+        return self._t_ns
 
     def read(self, data: bytes) -> list[Array]:
         """Return the numbers of a serialised message, one array for each group; they are views of ``data``.
@@ -243,7 +241,13 @@ class WireReader:
             data = self._look(data)
         layout = self.layout
         assert layout is not None
-        self._read = data
+        if layout.stamp is not None:
+            offset, form = layout.stamp
+            sec, nanosec = form.unpack_from(data, offset)
+            if nanosec >= NS_PER_S:
+                # It could not be sent on: its seconds may be beyond what a stamp holds.
+                raise MessageError(f"its stamp has {nanosec} nanoseconds, and no second has {NS_PER_S}")
+            self._t_ns = sec * NS_PER_S + nanosec
         return [_view(data, layout.numbers, *group) for group in layout.groups]
 
     def _look(self, data: bytes) -> bytes:

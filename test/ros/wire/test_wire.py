@@ -100,6 +100,10 @@ def judge(kind: type, data: bytes) -> None:
         with pytest.raises(MessageError):
             reader.read(data)
         return
+    if hasattr(expected, "header") and expected.header.stamp.nanosec >= NS_PER_S:
+        with pytest.raises(MessageError, match="nanoseconds, and no second has"):
+            reader.read(data)
+        return
     found = reader.read(data)
     for seen, wanted in zip(found, KINDS[kind][1](expected), strict=True):
         np.testing.assert_array_equal(seen, wanted)
@@ -111,6 +115,16 @@ def judge(kind: type, data: bytes) -> None:
         names = JointStateReader(expected.name)
         names.read(data, state)
         assert not names.missing
+
+
+def test_a_stamp_that_is_none_is_refused() -> None:
+    """Its time could be more than a stamp holds, and end a controller that stamps its odometry with it."""
+    message = JointState(name=["a"], position=[0.0], velocity=[0.0], effort=[0.0])
+    message.header.stamp.sec, message.header.stamp.nanosec = 2**31 - 1, 2**32 - 1
+    state = Observation.zeros(1, 0)
+    with pytest.raises(MessageError, match="its stamp has 4294967295 nanoseconds"):
+        JointStateReader(["a"]).read(serialize_message(message), state)
+    assert state.t == 0.0
 
 
 @st.composite
