@@ -31,8 +31,9 @@ _LONGEST_WAIT_NS = 100_000_000
 _REPEAT_NS = 500_000_000
 # A command on its way when the state changed under it (reset, repeated state) arrives within this.
 _QUIET_NS = 200_000_000
-# A controller that sends without being asked never falls quiet.
-_DRAIN_NS = NS_PER_S
+# A controller that sends without being asked never falls quiet. A reset that comes upon the start waits for two of
+# these, and is to be answered within a second.
+_DRAIN_NS = 400_000_000
 _REQUEST_TIMEOUT_S = 10.0
 _RECORDER_PATIENCE_NS = 10 * NS_PER_S
 

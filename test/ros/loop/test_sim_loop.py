@@ -132,3 +132,11 @@ def test_who_asks_when_the_loop_has_ended_is_answered() -> None:
     _, _, loop = a_loop([], clock="real_time")
     loop.run(lambda: None)
     assert loop.ask(loop.pause) == (False, "the simulation has ended")
+
+
+def test_a_reset_waits_half_a_second_at_most_for_commands_that_never_end() -> None:
+    """Whoever calls it is answered within a second, also if it comes upon the start, which waits as long."""
+    played, _, loop = a_loop([(20_000, True)] * 100, clock="real_time")
+    before = played.now
+    loop.reset()
+    assert 200_000 * US < played.now - before < 500_000 * US
