@@ -16,7 +16,7 @@ import numpy as np
 
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
-from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, turn_axes
+from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn_axes
 
 # No joint or base of a biped moves this fast [m/s, rad/s]; beyond it the step has left the physics.
 SPEED_LIMIT = 1e4
@@ -76,22 +76,21 @@ class Tree(NamedTuple):
 
 
 @kernel
-def factor(
-    M_rows: Array, damping: Array, h: float, ancestors: Integers, depth: Integers, L: Array, inverse: Array
-) -> None:
+def _factor(t: Tree) -> None:
     """Factor M + h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
+    ancestors, depth, L = t.ancestors, t.depth, t.L
     nv = depth.shape[0]
     for k in range(nv):
         last = depth[k] - 1
         for p in range(last + 1):
-            L[k, p] = M_rows[k, ancestors[k, p]]
-        L[k, last] += h * damping[k]
+            L[k, p] = t.M_rows[k, ancestors[k, p]]
+        L[k, last] += t.h * t.damping[k]
     for k in range(nv - 1, -1, -1):
         last = depth[k] - 1
         root = np.sqrt(L[k, last])
         scale = 1.0 / root
         L[k, last] = root
-        inverse[k] = scale
+        t.inverse[k] = scale
         for p in range(last):
             L[k, p] *= scale
         for p in range(last - 1, -1, -1):
@@ -136,84 +135,65 @@ def place_foot(k: int, f: Foothold, p: Projection) -> None:
 
 
 @kernel
-def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array) -> bool:
-    """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
-
-    Returns False, with nothing done, where a torque is not finite.
-
-    Args:
-        t, f, p: See :class:`Tree`, :class:`Foothold` and :class:`Projection`.
-        v: (nv,) velocity. tau_joint: (nu,) torques of the actuated joints [N.m].
-    """
-    for j in range(tau_joint.shape[0]):
-        if not np.isfinite(tau_joint[j]):
-            return False
-    nv = v.shape[0]
-    feet = t.leaf.shape[0]
-    L = t.L
-    factor(t.M_rows, t.damping, t.h, t.ancestors, t.depth, L, t.inverse)
+def _drive(t: Tree, v: Array, tau_joint: Array) -> None:
+    """Fill z = L^-T h (push - nle - D v + tau), of all that acts but contact."""
     z = t.z
-    for i in range(nv):
+    for i in range(v.shape[0]):
         z[i] = t.h * (t.push[i] - t.nle[i] - t.damping[i] * v[i])
     for j in range(tau_joint.shape[0]):
         z[t.actuated[j]] += t.h * tau_joint[j]
-    for i in range(nv - 1, -1, -1):
-        last = t.depth[i] - 1
+    for i in range(v.shape[0] - 1, -1, -1):
         a = z[i] * t.inverse[i]
         z[i] = a
-        for d in range(last):
-            z[t.ancestors[i, d]] -= L[i, d] * a
+        for d in range(t.depth[i] - 1):
+            z[t.ancestors[i, d]] -= t.L[i, d] * a
 
-    for k in range(feet):
-        locate_foot(k, t, f)
-    if f.passes:
-        find_passing(f, p.radius)
-    for k in range(feet):
-        place_foot(k, f, p)
-        Rg = f.axes[k]
-        c0 = f.sole_origin[k, 0]
-        c1 = f.sole_origin[k, 1]
-        c2 = f.sole_origin[k, 2]
-        Y = t.Y[k]
-        chain = t.ancestors[t.leaf[k]]
-        length = t.depth[t.leaf[k]]
-        row = 6 * k
-        for r in range(row, row + 6):
-            p.w_before[r] = 0.0
-        for d in range(length):
-            i = chain[d]
-            wx = t.J_rows[i, 3]
-            wy = t.J_rows[i, 4]
-            wz = t.J_rows[i, 5]
-            ux = t.J_rows[i, 0] + wy * c2 - wz * c1
-            uy = t.J_rows[i, 1] + wz * c0 - wx * c2
-            uz = t.J_rows[i, 2] + wx * c1 - wy * c0
-            for a in range(3):
-                u = Rg[0, a] * ux + Rg[1, a] * uy + Rg[2, a] * uz
-                w = Rg[0, a] * wx + Rg[1, a] * wy + Rg[2, a] * wz
-                Y[d, a] = u
-                Y[d, 3 + a] = w
-                p.w_before[row + a] += u * v[i]
-                p.w_before[row + 3 + a] += w * v[i]
+
+@kernel
+def _reach_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
+    """Fill Y = L^-T J^T of foot ``k`` along its leg, and its velocities before the step and without contact."""
+    Y, R = t.Y[k], f.axes[k]
+    x, y, z = f.sole_origin[k]
+    chain = t.ancestors[t.leaf[k]]
+    length = t.depth[t.leaf[k]]
+    row = 6 * k
+    for r in range(row, row + 6):
+        p.w_before[r] = 0.0
+    for d in range(length):
+        i = chain[d]
+        column = t.J_rows[i]
+        ux, uy, uz = point_velocity(column, (x, y, z))
+        wx, wy, wz = column[3], column[4], column[5]
+        for a in range(3):
+            u = R[0, a] * ux + R[1, a] * uy + R[2, a] * uz
+            w = R[0, a] * wx + R[1, a] * wy + R[2, a] * wz
+            Y[d, a] = u
+            Y[d, 3 + a] = w
+            p.w_before[row + a] += u * v[i]
+            p.w_before[row + 3 + a] += w * v[i]
+    for r in range(6):
+        p.w_free[row + r] = p.w_before[row + r]
+    for d in range(length - 1, -1, -1):
+        i = chain[d]
         for r in range(6):
-            p.w_free[row + r] = p.w_before[row + r]
-        for d in range(length - 1, -1, -1):
-            i = chain[d]
-            for r in range(6):
-                Y[d, r] *= t.inverse[i]
-                p.w_free[row + r] += Y[d, r] * z[i]
-            # Written out, the six stay in registers.
-            y0, y1, y2, y3, y4, y5 = Y[d, 0], Y[d, 1], Y[d, 2], Y[d, 3], Y[d, 4], Y[d, 5]
-            for e in range(d):
-                a = L[i, e]
-                Y[e, 0] -= a * y0
-                Y[e, 1] -= a * y1
-                Y[e, 2] -= a * y2
-                Y[e, 3] -= a * y3
-                Y[e, 4] -= a * y4
-                Y[e, 5] -= a * y5
+            Y[d, r] *= t.inverse[i]
+            p.w_free[row + r] += Y[d, r] * t.z[i]
+        # Written out, the six stay in registers.
+        y0, y1, y2, y3, y4, y5 = Y[d, 0], Y[d, 1], Y[d, 2], Y[d, 3], Y[d, 4], Y[d, 5]
+        for e in range(d):
+            a = t.L[i, e]
+            Y[e, 0] -= a * y0
+            Y[e, 1] -= a * y1
+            Y[e, 2] -= a * y2
+            Y[e, 3] -= a * y3
+            Y[e, 4] -= a * y4
+            Y[e, 5] -= a * y5
 
-    for k in range(feet):
+
+@kernel
+def _couple_feet(t: Tree, p: Projection) -> None:
+    """Fill G = Y Y^T of all pairs of feet, over what their legs share."""
+    for k in range(t.leaf.shape[0]):
         for m in range(k + 1):
             row = 6 * k
             column = 6 * m
@@ -238,6 +218,32 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array) -> 
                 for r in range(6):
                     for s in range(6):
                         p.G[column + s, row + r] = p.G[row + r, column + s]
+
+
+@kernel
+def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array) -> bool:
+    """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
+
+    Returns False, with nothing done, where a torque is not finite.
+
+    Args:
+        t, f, p: See :class:`Tree`, :class:`Foothold` and :class:`Projection`.
+        v: (nv,) velocity. tau_joint: (nu,) torques of the actuated joints [N.m].
+    """
+    for j in range(tau_joint.shape[0]):
+        if not np.isfinite(tau_joint[j]):
+            return False
+    _factor(t)
+    _drive(t, v, tau_joint)
+    feet = t.leaf.shape[0]
+    for k in range(feet):
+        locate_foot(k, t, f)
+    if f.passes:
+        find_passing(f, p.radius)
+    for k in range(feet):
+        place_foot(k, f, p)
+        _reach_foot(k, t, f, p, v)
+    _couple_feet(t, p)
     return True
 
 
