@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pinocchio as pin
@@ -21,17 +22,18 @@ from bipedsim.ground.tiling import tiles
 
 
 @dataclass(frozen=True)
-class _Friction:
+class _Part:
+    make: ClassVar[Callable[..., Ground]]
     friction_static: float | None = param(None, "Coulomb friction while sticking, instead of the sole's")
     friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
 
-    def pair(self) -> dict[str, float | None]:
-        """Return both coefficients by name."""
-        return {"friction_static": self.friction_static, "friction_dynamic": self.friction_dynamic}
+    def patches(self) -> tuple[Patch, ...]:
+        """Return the patches of this part of the ground."""
+        return type(self).make(**vars(self)).patches
 
 
 @dataclass(frozen=True)
-class PatchConfig(_Friction):
+class PatchConfig(_Part):
     """One entry of ``patches``."""
 
     name: str = param("", "name of the patch, for messages and plots")
@@ -47,29 +49,27 @@ class PatchConfig(_Friction):
         if self.normal is not None and self.rpy is not None:
             yield f"normal = {list(self.normal)} and rpy = {list(self.rpy)}: give one of them"
 
-    def patches(self, i: int) -> tuple[Patch, ...]:
+    def numbered(self, i: int) -> tuple[Patch, ...]:
         """Return the patch, which is number ``i`` of its list."""
         if self.rpy is not None:
             axes = pin.rpy.rpyToMatrix(*self.rpy)
         else:
             axes = axes_of_normal([0.0, 0.0, 1.0] if self.normal is None else list(self.normal))
         region = None if self.region is None else np.array(self.region)
-        return (Patch(np.array(self.point), axes, region, name=self.name or f"patch {i}", **self.pair()),)
+        friction = self.friction_static, self.friction_dynamic
+        return (Patch(np.array(self.point), axes, region, *friction, name=self.name or f"patch {i}"),)
 
 
 @dataclass(frozen=True)
-class FlatConfig(_Friction):
+class FlatConfig(_Part):
     """``flat``: a horizontal plane."""
 
+    make = Ground.flat
     height: float = param(0.0, "height of the plane", unit="m")
-
-    def patches(self) -> tuple[Patch, ...]:
-        """Return the plane."""
-        return Ground.flat(self.height, **self.pair()).patches
 
 
 @dataclass(frozen=True)
-class SlopeConfig(_Friction):
+class SlopeConfig(_Part):
     """``slope``: a plane through the origin."""
 
     angle_deg: float = param(5.0, "how steep it rises", unit="deg", low=-89.0, high=89.0)
@@ -77,13 +77,16 @@ class SlopeConfig(_Friction):
 
     def patches(self) -> tuple[Patch, ...]:
         """Return the plane."""
-        return Ground.slope(math.radians(self.angle_deg), math.radians(self.direction_deg), **self.pair()).patches
+        angle, direction = math.radians(self.angle_deg), math.radians(self.direction_deg)
+        friction = {"friction_static": self.friction_static, "friction_dynamic": self.friction_dynamic}
+        return Ground.slope(angle, direction, **friction).patches
 
 
 @dataclass(frozen=True)
-class StairsConfig(_Friction):
+class StairsConfig(_Part):
     """``stairs``: a floor and treads that climb along world x."""
 
+    make = Ground.stairs
     rise: float = param(0.1, "height of a step", unit="m")
     run: float = param(0.3, "depth of a step", unit="m")
     steps: int = param(4, "number of treads", low=1, high=1000)
@@ -91,26 +94,18 @@ class StairsConfig(_Friction):
     start: float = param(0.5, "where the first riser stands", unit="m")
     landing: float = param(0.0, "how much deeper the last tread is", unit="m", low=0.0)
 
-    def patches(self) -> tuple[Patch, ...]:
-        """Return floor and treads."""
-        width, start, landing = self.width, self.start, self.landing
-        return Ground.stairs(self.rise, self.run, self.steps, width, start, landing, **self.pair()).patches
-
 
 @dataclass(frozen=True)
-class TilesConfig(_Friction):
+class TilesConfig(_Part):
     """``tiles``: a floor, and tiles at random heights above it."""
 
+    make = staticmethod(tiles)
     height: float = param(0.02, "the highest that a tile may be above the floor", unit="m")
     size: float = param(0.5, "edge of a tile", unit="m")
     columns: int = param(10, "number of tiles along world x", low=1, high=1000)
     rows: int = param(4, "number of tiles along world y, centred on y = 0", low=1, high=1000)
     start: float = param(0.5, "where the first column begins", unit="m")
     seed: int = param(0, "the same one gives the same tiles", low=0, high=2**31 - 1)
-
-    def patches(self) -> tuple[Patch, ...]:
-        """Return floor and tiles."""
-        return tiles(self.height, self.size, self.columns, self.rows, self.start, self.seed, **self.pair()).patches
 
 
 @dataclass(frozen=True)
@@ -144,7 +139,7 @@ def read_ground(path: Path) -> Ground:
         for key in ("flat", "slope", "stairs", "tiles")
         if (part := getattr(config, key)) is not None
     ]
-    parts += [(f"patches[{i}]", partial(entry.patches, i)) for i, entry in enumerate(config.patches or ())]
+    parts += [(f"patches[{i}]", partial(entry.numbered, i)) for i, entry in enumerate(config.patches or ())]
     patches: list[Patch] = []
     faults = []
     for key, build in parts:

@@ -1,7 +1,7 @@
 from .panels import PANELS, check_panels
 from .plots import plot
 from .rerun import plot_rerun
-from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, foot_colour, foot_dash, picture
+from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, at_least, foot_colour, foot_dash, picture
 from .thinned import Thinned
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "STYLE",
     "TOTAL_COLOUR",
     "Thinned",
+    "at_least",
     "check_panels",
     "foot_colour",
     "foot_dash",

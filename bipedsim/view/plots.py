@@ -17,7 +17,16 @@ from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
 from bipedsim.view.panels import PANELS, check_panels
 from bipedsim.view.plot_contact import draw_cop, draw_modes, outlines
-from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, foot_dash, mark_events, picture
+from bipedsim.view.sheet import (
+    LIMIT_COLOUR,
+    PAGE,
+    TOTAL_COLOUR,
+    at_least,
+    foot_colour,
+    foot_dash,
+    mark_events,
+    picture,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,14 +139,6 @@ def _compose(
         _draw_readouts(place["readouts"], recording)
 
 
-def _at_least(ax: Axes, span: float) -> None:
-    """Widen the y axis to ``span``, so that rounding errors do not fill the picture."""
-    low, high = ax.get_ylim()
-    if high - low < span:
-        middle = 0.5 * (low + high)
-        ax.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
-
-
 def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
     # Without sole poses the axes are those of the soles, and the totals hold for level feet.
     force = plate.force if plate is not None else recording.wrench[:, :, :3]
@@ -154,7 +155,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
     if np.isfinite(recording.weight):
         axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
         for ax in axes:
-            _at_least(ax, 0.05 * recording.weight)
+            at_least(ax, 0.05 * recording.weight)
         # An impact lasts a tick and would flatten all the rest; its height is written beside it.
         ceiling = 3.0 * recording.weight
         if np.nanmax(total) > ceiling:
@@ -223,7 +224,7 @@ def _draw_torques(figure: SubFigure, recording: Recording) -> None:
                 labels.setdefault(label, line)
         mark_events(ax, recording)
         limit = _draw_limit(ax, recording, joints)
-        _at_least(ax, 0.2)
+        at_least(ax, 0.2)
         ax.set_title(f"{title}{limit}", fontweight="normal", pad=2, fontsize=8.5)
     _finish_grid(axes, recording, len(groups))
     if labels:

@@ -95,3 +95,11 @@ def mark_events(ax: Axes, recording: Recording) -> None:
         ax.axvspan(start, end, color=PUSH_COLOUR, linewidth=0.0, zorder=0.5, label="" if number else "push")
     if np.isfinite(recording.gave_up_at):
         ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="fallen")
+
+
+def at_least(ax: Axes, span: float) -> None:
+    """Widen the y axis to ``span``, so that rounding errors do not fill the picture."""
+    low, high = ax.get_ylim()
+    if high - low < span:
+        middle = 0.5 * (low + high)
+        ax.set_ylim(middle - 0.5 * span, middle + 0.5 * span)

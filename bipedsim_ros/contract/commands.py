@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.contract.finding import Findings
+from bipedsim_ros.contract.finding import Findings, Said
 from bipedsim_ros.contract.measurements import read_joints
 from bipedsim_ros.contract.stream import rising
 
@@ -23,27 +23,25 @@ _QUIET = 0.05
 
 def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> None:
     """Check the order that the effort controller names and, with a controller at work, what becomes of its commands."""
-    name = contract.commands.found_as
+    say = out.of(contract.commands.found_as)
     if evidence.command_joints is not None:
-        out.judge(
+        say.judge(
             evidence.command_joints == contract.command_joints,
-            name,
             "joints",
             ", ".join(evidence.command_joints),
             ", ".join(contract.command_joints),
             "run the controller with the robot's order: its parameter joints",
         )
-    seen = evidence.topics.get(name)
-    if seen is None or not seen.messages or seen.types != (contract.commands.msgtype,):
-        if seen is not None:
-            out.not_checked(name, "round trip", "no controller sends commands, and check-robot never does")
+    seen = evidence.read(contract.commands)
+    if seen is None:
+        if contract.commands.found_as in evidence.topics:
+            say.not_checked("round trip", "no controller sends commands, and check-robot never does")
         return
     nu = contract.robot.nu
     commands = seen.columns.values["data"]
     good = commands.shape[1] == nu and bool(np.isfinite(commands).all())
-    if not out.judge(
+    if not say.judge(
         good,
-        name,
         "size",
         f"{commands.shape[1]} torques" if good or commands.shape[1] != nu else "torques that are not finite",
         f"{nu} finite torques",
@@ -55,29 +53,28 @@ def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> Non
     if states is None or joints is None:
         return
     measured, sent = np.array(states.sent)[rising(states.columns.stamp)], np.array(seen.sent)
-    _check_round_trip(name, measured, sent, out)
+    _check_round_trip(measured, sent, say)
     before = np.searchsorted(sent, measured, side="right") - 1
     rows = np.flatnonzero((before >= 0) & np.isfinite(joints.effort).all(axis=1))
     if not len(rows):
-        out.not_checked(name, "effort", "the joint states hold no effort to compare with")
+        say.not_checked("effort", "the joint states hold no effort to compare with")
         return
     # Commands in the robot's order, as the drives take them.
     index = [contract.command_joints.index(joint) for joint in contract.robot.joint_names]
     limit = contract.robot.effort_limit
     wanted = np.clip(commands[before[rows]][:, index], -limit, limit)
-    _check_effort(contract, wanted, joints.effort[rows], name, out)
+    _check_effort(contract, wanted, joints.effort[rows], say)
 
 
-def _check_round_trip(name: str, measured: Any, sent: Any, out: Findings) -> None:
+def _check_round_trip(measured: Any, sent: Any, say: Said) -> None:
     after = np.searchsorted(sent, measured[:-1], side="right")
     known = after < len(sent)
     delay = (sent[np.minimum(after, len(sent) - 1)] - measured[:-1])[known]
     answered = delay[delay <= np.diff(measured)[known]] * 1e-3
     if not len(answered):
-        out.not_checked(name, "round trip", "no state was answered before the next one")
+        say.not_checked("round trip", "no state was answered before the next one")
         return
-    out.ok(
-        name,
+    say.ok(
         "round trip",
         f"{len(answered) / max(1, len(delay)):.1%} of the states were answered before the next one came, these after "
         f"{np.median(answered):.0f} us (median; p99 {np.quantile(answered, 0.99):.0f} us)",
@@ -89,7 +86,7 @@ def _blocks(values: Array, count: int) -> list[Array]:
     return np.array_split(values, max(1, len(values) // count))
 
 
-def _check_effort(contract: Contract, wanted: Array, effort: Array, name: str, out: Findings) -> None:
+def _check_effort(contract: Contract, wanted: Array, effort: Array, say: Said) -> None:
     """Compare the measured efforts with the commands; where they differ, look for an order or a sign that fits."""
     names, limit = contract.robot.joint_names, contract.robot.effort_limit
     # Means over some states hide noise, and the delay of drives.
@@ -100,14 +97,13 @@ def _check_effort(contract: Contract, wanted: Array, effort: Array, name: str, o
     error = np.sqrt(((wanted[:, :, None] - effort[:, None, :]) ** 2).mean(axis=0)) / scale
     own = np.diag(error)
     if float(np.median(own)) <= FOLLOWS and float(own.max()) <= 2.0 * FOLLOWS:
-        out.ok(name, "effort", f"follows the commands, within {float(own.max()):.1%} of the torque")
+        say.ok("effort", f"follows the commands, within {float(own.max()):.1%} of the torque")
         return
     rows, columns = linear_sum_assignment(error)
     moved = [(names[j], names[i]) for i, j in zip(rows, columns, strict=True) if i != j and own[j] > 2 * error[i, j]]
     if moved and float(np.median(error[rows, columns])) <= FOLLOWS:
         text = "; ".join(f"{joint} does what is sent for {other}" for joint, other in moved[:6])
-        out.differs(
-            name,
+        say.differs(
             "order",
             text,
             "each joint its own torque",
@@ -117,14 +113,11 @@ def _check_effort(contract: Contract, wanted: Array, effort: Array, name: str, o
     reverse = np.sqrt(((wanted + effort) ** 2).mean(axis=0)) / scale
     turned = [joint for joint, r, o in zip(names, reverse, own, strict=True) if r <= FOLLOWS < o]
     if turned:
-        out.differs(
-            name,
+        say.differs(
             "effort sign",
             f"opposite to the command: {', '.join(turned)}",
             "effort as commanded",
             "turn the sign of command or measurement in the driver",
         )
         return
-    out.not_checked(
-        name, "effort", "does not follow the commands closely enough to judge order and sign (measured current?)"
-    )
+    say.not_checked("effort", "does not follow the commands closely enough to judge order and sign (measured current?)")

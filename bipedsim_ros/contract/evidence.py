@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
 from bipedsim.recording.bag import Bag, Block, Columns, Qos, columns
-from bipedsim_ros.contract.expected import Contract
+from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 
 Stamps = NDArray[np.int64]
 
@@ -87,6 +87,11 @@ class Evidence:
     topics: dict[str, TopicEvidence]
     others: dict[str, str] = field(default_factory=dict)
     command_joints: tuple[str, ...] | None = None
+
+    def read(self, topic: ExpectedTopic) -> TopicEvidence | None:
+        """Return what came on a topic, if it is of the expected type alone."""
+        seen = self.topics.get(topic.found_as)
+        return seen if seen is not None and seen.messages and seen.types == (topic.msgtype,) else None
 
 
 def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: float) -> Evidence:

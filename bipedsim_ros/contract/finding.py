@@ -32,28 +32,40 @@ class Finding:
 class Findings(list[Finding]):
     """Findings in the order in which they were made."""
 
-    def ok(self, topic: str, check: str, found: str) -> None:
+    def of(self, topic: str) -> Said:
+        """Return what notes the findings of a topic."""
+        return Said(self, topic)
+
+
+@dataclass(frozen=True)
+class Said:
+    """Notes the findings of one topic."""
+
+    findings: Findings
+    topic: str
+
+    def _note(self, check: str, verdict: str, found: str, expected: str = "", todo: str = "") -> None:
+        self.findings.append(Finding(self.topic, check, verdict, found, expected, todo))
+
+    def ok(self, check: str, found: str) -> None:
         """Note that something is as expected."""
-        self.append(Finding(topic, check, OK, found))
+        self._note(check, OK, found)
 
-    def differs(self, topic: str, check: str, found: str, expected: str, todo: str) -> None:
+    def differs(self, check: str, found: str, expected: str, todo: str) -> None:
         """Note a difference."""
-        self.append(Finding(topic, check, DIFFERS, found, expected, todo))
+        self._note(check, DIFFERS, found, expected, todo)
 
-    def missing(self, topic: str, check: str, expected: str, todo: str) -> None:
+    def missing(self, check: str, expected: str, todo: str) -> None:
         """Note that something is not there."""
-        self.append(Finding(topic, check, MISSING, "nothing", expected, todo))
+        self._note(check, MISSING, "nothing", expected, todo)
 
-    def not_checked(self, topic: str, check: str, why: str) -> None:
+    def not_checked(self, check: str, why: str) -> None:
         """Note that nothing can be said."""
-        self.append(Finding(topic, check, NOT_CHECKED, why))
+        self._note(check, NOT_CHECKED, why)
 
-    def judge(self, good: bool, topic: str, check: str, found: str, expected: str, todo: str) -> bool:
+    def judge(self, good: bool, check: str, found: str, expected: str, todo: str) -> bool:
         """Note ``found`` as ok, or as a difference; return ``good``."""
-        if good:
-            self.ok(topic, check, found)
-        else:
-            self.differs(topic, check, found, expected, todo)
+        self._note(check, *((OK, found) if good else (DIFFERS, found, expected, todo)))
         return good
 
 

@@ -16,7 +16,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.contract.finding import Findings
+from bipedsim_ros.contract.finding import Findings, Said
 from bipedsim_ros.contract.stream import rising
 
 STANDING, HANGING, MOVING = STATES = ("standing", "hanging", "moving")
@@ -75,14 +75,13 @@ def read_joints(contract: Contract, evidence: Evidence) -> Joints | None:
 
 def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findings) -> Array | None:
     """Check names, values and units of the joints; return q (nq,) of the robot at rest, None if it is not known."""
-    robot, name = contract.robot, contract.joints.found_as
-    table = evidence.topics[name].columns
+    robot, say = contract.robot, out.of(contract.joints.found_as)
+    table = evidence.topics[contract.joints.found_as].columns
     absent = [joint for joint in robot.joint_names if joint not in table.labels]
     extra = [joint for joint in table.labels if joint not in robot.joint_names]
     known = f"{robot.nu} joints and {len(extra)} more" if extra else f"{robot.nu} joints"
-    if not out.judge(
+    if not say.judge(
         not absent,
-        name,
         "names",
         f"lacks {', '.join(absent)}" if absent else known,
         f"the joints of {robot.name} (the order is free)",
@@ -95,9 +94,8 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     known_at = np.isfinite(joints.q) & np.isfinite(joints.v)
     rows = known_at.all(axis=1)
     lacking = [robot.joint_names[i] for i in np.flatnonzero(~known_at.all(axis=0))]
-    out.judge(
+    say.judge(
         not lacking,
-        name,
         "finite",
         f"{(~rows).mean():.1%} of the states lack {', '.join(lacking)}" if lacking else "positions and velocities",
         "positions and velocities of all joints",
@@ -106,21 +104,20 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     if not rows.any():
         return None
     q = joints.q[rows]
-    in_range = _check_range(robot, q, name, out)
-    _check_velocity(joints.t[rows], q, joints.v[rows], name, out)
+    in_range = _check_range(robot, q, say)
+    _check_velocity(joints.t[rows], q, joints.v[rows], say)
     if state == MOVING or not in_range or not robot.soles:
         return None
     moved = float(np.ptp(np.quantile(q, [0.05, 0.95], axis=0), axis=0).max())
     if moved > STILL:
-        out.not_checked(name, "posture", f"joints move by {moved:.2g} rad: needs a robot at rest (or --state moving)")
+        say.not_checked("posture", f"joints move by {moved:.2g} rad: needs a robot at rest (or --state moving)")
         return None
     settled = robot.settle(np.median(q, axis=0))
     if state == HANGING:
         return settled
     height = _sole_heights(robot, settled)
-    flat = out.judge(
+    flat = say.judge(
         height <= FLATNESS,
-        name,
         "posture",
         f"soles lie in one plane within {1e3 * height:.1f} mm",
         f"within {1e3 * FLATNESS:g} mm for a robot that stands on level ground",
@@ -129,13 +126,12 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     return settled if flat else None
 
 
-def _check_range(robot: Robot, q: Array, name: str, out: Findings) -> bool:
+def _check_range(robot: Robot, q: Array, say: Said) -> bool:
     low, high = robot.position_lower - _LIMIT_SLACK, robot.position_upper + _LIMIT_SLACK
     names = [robot.joint_names[i] for i in np.flatnonzero(((q < low) | (q > high)).any(axis=0))]
     as_degrees = bool(((q >= _DEGREES * low) & (q <= _DEGREES * high)).all())
-    return out.judge(
+    return say.judge(
         not names,
-        name,
         "positions",
         f"outside of the limits: {', '.join(names)}" if names else "within the limits",
         "within the limits of the URDF [rad]",
@@ -143,11 +139,11 @@ def _check_range(robot: Robot, q: Array, name: str, out: Findings) -> bool:
     )
 
 
-def _check_velocity(t: Array, q: Array, v: Array, name: str, out: Findings) -> None:
+def _check_velocity(t: Array, q: Array, v: Array, say: Said) -> None:
     """Compare velocities with the change of the positions, over a twentieth of a second."""
     stride = max(1, int(np.searchsorted(t, t[0] + 0.05)))
     if len(t) <= 2 * stride or float(np.ptp(q, axis=0).max()) < 0.01:
-        out.not_checked(name, "velocities", "needs joints that move by more than 0.01 rad")
+        say.not_checked("velocities", "needs joints that move by more than 0.01 rad")
         return
     steps = np.diff(t)[:, None]
     travelled = np.vstack([np.zeros(q.shape[1]), np.cumsum(0.5 * (v[1:] + v[:-1]) * steps, axis=0)])
@@ -156,9 +152,8 @@ def _check_velocity(t: Array, q: Array, v: Array, name: str, out: Findings) -> N
     todo = "unit, sign or filter of the velocity"
     if abs(ratio / _DEGREES - 1.0) < 0.2:
         todo = "they look like degrees per second: publish radians"
-    out.judge(
+    say.judge(
         abs(ratio - 1.0) < 0.2,
-        name,
         "velocities",
         f"{ratio:.3g} times the change of the positions",
         "1",
@@ -181,31 +176,29 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         q: (nq,) the robot at rest on level ground; None if it moves or hangs.
         out: Takes the findings.
     """
-    name = contract.imu.found_as
-    values = evidence.topics[name].columns.values
+    say = out.of(contract.imu.found_as)
+    values = evidence.topics[contract.imu.found_as].columns.values
     quaternion, rate, force = (values[key] for key in ("orientation", "angular_velocity", "linear_acceleration"))
     finite = np.isfinite(rate).all() and np.isfinite(force).all()
-    if not out.judge(
-        bool(finite), name, "finite", "rates and accelerations" if finite else "NaN", "numbers", "look at its driver"
+    if not say.judge(
+        bool(finite), "finite", "rates and accelerations" if finite else "NaN", "numbers", "look at its driver"
     ):
         return
     absent = bool((values["orientation_covariance"][:, :1] == -1.0).any())
     norm = float(np.median(np.linalg.norm(quaternion, axis=1)))
-    unit = out.judge(
+    unit = say.judge(
         not absent and abs(norm - 1.0) < 1e-3,
-        name,
         "orientation",
         "none (covariance[0] = -1)" if absent else f"quaternion of length {norm:.4g}",
         "a unit quaternion",
         "let the IMU or a filter (imu_filter_madgwick, say) estimate it",
     )
     if q is None:
-        out.not_checked(name, "gravity", "needs a robot that stands at rest")
+        say.not_checked("gravity", "needs a robot that stands at rest")
         return
     turning = float(np.quantile(np.linalg.norm(rate, axis=1), 0.9))
-    out.judge(
+    say.judge(
         turning < RATE,
-        name,
         "rates",
         f"{turning:.2g} rad/s at rest",
         f"below {RATE:g} rad/s",
@@ -214,9 +207,8 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
     measured = np.median(force, axis=0)
     size = float(np.linalg.norm(measured))
     g = float(np.linalg.norm(contract.robot.model.gravity.linear))
-    if not out.judge(
+    if not say.judge(
         abs(size / g - 1.0) < GRAVITY,
-        name,
         "gravity",
         f"{size:.3f} m/s^2 at rest",
         f"{g:.2f} m/s^2, the specific force (REP-145)",
@@ -229,9 +221,8 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         return
     expected = _imu_up(contract.robot, q)
     lean = _angle(measured, expected)
-    out.judge(
+    say.judge(
         lean < TILT,
-        name,
         "gravity sign",
         f"upward axis {np.round(measured / size, 2).tolist()} in the IMU's frame",
         f"{np.round(expected, 2).tolist()}, by the joints of a robot that stands on level ground",
@@ -241,10 +232,10 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
     )
     if unit:
         typical = np.median(quaternion, axis=0)
-        _check_orientation(typical / np.linalg.norm(typical), expected, name, out)
+        _check_orientation(typical / np.linalg.norm(typical), expected, say)
 
 
-def _check_orientation(quaternion: Array, expected: Array, name: str, out: Findings) -> None:
+def _check_orientation(quaternion: Array, expected: Array, say: Said) -> None:
     def up(x: float, y: float, z: float, w: float) -> Array:
         row: Array = pin.Quaternion(w, x, y, z).toRotationMatrix()[2]
         return row
@@ -256,9 +247,8 @@ def _check_orientation(quaternion: Array, expected: Array, name: str, out: Findi
     elif _angle(up(-x, -y, -z, w), expected) < TILT:
         todo = "it looks like the world in the IMU's frame: publish the inverse"
     lean = _angle(up(x, y, z, w), expected)
-    out.judge(
+    say.judge(
         lean < TILT,
-        name,
         "attitude",
         f"leans {np.rad2deg(lean):.1f} degrees from what the joints say",
         f"less than {np.rad2deg(TILT):.0f}",
@@ -283,13 +273,12 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
     robot = contract.robot
     medians = []
     for topic in contract.wrenches:
-        seen = evidence.topics.get(topic.found_as)
-        if seen is None or not seen.messages or seen.types != (topic.msgtype,):
+        seen = evidence.read(topic)
+        if seen is None:
             return
         wrench = seen.columns.values["wrench"]
-        if not out.judge(
+        if not out.of(topic.found_as).judge(
             bool(np.isfinite(wrench).all()),
-            topic.found_as,
             "finite",
             "numbers" if np.isfinite(wrench).all() else "NaN",
             "numbers",
@@ -299,7 +288,7 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
         medians.append(contract.ft_sign * np.median(wrench, axis=0))
     if not standing:
         for topic in contract.wrenches:
-            out.not_checked(topic.found_as, "load", "needs a robot that stands at rest")
+            out.of(topic.found_as).not_checked("load", "needs a robot that stands at rest")
         return
     # The soles are level: what a sensor measures of nothing is the weight of the foot below it.
     at_soles = [sole_wrench(robot, k, median) for k, median in enumerate(medians)]
@@ -308,10 +297,8 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
     weight = robot.weight - sum(feet)
     shares = ", ".join(f"{s.name} {load:.1f} N" for s, load in zip(robot.soles, loads, strict=True))
     ratio = sum(loads) / weight
-    last = contract.wrenches[-1].found_as
-    if not out.judge(
+    if not out.of(contract.wrenches[-1].found_as).judge(
         abs(ratio - 1.0) < LOAD,
-        last,
         "sum of loads",
         f"{sum(loads):.1f} N ({shares})",
         f"{weight:.1f} N, the weight above the sensors, upwards: the ground on the foot",
@@ -319,14 +306,14 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
     ):
         return
     for topic, sole, wrench in zip(contract.wrenches, robot.soles, at_soles, strict=True):
+        say = out.of(topic.found_as)
         if wrench[2] < LOAD * robot.weight:
-            out.not_checked(topic.found_as, "CoP", f"only {wrench[2]:.0f} N on this foot")
+            say.not_checked("CoP", f"only {wrench[2]:.0f} N on this foot")
             continue
         cop = centre_of_pressure(wrench, 0.0)
         margin = float(sole.margin(cop))
-        out.judge(
+        say.judge(
             margin > -COP,
-            topic.found_as,
             "CoP",
             f"{np.round(cop, 3).tolist()} m in the sole, {1e3 * margin:.0f} mm from its edge",
             "inside the sole",

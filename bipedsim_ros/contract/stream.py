@@ -7,7 +7,7 @@ import numpy as np
 from bipedsim.numerics import Indices, Integers
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
-from bipedsim_ros.contract.finding import Findings
+from bipedsim_ros.contract.finding import Findings, Said
 from bipedsim_ros.wire import incompatible
 
 RATE_TOLERANCE = 0.1
@@ -27,31 +27,30 @@ _DAY_NS = 86_400_000_000_000
 
 def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTopic, out: Findings) -> bool:
     """Check presence, type, QoS and stream of what the robot publishes; return whether there are messages to read."""
-    name = topic.found_as
-    seen = evidence.topics.get(name)
+    say = out.of(topic.found_as)
+    seen = evidence.topics.get(topic.found_as)
     if seen is None or (seen.publishers == () and not seen.messages):
-        out.missing(name, "topic", topic.msgtype, _where_else(evidence, topic))
+        say.missing("topic", topic.msgtype, _where_else(evidence, topic))
         return False
-    if not _check_type(seen, topic, out):
+    if not _check_type(seen, topic, say):
         return False
-    _check_publishers(seen, topic, out)
+    _check_publishers(seen, topic, say)
     if not seen.messages:
-        out.missing(
-            name, "messages", f"{contract.rate:g} a second", "it has a publisher that is silent: is its driver active?"
+        say.missing(
+            "messages", f"{contract.rate:g} a second", "it has a publisher that is silent: is its driver active?"
         )
         return False
     if topic.frame:
         frames = seen.columns.frames
-        out.judge(
+        say.judge(
             frames == (topic.frame,),
-            name,
             "frame",
             ", ".join(repr(frame) for frame in frames),
             repr(topic.frame),
             "set frame_id of the broadcaster if it is the same frame by another name; otherwise give the measurement "
             "in that frame, or name the robot's own in robot.yaml",
         )
-    return _check_stamps(contract, seen, topic, out)
+    return _check_stamps(contract, seen, say)
 
 
 def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
@@ -59,17 +58,16 @@ def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
     joints = evidence.topics[contract.joints.found_as]
     times, stamps = np.array(joints.sent), joints.columns.stamp
     for topic in contract.sensors[1:]:
-        seen = evidence.topics.get(topic.found_as)
-        if seen is None or not seen.messages or not seen.types or seen.types[0] != topic.msgtype:
+        seen = evidence.read(topic)
+        if seen is None:
             continue
         before = np.searchsorted(np.array(seen.sent), times, side="right") - 1
         age = (stamps - seen.columns.stamp[np.maximum(before, 0)])[before >= 0] * 1e-9
         if not len(age):
             continue
         typical, period = float(np.median(age)), 1.0 / contract.rate
-        out.judge(
+        out.of(topic.found_as).judge(
             -AGE * period <= typical <= AGE * period,
-            topic.found_as,
             "age",
             f"{_seconds(typical)} older than the joint states (median)",
             f"within {_seconds(AGE * period)}",
@@ -80,28 +78,27 @@ def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
 def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -> None:
     """Check who takes commands, and who sends them."""
     topic = contract.commands
-    name = topic.found_as
-    seen = evidence.topics.get(name)
+    say = out.of(topic.found_as)
+    seen = evidence.topics.get(topic.found_as)
     todo = f"start (activate) the effort controller that takes {topic.msgtype}"
     if seen is None:
         if evidence.live:
-            out.missing(name, "topic", "somebody who takes commands", todo)
+            say.missing("topic", "somebody who takes commands", todo)
         else:
-            out.not_checked(name, "topic", "not in the bag")
+            say.not_checked("topic", "not in the bag")
         return
-    if not _check_type(seen, topic, out):
+    if not _check_type(seen, topic, say):
         return
     if seen.subscriptions is None:
-        out.not_checked(name, "listeners", "a bag does not say who listens")
+        say.not_checked("listeners", "a bag does not say who listens")
     elif not seen.subscriptions:
-        out.missing(name, "listeners", "somebody who takes commands", todo)
+        say.missing("listeners", "somebody who takes commands", todo)
     else:
-        out.ok(name, "listeners", _nodes(seen.subscriptions))
+        say.ok("listeners", _nodes(seen.subscriptions))
         reasons = {incompatible(topic.controller, end.qos): end.node for end in seen.subscriptions}
         bad = {reason: node for reason, node in reasons.items() if reason}
-        out.judge(
+        say.judge(
             not bad,
-            name,
             "QoS",
             "; ".join(f"{node}: {reason}" for reason, node in bad.items()) or "compatible",
             "a subscription that a reliable, volatile publisher serves",
@@ -109,13 +106,12 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
         )
     senders = seen.publishers
     if senders is not None and len(senders) > 1:
-        out.differs(name, "senders", _nodes(senders), "one at most", "stop all controllers but one")
+        say.differs("senders", _nodes(senders), "one at most", "stop all controllers but one")
 
 
-def _check_type(seen: TopicEvidence, topic: ExpectedTopic, out: Findings) -> bool:
-    return out.judge(
+def _check_type(seen: TopicEvidence, topic: ExpectedTopic, say: Said) -> bool:
+    return say.judge(
         seen.types == (topic.msgtype,),
-        topic.found_as,
         "type",
         ", ".join(seen.types),
         topic.msgtype,
@@ -123,18 +119,16 @@ def _check_type(seen: TopicEvidence, topic: ExpectedTopic, out: Findings) -> boo
     )
 
 
-def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, out: Findings) -> None:
-    name = topic.found_as
+def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, say: Said) -> None:
     if seen.publishers is None:
-        out.not_checked(name, "QoS", "the bag does not say what was offered")
+        say.not_checked("QoS", "the bag does not say what was offered")
         return
     if len(seen.publishers) > 1:
-        out.differs(name, "publishers", _nodes(seen.publishers), "one", "stop or remap all but the robot's")
+        say.differs("publishers", _nodes(seen.publishers), "one", "stop or remap all but the robot's")
     reasons = {incompatible(end.qos, topic.controller) for end in seen.publishers} - {""}
     offered = ", ".join(sorted({f"{end.qos.reliability} {end.qos.durability}" for end in seen.publishers}))
-    out.judge(
+    say.judge(
         not reasons,
-        name,
         "QoS",
         "; ".join(sorted(reasons)) or offered,
         f"at least {topic.controller.reliability} {topic.controller.durability}",
@@ -148,19 +142,16 @@ def rising(stamps: Integers) -> Indices:
     return np.flatnonzero(np.concatenate([[True], highest[1:] > highest[:-1]]))
 
 
-def _check_stamps(contract: Contract, seen: TopicEvidence, topic: ExpectedTopic, out: Findings) -> bool:
+def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
     """Check stamps, rate, jitter, losses and latency; return whether the stream runs."""
-    name, period = topic.found_as, 1.0 / contract.rate
+    period = 1.0 / contract.rate
     stamps = seen.columns.stamp
     if not stamps.any() and len(stamps) > 1:
-        out.differs(
-            name, "stamps", "all zero", "the time of the measurement", "fill header.stamp; controllers reckon by it"
-        )
+        say.differs("stamps", "all zero", "the time of the measurement", "fill header.stamp; controllers reckon by it")
         return False
     rows = rising(stamps)
     if len(rows) < 3:
-        out.differs(
-            name,
+        say.differs(
             "stamps",
             f"stand at {stamps[-1] * 1e-9:.3f} s ({len(stamps)} messages)",
             "time that passes",
@@ -168,9 +159,8 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, topic: ExpectedTopic,
         )
         return False
     backwards = int((np.diff(stamps) < 0).sum())
-    out.judge(
+    say.judge(
         backwards == 0,
-        name,
         "stamps",
         f"run back {backwards} times" if backwards else "rising",
         "rising",
@@ -178,9 +168,8 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, topic: ExpectedTopic,
     )
     steps = np.diff(stamps[rows]) * 1e-9
     measured = float(np.median(steps))
-    good_rate = out.judge(
+    good_rate = say.judge(
         abs(measured / period - 1.0) <= RATE_TOLERANCE,
-        name,
         "rate",
         f"{1.0 / measured:.1f} Hz",
         f"{contract.rate:g} Hz",
@@ -189,9 +178,8 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, topic: ExpectedTopic,
     if good_rate:
         # By the whole span: a loop that is late and catches up has lost nothing.
         lost = max(0.0, 1.0 - len(steps) * measured / float(steps.sum()))
-        out.judge(
+        say.judge(
             lost <= LOST,
-            name,
             "gaps",
             f"{lost:.2%} of the states missing",
             f"at most {LOST:.0%}",
@@ -201,29 +189,27 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, topic: ExpectedTopic,
         off = steps - measured * np.maximum(1.0, np.round(steps / measured))
         jitter = float(np.quantile(np.abs(off), 0.99)) / measured
         apart = np.diff(np.array(seen.sent)[rows]) * 1e-9
-        out.judge(
+        say.judge(
             jitter <= JITTER,
-            name,
             "jitter",
             f"stamps {jitter:.1%} of a period (p99); sent {_seconds(float(np.median(apart)))} apart "
             f"(p99 {_seconds(float(np.quantile(apart, 0.99)))})",
             f"stamps at most {JITTER:.0%}",
             "give the robot's loop a real-time priority, or stamp when it measures and not when it publishes",
         )
-    _check_latency(name, np.array(seen.received)[rows] - stamps[rows], period, out)
+    _check_latency(np.array(seen.received)[rows] - stamps[rows], period, say)
     return True
 
 
-def _check_latency(name: str, delay_ns: Integers, period: float, out: Findings) -> None:
+def _check_latency(delay_ns: Integers, period: float, say: Said) -> None:
     if abs(float(np.median(delay_ns))) > _DAY_NS:
-        out.not_checked(name, "latency", "stamps are of a simulated clock")
+        say.not_checked("latency", "stamps are of a simulated clock")
         return
     delay = delay_ns * 1e-9
     typical, high = float(np.median(delay)), float(np.quantile(delay, 0.99))
     limit = LATENCY * period
-    out.judge(
+    say.judge(
         -limit <= typical <= limit,
-        name,
         "latency",
         f"{_seconds(typical)} (p99 {_seconds(high)})",
         f"at most {_seconds(limit)}",

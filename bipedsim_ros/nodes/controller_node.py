@@ -359,29 +359,34 @@ class ControllerNode:
             self._warn_after[text] = now + _WARN_EVERY_S
             self._node.get_logger().warning(text)
 
+    def _told_silent(self, silent: bool, before: bool, stopped: str, again: str) -> bool:
+        """Return ``silent``, and say so where it was not so ``before``, or is so no more."""
+        log = self._node.get_logger()
+        if silent and not before:
+            log.warning(stopped)
+        elif before and not silent:
+            log.info(again)
+        return silent
+
     def _stopped(self) -> list[str]:
         """Return the sensors that have stopped; tell of them and of the joint states that they stop and come back."""
-        log, rate = self._node.get_logger(), self._params.rate
         for sensor in self._sensors:
-            silent = 0 <= sensor.heard < self._states - max(2.0, _SENSOR_S * rate)
-            if silent and not sensor.silent:
-                log.warning(
-                    f"nothing on {sensor.topic} for the last {self._states - sensor.heard} joint states: the last "
-                    "message stands in; does that sensor still run?"
-                )
-            elif sensor.silent and not silent:
-                log.info(f"messages on {sensor.topic} again")
-            sensor.silent = silent
-        topic, t = self._inbox.topic, self._observation.t
-        silent = bool(self._states) and time.monotonic() - self._states_at > _STATES_S
-        if silent and not self._states_silent:
-            log.warning(
-                f"no message on {topic} for {_STATES_S:g} s, after t = {t:.3f} s: the robot has stopped, or its "
-                "simulation is paused"
+            for_states = self._states - sensor.heard
+            sensor.silent = self._told_silent(
+                0 <= sensor.heard < self._states - max(2.0, _SENSOR_S * self._params.rate),
+                sensor.silent,
+                f"nothing on {sensor.topic} for the last {for_states} joint states: the last message stands in; does "
+                "that sensor still run?",
+                f"messages on {sensor.topic} again",
             )
-        elif self._states_silent and not silent:
-            log.info(f"messages on {topic} again, at t = {t:.3f} s")
-        self._states_silent = silent
+        topic, t = self._inbox.topic, self._observation.t
+        self._states_silent = self._told_silent(
+            bool(self._states) and time.monotonic() - self._states_at > _STATES_S,
+            self._states_silent,
+            f"no message on {topic} for {_STATES_S:g} s, after t = {t:.3f} s: the robot has stopped, or its simulation "
+            "is paused",
+            f"messages on {topic} again, at t = {t:.3f} s",
+        )
         return [sensor.topic for sensor in self._sensors if sensor.silent]
 
     def _report(self) -> None:

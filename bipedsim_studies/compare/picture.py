@@ -11,13 +11,12 @@ import numpy as np
 from bipedsim.analysis import sole_depth
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
-from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, at_least, picture
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
 from bipedsim_studies.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
 from bipedsim_studies.compare.table import headline, number
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
 COLOURS = (TOTAL_COLOUR, *FOOT_COLOURS)
@@ -101,7 +100,7 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
     for ax, title in zip(axes, titles, strict=True):
         ax.set_title(title, pad=3)
     for ax, span in ((axes[0], 0.02 * weight), (axes[1], 2.0), (axes[3], 0.01)):
-        _widen(ax, span)
+        at_least(ax, span)
     for ax, floor in ((axes[2], DEPTH_FLOOR), (axes[4], ANGLE_FLOOR)):
         ax.set(yscale="log", ylim=(floor / 2.0, max(ax.get_ylim()[1], 1e3 * floor)))
     if not axes[4].lines:
@@ -114,13 +113,6 @@ def _spread(points: Array) -> Array:
     """Return the range of the points (n, 3) along x and y, NaN left out."""
     points = points[np.isfinite(points).all(axis=1), :2]
     return np.ptp(points, axis=0) if len(points) else np.zeros(2)
-
-
-def _widen(ax: Axes, span: float) -> None:
-    """Show at least ``span``, so that rounding does not fill the picture."""
-    low, high = ax.get_ylim()
-    if high - low < span:
-        ax.set_ylim(0.5 * (low + high - span), 0.5 * (low + high + span))
 
 
 def _draw_bars(figure: SubFigure, comparison: Comparison, rows: dict[str, Measured]) -> None:
