@@ -198,17 +198,6 @@ class Actuators:
         """
         return bool(_drive(self._box, v))
 
-    def dry_friction(self, v: Array) -> Array:
-        """Return the dry friction (nu,) [N.m] of the step that ended with ``v`` (nv,); it opposes positive motion."""
-        d = self._drives
-        return d.effort - d.torque + (d.damping - self._viscous)[d.idx_v] * v[d.idx_v]
-
-    def stored_energy(self, v: Array) -> Array:
-        """Return what the springs (nu,) of dry friction hold [J] after the step that ended with ``v`` (nv,)."""
-        d = self._drives
-        z = np.clip(d.deflection + d.reach * v[d.idx_v], -d.most, d.most)
-        return 0.5 * d.stiffness * z**2
-
     def state(self) -> dict[str, NDArray[Any]]:
         """Return a copy of what the next step depends on."""
         return {name: getattr(self._drives, name).copy() for name in _STATE}

@@ -98,10 +98,6 @@ class TorqueSet:
             return Safest(np.zeros(n) if x is None else x * self._limit, -np.inf)
         return Safest(x * self._limit, radius)
 
-    def feasible(self) -> bool:
-        """Whether any torques keep the feet as they are."""
-        return self.safest().radius > 0.0
-
     def nearest(self, wanted: Array) -> Array | None:
         """Return the torques (nu,) of the set nearest to ``wanted`` (nu,), or None where none was found.
 

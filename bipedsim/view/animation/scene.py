@@ -79,7 +79,7 @@ class Scene:
         from matplotlib.patches import Polygon
 
         self.ax, self._stage, self._view = ax, stage, view
-        self._camera = camera
+        self.camera = camera
         ax.set_aspect("equal")
         ax.grid(False)
         ax.tick_params(length=3, labelsize=8, colors="#555555")
@@ -117,29 +117,9 @@ class Scene:
         if measure:
             self._draw_measure()
 
-    @property
-    def surface(self) -> Array:
-        """Line (.., 2) [m] of the ground in the picture; not of the 3d view."""
-        return np.column_stack(self._surface.get_data())
-
-    @property
-    def camera(self) -> Camera:
-        """Where the picture looks from."""
-        return self._camera
-
-    @property
-    def robot_lines(self) -> list[Array]:
-        """Lines (2, 2) [m] of the robot in the picture, the far ones first."""
-        return [np.asarray(path.vertices) for path in self._robot.get_paths()]
-
-    @property
-    def force_lines(self) -> list[Array]:
-        """Lines (.., 2) [m] of the arrows in the picture: for each foot the shaft, from CoP to tip, and the head."""
-        return [np.asarray(path.vertices) for path in self._forces.get_paths()]
-
     def update(self, i: int) -> None:
         """Move everything to frame ``i``."""
-        stage, camera = self._stage, self._camera
+        stage, camera = self._stage, self.camera
         motion, points = stage.motion, stage.motion.points[i]
         limits = camera.limits(i)
         self.ax.set_xlim(*limits[:2])
@@ -166,7 +146,7 @@ class Scene:
 
     def _draw_measure(self) -> None:
         """Draw a bar as long as the arrow of the weight; the window keeps its size, so that the bar stays."""
-        left, right, bottom, top = self._camera.window
+        left, right, bottom, top = self.camera.window
         x, y = 0.04 * self._stage.size / (right - left), 1.0 - 0.02 * self._stage.size / (top - bottom)
         length = ARROW * self._stage.size / (top - bottom)
         of_axes = self.ax.transAxes
@@ -198,8 +178,8 @@ class Scene:
                 for axis in range(2)
                 for value in GRID * np.arange(np.ceil(low[axis] / GRID), np.floor(high[axis] / GRID) + 1)
             ]
-            lines.set_segments([self._camera.project(origin + ends @ np.array([t1, t2])) for ends in grid])
-        face.set_xy(self._camera.project(origin + region @ np.array([t1, t2])))
+            lines.set_segments([self.camera.project(origin + ends @ np.array([t1, t2])) for ends in grid])
+        face.set_xy(self.camera.project(origin + region @ np.array([t1, t2])))
 
 
 COM_MARKER: Any = {

@@ -84,22 +84,6 @@ class MujocoEngine(Engine):
             result[k, 3:] = torque + np.cross(position - origin, force)
         return result
 
-    def mass_matrix(self) -> Array:
-        """Return M (nv, nv) of the last forward pass, in pinocchio's convention."""
-        full = np.zeros((self.model.nv, self.model.nv))
-        mujoco.mj_fullM(self.model, self.data, full)
-        T = self._to_local()
-        return T @ full[np.ix_(self._v, self._v)] @ T.T
-
-    def bias_force(self) -> Array:
-        """Return the force (nv,) that keeps MuJoCo's own accelerations at 0, in pinocchio's convention of v."""
-        return self._to_local() @ self.data.qfrc_bias[self._v]
-
-    def _to_local(self) -> Array:
-        T = np.eye(self.model.nv)
-        T[:3, :3] = self.data.xmat[1].reshape(3, 3).T
-        return T
-
 
 def mjcf(robot: Robot, dt: float, options: Mapping[str, str]) -> str:
     """Return the MJCF of the robot's reduced model, with its reflected inertia, damping and soles, on a plane.

@@ -138,7 +138,7 @@ def test_pictures_are_projections_on_equal_axes_that_hold_the_robot(
     for i in range(len(stage.motion.t)):
         film.show(i)
         film.figure.canvas.draw()
-        drawn = np.array(scene.robot_lines)
+        drawn = np.array([path.vertices for path in scene._robot.get_paths()])
         for line in stage.motion.points[i][stage.skeleton.lines]:
             assert contains(drawn, line @ axes[:2].T)
         left, right, bottom, top = scene.camera.limits(i)
@@ -164,7 +164,7 @@ def test_arrows_are_as_long_as_their_forces_and_start_where_these_act(robot: Rob
         for k in range(2):
             force = pin.XYZQUATToSE3(some.sole_poses[row, k]).rotation @ some.wrench[row, k, :3]
             at = pin.XYZQUATToSE3(some.sole_poses[row, k]).act(np.array([*some.cop[row, k], 0.0]))
-            shaft = film.scenes[0].force_lines[2 * k]
+            shaft = np.asarray(film.scenes[0]._forces.get_paths()[2 * k].vertices)
             if (row, k) == (0, 0):
                 assert np.linalg.norm(stage.arrows[i, k]) == pytest.approx(LONGEST * ARROW * stage.size)
             elif (row, k) == (0, 1):
@@ -191,7 +191,7 @@ def test_the_ground_is_cut_where_the_robot_is(robot: Robot, recording: Recording
     film = Film(stage_of(recording, robot, recording.t[[0, 100, 200]], ground), "side", "", recording.feet)
     for i in range(3):
         film.show(i)
-        x, z = film.scenes[0].surface.T
+        x, z = map(np.asarray, film.scenes[0]._surface.get_data())
         assert np.ptp(x) > 0.5
         np.testing.assert_allclose(z, ground.height(x, film.scenes[0].camera.target[i, 1]))
 
