@@ -29,6 +29,8 @@ from bipedsim.errors import (
 from bipedsim.recording import COLUMNS, Recording, load_recording
 
 Rng = np.random.Generator
+PICTURES = 7
+"""One recording in so many is drawn, which takes longer than all the rest."""
 PANELS = ("forces", "cop", "modes", "torques", "readouts")
 HOW_MUCH = re.compile(r"\d+ (whole messages|rows were read|of \d+ messages)")
 
@@ -452,7 +454,8 @@ def readers(what: str, number: int, robot: str) -> dict[str, list[str]]:
     if what == "step":
         return {"replay": ["replay", "step.npz"], "summary": ["summary", "step.npz"]}
     path = "run.npz" if what == "npz" else "bag"
-    panels = PANELS if number % 30 == 0 else (PANELS[number % len(PANELS)],)
+    turn = number // PICTURES
+    panels = PANELS if turn % len(PANELS) == 0 else (PANELS[turn % len(PANELS)],)
     found = {
         "plot": ["plot", path, "-o", "plot.png", "--panels", *panels],
         "export": ["export", path, "-o", "table.csv"],
@@ -462,8 +465,8 @@ def readers(what: str, number: int, robot: str) -> dict[str, list[str]]:
         "animate": ["animate", path, "-o", "postures.png", "--postures", "3"],
         "replay": ["replay", path],
     }
-    for picture, turn in (("plot", 0), ("animate", 1)):
-        if number % 3 != turn:
+    for picture, turn in (("plot", 0), ("animate", PICTURES // 2)):
+        if number % PICTURES != turn:
             del found[picture]
     return found if what == "npz" else {**found, "check-robot": ["check-robot", robot, "--bag", path]}
 

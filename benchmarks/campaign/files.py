@@ -41,14 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=1e9, metavar="M", help="begin nothing new after this time")
     parser.add_argument("--whole", type=Path, metavar="DIR", help="where whole recordings are kept")
+    parser.add_argument(
+        "--duration", type=float, default=0.5, metavar="S", help="of the recordings (default: %(default)s)"
+    )
     parser.add_argument("--only", default="", metavar="TEXT", help="kinds whose name holds this")
 
 
-def recordings(folder: Path, domain: int) -> None:
+def recordings(folder: Path, domain: int, duration: float) -> None:
     """Record what is to be damaged, unless it is there: bags of two robots, a run and a kept step."""
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
     command = [sys.executable, "-m", "bipedsim.cli.main"]
-    once = ("--controller", "zmp", "--hardware", "realistic", "--duration", "0.5")
+    once = ("--controller", "zmp", "--hardware", "realistic", "--duration", str(duration))
     for robot, name in ((ROBOT, "whole"), (OTHER, "other")):
         if not (folder / name / "bag").is_dir():
             line = [*command, "up", "--clock", "lock_step", "--robot", robot, *once, "--record", str(folder / name)]
@@ -77,14 +80,16 @@ def called(line: list[str], folder: Path) -> None:
 
 def prepare(folder: Path) -> None:
     """Read everything whole once in this process, and keep what every reader says of it."""
-    whole, good = folder / "whole", {}
+    whole, good, warm = folder / "whole", {}, set()
     for what in ("bag", "npz", "step"):
-        for number in range(31):
+        for number in range(damaged.PICTURES * len(damaged.PANELS)):
             for reader, line in damaged.readers(what, number, ROBOT).items():
                 key = (what, reader, tuple(line))
                 if key in good:
                     continue
-                called(line, whole)
+                if (what == "step", reader) not in warm:
+                    called(line, whole)
+                    warm.add((what == "step", reader))
                 with tempfile.TemporaryDirectory() as scratch:
                     for name in ("bag", "run.npz", "step.npz"):
                         (Path(scratch) / name).symlink_to(whole / name)
@@ -138,6 +143,9 @@ def judged(
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
         for rows in tqdm(pool.imap_unordered(function, cases), total=len(cases), unit=unit, mininterval=10.0):
             yield from rows
+            for row in rows:
+                if row["wrong"]:
+                    tqdm.write(f"{row}", file=sys.stderr)
             if time.monotonic() > _state["end"]:
                 return
 
@@ -166,7 +174,7 @@ def main(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = (args.whole or Path(scratch)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        recordings(folder, 60 + os.getpid() % 40)
+        recordings(folder, 60 + os.getpid() % 40, args.duration)
         bags = [c for c in damaged.cases(args.bags) if args.only in f"{c.what} {c.target} {c.damage}"]
         inputs = [c for c in mutated.cases(args.inputs) if args.only in f"{c.what} {c.mutation}"]
         _state.update(folder=folder, seed=args.seed, end=time.monotonic() + 60.0 * args.minutes)

@@ -285,11 +285,16 @@ def load_npz(path: Path) -> Recording:
                 if name in arrays or name in lost:
                     continue
                 try:
-                    arrays[name] = data[name]
+                    array = data[name]
+                    target = getattr(run, name) if hasattr(run, name) else run.t if name in readouts else array
+                    # NumPy would repeat one row for all.
+                    if array.shape != target.shape:
+                        raise ValueError(f"shape {array.shape} and not {target.shape}")
                     if hasattr(run, name):
-                        getattr(run, name)[...] = arrays[name]
+                        target[...] = array
                     elif name not in (*soles, *readouts):
                         raise ValueError("nothing has this name")
+                    arrays[name] = array
                 except Exception as error:
                     # Damaged bytes raise whatever the decoder at work raises.
                     lost[name] = f"{name} ({type(error).__name__}: {error})"

@@ -226,3 +226,16 @@ def test_a_wall_clock_that_is_set_back_costs_nothing(tmp_path: Path) -> None:
         bag.add_message(channel, arrived, arrived, joint_state(i * MS, ["l_hip"], [i], [0.0], [0.0]))
     bag.close()
     assert load_recording(tmp_path / "bag").joint_position[:, 0].tolist() == list(range(TICKS))
+
+
+def test_an_array_of_another_shape_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = standing(50)
+    run.readouts = {"margin": np.arange(50.0)}
+    run.save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as file:
+        arrays = dict(file)
+    arrays |= {name: arrays[name][:1] for name in ("wrench", "readout_margin")}
+    np.savez(tmp_path / "run.npz", **arrays)
+    told = judge(tmp_path / "run.npz", run, capsys)
+    assert "wrench (ValueError: shape (1, " in told
+    assert "readout_margin (ValueError: shape (1,) and not (50,))" in told
