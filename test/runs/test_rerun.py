@@ -12,7 +12,7 @@ from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, RecordingError
-from bipedsim.recording import Recording, load_recording
+from bipedsim.recording import COLUMNS, Recording, load_recording
 from bipedsim.runs.rerun import Changes, rerun
 from bipedsim.runs.runner import run
 
@@ -107,6 +107,17 @@ def test_a_gap_ends_it_and_is_told(tmp_path: Path) -> None:
     assert "the command of t = 0.101000 s was not recorded: 100 of 399 ticks" in done.notes[0]
     with pytest.raises(RecordingError, match="no commands from its begin on"):
         rerun(recording.rows(slice(5, None)))
+
+
+def test_what_a_gap_has_torn_is_no_difference(tmp_path: Path) -> None:
+    recording = recorded(tmp_path).rows(np.delete(np.arange(400), 100))
+    recording.cop_world[99] = np.nan
+    recording.mode[99] = COLUMNS["mode"].empty(1, 14, 2)
+    assert rerun(recording).first is None
+    recording.cop_world[50] = np.nan
+    first = rerun(recording).first
+    assert first is not None
+    assert (first.column, round(first.t, 6)) == ("cop_world", 0.051)
 
 
 def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
