@@ -148,7 +148,13 @@ class World:
         def on_diagnostics(data: bytes) -> None:
             if self.is_ours(topics.DIAGNOSTICS.name, data):
                 return
-            for status in deserialize_message(data, DiagnosticArray).status:
+            try:
+                with silent():
+                    found = deserialize_message(data, DiagnosticArray).status
+            except Exception:
+                # One of ours that has changed on its way.
+                return
+            for status in found:
                 self.diagnostics[status.name] = {pair.key: pair.value for pair in status.values}
 
         self.node.create_subscription(DiagnosticArray, topics.DIAGNOSTICS.name, on_diagnostics, _DEEP, raw=True)

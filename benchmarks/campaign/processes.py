@@ -352,9 +352,9 @@ def main(args: argparse.Namespace) -> int:
     mounts = may_mount()
     chosen = [trial for trial in trials(args) if args.only in trial.what and (mounts or trial.folder is None)]
     waiting: queue.SimpleQueue[Trial] = queue.SimpleQueue()
-    # What is cut short is cut short of all kinds; that of which there is one comes first.
+    # What is cut short is cut short of all kinds.
     random.Random(args.seed).shuffle(chosen)
-    for trial in sorted(chosen, key=lambda trial: trial.what.startswith("SIG")):
+    for trial in chosen:
         waiting.put(trial)
     end = time.monotonic() + 60.0 * args.minutes
     results: list[dict[str, Any]] = []
