@@ -158,6 +158,7 @@ class Recorder:
         self._node = node
         self._group = HandledByLoop()
         self._waiting_for_type: set[str] = set()
+        self._unreadable: set[str] = set()
         feet = params.feet or _feet_of(params.robot)
         rows = [row for row in TOPICS.values() if row.recorded]
         self._prefixes = tuple(row.name for row in rows if row.is_prefix and not params.topics)
@@ -217,9 +218,14 @@ class Recorder:
         if self._waiting_for_type or self._prefixes:
             for name, types in self._node.get_topic_names_and_types():
                 shown = name.startswith(self._prefixes) and name not in self._subscriptions
-                if name in self._waiting_for_type or shown:
+                if name in self._waiting_for_type or (shown and name not in self._unreadable):
                     self._waiting_for_type.discard(name)
-                    self._subscribe(name, types[0], self._offered(name))
+                    try:
+                        self._subscribe(name, types[0], self._offered(name))
+                    except ConfigError as error:
+                        # Whoever publishes it must not end the recording of everything else.
+                        self._unreadable.add(name)
+                        self._node.get_logger().error(f"{name} is not recorded: {error}")
         for source in list(self._subscriptions.values()):
             if source.channel or source.qos.reliability == "best_effort":
                 continue

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from geometry_msgs.msg import PointStamped
+from lifecycle_msgs.msg import State
 from recorder_support import TOPICS, RecorderProcess, counts_of, publish, publishers_of, ticks_in, wait_for
 from ros_support import RosWorld
 
@@ -107,6 +108,25 @@ def test_a_full_disk_ends_the_recording_and_leaves_it_readable(ros: RosWorld, tm
     assert code == 1
     assert "the bag cannot be written further (File too large); what is there is readable" in err
     assert "Traceback" not in err
+    assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(10))
+
+
+def test_a_topic_whose_type_is_not_installed_is_told_and_ends_no_recording(ros: RosWorld, tmp_path: Path) -> None:
+    """Controllers show what they like under /controller/, from workspaces that a recorder may not know."""
+    (tmp_path / "path" / "lifecycle_msgs").mkdir(parents=True)
+    (tmp_path / "path" / "lifecycle_msgs" / "__init__.py").write_text("")
+    env = {**ros.env, "PYTHONPATH": f"{tmp_path / 'path'}:{ros.env['PYTHONPATH']}"}
+    odd = ros.node.create_publisher(State, "/controller/odd", 1)
+    with RecorderProcess(env, tmp_path / "bag") as recorder:
+        publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped})
+        # Once the graph has been looked at, as what is new in it shows.
+        plain = publishers_of(ros.node, {"/controller/plain": PointStamped})
+        publish(publishers, range(10))
+        code, _out, err = recorder.finish(signal.SIGINT)
+    assert odd.topic_name == "/controller/odd"
+    assert plain
+    assert (code, "Traceback" in err) == (0, False)
+    assert err.count("/controller/odd is not recorded: message type lifecycle_msgs/msg/State cannot be") == 1
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(10))
 
 
