@@ -52,6 +52,7 @@ SERVICE_LIMIT_S = 1.0
 PATIENCE_S = 120.0
 COUNTED, LOCK_STEP = 0.1, 0.3
 """Shares of all messages that come while the simulation is paused, and in lock_step."""
+_SILENCE = threading.Lock()
 _DEEP = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -298,14 +299,15 @@ def _wrong_parameters() -> Iterator[SetParameters.Request]:
 @contextmanager
 def silent() -> Iterator[None]:
     """Keep what the middleware prints of what it cannot read from the terminal."""
-    before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(before, 2)
-        os.close(before)
-        os.close(nowhere)
+    with _SILENCE:
+        before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            os.close(nowhere)
 
 
 def judge(data: bytes, nu: int) -> tuple[str, np.ndarray]:
