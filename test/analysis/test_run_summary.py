@@ -46,6 +46,16 @@ def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert blocks == whole
 
 
+def test_a_fall_in_one_block_is_that_of_the_run() -> None:
+    """Each block of a bag knows the falls within it."""
+    figures = RunSummary()
+    for gave_up_at in (np.nan, 1.5, np.nan, 3.5):
+        block = standing(10)
+        block.gave_up_at = gave_up_at
+        figures.add(block)
+    assert figures.figures()["gave_up_at_s"] == 1.5
+
+
 def test_the_command_prints_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = walked()
     run.notes = ("something to know",)

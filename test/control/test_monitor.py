@@ -63,6 +63,7 @@ def test_a_fallen_robot_is_damped_within_its_limits_until_the_reset(robot: Robot
     assert guard.reason == "its torque is not finite"
     guard.reset(observation)
     assert not guard.fallen
+    assert not guard.reason
 
 
 def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> None:
@@ -80,6 +81,16 @@ def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> N
     assert not guard.fallen
     assert guard.readouts["wz"] == 1.0
     assert guard.estimate is controller.estimate
+
+
+def test_after_a_reset_the_velocity_of_before_is_a_new_one(robot: Robot) -> None:
+    """The controller has forgotten it: who still asks for it must be heard."""
+    guard = Guard(Steered(robot, EchoParams(), 1e-3), robot)
+    for _ in range(2):
+        guard.reset(standing(robot))
+        assert guard.readouts["vx"] == 0.0
+        guard.steer((0.3, 0.0, 0.0))
+        assert guard.readouts["vx"] == 0.3
 
 
 def test_what_cannot_be_seen_is_no_fall(robot: Robot) -> None:

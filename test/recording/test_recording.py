@@ -44,7 +44,7 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
     builder = Recording.Builder(robot, capacity=3)
     rows = []
     for i in range(20):
-        builder.note({"tick": i})
+        builder.note({"tick": i, **({"late": i} if i > 10 else {})})
         observation = sim.step(np.full(robot.nu, 0.1 * i))
         truth = sim.ground_truth()
         builder.append(sim.t, observation, sim.contact, truth, sim.command)
@@ -53,6 +53,7 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
     r = builder.build()
     assert len(r) == len(builder) == 20
     np.testing.assert_array_equal(r.readouts["tick"], [*range(1, 20), np.nan])
+    np.testing.assert_array_equal(r.readouts["late"], [*[np.nan] * 10, *range(11, 20), np.nan])
     for i, (t, observed, forces, mode, q, truth) in enumerate(rows):
         assert r.t[i] == t
         np.testing.assert_array_equal(r.joint_velocity[i], observed.joint_velocity)

@@ -171,6 +171,10 @@ def test_a_velocity_is_due_at_the_start_and_ten_times_a_second() -> None:
         due = {ms: schedule.due(ms * 1_000_000) for ms in range(0, 500, 4)}
         assert {ms: v[0] for ms, v in due.items() if v} == {0: 0.0, 100: 0.0, 200: 0.0, 300: 1.0, 400: 1.0}
         schedule.restart()
+    assert schedule.due(7_000_000) is not None
+    assert schedule.due(9_000_000) is None
+    schedule.restart()
+    assert schedule.due(9_000_000) is not None, "a reset within the first tenth of a second"
 
 
 @pytest.mark.parametrize("text", ["", "1 2 3", "1 2 3 4 5", "x 0 0 0", "-1 0 0 0", "1 nan 0 0"])

@@ -60,6 +60,13 @@ def test_equal_sizes_do_not_hide_different_layouts() -> None:
     np.testing.assert_array_equal(table.stamp, [0, MS, 2 * MS])
 
 
+def test_numbers_of_other_joints_stand_under_no_wrong_name() -> None:
+    rows = [joint_state(i * MS, names, [1.0, 2.0], [], []) for i, names in enumerate((["a", "b"], ["b", "a"]))]
+    table = columns(rows, JOINTS)
+    assert table.labels == ("a", "b")
+    np.testing.assert_array_equal(table.values["position"], [[1.0, 2.0], [np.nan, np.nan]])
+
+
 def test_odometry_and_imu_decode_as_rosbags_wrote_them() -> None:
     position = {"x": 1.0, "y": 2.0, "z": 3.0}
     turn = {"x": 0.1, "y": 0.2, "z": 0.3, "w": 0.9}

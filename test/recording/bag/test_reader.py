@@ -314,6 +314,24 @@ def test_what_is_no_bag_is_named(tmp_path: Path, make: object, complaint: str) -
     assert str(path) in str(caught.value)
 
 
+def test_messages_of_two_channels_of_a_topic_keep_their_order(tmp_path: Path) -> None:
+    """As of a publisher that has begun anew, or of two."""
+    bag = BagWriter(tmp_path / "bag")
+    channels = [bag.add_topic(topic("/wrench", WRENCH)) for _ in range(2)]
+    data = [wrench(i, [i, 0, 0, 0, 0, 0]) for i in range(6)]
+    for i, raw in enumerate(data):
+        bag.add_message(channels[i % 2], T0 + i, T0 + i, raw)
+    bag.close()
+    assert contents(Bag(tmp_path / "bag")) == {"/wrench": data}
+
+
+def test_messages_that_were_counted_and_are_not_there_are_missed(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", some_messages(3)).close()
+    metadata = tmp_path / "bag" / "metadata.yaml"
+    metadata.write_text(metadata.read_text().replace("message_count: 3", "message_count: 5", 1))
+    assert "messages that its recorder counted are not there; recovered 6" in Bag(tmp_path / "bag").recovered
+
+
 def test_metadata_is_there_from_the_first_flush_and_custom_data_comes_back(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", some_messages(3), {"robot": "talos"})
     read = Bag(tmp_path / "bag")
