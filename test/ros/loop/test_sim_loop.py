@@ -1,4 +1,6 @@
-"""The loop among surroundings that a test plays, on a clock of their own: what ends the wait for a command."""
+"""The loop among surroundings that a test plays, on a clock of their own: what ends the wait for a command, what a
+reset forgets, and what a pause interrupts.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from bipedsim.model import load_robot
-from bipedsim.runs import FaultSchedule, PushSchedule
-from bipedsim.sim import Simulator
+from bipedsim.runs import Fault, FaultSchedule, Push, PushSchedule
+from bipedsim.sim import LARGEST_PUSH, Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_loop import SimLoop
 from bipedsim_ros.loop.sim_params import SimParams
@@ -67,12 +69,18 @@ class Surroundings:
     def publish_ground(self) -> None:
         self.ground.append(self.now)
 
+    def publish_clock(self) -> None: ...
+
 
 def a_loop(
-    events: list[tuple[int, bool]], log: Callable[[str], Any] = pytest.fail, **params: Any
-) -> tuple[Surroundings, Statistics, SimLoop]:
+    around: list[tuple[int, bool]] | Surroundings,
+    log: Callable[[str], Any] = pytest.fail,
+    pushes: tuple[Push, ...] = (),
+    faults: tuple[Fault, ...] = (),
+    **params: Any,
+) -> tuple[Any, Statistics, SimLoop]:
     """Return what simulates ticks of a millisecond, two of them if nothing else is said."""
-    played: Any = Surroundings(events)
+    played: Any = Surroundings(around) if isinstance(around, list) else around
     settings = SimParams(**{"start": "immediately", "duration": 0.002, "priority": 0, **params})
     statistics = Statistics(ROBOT.name, "one_step", settings.clock, settings.rate)
     commands = Commands(ROBOT, settings, lambda _text: None)
@@ -80,8 +88,8 @@ def a_loop(
     loop = SimLoop(
         sim,
         settings,
-        PushSchedule(()),
-        FaultSchedule((), ROBOT, sim.control_dt, 0),
+        PushSchedule(pushes),
+        FaultSchedule(faults, ROBOT, sim.control_dt, 0),
         played,
         commands,
         played,
@@ -140,3 +148,147 @@ def test_a_reset_waits_half_a_second_at_most_for_commands_that_never_end() -> No
     before = played.now
     loop.reset()
     assert 200_000 * US < played.now - before < 500_000 * US
+
+
+FAULTS = (
+    Fault("joints", "lost", share=0.1),
+    Fault("joints", "late", amount=0.004, at=0.02, duration=0.01),
+    Fault("commands", "lost", share=0.3),
+    Fault("drives", "scaled", joint="l_knee", amount=0.5, at=0.01),
+)
+PUSHES = (Push(0.02, 0.05, (3000.0, 0.0, 0.0)),)
+
+
+class Answering(Surroundings):
+    """A controller that answers each state after 100 us with torques that follow from its time.
+
+    Attributes:
+        told: What was published since the last reset, in turn.
+        silent: Ticks [ms] without an answer.
+        do: What is done while the answer to a tick is awaited, once.
+    """
+
+    def __init__(self, silent: range) -> None:
+        super().__init__([])
+        self.told: list[Any] = []
+        self.silent, self.do = silent, dict[int, Callable[[], None]]()
+        self._tick, self._open = 0, False
+
+    def publish_run(self, said: Any) -> None:
+        if "push" in said:
+            self.told.append(said)
+        else:
+            self.told = []
+
+    def publish_sensors(self, observation: Any) -> int:
+        self._tick, self._open = round(1000 * observation.t), True
+        values = (getattr(observation, name) for name in type(observation).__slots__)
+        self.told.append([np.array(value).tobytes() for value in values])
+        return self.now
+
+    def publish_faulty_sensors(self, observation: Any, faults: FaultSchedule) -> int:
+        self.told.append((dict(faults.sent), dict(faults.stamp)))
+        # Of states that are lost no time is known.
+        tick = self._tick + 1
+        self.publish_sensors(observation)
+        self._tick = tick
+        return self.now
+
+    def wait(self, timeout_ns: int) -> bool:
+        action = self.do.pop(self._tick, None)
+        if action is not None:
+            action()
+        elif self._open and self._tick not in self.silent and timeout_ns > 100 * US:
+            self._open = False
+            self.now += 100 * US
+            self._message = CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 3.0 + 0.1 * self._tick))
+            return True
+        else:
+            self.now += timeout_ns
+        return False
+
+
+def laps(ends: list[int], faults: tuple[Fault, ...], last: Callable[[SimLoop], None], **params: Any) -> dict[str, Any]:
+    """Run to each of these ticks, and reset the loop between them; return what the last lap showed.
+
+    Args:
+        ends: Ticks [ms].
+        faults: What fails on purpose.
+        last: Called with the loop just before each reset.
+        params: Of sim_node.
+    """
+    played, statistics, loop = a_loop(
+        Answering(range(5, 15)),
+        lambda _text: None,
+        PUSHES,
+        faults,
+        **{"duration": 0.0, "command_timeout": 0.005, **params},
+    )
+    sim = loop._sim
+    counted = np.zeros(2, dtype=int)
+
+    def again() -> None:
+        last(loop)
+        loop.count()
+        assert statistics.outcome["steps"] is not None
+        counted[:] += sim.contact.state_changes, sim.contact.unresolved
+        loop.post(loop.reset, pytest.fail)
+        ends.pop(0)
+        played.do[ends[0]] = again if len(ends) > 1 else loop.stop
+
+    played.do[ends[0]] = again if len(ends) > 1 else loop.stop
+    loop.run(lambda: None)
+    counted += sim.contact.state_changes, sim.contact.unresolved
+    assert counted[0] > 0
+    assert (statistics.state_changes, statistics.unresolved_steps) == tuple(counted), "over all laps"
+    assert not statistics.error
+    return {"told": played.told, "outcome": statistics.outcome, "lost": statistics.commands_lost}
+
+
+def falls(loop: SimLoop) -> None:
+    """Push it for as long as it runs; it has fallen already."""
+    loop.count()
+    assert loop._statistics.outcome["fell_at_s"] is not None
+    loop.push(np.array([0.0, 500.0, 0.0, 0.0, 0.0, 0.0]), "", 10.0)
+
+
+def diverges(loop: SimLoop) -> None:
+    loop.push(np.array([LARGEST_PUSH, 0.0, 0.0, 0.0, 0.0, 0.0]), "", 10.0)
+    assert not loop._step()
+    assert loop._statistics.error
+
+
+@pytest.mark.parametrize("faults", [(), FAULTS], ids=["sound", "faulty"])
+@pytest.mark.parametrize(("clock", "last"), [("real_time", falls), ("lock_step", diverges)])
+def test_a_reset_begins_anew_to_the_bit(clock: str, last: Callable[[SimLoop], None], faults: tuple[Fault, ...]) -> None:
+    """States, pushes, faults and what became of the robot are those of a loop that has just begun."""
+    fresh = laps([60], faults, last, clock=clock)
+    again = laps([700, 60], faults, last, clock=clock)
+    assert len(fresh["told"]) > 60
+    assert again["told"] == fresh["told"]
+    assert again["outcome"] == fresh["outcome"]
+    assert again["lost"] == fresh["lost"]
+
+
+def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
+    """In lock step; and a single step takes the command that came meanwhile."""
+    played, statistics, loop = a_loop(Answering(range(5, 9)), clock="lock_step", duration=0.0)
+    asked: list[int] = []
+    paused: list[int] = []
+
+    def pause() -> None:
+        asked.append(played.now)
+        loop.post(loop.pause, pytest.fail)
+
+    def publish_clock() -> None:
+        paused.append(played.now)
+        loop.stop()
+
+    played.do[5], played.publish_clock = pause, publish_clock
+    loop.run(lambda: None)
+    assert statistics.state == "paused"
+    assert paused[0] - asked[0] < 500_000 * US
+    assert statistics.missed_commands == 0
+    played._message = CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 7.0))
+    loop.single_step()
+    np.testing.assert_array_equal(loop._sim.command.tau_joint, 7.0)
