@@ -85,6 +85,33 @@ def test_a_joint_at_its_limit_and_commands_that_stay_away_are_reasons() -> None:
     assert verdict.figures()["verdict"] == "stood 0.1 s, did not fall"
 
 
+def test_a_verdict_that_begins_again_is_a_new_one() -> None:
+    """After a fall without commands: a landing is no step, and commands stay away from when they do."""
+    robot = load_robot("biped14")
+    sim, torque = Simulator(robot), standing_torque(robot)
+    used = Verdict(sim)
+
+    def fall(verdict: Verdict, height: float, at: float) -> dict[str, object]:
+        """Drop the robot from ``height`` [m], and send nothing from ``at`` [s] on."""
+        q = robot.q_nominal.copy()
+        q[2] += height
+        sim.reset(q)
+        verdict.restart()
+        while verdict.fell_at is None and sim.t < 3.0:
+            idle = sim.t > at
+            sim.step(0.0 * torque if idle else torque)
+            verdict.tick(idle)
+        return verdict.figures()
+
+    assert str(fall(used, 0.0, 0.0)["verdict"]).endswith("no commands from 0.0 s")
+    landed = fall(used, 0.1, 0.3)
+    assert landed == fall(Verdict(sim), 0.1, 0.3)
+    assert landed["steps"] == 0
+    late = fall(used, 0.0, 0.2)
+    assert late == fall(Verdict(sim), 0.0, 0.2)
+    assert str(late["verdict"]).endswith("no commands from 0.2 s")
+
+
 def test_what_cannot_fall_has_run() -> None:
     sim = Simulator(special_robot("block"))
     verdict = Verdict(sim)

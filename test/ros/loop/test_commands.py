@@ -16,7 +16,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
 from bipedsim_ros.loop.commands import Commands
-from bipedsim_ros.loop.sim_params import SimParams
+from bipedsim_ros.loop.sim_params import TIMEOUT_MODES, SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
 from bipedsim_ros.wire.conversions import CommandWriter
 
@@ -34,6 +34,7 @@ class Drives:
         self.state = Observation.zeros(ROBOT.nu, 2)
         self.state.joint_velocity[:] = 1.0
         self.ticks = 0
+        self.seen = np.zeros(0)
 
     @property
     def t(self) -> float:
@@ -106,6 +107,43 @@ def test_a_reset_ends_a_silence() -> None:
     drives.commands.clear()
     assert drives.commands.silences == [(0.0, 0.49)]
     assert not drives.commands.silent_wall
+
+
+def test_after_a_reset_the_drives_get_what_new_ones_get() -> None:
+    """Whatever came before: no torque until a command comes, and no word of a silence that nobody promised to end."""
+    for timeout_mode in TIMEOUT_MODES:
+        used, new = Drives(timeout_mode=timeout_mode), Drives(timeout_mode=timeout_mode)
+        for tau in (5.0, -7.0):
+            used.send(tau)
+            used.run(10)
+        used.state.joint_position[:] = 0.3
+        used.run(30)
+        used.commands.clear()
+        used.ticks, used.told = 0, used.told[:0]
+        used.commands._warn = used.told.append
+        for drives in (used, new):
+            drives.state.joint_position[:] = 0.1
+            assert not drives.commands.started
+            drives.commands.miss(1.0)
+            shown = [drives.run(1).copy() for _ in range(30)]
+            drives.send(3.0)
+            shown += [drives.run(1).copy() for _ in range(20)]
+            drives.state.joint_position[:] = 0.2
+            drives.seen = np.array([*shown, *(drives.run(1).copy() for _ in range(20))])
+        np.testing.assert_array_equal(used.seen, new.seen)
+        assert not used.seen[:30].any()
+        assert used.told == new.told
+        assert len(used.told) == 1
+
+
+def test_a_command_that_is_dropped_ends_no_silence() -> None:
+    drives = Drives(timeout_mode="zero")
+    drives.send(2.0)
+    for _ in range(30):
+        drives.send(float("nan"))
+        last = drives.run(1)
+    assert not last.any()
+    assert drives.commands.timed_out
 
 
 def test_a_controller_on_and_off_does_not_fill_the_log() -> None:

@@ -242,7 +242,8 @@ def laps(ends: list[int], faults: tuple[Fault, ...], last: Callable[[SimLoop], N
     assert counted[0] > 0
     assert (statistics.state_changes, statistics.unresolved_steps) == tuple(counted), "over all laps"
     assert not statistics.error
-    return {"told": played.told, "outcome": statistics.outcome, "lost": statistics.commands_lost}
+    stale = statistics.commands_dropped_by_kind.get("stale", 0)
+    return {"told": played.told, "outcome": statistics.outcome, "lost": statistics.commands_lost, "stale": stale}
 
 
 def falls(loop: SimLoop) -> None:
@@ -268,6 +269,8 @@ def test_a_reset_begins_anew_to_the_bit(clock: str, last: Callable[[SimLoop], No
     assert again["told"] == fresh["told"]
     assert again["outcome"] == fresh["outcome"]
     assert again["lost"] == fresh["lost"]
+    # In lock step it comes while the answer to a state is on its way.
+    assert again["stale"] == (clock == "lock_step")
 
 
 def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
