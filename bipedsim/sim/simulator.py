@@ -38,6 +38,7 @@ class Snapshot:
     """Everything that the future of a simulation depends on; see :meth:`Simulator.snapshot`."""
 
     steps: int
+    drawn: tuple[int, int]
     q: Array
     v: Array
     observation: Observation
@@ -393,6 +394,7 @@ class Simulator:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
         return Snapshot(
             self._steps,
+            (self.seed, self.draw),
             self.q.copy(),
             self.v.copy(),
             self._sensors.observation.copy(),
@@ -408,6 +410,7 @@ class Simulator:
     def restore(self, snapshot: Snapshot) -> Observation:
         """Go back to a snapshot of this simulator and return the observation of that moment."""
         self._steps = snapshot.steps
+        self.seed, self.draw = snapshot.drawn
         self.q = snapshot.q.copy()
         self.v = snapshot.v.copy()
         self.effort[:] = snapshot.effort

@@ -22,7 +22,7 @@ from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.model import Robot, load_robot
 from bipedsim.runs.pushes import Push, PushSchedule
-from bipedsim.sim.simulator import Simulator, whole_ratio
+from bipedsim.sim.simulator import Simulator, Snapshot, whole_ratio
 
 FACE = 9
 ROBOTS = ["biped14", "talos", "g1"]
@@ -388,6 +388,15 @@ def test_a_refused_step_leaves_no_snapshot(biped: Robot) -> None:
     assert np.isfinite(sim.step(standing_torque(biped)).foot_wrench).all()
 
 
+def noise(snapshot: Snapshot) -> dict[str, object]:
+    """Return what was measured with errors, and where the random numbers go on."""
+    if snapshot.noise is None:
+        return {}
+    observation = snapshot.noise["observation"]
+    seen = {name: getattr(observation, name) for name in type(observation).__slots__}
+    return {**seen, "seed": snapshot.noise["seed"], "generator": str(snapshot.noise["generator"])}
+
+
 def traces(sim: Simulator) -> dict[str, np.ndarray]:
     """Return all that a simulator shows and all that its next step depends on, by name."""
     truth = sim.ground_truth()
@@ -400,7 +409,9 @@ def traces(sim: Simulator) -> dict[str, np.ndarray]:
         "footing": snapshot.footing,
         "observation": {name: getattr(snapshot.observation, name) for name in type(snapshot.observation).__slots__},
         "drives": snapshot.actuators or {},
+        "noise": noise(snapshot),
         "own": {"t": sim.t, "q": sim.q, "v": sim.v, "effort": effort, "taken": taken, "pushes": len(snapshot.pushes)},
+        "drawn": {"seed": sim.seed, "draw": sim.draw},
     }
     return {f"{group}.{name}": np.array(value) for group, held in groups.items() for name, value in held.items()}
 
@@ -459,7 +470,7 @@ def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
         same(now, then)
     # In the middle of it, perhaps under a push or sliding.
     middle, at = sim.snapshot(), traces(sim)
-    future = stirred(sim, seed + 2, 20)
+    future, drawn = stirred(sim, seed + 2, 20), []
     sim.push(np.array([0.0, 0.0, 900.0, 0.0, 0.0, 0.0]))
     stirred(sim, seed + 3, 7)
     for twin in (sim, fresh()):
@@ -469,9 +480,12 @@ def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
             same(now, then)
         twin.push(np.array([0.0, 0.0, 900.0, 0.0, 0.0, 0.0]))
         twin.step(np.zeros(biped.nu))
+        twin.reset()
+        drawn.append(traces(twin))
         twin.restore(kept)
         for now, then in zip(stirred(twin, seed, 40), expected, strict=True):
             same(now, then)
+    same(*drawn)
 
 
 def test_what_falls_freely_feels_no_weight_with_several_steps_in_a_tick(biped: Robot) -> None:
