@@ -34,6 +34,8 @@ _SPELT = {True: ("y", "yes", "on", "true"), False: ("n", "no", "off", "false")}
 _WRONG: Any = object()
 LONGEST = 32 << 20
 """Bytes that no file of parameters has."""
+FAULTS = 50
+"""Faults that one message names."""
 MOST, DEEPEST, LARGEST = 300_000, 40, 10**300
 """Values in it, lists in lists, and the largest whole number."""
 
@@ -47,7 +49,8 @@ def together(faults: Sequence[ConfigError]) -> None:
     if len(faults) == 1:
         raise faults[0]
     if faults:
-        raise ConfigError("\n  ".join([f"{len(faults)} things are wrong:", *map(str, faults)]))
+        left = [f"and {len(faults) - FAULTS} more"] * (len(faults) > FAULTS)
+        raise ConfigError("\n  ".join([f"{len(faults)} things are wrong:", *map(str, faults[:FAULTS]), *left]))
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str, folder: Path | None = None) -> T:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -69,8 +70,10 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.model import load_robot
 
     for name in ("rate", "duration"):
-        if not getattr(args, name) > 0.0:
-            raise ConfigError(f"--{name} {getattr(args, name):g} must be positive")
+        if not 0.0 < getattr(args, name) < math.inf:
+            raise ConfigError(f"--{name} {getattr(args, name):g} must be positive and finite")
+    if not math.isfinite(args.begin):
+        raise ConfigError(f"--begin {args.begin:g} must be finite")
     joints = [joint for joint in args.joints.split(",") if joint]
     contract = robot_contract(load_robot(args.robot), args.rate, args.ft_sign, joints, _remappings(args.remap))
     if args.bag is not None:

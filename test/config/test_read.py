@@ -199,3 +199,10 @@ def test_long_values_are_cut_in_messages() -> None:
     assert len(str(caught.value)) < 1000
     with pytest.raises(ConfigError, match="maybe = a number of thousands of digits must be a finite number"):
         from_mapping(Whole, {"maybe": 10**5000}, "here")
+
+
+def test_of_very_many_faults_the_first_are_told() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(Whole, {"words": list(range(500))}, "here")
+    lines = str(caught.value).splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("500 things are wrong:", "  and 450 more", 52)

@@ -244,3 +244,10 @@ def test_a_bag_is_read_like_a_graph(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["check-robot", "biped14", "--bag", str(tmp_path)]) == 2
     assert f"name one of the runs in it: {run}" in capsys.readouterr().err
     assert main(["check-robot", "biped14", "--bag", str(tmp_path / "nothing")]) == 2
+
+
+@pytest.mark.parametrize("option", ["--begin", "--duration", "--rate"])
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_time_without_end_is_refused(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-robot", "biped14", "--bag", "bag", option, value]) == 2
+    assert f"error: {option} {value} must be" in capsys.readouterr().err
