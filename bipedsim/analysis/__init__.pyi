@@ -1,7 +1,7 @@
 from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
 from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures
-from .fall import fall_time
+from .fall import OUTCOME, fall_time
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
 from .load_run import Gathers, gather, load_run
 from .loads import CARRIES, PRESSES
@@ -15,9 +15,9 @@ from .plates import (
     summary,
     world_wrench,
 )
-from .run_summary import RunSummary
+from .run_summary import RunSummary, with_statistics
 from .summary_text import missed_share, silence_text, summary_lines, unit_of
-from .verdict import OUTCOME, Verdict
+from .verdict import Verdict
 
 __all__ = [
     "CARRIES",
@@ -52,5 +52,6 @@ __all__ = [
     "summary",
     "summary_lines",
     "unit_of",
+    "with_statistics",
     "world_wrench",
 ]

@@ -10,6 +10,8 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array, Indices, kernel
 from bipedsim.recording import Recording
 
+OUTCOME = ("fell_at_s", "steps", "distance_m", "verdict")
+"""The figures of a verdict, whether the robot fell and what became of it."""
 TILT = np.deg2rad(60.0)
 """Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""
 HEIGHT = 0.5

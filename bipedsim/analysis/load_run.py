@@ -14,17 +14,19 @@ from bipedsim.model import load_robot
 from bipedsim.recording import Recording, load_recording, read_blocks
 
 
-def load_run(path: Path | str, segment: int = -1) -> Recording:
+def load_run(path: Path | str, segment: int = -1, start: float | None = None, stop: float | None = None) -> Recording:
     """Read a run as :func:`load_recording` does; where it is a robot's, sole wrenches come from its ankle sensors.
 
     Args:
         path: A run (.npz), a bag directory, a bring-up's directory that holds ``bag/``, or an .mcap file.
         segment: Of a bag in which time jumps back: which stretch; -1 is the last one.
+        start, stop: Rows before and behind these times [s] are left out, and take no memory; None: none are.
 
     Raises:
-        RecordingError: Nothing readable is there; the message says what was found.
+        RecordingError: Nothing readable is there, or no row between these times, or more rows than there is memory for;
+            the message says what was found.
     """
-    return _completed(load_recording(path, segment))
+    return _completed(load_recording(path, segment, start, stop))
 
 
 class Gathers(Protocol):
@@ -38,19 +40,25 @@ class Gathers(Protocol):
 Gathered = TypeVar("Gathered", bound=Gathers)
 
 
-def gather(path: Path | str, begin: Callable[[], Gathered], columns: Collection[str] | None = None) -> Gathered:
+def gather(
+    path: Path | str,
+    begin: Callable[[], Gathered],
+    columns: Collection[str] | None = None,
+    grows: Callable[[], bool] | None = None,
+) -> Gathered:
     """Return what is gathered of the last stretch of a run that may be too long to hold.
 
     Args:
         path: See :func:`load_run`.
         begin: Begins to gather; called again where time jumps back.
         columns: Which columns are wanted; all by default.
+        grows: Whether a bag is still being written, so that more is waited for; None: it is not.
 
     Raises:
         RecordingError: Nothing readable is there; the message says what was found.
     """
     current, gathered = -1, begin()
-    for number, rows in read_blocks(path, columns):
+    for number, rows in read_blocks(path, columns, grows):
         if number != current:
             current, gathered = number, begin()
         gathered.add(_completed(rows))

@@ -12,6 +12,7 @@ moment is what is left about the vertical, tau_z - (x f_y - y f_x).
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,10 @@ from bipedsim.recording import Recording
 
 INSIDE_TOLERANCE = 1e-6
 """Distance [m] outside a sole that still counts as on its edge."""
+APART = 0.1
+"""How long before and after it moves a robot does not count as standing still [s]."""
+MANY = 1 << 17
+"""Numbers of a long run that are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +120,12 @@ def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, z
 
 def sample_rate(t: Array) -> float:
     """Return the samples per second [Hz] of the times ``t``; NaN for fewer than two."""
+    return _rate(float(np.median(np.diff(t)))) if len(t) > 1 else float("nan")
+
+
+def _rate(period: float) -> float:
     # Rounded, because differences of times in binary make 999.9999999999991 of 1000.
-    return round(float(1.0 / np.median(np.diff(t))), 6) if len(t) > 1 else float("nan")
+    return round(1.0 / period, 6) if period else float("inf")
 
 
 def force_plate(
@@ -192,12 +201,14 @@ def _moving(recording: Recording, speed: float) -> Flags:
     return np.asarray(~(slow & loaded))
 
 
-def _still(t: Array, moving: Flags, settle: float) -> Flags:
+def _still(t: Array, moving: Flags, settle: float, begin: float | None = None, moved: float = -np.inf) -> Flags:
+    """Return which rows (n,) show the robot standing still; ``moved`` is when it moved last before them."""
     if len(t) == 0:
         return np.zeros(0, dtype=np.bool_)
-    before = np.maximum.accumulate(np.where(moving, t, -np.inf))
+    before = np.maximum(np.maximum.accumulate(np.where(moving, t, -np.inf)), moved)
     after = np.minimum.accumulate(np.where(moving, t, np.inf)[::-1])[::-1]
-    return np.asarray((t - before >= 0.1) & (after - t >= 0.1) & (t - t[0] >= settle))
+    begin = t[0] if begin is None else begin
+    return np.asarray((t - before >= APART) & (after - t >= APART) & (t - begin >= settle))
 
 
 def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int | None]:
@@ -218,10 +229,53 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int 
     return figures.figures()
 
 
+class _Mean:
+    """Mean and range of numbers that come some at a time; of up to :data:`MANY` the mean is numpy's, to the bit."""
+
+    def __init__(self) -> None:
+        self.n, self.low, self.high = 0, np.inf, -np.inf
+        self._sum, self._rest = 0.0, np.zeros(0)
+
+    def add(self, values: Array) -> None:
+        self.n += len(values)
+        self.low, self.high = values.min(initial=self.low), values.max(initial=self.high)
+        self._rest = np.concatenate([self._rest, values])
+        while len(self._rest) > MANY:
+            self._sum += float(self._rest[:MANY].sum())
+            self._rest = self._rest[MANY:]
+
+    @property
+    def mean(self) -> float:
+        return (self._sum + float(self._rest.sum())) / self.n
+
+
+class _Median:
+    """Median of numbers that come some at a time; exact as long as at most :data:`MANY` of them differ."""
+
+    def __init__(self) -> None:
+        self._values, self._counts = np.zeros(0), np.zeros(0, dtype=np.int64)
+
+    def add(self, values: Array) -> None:
+        some, counts = np.unique(values, return_counts=True)
+        self._values, place = np.unique(np.concatenate([self._values, some]), return_inverse=True)
+        both = np.concatenate([self._counts, counts])
+        self._counts = np.bincount(place, both, minlength=len(self._values)).astype(np.int64)
+        while len(self._values) > MANY:
+            # Neighbours count as one.
+            self._values = self._values[::2]
+            self._counts = np.add.reduceat(self._counts, np.arange(0, len(self._counts), 2))
+
+    @property
+    def median(self) -> float:
+        n = int(self._counts.sum())
+        at = np.searchsorted(np.cumsum(self._counts), [(n - 1) // 2, n // 2], side="right")
+        return float(self._values[at].mean()) if n else float("nan")
+
+
 class RunFigures:
     """What :func:`summary` returns, of a run whose rows come block by block.
 
-    Of every row three numbers are kept. How noisy a joint's velocity is, is judged by block.
+    Nothing of it grows with the run. How noisy a joint's velocity is, is judged by block.
 
     Args:
         settle: Time [s] after the start that does not count as standing.
@@ -233,7 +287,13 @@ class RunFigures:
 
     def __init__(self, settle: float = 1.0) -> None:
         self._settle = settle
-        self._kept: list[tuple[Array, Flags, Array]] = []
+        self._ticks = 0
+        self._begin = self._end = 0.0
+        self._steps = _Median()
+        # Whether the robot stands still in the last rows, those to come will say.
+        self._last = np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0)
+        self._moved = -np.inf
+        self._upward = _Mean()
         self._weight = float("nan")
         self._inside = self._loaded = self._changes = 0
         self._modes: tuple[Integers, Flags] | None = None
@@ -244,7 +304,16 @@ class RunFigures:
         if len(rows) == 0:
             return
         self._weight = rows.weight
-        self._kept.append((rows.t.copy(), _moving(rows, self.SPEED), _upward(rows)))
+        self._steps.add(np.diff(rows.t, prepend=self._end) if self._ticks else np.diff(rows.t))
+        self._begin = self._begin if self._ticks else float(rows.t[0])
+        self._end = float(rows.t[-1])
+        self._ticks += len(rows)
+        new = rows.t, _moving(rows, self.SPEED), _upward(rows)
+        t, moving, upward = (np.concatenate(parts) for parts in zip(self._last, new, strict=True))
+        n = int(np.searchsorted(t, self._end - 2.0 * APART))
+        self._upward.add(upward[:n][self._still(t, moving)[:n]])
+        self._moved = float(t[:n][moving[:n]].max(initial=self._moved))
+        self._last = t[n:], moving[n:], upward[n:]
         for k, vertices in enumerate(rows.sole_vertices):
             cop = rows.cop[:, k]
             cop = cop[np.isfinite(cop).all(axis=1)]
@@ -258,23 +327,26 @@ class RunFigures:
         self._modes = mode[-1:].copy(), sliding[-1:].copy()
         self._moded |= bool((mode >= 0).any())
 
+    def _still(self, t: Array, moving: Flags) -> Flags:
+        return _still(t, moving, self._settle, self._begin, self._moved)
+
     def figures(self) -> dict[str, float | int | None]:
         """Return the figures of all rows so far."""
-        empty = (np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0))
-        t, moving, upward = (np.concatenate(parts) for parts in zip(*(self._kept or [empty]), strict=True))
-        rate = sample_rate(t)
-        still = _still(t, moving, self._settle)
+        rate = _rate(self._steps.median)
+        t, moving, upward = self._last
+        stood = copy(self._upward)
+        stood.add(upward[self._still(t, moving)])
         figures: dict[str, float | int | None] = {
-            "duration_s": float(t[-1] - t[0]) if len(t) else 0.0,
+            "duration_s": self._end - self._begin,
             "rate_hz": rate if np.isfinite(rate) else None,
-            "ticks": len(t),
+            "ticks": self._ticks,
             "fz_mean_over_mg": None,
             "fz_max_error_N": None,
-            "standing_s": float(still.sum() / rate) if still.any() else 0.0,
+            "standing_s": stood.n / rate if stood.n else 0.0,
         }
-        if still.any() and np.isfinite(self._weight):
-            figures["fz_mean_over_mg"] = float(upward[still].mean() / self._weight)
-            figures["fz_max_error_N"] = float(np.abs(upward[still] - self._weight).max())
+        if stood.n and np.isfinite(self._weight):
+            figures["fz_mean_over_mg"] = stood.mean / self._weight
+            figures["fz_max_error_N"] = float(max(abs(stood.low - self._weight), abs(stood.high - self._weight)))
         figures["cop_inside_fraction"] = self._inside / self._loaded if self._loaded else None
         figures["state_changes"] = self._changes if self._moded else None
         return figures

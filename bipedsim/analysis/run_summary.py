@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bipedsim.analysis.controller import ControllerFigures
+from bipedsim.analysis.fall import OUTCOME
 from bipedsim.analysis.plates import RunFigures
 from bipedsim.recording import Recording
+
+_UNCOUNTED = (
+    "the simulator left no figures of its own in the bag, as when it was killed or the recorder ended first: whether "
+    "the robot fell, missed commands and physics are not known"
+)
+COUNTED = (
+    *("robot", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "missed_commands", "commands_dropped"),
+    *("commands_dropped_by_kind", "commands_clipped", "command_silences_s", "pushes_dropped_by_kind"),
+)
+"""What a summary takes from the simulator as it is, before all the rest."""
+EXACT = (
+    *("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model", "physics"),
+    *OUTCOME,
+)
+"""What it takes from it behind that: counted on every physics step, where a bag sees control ticks only."""
+
+
+def with_statistics(figures: Mapping[str, Any], statistics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a run that a simulator with ROS made: its figures, and what the simulator counted."""
+    result = {key: statistics.get(key) for key in COUNTED}
+    result |= {key: value for key, value in figures.items() if key not in result}
+    return result | {key: statistics.get(key, result.get(key)) for key in EXACT}
 
 
 class RunSummary:
     """Gathers the figures of :func:`summary` and :func:`controller_figures` block by block.
+
+    Where the simulator left in the bag what it counted, they are completed by it.
 
     Attributes:
         notes: What a reader of the recording should know.
@@ -22,14 +48,18 @@ class RunSummary:
     def __init__(self) -> None:
         self._parts = (RunFigures(), ControllerFigures())
         self._robot = ""
+        self._statistics: Mapping[str, Any] | None = {}
         self.notes: tuple[str, ...] = ()
 
     def add(self, rows: Recording) -> None:
         """Take the next rows."""
-        self._robot, self.notes = rows.robot, rows.notes
+        self._robot, self.notes, self._statistics = rows.robot, rows.notes, rows.statistics
+        if self._statistics is None:
+            self.notes = (*self.notes, _UNCOUNTED)
         for part in self._parts:
             part.add(rows)
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of all rows so far, with the keys of summary.json."""
-        return {"robot": self._robot or None, **self._parts[0].figures(), **self._parts[1].figures()}
+        figures = {"robot": self._robot or None, **self._parts[0].figures(), **self._parts[1].figures()}
+        return with_statistics(figures, self._statistics) if self._statistics else figures

@@ -7,13 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.analysis.fall import has_fallen
+from bipedsim.analysis.fall import OUTCOME, has_fallen
 from bipedsim.analysis.loads import CARRIES
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim import Simulator
 
-OUTCOME = ("fell_at_s", "steps", "distance_m", "verdict")
-"""The figures of a verdict."""
 AIR = 0.1
 """A foot that was off the ground for less [s] has bounced, and made no step."""
 WALKED = 0.1

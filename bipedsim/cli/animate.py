@@ -6,7 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from bipedsim.cli.options import output_beside
+from bipedsim.cli.options import add_span, output_beside
+
+AROUND = 1.0
+"""What is read before and behind what is shown [s]."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--speed", type=float, default=1.0, metavar="S", help="simulated seconds per second (default: %(default)s)"
     )
     parser.add_argument("--fps", type=float, default=25.0, metavar="N", help="frames per second (default: %(default)s)")
-    parser.add_argument("--from", dest="start", type=float, metavar="T", help="begin [s] (default: that of the run)")
-    parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end [s] (default: that of the run)")
+    add_span(parser)
     parser.add_argument(
         "--postures", type=int, default=8, metavar="N", help="how many a strip has, over that time (default: 8)"
     )
@@ -42,8 +44,10 @@ def main(args: argparse.Namespace) -> int:
 
     output = output_beside(args.recording, args.output, ".gif")
     check_output(output, args.fps)
+    # The first and the last frame may show a row just outside.
+    around = [None if t is None else t + more for t, more in ((args.start, -AROUND), (args.stop, AROUND))]
     frames = animate(
-        load_run(args.recording),
+        load_run(args.recording, -1, *around),
         output,
         robot=load_robot(args.robot) if args.robot else None,
         ground=get_ground(args.ground) if args.ground else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bipedsim.cli.options import output_beside
+from bipedsim.cli.options import add_span, output_beside
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="table to write (default: beside the recording)"
     )
+    add_span(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -22,6 +23,6 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.recording import export_csv
 
     output = output_beside(args.recording, args.output, ".csv")
-    export_csv(load_run(args.recording), output)
+    export_csv(load_run(args.recording, start=args.start, stop=args.stop), output)
     print(f"wrote {output}")
     return 0

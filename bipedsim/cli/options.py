@@ -114,6 +114,15 @@ def add_fail_on_fall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail-on-fall", action="store_true", help=text)
 
 
+def add_span(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of commands that hold all rows of a recording: which part of it they read.
+
+    The values are ``start`` and ``stop``, as :func:`bipedsim.load_run` takes them.
+    """
+    parser.add_argument("--from", dest="start", type=float, metavar="T", help="begin [s] (default: that of the run)")
+    parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end [s] (default: that of the run)")
+
+
 def run_config(args: argparse.Namespace, without: Collection[str] = ()) -> RunConfig:
     """Return the run that the options of :func:`add_run_options` describe; what is ``without`` keeps its default.
 

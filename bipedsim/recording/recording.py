@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.recording.schema import COLUMNS, RecordedColumns
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Recording(RecordedColumns):
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
         about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``; of a
             bag ``robot``, the name or file that its recorder was given.
+        statistics: What the simulator of a bag counted, keys as in summary.json; None where it left nothing though it
+            should have. Not in files.
         run: All that it takes to simulate it again (:func:`bipedsim.runs.describe_run`); empty where that is unknown.
     """
 
@@ -58,6 +60,7 @@ class Recording(RecordedColumns):
     notes: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
+    statistics: Mapping[str, Any] | None = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.t)
@@ -68,10 +71,22 @@ class Recording(RecordedColumns):
         return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
 
     @classmethod
-    def empty(cls, n: int, joint_names: Sequence[str], feet: Sequence[str], robot: str = "") -> Recording:
-        """Return a recording of ``n`` rows in which nothing has been recorded yet."""
+    def empty(
+        cls,
+        n: int,
+        joint_names: Sequence[str],
+        feet: Sequence[str],
+        robot: str = "",
+        columns: Collection[str] = tuple(COLUMNS),
+    ) -> Recording:
+        """Return a recording of ``n`` rows in which nothing has been recorded yet.
+
+        Only ``columns`` can be written; the others take no memory.
+        """
+        shape = len(joint_names), len(feet)
         arrays: dict[str, Any] = {
-            name: column.empty(n, len(joint_names), len(feet)) for name, column in COLUMNS.items()
+            name: column.empty(n, *shape) if name in columns else _repeated(column.empty(1, *shape)[0], n)
+            for name, column in COLUMNS.items()
         }
         return cls(
             robot=robot,
@@ -95,7 +110,12 @@ class Recording(RecordedColumns):
     def rows(self, selection: slice | NDArray[Any]) -> Recording:
         """Return the recording with only the selected rows; with a slice, arrays are views."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        values |= {name: values[name][selection] for name in COLUMNS}
+        values["t"] = self.t[selection]
+        n = len(values["t"])
+        for name in COLUMNS:
+            column = values[name]
+            if name != "t":
+                values[name] = _repeated(column[0], n) if _is_repeated(column) else column[selection]
         values["readouts"] = {name: column[selection] for name, column in self.readouts.items()}
         return Recording(**values)
 
@@ -242,7 +262,9 @@ def joined(parts: Sequence[Recording]) -> Recording:
     values: dict[str, Any] = {f.name: getattr(parts[-1], f.name) for f in fields(Recording)}
     if len(parts) > 1:
         for name in COLUMNS:
-            values[name] = np.concatenate([getattr(part, name) for part in parts])
+            columns = [getattr(part, name) for part in parts]
+            repeated = all(map(_is_repeated, columns))
+            values[name] = _repeated(columns[0][0], sum(map(len, parts))) if repeated else np.concatenate(columns)
         values["readouts"] = {
             name: np.concatenate([part.readouts.get(name, np.full(len(part), np.nan)) for part in parts])
             for name in sorted({name for part in parts for name in part.readouts})
@@ -250,6 +272,27 @@ def joined(parts: Sequence[Recording]) -> Recording:
         found = [part.gave_up_at for part in parts if np.isfinite(part.gave_up_at)]
         values["gave_up_at"] = found[0] if found else float("nan")
     return Recording(**values)
+
+
+def between(t: Array, start: float | None, stop: float | None) -> Flags:
+    """Return which times (n,) [s] are from ``start`` to ``stop``, to the nanosecond of stamps; None is no limit."""
+    first, last = -np.inf if start is None else start, np.inf if stop is None else stop
+    return np.asarray((t > first - 1e-9) & (t < last + 1e-9))
+
+
+def nothing_between(start: float | None, stop: float | None, name: str, begin: float, end: float) -> RecordingError:
+    """Return what to say where a run from ``begin`` to ``end`` has no rows from ``start`` to ``stop`` [s]."""
+    asked = [f"{word} {t:g} s" for word, t in (("from", start), ("to", stop)) if t is not None]
+    return RecordingError(f"{name}: no rows {' '.join(asked)}: the run lasts from {begin:g} to {end:g} s")
+
+
+def _repeated(row: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return ``n`` times the same row, which takes no memory and cannot be written."""
+    return np.broadcast_to(row, (n, *np.shape(row)))
+
+
+def _is_repeated(column: NDArray[Any]) -> bool:
+    return len(column) > 0 and column.strides[0] == 0
 
 
 def _or_nan(value: float | None) -> float:

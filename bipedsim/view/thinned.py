@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from bipedsim.analysis import sample_rate
-from bipedsim.numerics import Indices
+from bipedsim.numerics import Array, Flags, Indices, Integers, entry
 from bipedsim.recording import Recording, joined
 
 MOST = 1 << 17
@@ -58,15 +56,38 @@ class Thinned:
         n = len(rows)
         curves = [rows.wrench[:, :, :3].reshape(n, -1), rows.wrench[:, :, 2].sum(axis=1)[:, None], rows.joint_effort]
         curves += [rows.cop.reshape(n, -1), rows.base_pose[:, :2], *(v[:, None] for v in rows.readouts.values())]
-        table = np.hstack(curves)
-        unknown = np.isnan(table)
-        low, high = np.where(unknown, np.inf, table), np.where(unknown, -np.inf, table)
         codes = (rows.mode * 4096 + rows.n_vertices) * 2 + rows.sliding
-        stretch = np.floor((rows.t - self._begin) / self._span)
-        edges = [0, *(np.flatnonzero(np.diff(stretch)) + 1), n]
-        chosen = [np.array([0, n - 1])]
-        for first, last in pairwise(edges):
-            here = [low[first:last].argmin(axis=0), high[first:last].argmax(axis=0)]
-            here += [np.unique(codes[first:last, k], return_index=True)[1] for k in range(codes.shape[1])]
-            chosen.append(first + np.concatenate(here))
-        return np.unique(np.concatenate(chosen))
+        stretch = np.floor((rows.t - self._begin) / self._span).astype(np.int64)
+        keep = np.zeros(n, dtype=np.bool_)
+        keep[[0, -1]] = True
+        _keep_extremes(np.hstack(curves), codes, stretch, keep)
+        return np.flatnonzero(keep)
+
+
+@entry
+def _keep_extremes(table: Array, codes: Integers, stretch: Integers, keep: Flags) -> None:
+    """Mark in ``keep`` (n,), stretch by stretch, the first row with each extreme of ``table`` and each of ``codes``."""
+    first = 0
+    while first < len(stretch):
+        last = first + 1
+        while last < len(stretch) and stretch[last] == stretch[first]:
+            last += 1
+        for k in range(table.shape[1]):
+            low, high, least, largest = np.inf, -np.inf, first, first
+            for i in range(first, last):
+                # Neither holds of what is unknown.
+                if table[i, k] < low:
+                    low, least = table[i, k], i
+                if table[i, k] > high:
+                    high, largest = table[i, k], i
+            keep[least] = keep[largest] = True
+        for k in range(codes.shape[1]):
+            for i in range(first, last):
+                new = True
+                for j in range(i - 1, first - 1, -1):
+                    if codes[j, k] == codes[i, k]:
+                        new = False
+                        break
+                if new:
+                    keep[i] = True
+        first = last

@@ -9,16 +9,16 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from bipedsim.analysis import OUTCOME
 from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
@@ -30,11 +30,8 @@ READY_TIMEOUT_S = 60.0
 # Beyond this share of ticks without a new command the user should know.
 LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
-COUNTED = (
-    *("robot", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "missed_commands", "commands_dropped"),
-    *("commands_dropped_by_kind", "commands_clipped", "command_silences_s", "pushes_dropped_by_kind"),
-)
-"""What a summary takes from the simulator as it is."""
+# How much less urgent than the nodes it is to follow the bag; at the end the user waits for it.
+_NICE = 5
 _POLL_S = 0.1
 # Once the simulation has begun, its clock must move.
 _STALL_S = 60.0
@@ -148,12 +145,13 @@ def _read_statistics(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
+def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = None) -> Outcome:
     """Start the nodes, wait for the end, and end them in order: simulator, controller, recorder.
 
     Args:
         bringup: What to start.
         scratch: Folder for parameter files; holds ``sim.json``, the statistics, if the plan says so.
+        follower: Is started when the nodes are there, and told when they are gone.
     """
     output = _Output(bringup.arguments.duration)
     children: list[Child] = []
@@ -172,6 +170,8 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
                 children.append(child)
                 if not child.wait_ready(READY_TIMEOUT_S) or interrupt.count:
                     break
+            if follower is not None and len(children) == len(bringup.nodes):
+                follower.start()
             failed = _watch(children, interrupt, statistics_file, output, bringup)
         finally:
             # The simulator first, so that nobody sees a controller vanish; the recorder, which began, last.
@@ -181,6 +181,8 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
                 code = child.stop(lambda: interrupt.count > 1)
                 if running and code != 0 and not failed:
                     failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
+            if follower is not None:
+                follower.finish()
             output.close()
     statistics = _read_statistics(statistics_file)
     if failed:
@@ -232,30 +234,85 @@ class _Gathered:
         self.picture.add(rows)
 
 
-def summarise(bringup: BringUp, statistics: dict[str, Any]) -> tuple[dict[str, Any], Recording | None]:
+class Follower:
+    """Reads the bag of a run while it is recorded, beside the nodes and behind them, so that its figures are there when
+    it ends.
+
+    Args:
+        folder: Of the run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ended = threading.Event()
+        self._gathered: _Gathered | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._read, name="follows the bag", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read; the recorder has made the bag."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Say that the bag has its end."""
+        self._ended.set()
+
+    def gathered(self) -> _Gathered:
+        """Return what was gathered, once the bag has its end; what was not followed is read now.
+
+        Raises:
+            RecordingError: The bag cannot be read.
+        """
+        self.finish()
+        if self._thread.ident is None:
+            self._read()
+        else:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._gathered is not None
+        return self._gathered
+
+    def _read(self) -> None:
+        from bipedsim.analysis import gather
+
+        grows = None
+        if threading.current_thread() is self._thread:
+            # On Linux a thread may be less urgent than its process.
+            with suppress(OSError, AttributeError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            grows = self._grows
+        try:
+            self._gathered = gather(self._folder, _Gathered, _Gathered().columns, grows)
+        except Exception as error:
+            # It is met again by who asks.
+            self._error = error
+
+    def _grows(self) -> bool:
+        return not self._ended.is_set()
+
+
+def summarise(
+    bringup: BringUp, statistics: dict[str, Any], follower: Follower | None = None
+) -> tuple[dict[str, Any], Recording | None]:
     """Return the summary of a run, from the simulator's statistics and, if it was recorded, from the bag; and the rows
     for its picture.
 
     Raises:
         RecordingError: The bag cannot be read.
     """
-    result: dict[str, Any] = {key: statistics.get(key) for key in COUNTED}
-    recording = None
-    if bringup.run_folder is not None:
-        from bipedsim.analysis import gather
+    from bipedsim.analysis import with_statistics
+
+    if bringup.run_folder is None:
+        return with_statistics({}, statistics), None
+    gathered = (follower or Follower(bringup.run_folder)).gathered()
+    recording = gathered.picture.recording()
+    if bringup.arguments.scenario:
         from bipedsim.runs import get_scenario
 
-        gathered = gather(bringup.run_folder, _Gathered, _Gathered().columns)
-        result |= {key: value for key, value in gathered.summary.figures().items() if key not in result}
-        recording = gathered.picture.recording()
-        if bringup.arguments.scenario:
-            # The bag does not know.
-            recording.pushes = get_scenario(bringup.arguments.scenario).push_times
-    # Counted on every physics step, where the bag sees control ticks only.
-    counted = "state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model"
-    for key in (*counted, "physics", *OUTCOME):
-        result[key] = statistics.get(key, result.get(key))
-    return result, recording
+        # The bag does not know.
+        recording.pushes = get_scenario(bringup.arguments.scenario).push_times
+    return with_statistics(gathered.summary.figures(), statistics), recording
 
 
 def run_arguments(args: argparse.Namespace) -> int:
@@ -287,9 +344,10 @@ def run_arguments(args: argparse.Namespace) -> int:
         if not (bringup.arguments.duration or bringup.arguments.params_file):
             say("no --duration: this runs until Ctrl-C")
         with outputs_replaced(bringup.run_folder):
-            outcome = run_bringup(bringup, Path(scratch))
+            follower = None if bringup.run_folder is None else Follower(bringup.run_folder)
+            outcome = run_bringup(bringup, Path(scratch), follower)
             try:
-                conclude(bringup, outcome)
+                conclude(bringup, outcome, follower)
             finally:
                 if outcome.failed:
                     # At the end, below the figures of a run that was cut short.
@@ -298,7 +356,7 @@ def run_arguments(args: argparse.Namespace) -> int:
     return EXIT_FELL if fell and not outcome.exit_code else outcome.exit_code
 
 
-def conclude(bringup: BringUp, outcome: Outcome) -> None:
+def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = None) -> None:
     """Summarise and report what was simulated; leave nothing behind if nothing was."""
     statistics = outcome.statistics
     if not statistics.get("ticks"):
@@ -308,10 +366,10 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
             discard_empty(bringup.run_folder, lambda names: bool(statistics) or topics.JOINT_STATES.name not in names)
         return
     if bringup.run_folder is not None:
-        # A long run takes seconds to read.
+        # The rest of it, which takes seconds where the machine was too busy to follow.
         say(f"reading {bringup.run_folder / 'bag'}")
     try:
-        result, recording = summarise(bringup, statistics)
+        result, recording = summarise(bringup, statistics, follower)
     except KeyboardInterrupt:
         print(f"bipedsim up: no summary: `bipedsim summary {bringup.run_folder}` makes it", file=sys.stderr)
         raise

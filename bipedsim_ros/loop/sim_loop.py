@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from bipedsim.analysis import Verdict
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
+from bipedsim.recording import schema
 from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, describe_push, describe_run, watch
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
@@ -201,6 +202,7 @@ class SimLoop:
         self._go(self._state)
         self.count()
         self._ended = True
+        self._publishers.publish_run({schema.STATISTICS: self._statistics.as_dict()})
         while self._requests:
             self._requests.popleft().done.set()
 

@@ -246,7 +246,8 @@ RUN = Topic(
     schema.RUN,
     _TEXT,
     SIMULATOR,
-    "JSON, for `bipedsim replay`: at every reset all that the run follows from, and every push with the time it began",
+    "JSON, for `bipedsim replay`: at every reset all that the run follows from, and every push with the time it began; "
+    "for `bipedsim summary` at the end what the simulator counted",
     HISTORY,
 )
 PUSH = Topic(

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from bipedsim.cli import add_span
 from bipedsim.config import to_json
 
 
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every", type=int, default=10, metavar="N", help="look at one row in N, but at all touch-downs (default: 10)"
     )
+    add_span(parser)
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the margins over time")
     parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
 
@@ -31,7 +33,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.feasibility.states import recorded_states
     from bipedsim_studies.feasibility.touchdowns import touch_downs
 
-    recording = load_run(args.recording)
+    recording = load_run(args.recording, start=args.start, stop=args.stop)
     robot = load_robot(args.robot or recording.robot)
     ground_name = args.ground or recording.about.get("ground") or "flat"
     ground = get_ground(ground_name)

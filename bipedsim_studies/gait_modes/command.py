@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bipedsim.cli import add_span
 from bipedsim.config import to_json
 from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
 
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="print every state that was recorded, bounces and short slips, too"
     )
+    add_span(parser)
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the states over time and their graph")
     parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
 
@@ -49,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
             raise ConfigError(f"--{name} {getattr(args, name)} must be a time in seconds, 0 or more")
     if args.plot and args.plot.suffix not in (".png", ".pdf", ".svg"):
         raise ConfigError(f"--plot {args.plot}: a picture is a .png, .pdf or .svg")
-    recording = load_run(args.recording)
+    recording = load_run(args.recording, start=args.start, stop=args.stop)
     modes, report = report_recording(recording, args.bounce, args.pause)
     if args.json:
         print(to_json(as_json(modes, report)))

@@ -6,9 +6,10 @@ A bag may last for hours: it is read once, and what is at hand at a time are som
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Decoder, text
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.bag.sole_poses import made_of, put_sole_poses
-from bipedsim.recording.recording import Recording, joined
+from bipedsim.recording.recording import Recording, between, joined, nothing_between
 from bipedsim.recording.schema import (
     CARRIERS,
     COLUMNS,
@@ -36,25 +37,30 @@ from bipedsim.recording.schema import (
     READOUTS,
     ROBOT_DESCRIPTION,
     RUN,
+    STATISTICS,
     WALL_CLOCK_NS,
     Column,
     columns_on,
 )
 
 ROWS = 1 << 15
-"""Rows of a block, about."""
+"""Rows of a block; where time stands still, or at the end of a stretch, there may be others."""
 LATE_NS = 10_000_000_000
 """How long a row waits for messages of its stamp, by the clock of the recorder."""
 NEAR_NS = 1_000_000_000
 """How far from a reset of the joint states a topic may be reset itself, likewise."""
 SHOWN = 50 << 20
 """Bytes of a bag beyond which reading shows a bar on a terminal."""
+MUCH = 1 << 30
+"""Bytes of memory beyond which it is said how much is needed."""
 _END = 2**63 - 1
 # The field of messages whose numbers have labels.
 _LABELLED = "data"
 
 
-def recording_from_bag(path: Path, segment: int = -1) -> Recording:
+def recording_from_bag(
+    path: Path, segment: int = -1, start: float | None = None, stop: float | None = None
+) -> Recording:
     """Read a bag directory or an .mcap file; rows are the messages of ``/joint_states``.
 
     Every other topic is put into the row that has its stamp, to the nanosecond: what has no partner is NaN. The soles,
@@ -64,26 +70,67 @@ def recording_from_bag(path: Path, segment: int = -1) -> Recording:
     Args:
         path: The bag.
         segment: Which stretch between two jumps back of time, as an index of a list.
+        start, stop: Rows before and behind these times [s] are not kept.
 
     Raises:
-        RecordingError: No bag, or none with joint states; the message says what was found.
+        RecordingError: No bag, or none with joint states, or nothing between these times, or more rows than there is
+            memory for; the message says what was found.
 
     Warns:
         IncompleteWarning: The bag is damaged or was not finished; ``notes`` say the same.
     """
     reader = BagRows(path)
-    kept: deque[tuple[int, list[Recording]]] = deque(maxlen=-segment if segment < 0 else None)
+    kept: deque[tuple[int, list[Recording], list[float]]] = deque(maxlen=-segment if segment < 0 else None)
+    seconds = (np.inf if stop is None else stop) - (0.0 if start is None else start)
+    asked = False
     for number, block in reader:
         if segment < 0 or number == segment:
             if not kept or kept[-1][0] != number:
-                kept.append((number, []))
-            kept[-1][1].append(block)
+                kept.append((number, [], [float(block.t[0]), 0.0]))
+            kept[-1][2][1] = float(block.t[-1])
+            here = between(block.t, start, stop)
+            if not asked and here.any():
+                asked = True
+                _ask_for_memory(path, block, reader.expected_rows, seconds)
+            if here.any():
+                kept[-1][1].append(block if here.all() else block.rows(here))
     if not (kept and -reader.stretches <= segment < reader.stretches):
         raise RecordingError(f"{path}: has no stretch {segment}: time jumps back {reader.stretches - 1} times")
-    out = joined(kept[0][1])
+    _, parts, span = kept[0]
+    if not parts:
+        raise nothing_between(start, stop, str(path), *span)
+    out = joined(parts)
     out.notes = reader.notes(segment)
     out.run = reader.run(segment)
     return out
+
+
+def _ask_for_memory(path: Path, block: Recording, rows: int, seconds: float) -> None:
+    """Say how much memory the rows of a bag take, where it is much; ``block`` is the first of them.
+
+    Args:
+        path: The bag.
+        block: Some of the rows.
+        rows: How many the bag has.
+        seconds: At most so much of it is held.
+
+    Raises:
+        RecordingError: There is not so much.
+    """
+    rate = (len(block) - 1) / block.duration if block.duration > 0.0 else np.inf
+    rows = int(min(rows, max(len(block), rate * seconds)))
+    # Twice, when they are joined.
+    needed = 2 * rows * sum(getattr(block, name).nbytes for name in COLUMNS) // len(block)
+    try:
+        known = re.search(r"MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
+        free = int(known[1]) << 10 if known else needed
+    except OSError:
+        free = needed
+    said = f"{path}: all columns of {rows} rows take {needed / 1e9:.1f} GB of memory"
+    if needed > free:
+        raise RecordingError(f"{said}, and {free / 1e9:.1f} GB are free: read a part of it, with --from and --to")
+    if needed > MUCH:
+        print(f"{said}; --from and --to read a part of it", file=sys.stderr, flush=True)
 
 
 @dataclass(eq=False)
@@ -118,15 +165,20 @@ class BagRows:
     Args:
         path: The bag.
         columns: Which columns are wanted; the others may stay empty. All by default.
+        grows: Whether the bag is still being written, so that more is waited for; None: it is not.
 
     Attributes:
         stretches: How many there were so far.
     """
 
-    def __init__(self, path: Path, columns: Collection[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, columns: Collection[str] | None = None, grows: Callable[[], bool] | None = None
+    ) -> None:
         self.path = path
+        self._grows = grows
         wanted = None if columns is None else {*columns, *made_of(columns)}
         rows = [column for column in COLUMNS.values() if wanted is None or column.name in wanted]
+        self._columns = {"t", *(row.name for row in rows)}
         self._carriers = tuple(topic for topic in CARRIERS if topic in {JOINT_STATES, *(row.topic for row in rows)})
         self.stretches = 0
         self._bag = Bag(path)
@@ -160,13 +212,25 @@ class BagRows:
 
     def run(self, segment: int) -> dict[str, Any]:
         """Return what it takes to simulate a stretch again, once the bag has been read; {} where the bag has it not."""
-        begins = [i for i, said in enumerate(self._said) if "push" not in said]
+        begins = [i for i, said in enumerate(self._said) if not {"push", STATISTICS} & said.keys()]
         # What was reset before time began is no stretch: the last ones are those of the last stretches.
         back = self.stretches - segment if segment >= 0 else -segment
         if back > len(begins) or self._unsaid:
             return {}
         first, last = begins[-back], [*begins, len(self._said)][len(begins) - back + 1]
-        return {**self._said[first], "pushes": [said["push"] for said in self._said[first + 1 : last]]}
+        pushes = [said["push"] for said in self._said[first + 1 : last] if "push" in said]
+        return {**self._said[first], "pushes": pushes}
+
+    @property
+    def expected_rows(self) -> int:
+        """How many rows there should be; 0 where the bag does not say."""
+        return self._bag.expected(JOINT_STATES)
+
+    @property
+    def statistics(self) -> Mapping[str, Any] | None:
+        """What the simulator counted, once the bag has been read; None if it should be there and is not."""
+        found = [said[STATISTICS] for said in self._said if STATISTICS in said]
+        return found[-1] if found else None if self._said else {}
 
     def _losses(self) -> list[str]:
         """Return what was read and could not be used."""
@@ -185,7 +249,7 @@ class BagRows:
         bag = self._bag
         hidden = bag.size < SHOWN or not sys.stderr.isatty()
         with tqdm(total=bag.size, desc="reading", unit="B", unit_scale=True, disable=hidden, leave=False) as bar:
-            for block in bag.blocks():
+            for block in bag.blocks(self._grows):
                 for topic, part in block.items():
                     self._take(topic, part)
                 end = self._now = max(self._now, *(int(part.log_time.max()) for part in block.values()))
@@ -219,7 +283,8 @@ class BagRows:
             general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
             wanted = general in (*self._carriers, FALLEN) or _is_readout(topic, kind)
             try:
-                self._decoders[topic] = Decoder(kind) if wanted else None
+                fields = {row.field for row in columns_on(general) if row.name in self._columns} or None
+                self._decoders[topic] = Decoder(kind, fields) if wanted else None
             except RecordingError as error:
                 raise RecordingError(f"{self.path}: {topic}: {error}") from error
         decoder = self._decoders[topic]
@@ -291,8 +356,7 @@ class BagRows:
         while self._open:
             stretch = self._open[0]
             over = until == _END or (len(self._open) > 1 and self._resets[stretch.number][0] + LATE_NS < until)
-            n = stretch.ready(_END, 1) if over else stretch.ready(until, least)
-            if n:
+            while n := stretch.ready(_END, 1) if over else stretch.ready(until, least):
                 yield stretch.number, self._build(stretch, n)
             if not over:
                 return
@@ -307,7 +371,7 @@ class BagRows:
         assert decoder is not None
         assert decoder.labels is not None
         rows = stretch.take(n)
-        out = Recording.empty(len(rows.stamp), decoder.labels, self._feet)
+        out = Recording.empty(len(rows.stamp), decoder.labels, self._feet, columns=self._columns)
         out.t[:] = (rows.stamp - stretch.shift) * 1e-9
         for topic in self._carriers:
             for k, foot in enumerate(self._feet) if "{foot}" in topic else ((None, ""),):
@@ -317,9 +381,11 @@ class BagRows:
                 if table is None or decoder is None:
                     continue
                 for column in columns_on(topic):
+                    if column.name not in self._columns:
+                        continue
                     target = getattr(out, column.name)
                     _put(target if k is None else target[:, k], at, table, decoder.labels or (), column)
-        if self._bag.custom_data.get("ft_sign") == "-1":
+        if self._bag.custom_data.get("ft_sign") == "-1" and "ankle_wrench" in self._columns:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)
         for topic, kind in sorted(self._bag.types.items()):
             if _is_readout(topic, kind):
@@ -334,7 +400,8 @@ class BagRows:
         if self._robot is not None:
             out.about = {"robot": out.robot or self._robot.name}
             out.describe_robot(self._robot)
-            put_sole_poses(out, self._robot)
+            if "sole_poses" in self._columns:
+                put_sole_poses(out, self._robot)
         return out
 
     def _find_feet(self) -> list[str]:
@@ -386,18 +453,20 @@ class _Stretch:
         return self._parts[topic][0]
 
     def ready(self, until: int, least: int) -> int:
-        """Return how many joint states that arrived by ``until`` can become rows, if they are at least so many.
+        """Return how many joint states that arrived by ``until`` can become a block, if they are at least so many.
 
-        Those of the newest stamp may be repeated, and wait.
+        Those of the newest stamp may be repeated, and wait. However the messages come, blocks are the same.
         """
         if sum(map(len, self._parts.get(JOINT_STATES, ()))) < max(1, least):
             return 0
         joints = self._table(JOINT_STATES)
-        if until == _END:
-            return len(joints)
-        n = int(np.searchsorted(joints.arrived, until, side="right"))
-        n = int(np.searchsorted(joints.stamp, joints.stamp[n - 1])) if n else 0
-        return n if n >= least else 0
+        n = len(joints)
+        if until != _END:
+            n = int(np.searchsorted(joints.arrived, until, side="right"))
+            n = int(np.searchsorted(joints.stamp, joints.stamp[n - 1])) if n else 0
+        if n < least:
+            return 0
+        return int(np.searchsorted(joints.stamp, joints.stamp[ROWS])) or n if n > ROWS else n
 
     def take(self, n: int) -> _Rows:
         """Take the first ``n`` joint states, and of the other topics what belongs to them."""
@@ -438,6 +507,8 @@ class _Rows:
         table = self._tables.get(topic)
         if table is None:
             return slice(0), None
+        if np.array_equal(table.stamp, self.stamp):
+            return slice(None), table
         _, newest = np.unique(table.stamp[::-1], return_index=True)
         table = table.rows(len(table) - 1 - newest)
         _, rows, entries = np.intersect1d(self.stamp, table.stamp, assume_unique=True, return_indices=True)

@@ -5,43 +5,36 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.numerics import Flags, Integers, entry
+from bipedsim.numerics import Flags, Integers, entry, kernel
 
 Bytes = NDArray[np.uint8]
 
 _HEAD, _MESSAGE, _MESSAGE_HEAD = 9, 5, 22
+_NAN = 0x7FF8000000000000
+PADDING = 8
+"""Bytes that must follow the last one that is read: numbers are read as words, which may reach beyond."""
+
+
+def words(data: Bytes) -> Integers:
+    """Return the words of 8 bytes that begin at every byte of ``data``, without copying them."""
+    return np.ndarray((max(0, len(data) - PADDING + 1),), np.dtype("<i8"), data, strides=(1,))
 
 
 @entry
-def _u16(data: Bytes, at: int) -> np.int64:
-    return np.int64(data[at]) | np.int64(data[at + 1]) << np.int64(8)
-
-
-@entry
-def _u32(data: Bytes, at: int) -> np.int64:
-    return _u16(data, at) | _u16(data, at + 2) << np.int64(16)
-
-
-@entry
-def _i64(data: Bytes, at: int) -> np.int64:
-    return _u32(data, at) | _u32(data, at + 4) << np.int64(32)
-
-
-@entry
-def count_records(data: Bytes) -> tuple[int, bool]:
-    """Return how many whole MCAP records ``data`` begins with, and whether that is all of it."""
+def count_records(data: Bytes, word: Integers, end: int) -> tuple[int, bool]:
+    """Return how many whole MCAP records ``data`` begins with, and whether that is all until ``end``."""
     at, n = 0, 0
-    while at + _HEAD <= len(data):
-        length = _i64(data, at + 1)
-        if length < 0 or length > len(data) - at - _HEAD or (data[at] == _MESSAGE and length < _MESSAGE_HEAD):
+    while at + _HEAD <= end:
+        length = word[at + 1]
+        if length < 0 or length > end - at - _HEAD or (data[at] == _MESSAGE and length < _MESSAGE_HEAD):
             return n, False
         at += _HEAD + length
         n += 1
-    return n, at == len(data)
+    return n, at == end
 
 
 @entry
-def walk_records(data: Bytes, n: int) -> Integers:
+def walk_records(data: Bytes, word: Integers, n: int) -> Integers:
     """Return of ``n`` MCAP records a table (7, n), whose content begins at ``start`` and has ``size`` bytes.
 
     Its rows: opcode; channel, sequence, log time and publish time of messages; start; size. Of a message they are those
@@ -50,45 +43,67 @@ def walk_records(data: Bytes, n: int) -> Integers:
     table = np.zeros((7, n), np.int64)
     at = 0
     for i in range(n):
-        length = _i64(data, at + 1)
+        length = word[at + 1]
         opcode = data[at]
         at += _HEAD
         table[0, i], table[5, i], table[6, i] = opcode, at, length
         if opcode == _MESSAGE:
-            table[1, i], table[2, i] = _u16(data, at), _u32(data, at + 2)
-            table[3, i], table[4, i] = _i64(data, at + 6), _i64(data, at + 14)
+            table[1, i], table[2, i] = word[at] & 0xFFFF, word[at + 2] & 0xFFFFFFFF
+            table[3, i], table[4, i] = word[at + 6], word[at + 14]
             table[5, i], table[6, i] = at + _MESSAGE_HEAD, length - _MESSAGE_HEAD
         at += length
     return table
 
 
+@kernel
+def _turned(word: int) -> np.int64:
+    """Return a word with its bytes in the other order."""
+    out = np.int64(0)
+    for i in range(8):
+        out |= ((word >> 8 * i) & 0xFF) << (56 - 8 * i)
+    return out
+
+
 @entry
-def keep_alike(data: Bytes, start: Integers, spans: Integers, same: Bytes, alike: Flags) -> None:
-    """Take out of ``alike`` (n,) the messages that begin at ``start`` (n,) and have other bytes than ``same`` in spans.
+def read_alike(
+    word: Integers,
+    start: Integers,
+    size: Integers,
+    length: int,
+    same: Integers,
+    numbers: Integers,
+    swapped: bool,
+    done: Flags,
+    out: Integers,
+) -> int:
+    """Read the messages that have ``length`` bytes and the same ones in some places; return how many they are.
 
     Args:
-        data: Holds the messages.
-        start: Where each begins.
-        spans: (m, 2) offset and length of each stretch of bytes.
-        same: What is to be there, one behind the other.
-        alike: Which messages are meant; all of them reach beyond every span.
+        word: See :func:`words`.
+        start, size: (n,) where each message begins, and its bytes.
+        length: Of those that are meant.
+        same: (m, 3) offset in the message, word that is to be there, and mask of its bits.
+        numbers: (k,) offsets of the words to read; negative ones leave a NaN. The first one is two numbers of 4 bytes.
+        swapped: Whether the bytes of numbers are in the other order.
+        done: (n,) messages that are not looked at any more; those that were read become true.
+        out: (n, k) the words.
     """
+    found = 0
     for i in range(len(start)):
-        if not alike[i]:
+        if done[i] or size[i] != length:
             continue
-        at, other = 0, np.uint8(0)
-        for j in range(len(spans)):
-            begin = start[i] + spans[j, 0]
-            for k in range(spans[j, 1]):
-                other |= data[begin + k] ^ same[at + k]
-            at += spans[j, 1]
-        alike[i] = other == 0
-
-
-@entry
-def copy_pieces(data: Bytes, start: Integers, out: Bytes) -> None:
-    """Copy to every row of ``out`` (n, k) the bytes that begin at ``start`` (n,)."""
-    for i in range(len(start)):
         begin = start[i]
-        for k in range(out.shape[1]):
-            out[i, k] = data[begin + k]
+        other = np.int64(0)
+        for j in range(len(same)):
+            other |= (word[begin + same[j, 0]] ^ same[j, 1]) & same[j, 2]
+        if other != 0:
+            continue
+        for k in range(len(numbers)):
+            out[i, k] = word[begin + numbers[k]] if numbers[k] >= 0 else _NAN
+        if swapped:
+            for k in range(len(numbers)):
+                out[i, k] = _turned(out[i, k]) if numbers[k] >= 0 else _NAN
+            out[i, 0] = out[i, 0] << 32 | (out[i, 0] >> 32 & 0xFFFFFFFF)
+        done[i] = True
+        found += 1
+    return found

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import io
 import os
+import queue
 import struct
+import threading
+import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from mcap.data_stream import ReadDataStream, RecordBuilder
@@ -26,10 +29,17 @@ from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Indices, Integers
-from bipedsim.recording.bag.kernels import count_records, walk_records
+from bipedsim.recording.bag.kernels import PADDING, count_records, walk_records, words
 
+Item = TypeVar("Item")
 LIBRARY = "bipedsim"
-BLOCK = 16 << 20
+AHEAD = 2
+"""Blocks that may wait, read, to be handled."""
+PATIENCE = 0.2
+"""How often a file that is being written is looked at [s]."""
+WINDOW = 1 << 20
+"""Bytes that are read at once."""
+BLOCK = 4 << 20
 """Bytes of messages that are handled at once."""
 _HEAD = struct.Struct("<BQ")
 _LARGEST = 1 << 32
@@ -93,7 +103,7 @@ class Block:
     """n messages in the order of the file: what is known of each, and where its bytes are.
 
     Attributes:
-        data: Bytes of all of them, among others.
+        data: Bytes of all of them, among others; a few more follow them.
         channel, sequence, log_time, publish_time: (n,) each.
         start, size: (n,) place of each message in ``data``.
     """
@@ -123,6 +133,21 @@ class Block:
 
 class _BrokenError(Exception):
     """Bytes that are no record."""
+
+
+@dataclass
+class _Batch:
+    """Bytes of a file that are handled at once.
+
+    Attributes:
+        parts: Records, as bytes.
+        damage: What was found damaged since the batch before.
+        end: Bytes of the file that have been read.
+    """
+
+    parts: list[bytes] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+    end: int = 0
 
 
 class McapFile:
@@ -169,6 +194,7 @@ class McapFile:
     def _opened(self) -> Iterator[None]:
         try:
             with self.path.open("rb") as self._file:
+                self._window, self._window_at = b"", 0
                 yield
         except OSError as error:
             raise RecordingError(f"{self.path}: cannot be read ({error.strerror or error})") from error
@@ -178,25 +204,44 @@ class McapFile:
         """Whether the writer closed the file: only then does one of ours hold the metadata of rosbag2."""
         return not self.damage and (self.writer != LIBRARY or "rosbag2" in self.metadata)
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the messages of the file."""
-        parts: list[bytes] = []
-        size = 0
-        with self._opened():
-            for part in self._parts():
-                parts.append(part)
-                size += len(part)
-                if size >= BLOCK:
-                    yield from self._walk(parts)
-                    parts, size = [], 0
-            yield from self._walk(parts)
+    def blocks(self, grows: Callable[[], bool] | None = None) -> Iterator[Block]:
+        """Yield the messages of the file, which a thread reads and decompresses ahead.
+
+        Args:
+            grows: Whether it is still being written, so that more is waited for; None: it is not.
+        """
+        with self._opened(), closing(ahead(self._batches(grows), AHEAD)) as batches:
+            for batch in batches:
+                self.damage += batch.damage
+                self.position = batch.end
+                yield from self._walk(batch.parts)
+
+    def _batches(self, grows: Callable[[], bool] | None) -> Iterator[_Batch]:
+        """Yield what is handled at once."""
+        batch = _Batch()
+        for part in self._parts(batch, grows):
+            batch.parts.append(part)
+            if sum(map(len, batch.parts)) >= BLOCK:
+                yield replace(batch)
+                batch.parts, batch.damage = [], []
+        yield batch
 
     def _read(self, at: int, size: int) -> bytes:
-        self._file.seek(at)
-        data = self._file.read(size)
-        if len(data) < size:
+        """Return bytes of the file; those beside them are kept at hand."""
+        begin = at - self._window_at
+        if begin < 0 or begin + size > len(self._window):
+            self._file.seek(at)
+            self._window_at, self._window, begin = at, self._file.read(max(size, WINDOW)), 0
+        if begin + size > len(self._window):
             raise _BrokenError(f"the file ends at byte {self.size} without a footer")
-        return data
+        return self._window[begin : begin + size]
+
+    def _wait_for_more(self) -> None:
+        time.sleep(PATIENCE)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._window, self.size = b"", os.fstat(self._file.fileno()).st_size
 
     def _read_summary(self) -> None:
         """Take channels and counts from the end of the file, where a finished one repeats them; damage is met later."""
@@ -237,10 +282,18 @@ class McapFile:
             self.expected = dict(counted.channel_message_counts)
             self.span = (counted.message_start_time, counted.message_end_time)
 
-    def _parts(self) -> Iterator[bytes]:
-        """Yield the records that hold messages, as bytes: a chunk at a time, or some that are in no chunk."""
+    def _parts(self, batch: _Batch, grows: Callable[[], bool] | None) -> Iterator[bytes]:
+        """Yield the records that hold messages, as bytes: a chunk at a time, or some that are in no chunk.
+
+        How far it has come, and what is damaged, is noted in ``batch``.
+        """
         at, loose = len(MCAP0_MAGIC), bytearray()
+        growing = grows is not None
         while True:
+            if growing and grows is not None and not grows():
+                # What was not whole when it was read may be now.
+                growing = False
+                self._look_again()
             why = "it is no record"
             try:
                 opcode, length = _HEAD.unpack(self._read(at, _HEAD.size))
@@ -249,10 +302,15 @@ class McapFile:
                 content = self._read(at + _HEAD.size, length)
                 if not _is_whole(opcode, content):
                     raise _BrokenError(why)
+                if growing and opcode == Opcode.DATA_END:
+                    raise _BrokenError(why)
             except _BrokenError as error:
+                if growing:
+                    self._wait_for_more()
+                    continue
                 behind = self._next_chunk(at + 1)
                 why = str(error) if behind is None else why
-                self.damage.append(why if why.startswith("the file") else f"damaged at byte {at} ({why})")
+                batch.damage.append(why if why.startswith("the file") else f"damaged at byte {at} ({why})")
                 if behind is None:
                     break
                 at = behind
@@ -270,17 +328,21 @@ class McapFile:
                 except GeneratorExit:
                     raise
                 except Exception as error:
+                    if growing:
+                        # Read while it was written.
+                        self._wait_for_more()
+                        continue
                     # Damaged bytes raise whatever the decoder at work raises.
-                    self.damage.append(f"the chunk at byte {at} is damaged ({_why(error)})")
+                    batch.damage.append(f"the chunk at byte {at} is damaged ({_why(error)})")
             elif opcode == Opcode.DATA_END:
                 break
             elif opcode in (Opcode.METADATA, Opcode.HEADER):
                 try:
                     self._define(opcode, content)
                 except Exception as error:
-                    self.damage.append(f"the record at byte {at} is damaged ({_why(error)})")
+                    batch.damage.append(f"the record at byte {at} is damaged ({_why(error)})")
             at += _HEAD.size + length
-            self.position = at
+            batch.end = at
         if loose:
             yield bytes(loose)
 
@@ -308,15 +370,20 @@ class McapFile:
         """Find the messages in records; chunks whose records do not fit together are looked at one by one."""
         if not parts:
             return
-        data = np.frombuffer(b"".join(parts), dtype=np.uint8)
-        n, whole = count_records(data)
+        size = sum(map(len, parts))
+        data, at = np.zeros(size + PADDING, dtype=np.uint8), 0
+        for part in parts:
+            data[at : at + len(part)] = np.frombuffer(part, dtype=np.uint8)
+            at += len(part)
+        word = words(data)
+        n, whole = count_records(data, word, size)
         if not whole and len(parts) > 1:
             for part in parts:
                 yield from self._walk([part])
             return
         if not whole:
             self.damage.append(f"records before byte {self.position} do not fit together")
-        table = walk_records(data, n)
+        table = walk_records(data, word, n)
         message = table[0] == Opcode.MESSAGE
         others = table[:, ~message]
         for opcode, start, size in zip(*(row.tolist() for row in others[[0, 5, 6]]), strict=True):
@@ -331,6 +398,42 @@ class McapFile:
             table = table[:, known]
         if table.shape[1]:
             yield Block(data, *table)
+
+
+def ahead(items: Iterator[Item], n: int) -> Generator[Item, None, None]:
+    """Yield ``items``, which a thread gets up to ``n`` ahead: reading and decompressing leave Python to others."""
+    waiting: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(n)
+    stopped = threading.Event()
+
+    def put(item: Item | None, error: BaseException | None = None) -> None:
+        while not stopped.is_set():
+            with suppress(queue.Full):
+                waiting.put((item, error), timeout=0.1)
+                return
+
+    def get_them() -> None:
+        try:
+            for item in items:
+                put(item)
+                if stopped.is_set():
+                    return
+            put(None)
+        except BaseException as error:
+            put(None, error)
+
+    thread = threading.Thread(target=get_them, name="reads ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = waiting.get()
+            if error is not None:
+                raise error
+            if item is None:
+                return
+            yield item
+    finally:
+        stopped.set()
+        thread.join()
 
 
 def _why(error: Exception) -> str:

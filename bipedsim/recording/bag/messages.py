@@ -7,7 +7,7 @@ of the type through one message, which says where the numbers are in all that ar
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array, Flags, Integers
-from bipedsim.recording.bag.kernels import copy_pieces, keep_alike
+from bipedsim.recording.bag.kernels import PADDING, read_alike, words
 
 # The types below are the same in every distribution.
 _STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -66,15 +66,22 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Where the numbers are in messages of one size that have the same bytes everywhere else."""
+    """Where the numbers are in messages of one size that have the same bytes everywhere else.
+
+    Attributes:
+        same: (m, 3) offset, word that is there in all of them, and mask of its bits.
+        stamp: Offset of the stamp; None if there is none.
+        columns: Name to offset, type and count of its numbers.
+        swapped: Whether the bytes of numbers are in the other order.
+    """
 
     size: int
-    spans: Integers
-    same: NDArray[np.uint8]
-    stamp: tuple[int, str] | None
+    same: Integers
+    stamp: int | None
     columns: dict[str, tuple[int, str, int]]
     labels: tuple[str, ...]
     frame: str | None
+    swapped: bool
 
 
 @dataclass
@@ -162,17 +169,24 @@ def _layout_of(raw: bytes, msgtype: str) -> _Layout:
     stamped = [entry for entry in walk.numbers if entry[0].startswith("header.stamp.")]
     for name, path in _COLUMNS[msgtype].items():
         found = [entry for entry in walk.numbers if entry[0] == path or entry[0].startswith(f"{path}.")]
-        columns[name] = (found[0][1], walk.order + found[0][2], sum(entry[3] for entry in found))
+        columns[name] = (found[0][1], found[0][2], sum(entry[3] for entry in found))
     label = _LABELS.get(msgtype)
     return _Layout(
         size=len(raw),
-        spans=np.array([(a, b - a) for a, b in walk.same], dtype=np.int64),
-        same=np.frombuffer(b"".join(raw[a:b] for a, b in walk.same), dtype=np.uint8),
-        stamp=(stamped[0][1], f"{walk.order}i4,{walk.order}u4") if stamped else None,
+        same=np.array([_word(raw, at, min(at + 8, b)) for a, b in walk.same for at in range(a, b, 8)], dtype=np.int64),
+        stamp=stamped[0][1] if stamped else None,
         columns=columns,
         labels=tuple(part for path, text in walk.texts if path == label for part in _parts(text, msgtype)),
         frame=next((text for path, text in walk.texts if path == "header.frame_id"), None),
+        swapped=walk.order == ">" and any(entry[2] != "u1" for entry in walk.numbers),
     )
+
+
+def _word(raw: bytes, begin: int, end: int) -> tuple[int, int, int]:
+    """Return where some of eight bytes begin, they as a number, and the mask of them in it."""
+    known = int.from_bytes(raw[begin:end], "little").to_bytes(8, "little")
+    mask = (b"\xff" * (end - begin)).ljust(8, b"\0")
+    return begin, int.from_bytes(known, "little", signed=True), int.from_bytes(mask, "little", signed=True)
 
 
 def _parts(text: str, msgtype: str) -> list[str]:
@@ -184,6 +198,7 @@ class Decoder:
 
     Args:
         msgtype: One of JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray, Float64, Bool.
+        fields: Which of its columns are wanted; all by default.
 
     Attributes:
         labels: Of the first message; None before it.
@@ -195,12 +210,14 @@ class Decoder:
         RecordingError: The type is another one.
     """
 
-    def __init__(self, msgtype: str) -> None:
+    def __init__(self, msgtype: str, fields: Collection[str] | None = None) -> None:
         if msgtype not in _COLUMNS:
             raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(_COLUMNS))}")
         self._msgtype = msgtype
+        self._fields = [name for name in _COLUMNS[msgtype] if fields is None or name in fields]
         self._layouts: list[_Layout] = []
         self._first: _Layout | None = None
+        self._width = 0
         self.frames: dict[str, None] = {}
         self.failed = 0
         self.error = ""
@@ -211,16 +228,21 @@ class Decoder:
         return None if self._first is None else self._first.labels
 
     def take(self, data: NDArray[np.uint8], start: Integers, size: Integers) -> tuple[Columns, Any]:
-        """Return the numbers of messages in ``data``, and which (n,) of them could be decoded."""
-        n = len(start)
-        stamp = np.zeros(n, dtype=np.int64)
-        values: dict[str, Array] = {}
+        """Return the numbers of messages in ``data``, and which (n,) of them could be decoded.
+
+        Args:
+            data: The messages and, behind the last one, at least ``PADDING`` bytes more.
+            start, size: (n,) where each begins, and its bytes.
+        """
+        n, word = len(start), words(data)
         done, sound = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+        table = np.empty((n, self._width), dtype=np.int64)
         known = iter(tuple(self._layouts))
         while not done.all():
             layout = next(known, None)
-            at = int(np.argmin(done))
+            some = slice(None)
             if layout is None:
+                at = int(np.argmin(done))
                 raw = data[start[at] : start[at] + size[at]].tobytes()
                 try:
                     layout = _layout_of(raw, self._msgtype)
@@ -231,58 +253,47 @@ class Decoder:
                     continue
                 if self._first is None:
                     self._first = layout
+                    self._width = 1 + sum(layout.columns[name][2] for name in self._fields)
+                    table = np.empty((n, self._width), dtype=np.int64)
                 if len(self._layouts) < _LAYOUTS:
                     self._layouts.append(layout)
-                    alike = ~done & (size == layout.size)
                 else:
-                    alike = np.zeros(n, dtype=np.bool_)
-                    alike[at] = True
-            else:
-                alike = ~done & (size == layout.size)
-            self._put(layout, data, start, alike, stamp, values)
-            done |= alike
-        if self._first is not None:
-            for name, (_at, _code, wide) in self._first.columns.items():
-                values.setdefault(name, np.full((n, wide), np.nan))
-        return Columns(stamp, values, self.labels or (), tuple(self.frames)), sound
+                    some = slice(at, at + 1)
+            alike = layout.size, layout.same, self._offsets(layout), layout.swapped
+            found = read_alike(word, start[some], size[some], *alike, done[some], table[some])
+            if found and layout.frame is not None:
+                self.frames.setdefault(layout.frame)
+        return self._columns(table, sound), sound
 
-    def _put(
-        self,
-        layout: _Layout,
-        data: NDArray[np.uint8],
-        start: Integers,
-        alike: Flags,
-        stamp: Integers,
-        values: dict[str, Array],
-    ) -> None:
-        """Fill the rows of the messages that have this layout; ``alike`` are candidates, and in the end those."""
-        keep_alike(data, start, layout.spans, layout.same, alike)
-        rows = slice(None) if alike.all() else np.flatnonzero(alike)
-        begin = start[rows]
-        if not len(begin):
-            return
-        if layout.frame is not None:
-            self.frames.setdefault(layout.frame)
-        if layout.stamp is not None:
-            parts = _pieces(data, begin, *layout.stamp, 1)[:, 0]
-            stamp[rows] = parts["f0"].astype(np.int64) * 1_000_000_000 + parts["f1"]
+    def _offsets(self, layout: _Layout) -> Integers:
+        """Return where the words of a row are in messages of a layout; -1 where it has no such numbers."""
         assert self._first is not None
-        for name, (at, code, count) in layout.columns.items():
+        offsets = [-1 if layout.stamp is None else layout.stamp]
+        alike = layout.labels == self._first.labels
+        for name in self._fields:
             wide = self._first.columns[name][2]
-            if count != wide or not count or layout.labels != self._first.labels:
-                continue
-            found = _pieces(data, begin, at, code, count).astype(np.float64, copy=False)
-            if len(found) == len(start):
-                values[name] = found
-            else:
-                values.setdefault(name, np.full((len(start), wide), np.nan))[rows] = found
+            at, kind, count = layout.columns[name]
+            offsets += [at + np.dtype(kind).itemsize * i if alike and count == wide else -1 for i in range(wide)]
+        return np.array(offsets, dtype=np.int64)
 
-
-def _pieces(data: NDArray[np.uint8], start: Integers, at: int, code: str, count: int) -> NDArray[Any]:
-    """Return the ``count`` numbers of a type that stand at byte ``at`` of each message."""
-    out = np.empty((len(start), count * np.dtype(code).itemsize), dtype=np.uint8)
-    copy_pieces(data, start + at, out)
-    return out.view(code)
+    def _columns(self, table: Integers, sound: Flags) -> Columns:
+        """Return the words of a table as what they are."""
+        if self._first is None:
+            return Columns(np.zeros(len(table), dtype=np.int64), {}, (), ())
+        if self._first.stamp is None:
+            stamp = np.zeros(len(table), dtype=np.int64)
+        else:
+            stamp = table[:, 0].astype(np.int32) * np.int64(1_000_000_000) + (table[:, 0] >> 32 & 0xFFFFFFFF)
+        numbers = table.view(np.float64)
+        numbers[~sound] = np.nan
+        values, at = {}, 1
+        for name in self._fields:
+            _at, kind, wide = self._first.columns[name]
+            here = slice(at, at + wide)
+            # What is not 8 bytes long is one: a truth value.
+            values[name] = numbers[:, here] if kind == "f8" else (table[:, here] & 0xFF).astype(np.float64)
+            at += wide
+        return Columns(stamp, values, self._first.labels, tuple(self.frames))
 
 
 def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
@@ -298,7 +309,8 @@ def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
     decoder = Decoder(msgtype)
     size = np.array([len(raw) for raw in messages], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(size)[:-1]])
-    table, sound = decoder.take(np.frombuffer(b"".join(messages), dtype=np.uint8), start, size)
+    raw = b"".join([*messages, bytes(PADDING)])
+    table, sound = decoder.take(np.frombuffer(raw, dtype=np.uint8), start, size)
     if not sound.all():
         raise RecordingError(decoder.error)
     return table

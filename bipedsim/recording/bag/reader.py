@@ -17,7 +17,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -399,8 +399,11 @@ class Bag:
         if spans and len(spans) == len(self._files):
             self._expected_ns = max(self._expected_ns, max(s[1] for s in spans) - min(s[0] for s in spans))
 
-    def blocks(self) -> Iterator[dict[str, Block]]:
+    def blocks(self, grows: Callable[[], bool] | None = None) -> Iterator[dict[str, Block]]:
         """Yield the messages by topic, a stretch of the bag at a time, in the order of the files.
+
+        Args:
+            grows: Whether the bag is still being written, so that more is waited for; None: it is not.
 
         Warns:
             IncompleteWarning: At the end, if messages are missing.
@@ -409,11 +412,12 @@ class Bag:
         first, last = 2**63 - 1, 0
         places = _Places()
         for file in self._files:
-            for block in file.blocks():
+            for block in file.blocks(grows):
                 self._learn(file)
                 first, last = min(first, int(block.log_time.min())), max(last, int(block.log_time.max()))
                 by_topic: dict[str, Indices] = {}
-                order = np.argsort(block.channel, kind="stable")
+                # Numbers of channels have two bytes, which are sorted by counting.
+                order = np.argsort(block.channel.astype(np.uint16), kind="stable")
                 numbers, begins = np.unique(block.channel[order], return_index=True)
                 for number, rows in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
                     topic = file.channels[number].topic
@@ -425,10 +429,18 @@ class Bag:
                 counts.update({topic: len(part.start) for topic, part in parts.items()})
                 yield {topic: part for topic, part in parts.items() if len(part.start)}
             self._learn(file)
+        if grows is not None:
+            # How much there should be, its end says.
+            whole = Bag(self.path)
+            self._expected, self._expected_ns, self._damage = whole._expected, whole._expected_ns, whole._damage
         if self._recovered is None:
             self._recovered = self._judge(counts, max(0, last - first), places.misplaced)
             if self._recovered:
                 warn_incomplete(f"{self.path}: {self._recovered}")
+
+    def expected(self, topic: str) -> int:
+        """Return how many messages of a topic were counted by who wrote them."""
+        return self._expected[topic]
 
     @property
     def position(self) -> int:

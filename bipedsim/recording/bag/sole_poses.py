@@ -9,16 +9,18 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 from bipedsim.recording.recording import Recording
 
-_MADE_OF = {"sole_poses": ("base_pose",)}
+_MADE_OF = {"sole_poses": ("base_pose", "joint_position")}
+PIECE = 4096
+"""Rows that are computed at once, so that what is on the way stays in the cache."""
 Pose = tuple[Any, ...]
 """Position and quaternion x y z w; each a number, or an array (n,) of them."""
 
 
 def made_of(columns: Iterable[str]) -> set[str]:
-    """Return the columns from which those that no topic carries are computed, the joint states aside."""
+    """Return the columns from which those that no topic carries are computed."""
     return {name for column in columns for name in _MADE_OF.get(column, ())}
 
 
@@ -38,6 +40,14 @@ def put_sole_poses(out: Recording, robot: Robot) -> None:
     if not len(rows):
         return
     column_of = dict(zip(robot.idx_q.tolist(), order, strict=True))
+    for first in range(0, len(rows), PIECE):
+        _put(out, robot, rows[first : first + PIECE], column_of)
+
+
+def _put(out: Recording, robot: Robot, rows: Indices, column_of: dict[int, int]) -> None:
+    """Fill some rows; ``column_of`` says where in them a joint is, by its index in q."""
+    model = robot.model
+    base, joints = out.base_pose[rows], out.joint_position[rows]
     for k, foot in enumerate(out.feet):
         sole = next((one for one in robot.soles if one.name == foot), None)
         if sole is None:
@@ -46,9 +56,9 @@ def put_sole_poses(out: Recording, robot: Robot) -> None:
         for joint in list(model.supports[sole.joint_id])[1:]:
             pose = _then(pose, _of(model.jointPlacements[joint]))
             if robot.free_flyer and joint == 1:
-                pose = _then(pose, tuple(out.base_pose[rows].T))
+                pose = _then(pose, tuple(base.T))
                 continue
-            pose = _then(pose, _motion(model, joint, out.joint_position[rows, column_of[model.idx_qs[joint]]]))
+            pose = _then(pose, _motion(model, joint, joints[:, column_of[model.idx_qs[joint]]]))
         pose = _then(pose, _of(sole.placement_joint_sole))
         sign = np.where(pose[6] < 0.0, -1.0, 1.0)
         norm = sign * np.sqrt(sum(part * part for part in pose[3:]))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import queue
+import shutil
 import struct
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 from recording_support import T0, contact, header, joint_state, point, serialise, topic, wrench, write_bag
 
+from bipedsim.analysis import RunSummary, gather
 from bipedsim.errors import IncompleteWarning, RecordingError
 from bipedsim.model import load_robot
-from bipedsim.recording import COLUMNS, load_recording
+from bipedsim.recording import COLUMNS, Recording, joined, load_recording
 from bipedsim.recording.bag import align, mcap
 from bipedsim.recording.bag.reader import Bag, BagWriter
 from bipedsim.recording.schema import RUN
@@ -334,6 +338,103 @@ def test_ankle_wrenches_are_those_of_the_ground_on_the_foot(tmp_path: Path) -> N
     write_bag(tmp_path / "bag", bag_messages(range(5)), {"ft_sign": "-1"}).close()
     r = load_recording(tmp_path / "bag")
     np.testing.assert_array_equal(r.ankle_wrench[:, 0, 2], -10.0 * np.arange(5))
+
+
+def test_a_bag_is_followed_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the reader looks, it takes what is whole, and in the end it has what a later reader has."""
+    monkeypatch.setattr(mcap, "PATIENCE", 0.001)
+    monkeypatch.setattr(mcap, "BLOCK", 1)
+    monkeypatch.setattr(align, "ROWS", 50)
+    monkeypatch.setattr(align, "LATE_NS", 100 * MS)
+    monkeypatch.setattr(align, "NEAR_NS", 10 * MS)
+    messages = bag_messages(range(600))
+    names = list(dict.fromkeys((name, kind) for name, kind, _ in messages))
+    bag = BagWriter(tmp_path / "bag", {"robot": "r"})
+    channels = {name: bag.add_topic(topic(name, kind)) for name, kind in names}
+    bag.flush()
+    ended = threading.Event()
+    taken: queue.Queue[Recording | None] = queue.Queue()
+
+    def follow() -> None:
+        for _, block in align.BagRows(tmp_path / "bag", grows=lambda: not ended.is_set()):
+            taken.put(block)
+        taken.put(None)
+
+    reader = threading.Thread(target=follow)
+    reader.start()
+    per_tick = len(messages) // 600
+    for i, (name, _, data) in enumerate(messages):
+        at = T0 + i // per_tick * MS
+        bag.add_message(channels[name], at, at, data, i)
+        if i % 40 == 0:
+            bag.flush()
+        if i == len(messages) // 2:
+            first = taken.get(timeout=60)
+            assert first is not None
+            assert first.t[0] == 0.0, "rows come before the bag has its end"
+    bag.close()
+    ended.set()
+    reader.join(timeout=60)
+    blocks = [first, *iter(lambda: taken.get(timeout=60), None)]
+    assert [len(block) for block in blocks] == [50] * 12
+    whole = load_recording(tmp_path / "bag")
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(joined(blocks), name), getattr(whole, name), err_msg=name)
+    assert "cut short" not in str(joined(blocks).notes)
+
+
+def test_what_the_simulator_counted_is_read_and_missed_where_it_is_not(tmp_path: Path) -> None:
+    kind = "std_msgs/msg/String"
+    run = (RUN, kind, serialise(kind, data='{"seed": 1}'))
+    counted = (RUN, kind, serialise(kind, data='{"statistics": {"ticks": 7, "fell_at_s": 0.02}}'))
+    for said, expected in (([run, counted], {"ticks": 7, "fell_at_s": 0.02}), ([run], None), ([], {})):
+        shutil.rmtree(tmp_path / "bag", ignore_errors=True)
+        write_bag(tmp_path / "bag", [*said[:1], *bag_messages(range(50)), *said[1:]]).close()
+        figures = gather(tmp_path / "bag", RunSummary, RunSummary.COLUMNS)
+        assert figures.figures().get("fell_at_s") == (expected or {}).get("fell_at_s")
+        assert any("left no figures" in note for note in figures.notes) == (expected is None)
+        assert load_recording(tmp_path / "bag").run == ({"seed": 1, "pushes": []} if said else {})
+
+
+def test_columns_that_nobody_wants_take_no_memory_and_the_others_are_the_same(tmp_path: Path) -> None:
+    write_bag(tmp_path / "bag", bag_messages(range(50)), {"robot": "r"}).close()
+    whole = load_recording(tmp_path / "bag")
+    ((_, some),) = align.BagRows(tmp_path / "bag", ("wrench", "joint_velocity"))
+    some = joined([some, some]).rows(np.arange(50))
+    for name in ("t", "wrench", "joint_velocity"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(whole, name))
+    assert some.joint_effort.strides[0] == some.mode.strides[0] == 0
+    assert np.isnan(some.joint_effort).all()
+
+
+@pytest.mark.parametrize("rows", [7, 1 << 15])
+def test_a_part_of_a_run_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    write_bag(tmp_path / "bag", bag_messages(range(50)), {"robot": "r"}).close()
+    whole = load_recording(tmp_path / "bag")
+    whole.save(tmp_path / "run.npz")
+    monkeypatch.setattr(align, "ROWS", rows)
+    for path in (tmp_path / "bag", tmp_path / "run.npz"):
+        part = load_recording(path, start=0.0095, stop=0.030)
+        for name in COLUMNS:
+            np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[10:31], err_msg=name)
+        assert len(load_recording(path, start=0.04)) == 10
+        with pytest.raises(RecordingError, match=r"no rows from 7 s: the run lasts from 0 to 0.049 s"):
+            load_recording(path, start=7.0)
+
+
+def test_how_much_memory_a_run_takes_is_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_bag(tmp_path / "bag", bag_messages(range(50))).close()
+    monkeypatch.setattr(align, "MUCH", 1000)
+    load_recording(tmp_path / "bag")
+    assert "all columns of 50 rows take 0.0 GB of memory; --from and --to read a part" in capsys.readouterr().err
+    monkeypatch.setattr(align.BagRows, "expected_rows", 10**12)
+    with pytest.raises(
+        RecordingError, match=r"1000000000000 rows take .* GB of memory, and .* GB are free: read"
+    ):
+        load_recording(tmp_path / "bag")
+    assert len(load_recording(tmp_path / "bag", start=0.0, stop=0.01)) == 11
 
 
 def test_what_a_run_was_is_read_for_the_stretch_it_began_or_said_to_be_unreadable(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ import pytest
 from marks import sampled
 from physics_support import SUMMARY_KEYS
 
+from bipedsim.analysis import RunSummary, gather
 from bipedsim.cli.commands import make_parser
+from bipedsim.config import to_json
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
@@ -294,6 +296,9 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     assert summary["round_trip_us"]["p50"] > 0.0
     assert (folder / "forces.png").stat().st_size > 10_000
     assert (folder / "bag" / "metadata.yaml").is_file()
+    told = json.loads(to_json(gather(folder, RunSummary, RunSummary.COLUMNS).figures()))
+    assert told == summary, "the bag holds what the simulator counted"
+    assert (summary["fell_at_s"], summary["verdict"][:5]) == (None, "stood")
     recording = load_recording(folder)
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
     again = rerun(recording)
