@@ -163,7 +163,7 @@ WEIGHTS = {giant: 0.02}
 
 
 def make(good: bytes, kind: type, rng: random.Random) -> tuple[str, bytes]:
-    """Return a hostile message, serialised, and of which kind it is.
+    """Return a hostile message, serialised, and of which kind it is; its length is one that DDS does not pad.
 
     Args:
         good: A sound message, serialised.
@@ -174,7 +174,9 @@ def make(good: bytes, kind: type, rng: random.Random) -> tuple[str, bytes]:
     while True:
         way = rng.choices(ways, [WEIGHTS.get(way, 1.0) for way in ways])[0]
         if way in BYTES:
-            return way.__name__, way(good, rng)  # type: ignore[arg-type, return-value]
+            data = way(good, rng)  # type: ignore[arg-type]
+            return way.__name__, data + bytes(-len(data) % 4)  # type: ignore[arg-type, operator]
         message = deserialize_message(good, kind)
         if way(message, rng):  # type: ignore[arg-type]
-            return way.__name__, bytes(serialize_message(message))
+            data = bytes(serialize_message(message))
+            return way.__name__, data + bytes(-len(data) % 4)

@@ -287,7 +287,11 @@ def _run_in(trial: Trial, domain: int, folder: Path) -> dict[str, Any]:
     try:
         code = up.wait(max(1.0, trial.limit - (time.monotonic() - begin)))
     except subprocess.TimeoutExpired:
-        faults.append(f"it had not ended after {trial.limit:g} s")
+        # On a busy machine a little CPU is no hang.
+        used = sum(map(int, Path(f"/proc/{up.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+        cpu = used / os.sysconf("SC_CLK_TCK")
+        load = os.getloadavg()[0]
+        faults.append(f"it had not ended after {trial.limit:g} s, with {cpu:.1f} s of CPU, at a load of {load:.0f}")
         code = None
     took = time.monotonic() - begin
     end = time.monotonic() + 15.0
