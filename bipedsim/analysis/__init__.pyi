@@ -17,7 +17,7 @@ from .plates import (
 )
 from .run_summary import RunSummary, with_statistics
 from .summary_text import missed_share, silence_text, summary_lines, unit_of
-from .verdict import Verdict
+from .verdict import Verdict, with_stop
 
 __all__ = [
     "CARRIES",
@@ -53,5 +53,6 @@ __all__ = [
     "summary_lines",
     "unit_of",
     "with_statistics",
+    "with_stop",
     "world_wrench",
 ]

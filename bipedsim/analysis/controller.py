@@ -13,7 +13,8 @@ from bipedsim.recording import Recording
 def controller_figures(recording: Recording) -> dict[str, Any]:
     """Return the figures of a run that its controller is responsible for; what does not exist is None.
 
-    * gave_up_at_s: when the joints went to damping because the robot was found fallen;
+    * gave_up_at_s: when the joints went to damping because the robot was found fallen, or the
+      controller failed; gave_up_why: why;
     * base_position_error_m: farthest that the estimated base was from the true one, both counted from where they were
       in the first row that has both: the estimate's origin is free, its drift is not;
     * base_orientation_error_rad: largest angle between the estimated and the true attitude;
@@ -31,7 +32,7 @@ class ControllerFigures:
     """What it looks at."""
 
     def __init__(self) -> None:
-        self._gave_up = float("nan")
+        self._gave_up, self._why = float("nan"), ""
         self._first: tuple[Array, Array] | None = None
         self._apart: float | None = None
         self._turned: float | None = None
@@ -40,7 +41,7 @@ class ControllerFigures:
     def add(self, rows: Recording) -> None:
         """Take the next rows."""
         if not np.isfinite(self._gave_up):
-            self._gave_up = rows.gave_up_at
+            self._gave_up, self._why = rows.gave_up_at, rows.gave_up_why
         for name, values in rows.readouts.items():
             if not np.isnan(values).all():
                 span = self._readouts.setdefault(name, {"min": np.inf, "max": -np.inf})
@@ -62,6 +63,7 @@ class ControllerFigures:
         """Return the figures of all rows so far."""
         return {
             "gave_up_at_s": self._gave_up if np.isfinite(self._gave_up) else None,
+            "gave_up_why": self._why or None,
             "base_position_error_m": self._apart,
             "base_orientation_error_rad": self._turned,
             "readouts": self._readouts,

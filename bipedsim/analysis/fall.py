@@ -12,6 +12,8 @@ from bipedsim.recording import Recording
 
 OUTCOME = ("fell_at_s", "steps", "distance_m", "verdict")
 """The figures of a verdict, whether the robot fell and what became of it."""
+STOPPED = ("gave_up_at_s", "gave_up_why")
+"""When a :class:`~bipedsim.control.Guard` stopped its controller [s], and why."""
 TILT = np.deg2rad(60.0)
 """Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""
 HEIGHT = 0.5

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bipedsim.analysis.controller import ControllerFigures
-from bipedsim.analysis.fall import OUTCOME
+from bipedsim.analysis.fall import OUTCOME, STOPPED
 from bipedsim.analysis.plates import RunFigures
 from bipedsim.recording import Recording
 
@@ -22,6 +22,7 @@ COUNTED = (
 EXACT = (
     *("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model", "physics"),
     *OUTCOME,
+    *STOPPED,
 )
 """What it takes from it behind that: counted on every physics step, where a bag sees control ticks only."""
 

@@ -28,6 +28,8 @@ _COMMANDS = (
     "command_silences_s",
     "pushes_dropped_by_kind",
 )
+_IN_WORDS = ("readouts", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict")
+"""What has lines of its own at the end."""
 _SHOWN = 5
 
 
@@ -49,7 +51,7 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     with_ros = summary.get("round_trip_us") is not None
     lines = []
     for key, value in summary.items():
-        if key in ("readouts", "fell_at_s", "gave_up_at_s", "physics", "verdict", *_COMMANDS[1:], *hidden):
+        if key in (*_IN_WORDS, *_COMMANDS[1:], *hidden):
             continue
         if key == "overruns":
             lines += _in_time(summary) if with_ros else []
@@ -63,7 +65,9 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         lines.append(_line("physics", _judged(summary["physics"])))
     gave_up = summary.get("gave_up_at_s")
     if gave_up is not None:
-        lines.append(f"found fallen by the controller at t = {gave_up:.3f} s, after which the joints were damped")
+        why = summary.get("gave_up_why")
+        said = f"controller stopped at t = {gave_up:.3f} s: {why}" if why else f"found fallen at t = {gave_up:.3f} s"
+        lines.append(f"{said}; from then on the joints were damped")
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines

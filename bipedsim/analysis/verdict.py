@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from bipedsim.analysis.fall import OUTCOME, has_fallen
 from bipedsim.analysis.loads import CARRIES
+from bipedsim.control import failed
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim import Simulator
 
@@ -157,7 +158,7 @@ class Verdict:
 
     def __init__(self, sim: Simulator, under: Sequence[str] = ()) -> None:
         self._sim = sim
-        self._under = f", under {'; '.join(under)}" if under else ""
+        self._under = _under(under)
         self._robot = robot = sim.robot
         # What is fixed cannot fall, and a body without drives has no posture to fall from.
         self._judged = robot.free_flyer and robot.nu > 0
@@ -244,6 +245,28 @@ class Verdict:
         elif steps:
             said = f"stepped in place for {t:.3g} s, {_times(steps, 'step')}"
         return f"{said}, did not fall"
+
+
+def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the figures of a verdict, whose line says that the controller was stopped where it would not be told.
+
+    Args:
+        outcome: :meth:`Verdict.figures`.
+        at, why: ``fell_at`` and ``reason`` of the :class:`~bipedsim.control.Guard`.
+        under: What fails on purpose, in words.
+    """
+    fell_at = outcome.get("fell_at_s")
+    if at is None or not outcome.get("verdict") or (fell_at is not None and not (failed(why) and at <= fell_at)):
+        return dict(outcome)
+    stop = f"the controller was stopped at t = {at:.3f} s{f': {why}' if why else ''}"
+    if fell_at is None:
+        return {**outcome, "verdict": f"{outcome['verdict']}, but {stop}"}
+    # What the joints did next is no reason.
+    return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{_under(under)}"}
+
+
+def _under(faults: Sequence[str]) -> str:
+    return f", under {'; '.join(faults)}" if faults else ""
 
 
 def _times(n: int, what: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import yaml
 
 from bipedsim.config import RunConfig, from_mapping, help_of, meaning_of, yaml_value
-from bipedsim.errors import EXIT_FELL, ConfigError
+from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_OK, ConfigError
 
 _FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
 _PAIRS = {"controller_params": "--set", "contact_params": "--contact-set"}
@@ -110,7 +110,7 @@ def add_run_options(parser: argparse.ArgumentParser, without: Collection[str] = 
 
 def add_fail_on_fall(parser: argparse.ArgumentParser) -> None:
     """Declare the option of commands that a script may ask whether the robot is on its feet."""
-    text = f"end with exit code {EXIT_FELL} if the robot fell"
+    text = f"end with exit code {EXIT_FELL} if the robot fell, or its controller was stopped"
     parser.add_argument("--fail-on-fall", action="store_true", help=text)
 
 
@@ -121,6 +121,15 @@ def add_span(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument("--from", dest="start", type=float, metavar="T", help="begin [s] (default: that of the run)")
     parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end [s] (default: that of the run)")
+
+
+def code_of(summary: Mapping[str, Any], fail_on_fall: bool) -> int:
+    """Return the exit code of a run by what became of robot and controller: a torque that is not finite has failed."""
+    from bipedsim.control import failed
+
+    if fail_on_fall and (summary.get("fell_at_s") is not None or summary.get("gave_up_at_s") is not None):
+        return EXIT_FELL
+    return EXIT_FAILED if failed(summary.get("gave_up_why") or "") else EXIT_OK
 
 
 def run_config(args: argparse.Namespace, without: Collection[str] = ()) -> RunConfig:

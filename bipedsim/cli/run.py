@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli.options import add_fail_on_fall, add_run_options, run_config
+from bipedsim.cli.options import add_fail_on_fall, add_run_options, code_of, run_config
 from bipedsim.config import to_json
-from bipedsim.errors import EXIT_FELL, EXIT_OK, ConfigError
+from bipedsim.errors import ConfigError
 
 if TYPE_CHECKING:
     from bipedsim.config import RunConfig
@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
             print(f"bipedsim run: {stopped}; what was simulated until then is written", file=sys.stderr)
         raise
     _write_run(args, settings, recording, summary)
-    return EXIT_FELL if args.fail_on_fall and summary["fell_at_s"] is not None else EXIT_OK
+    return code_of(summary, args.fail_on_fall)
 
 
 def _write_run(

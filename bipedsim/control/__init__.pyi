@@ -1,7 +1,7 @@
 from .base import Controller, checked_torque
 from .controllers import CONTROLLERS, find_controller, make_controller, robot_params
 from .loads import RELIEVED
-from .monitor import FALL_TILT, Guard, joint_damping
+from .monitor import FALL_TILT, Guard, failed, joint_damping
 
 __all__ = [
     "CONTROLLERS",
@@ -10,6 +10,7 @@ __all__ = [
     "Controller",
     "Guard",
     "checked_torque",
+    "failed",
     "find_controller",
     "joint_damping",
     "make_controller",

@@ -20,6 +20,14 @@ FALL_TILT = 1.0
 """Tilt of the IMU from its attitude in the standing posture beyond which a robot has fallen [rad], by default."""
 
 
+_NOT_FINITE = "its torque of "
+
+
+def failed(reason: str) -> bool:
+    """Return whether a :class:`Guard` stopped a controller for what the controller did, and not for a fall."""
+    return reason.startswith(_NOT_FINITE)
+
+
 def joint_damping(robot: Robot) -> Array:
     """Return gains (nu,) [N.m.s/rad] that ask for the effort limit at the velocity limit, on a robot of any size."""
     return np.asarray(robot.effort_limit / robot.velocity_limit)
@@ -42,7 +50,7 @@ class Guard:
         set_footsteps: The controller's own, or None.
         readouts: The controller's, live; empty if it has none.
         has_estimate: Whether the controller estimates where the robot is.
-        reason: Why the robot counts as fallen; empty while it does not.
+        reason: Why the robot counts as fallen; empty while it does not. :func:`failed` knows whose fault it is.
         fell_at: Time stamp of the observation in which that was seen [s], or None.
     """
 
@@ -57,6 +65,7 @@ class Guard:
         self._least_cosine = np.cos(fall_tilt) if fall_tilt > 0.0 and robot.free_flyer else -np.inf
         self._damping = joint_damping(robot)
         self._limit = robot.effort_limit
+        self._joint_names = robot.joint_names
         self._damped = Command(np.zeros(robot.nu))
         self.reason = ""
         self.fell_at: float | None = None
@@ -105,7 +114,8 @@ class Guard:
     def _fault(self, observation: Observation, tau_joint: Array) -> str:
         """Return why the robot counts as fallen, or an empty text."""
         if not np.isfinite(tau_joint).all():
-            return "its torque is not finite"
+            j = int(np.argmin(np.isfinite(tau_joint)))
+            return f"{_NOT_FINITE}{self._joint_names[j]} is {tau_joint[j]}"
         cosine = _upward(observation.imu_orientation, self._upright)
         if cosine < self._least_cosine:
             return f"the IMU is tilted by {np.degrees(np.arccos(max(cosine, -1.0))):.0f} degrees"

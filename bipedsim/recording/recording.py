@@ -39,6 +39,7 @@ class Recording(RecordedColumns):
         weight: m g [N], NaN when unknown.
         readouts: Name to what the controller showed in answer to the measurements of each row (n,).
         gave_up_at: When the controller was found fallen, and the joints went to damping [s]; NaN if it never was.
+        gave_up_why: Why; empty if it never was, or where that is not known, as in a bag.
         pushes: Begin and end of every push that was planned [s]; empty where that is not known, as in a bag.
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
         about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``; of a
@@ -56,6 +57,7 @@ class Recording(RecordedColumns):
     weight: float
     readouts: dict[str, Array] = field(default_factory=dict)
     gave_up_at: float = float("nan")
+    gave_up_why: str = ""
     pushes: tuple[tuple[float, float], ...] = ()
     notes: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
@@ -153,6 +155,7 @@ class Recording(RecordedColumns):
             "weight": self.weight if np.isfinite(self.weight) else None,
             "readouts": list(self.readouts),
             "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
+            "gave_up_why": self.gave_up_why,
             "pushes": self.pushes,
             "notes": self.notes,
             "about": dict(self.about),
@@ -269,8 +272,8 @@ def joined(parts: Sequence[Recording]) -> Recording:
             name: np.concatenate([part.readouts.get(name, np.full(len(part), np.nan)) for part in parts])
             for name in sorted({name for part in parts for name in part.readouts})
         }
-        found = [part.gave_up_at for part in parts if np.isfinite(part.gave_up_at)]
-        values["gave_up_at"] = found[0] if found else float("nan")
+        found = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
+        values["gave_up_at"], values["gave_up_why"] = found[0] if found else (float("nan"), "")
     return Recording(**values)
 
 
@@ -345,6 +348,7 @@ def load_npz(path: Path) -> Recording:
             run.weight = _or_nan(header["weight"])
             run.readouts = {name.removeprefix("readout_"): arrays[name] for name in readouts if name in arrays}
             run.gave_up_at = _or_nan(header.get("gave_up_at"))
+            run.gave_up_why = str(header.get("gave_up_why", ""))
             run.notes = tuple(header["notes"])
             # Older runs do not say.
             run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.analysis import Verdict, controller_figures, sole_depth, sole_drift, summary
+from bipedsim.analysis import Verdict, controller_figures, sole_depth, sole_drift, summary, with_stop
 from bipedsim.config import RunConfig, check
 from bipedsim.control import Guard, make_controller
 from bipedsim.errors import ConfigError
@@ -261,8 +261,9 @@ def _result(
     recording.run = run.described
     recording.pushes = prepared.scenario.push_times
     if run.guard.fell_at is not None:
-        recording.gave_up_at = run.guard.fell_at
+        recording.gave_up_at, recording.gave_up_why = run.guard.fell_at, run.guard.reason
     duration = len(recording) * prepared.control_dt
+    faults = [str(fault) for fault in prepared.faults]
     counted = {
         "duration_s": duration,
         "rate_hz": settings.rate,
@@ -279,8 +280,8 @@ def _result(
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
         **controller_figures(recording),
         "physics": run.monitors.figures(),
-        **run.verdict.figures(),
-        "faults": [str(fault) for fault in prepared.faults] or None,
+        **with_stop(run.verdict.figures(), run.guard.fell_at, run.guard.reason, faults),
+        "faults": faults or None,
         "commands_lost": run.faults.lost_commands if prepared.faults else None,
     }
     return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}

@@ -115,6 +115,10 @@ class BringUp:
     run_folder: Path | None
 
 
+STOP_FILE = "controller.json"
+"""Where controller_node leaves when and why the controller was stopped, beside the statistics of sim_node."""
+
+
 def plan(
     given: Mapping[str, Any],
     controller_params: Mapping[str, Any] | None = None,
@@ -128,7 +132,7 @@ def plan(
         given: Arguments that were given; the rest keeps its default.
         controller_params: Parameters of the controller by their own name.
         contact_params: Parameters of the contact model by their own name.
-        stats_file: Where sim_node leaves its statistics.
+        stats_file: Where sim_node leaves its statistics; controller_node has ``controller.json`` beside it.
         overwrite: Whether whoever starts it makes room for the recording first.
 
     Raises:
@@ -185,6 +189,8 @@ def plan(
                 controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
         if arguments.clock != "real_time":
             controller["priority"] = 0
+        if stats_file is not None:
+            controller["stats_file"] = str(stats_file.with_name(STOP_FILE))
         if run_folder is not None:
             controller["wait_for_listeners"] = 2
         nodes.append(NodeProcess("controller_node", {**controller, **own}, files))

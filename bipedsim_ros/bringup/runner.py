@@ -19,10 +19,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
+from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
-from bipedsim_ros.bringup.bringup import DEMO, BringUp, argument_names, from_text, parameters_text, plan
+from bipedsim_ros.bringup.bringup import DEMO, STOP_FILE, BringUp, argument_names, from_text, parameters_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
 from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
 
@@ -185,6 +185,12 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
                 follower.finish()
             output.close()
     statistics = _read_statistics(statistics_file)
+    stop = _read_statistics(scratch / STOP_FILE)
+    if statistics and stop:
+        from bipedsim.analysis import with_stop
+
+        told = with_stop(statistics, stop["gave_up_at_s"], stop["gave_up_why"], statistics.get("faults") or ())
+        statistics = {**told, **stop}
     if failed:
         return Outcome(EXIT_FAILED, statistics, failed)
     # Without a duration an interrupt is the way to end a bring-up and no failure.
@@ -321,7 +327,7 @@ def run_arguments(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the recording cannot be read.
     """
-    from bipedsim.cli import key_values
+    from bipedsim.cli import code_of, key_values
 
     require_rclpy()
     given = from_text({name: getattr(args, name) or "" for name in argument_names()})
@@ -352,8 +358,7 @@ def run_arguments(args: argparse.Namespace) -> int:
                 if outcome.failed:
                     # At the end, below the figures of a run that was cut short.
                     print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
-    fell = args.fail_on_fall and outcome.statistics.get("fell_at_s") is not None
-    return EXIT_FELL if fell and not outcome.exit_code else outcome.exit_code
+    return outcome.exit_code or code_of(outcome.statistics, args.fail_on_fall)
 
 
 def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = None) -> None:

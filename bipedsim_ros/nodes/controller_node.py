@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from rclpy.node import Node
 
 from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
-from bipedsim.errors import ConfigError, MeasurementError
+from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices
 from bipedsim.sim import Observation
@@ -36,6 +37,7 @@ from bipedsim_ros.loop import (
     StayAwake,
     in_words,
     run_urgently,
+    write_json,
 )
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
@@ -98,6 +100,7 @@ class ControllerNodeParams:
         low=0.0,
         high=100.0,
     )
+    stats_file: str = param("", "JSON file for when and why the controller was stopped, if it was: written at the end")
     priority: int = param(
         50,
         "priority (SCHED_FIFO) of the threads, and idle cores that stay awake while there are joint states, where the "
@@ -229,6 +232,18 @@ class ControllerNode:
         dropped = {**self._drops.by_kind, **self._inputs.dropped}
         told = f"; messages dropped: {in_words(dropped)}" if dropped else ""
         self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}{told}")
+        return self._write_stop()
+
+    def _write_stop(self) -> int:
+        """Leave word of a stop for who started this; return the exit code."""
+        if self._params.stats_file and self._guard.fallen:
+            path = Path(self._params.stats_file)
+            try:
+                write_json(path, {"gave_up_at_s": self._guard.fell_at, "gave_up_why": self._guard.reason})
+            except OSError as error:
+                why = error.strerror or error
+                self._node.get_logger().error(f"stats_file = {str(path)!r} cannot be written: {why}")
+                return EXIT_FAILED
         return 0
 
     def stop(self) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bipedsim.analysis.summary_text import missed_share, silence_text, summary_lines, unit_of
+from bipedsim.analysis.verdict import with_stop
 from bipedsim.cli.main import main
 from bipedsim.config import to_json
+from bipedsim.errors import EXIT_FAILED, EXIT_FELL
 
 SUMMARY = {
     "robot": "biped14",
@@ -84,8 +87,35 @@ def test_what_became_of_the_robot_is_told_in_words_and_readouts_have_units() -> 
     }
     readout, seen, verdict = summary_lines(fallen)[-3:]
     assert readout.split() == ["zmp_margin", "0", "to", "0.125", "m"]
-    assert seen.startswith("found fallen by the controller at t = 2.250 s")
+    assert seen.startswith("found fallen at t = 2.250 s")
     assert verdict == "biped14 fell at 2.5 s: no commands from 1.5 s"
+
+
+def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The damped joints keep biped14 on its feet for a while, and let talos fall."""
+    why = "stopped at t = 0.000 s: its torque of"
+    run = ["run", "--controller", "user_controllers:NotFinite", "--output", str(tmp_path / "run.npz")]
+    assert main([*run, "--duration", "0.3"]) == EXIT_FAILED
+    printed = capsys.readouterr().out
+    assert f"controller {why} l_hip_yaw is nan" in printed
+    assert "did not fall, but the controller was stopped at t = 0.000 s: its torque of l_hip_yaw is nan" in printed
+    assert main(["summary", str(tmp_path / "run.npz"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gave_up_why"] == "its torque of l_hip_yaw is nan"
+    assert main([*run, "--duration", "3", "--robot", "talos", "--fail-on-fall", "--json"]) == EXIT_FELL
+    fallen = json.loads(capsys.readouterr().out)
+    assert (fallen["gave_up_at_s"], fallen["gave_up_why"]) == (0.0, "its torque of leg_left_1_joint is nan")
+    assert f"s: the controller was {why} leg_left_1_joint is nan" in fallen["verdict"]
+
+
+def test_a_stop_for_a_fall_is_not_the_reason_of_the_fall() -> None:
+    fell = {"fell_at_s": 2.5, "verdict": "fell at 2.5 s: no commands from 1.5 s"}
+    assert with_stop(fell, 2.25, "the IMU is tilted by 60 degrees") == fell
+    assert with_stop(fell, 2.75, "its torque of knee is nan") == fell
+    assert with_stop(fell, None, "") == fell
+    stopped = with_stop(fell, 2.25, "its torque of knee is nan", ["imu lost"])
+    assert stopped["verdict"].endswith("s: its torque of knee is nan, under imu lost")
 
 
 def test_unresolved_steps_are_explained_where_there_are_some() -> None:

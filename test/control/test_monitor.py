@@ -60,7 +60,7 @@ def test_a_fallen_robot_is_damped_within_its_limits_until_the_reset(robot: Robot
         expected = np.clip(-limit * observation.joint_velocity / robot.velocity_limit, -limit, limit)
         np.testing.assert_allclose(tau, expected, rtol=1e-12)
         assert (tau == limit).any()
-    assert guard.reason == "its torque is not finite"
+    assert guard.reason == "its torque of leg_left_1_joint is nan"
     guard.reset(observation)
     assert not guard.fallen
     assert not guard.reason

@@ -77,7 +77,7 @@ def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
     r.about = {"scenario": "stand", "ground": "flat"}
     r.cop[3] = np.nan
     r.readouts = {"zmp_margin": np.arange(7.0), "odometry": np.full(7, np.nan)}
-    r.gave_up_at = 0.004
+    r.gave_up_at, r.gave_up_why = 0.004, "it leans"
     r.pushes = ((0.001, 0.003), (0.005, 0.006))
     r.save(tmp_path / "new" / "run.npz")
     same(load_recording(tmp_path / "new" / "run.npz"), r)

@@ -87,7 +87,8 @@ def test_parameters_of_controller_and_contact_go_under_their_names(tmp_path: Pat
         {"controller": "my.package:Walk"}, {"height": 0.8}, {"gamma": 0.1}, stats_file=tmp_path / "s.json"
     ).nodes
     assert sim.parameters == {"one_step.gamma": 0.1, "stats_file": str(tmp_path / "s.json")}
-    assert controller.parameters == {"controller": "my.package:Walk", "Walk.height": 0.8}
+    stop = str(tmp_path / "controller.json")
+    assert controller.parameters == {"controller": "my.package:Walk", "Walk.height": 0.8, "stats_file": stop}
 
 
 def test_scenario_tells_the_controller_and_pushes() -> None:
@@ -321,12 +322,17 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     sampled(
         [
             (("--controller", "user_controllers:Crash"), 1, "controller_node ended (exit code 1)"),
+            (
+                ("--controller", "user_controllers:NotFinite", "--duration", "0.5", "--clock", "lock_step"),
+                1,
+                "but the controller was stopped at t = 0.000 s: its torque of l_hip_yaw is nan",
+            ),
             (("--clock", "slow"), 2, "unknown clock 'slow'"),
             (("--params-file", "nowhere.yaml"), 2, "there is no such file"),
             (("--robot", "biped15"), 1, "ended (exit code 2)"),
             (("--set", "squat_deep=1"), 1, "unknown parameter 'posture.squat_deep'"),
         ],
-        keep=3,
+        keep=4,
     ),
 )
 def test_failures_end_the_bringup_and_are_named(
