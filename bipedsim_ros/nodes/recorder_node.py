@@ -20,6 +20,7 @@ import queue
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -155,6 +156,7 @@ class Recorder:
             raise ConfigError(f"parameters of recorder_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self.params = params
         self.counts = Counts()
+        self.absent: Counter[str] = Counter()  # lost or dropped, by topic
         self._node = node
         self._group = HandledByLoop()
         self._waiting_for_type: set[str] = set()
@@ -256,6 +258,7 @@ class Recorder:
             self.counts.lost_best_effort += sequence - source.sequence - 1
         else:
             self.counts.lost += sequence - source.sequence - 1
+            self.absent[source.name] += sequence - source.sequence - 1
 
     def _move_to_bag(self, until: int) -> None:
         """Give the bag what arrived before ``until``, in order, which readers without an index rely on."""
@@ -269,6 +272,7 @@ class Recorder:
             done += 1
             if self.bag.pending_bytes > limit:
                 self.counts.dropped += 1
+                self.absent[source.name] += 1
                 continue
             if not source.channel:
                 source.channel = self.bag.add_topic(described(self._node, source.name, source.msgtype))
@@ -395,10 +399,12 @@ class RecorderNode(Node):
             self._background.stop()
             recorder.close()
         print(f"recorded into {recorder.path}: {recorder.counts}", flush=True)
-        absent = recorder.counts.lost + recorder.counts.dropped
+        absent = recorder.absent
         if absent:
+            most = ", ".join(f"{count} on {name}" for name, count in absent.most_common(3))
             print(
-                f"recorder_node: {absent} messages are missing from the bag, as the machine was too busy for it; "
+                f"recorder_node: {absent.total()} messages are missing from the bag ({most}"
+                f"{', ...' * (len(absent) > 3)}), as the machine was too busy for it; "
                 "real-time priorities help (docs/ros_interface.md, Timing), or fewer topics",
                 file=sys.stderr,
                 flush=True,

@@ -149,7 +149,7 @@ def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_p
     assert counts["lost"] > 0
     assert counts["received"] + counts["lost"] == n
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")[-10:] == list(range(n - 10, n))
-    assert f"{counts['lost']} messages are missing from the bag" in err
+    assert f"{counts['lost']} messages are missing from the bag ({counts['lost']} on /left_foot/cop), as the" in err
 
 
 def test_it_says_when_it_has_found_every_publisher(ros: RosWorld, tmp_path: Path) -> None:
