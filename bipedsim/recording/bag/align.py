@@ -239,6 +239,12 @@ class BagRows:
             for topic, decoder in self._decoders.items()
             if decoder is not None and decoder.failed
         ]
+        losses += [
+            f"{topic}: {decoder.strangers} of {self._counts[topic]} messages left out: they name {decoder.strange}, "
+            f"and the first one {', '.join(decoder.labels or ())}"
+            for topic, decoder in self._decoders.items()
+            if decoder is not None and decoder.strangers
+        ]
         losses += self._unsaid[:1]
         if self._late:
             seconds = LATE_NS * 1e-9

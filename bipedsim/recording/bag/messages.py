@@ -52,8 +52,8 @@ class Columns:
 
     Attributes:
         stamp: (n,) header stamps [ns]; of a type without header, zeros.
-        values: Field name to (n, k) array; NaN where a message has other labels, or another number of values, than the
-            first.
+        values: Field name to (n, k) array, in the order of the first message's labels; NaN where a message has other
+            labels or another number of values.
         labels: Joint names of a JointState, labels of a Float64MultiArray, of the first message.
         frames: Every ``frame_id`` that occurs, in the order in which they came.
     """
@@ -205,6 +205,8 @@ class Decoder:
         frames: Every ``frame_id`` so far.
         failed: Number of messages that are cut short or damaged.
         error: What is wrong with the last of them.
+        strangers: Number of messages that name other joints than the first, whose numbers are left out.
+        strange: What the last of them names.
 
     Raises:
         RecordingError: The type is another one.
@@ -219,8 +221,8 @@ class Decoder:
         self._first: _Layout | None = None
         self._width = 0
         self.frames: dict[str, None] = {}
-        self.failed = 0
-        self.error = ""
+        self.failed = self.strangers = 0
+        self.error = self.strange = ""
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -263,18 +265,33 @@ class Decoder:
             found = read_alike(word, start[some], size[some], *alike, done[some], table[some])
             if found and layout.frame is not None:
                 self.frames.setdefault(layout.frame)
+            if found and self._order(layout) is None:
+                self.strangers += found
+                self.strange = ", ".join(layout.labels) or "nothing"
         return self._columns(table, sound), sound
 
     def _offsets(self, layout: _Layout) -> Integers:
         """Return where the words of a row are in messages of a layout; -1 where it has no such numbers."""
         assert self._first is not None
         offsets = [-1 if layout.stamp is None else layout.stamp]
-        alike = layout.labels == self._first.labels
+        order = self._order(layout)
         for name in self._fields:
             wide = self._first.columns[name][2]
             at, kind, count = layout.columns[name]
-            offsets += [at + np.dtype(kind).itemsize * i if alike and count == wide else -1 for i in range(wide)]
+            places = order if order is not None and len(order) == wide else range(wide)
+            meant = order is not None and count == wide
+            offsets += [at + np.dtype(kind).itemsize * i if meant else -1 for i in places]
         return np.array(offsets, dtype=np.int64)
+
+    def _order(self, layout: _Layout) -> Sequence[int] | None:
+        """Return where the numbers of each label are in messages of a layout; None if it has other labels."""
+        assert self._first is not None
+        wanted, given = self._first.labels, layout.labels
+        if given == wanted:
+            return range(len(wanted))
+        if len(set(wanted)) < len(wanted) or sorted(given) != sorted(wanted):
+            return None
+        return [given.index(label) for label in wanted]
 
     def _columns(self, table: Integers, sound: Flags) -> Columns:
         """Return the words of a table as what they are."""

@@ -334,6 +334,16 @@ def test_a_message_that_is_damaged_in_a_whole_bag_costs_its_row_alone(tmp_path: 
     assert np.flatnonzero(np.isnan(r.cop_world[:, 1])).tolist() == [7]
 
 
+def test_joint_states_of_other_joints_are_left_out_and_told(tmp_path: Path) -> None:
+    messages = bag_messages(range(20))
+    at = next(i for i, m in enumerate(messages) if m[0] == "/joint_states" and i > 20)
+    messages[at] = (*messages[at][:2], joint_state(4 * MS, ["wheel"], [1.0], [0.0], [0.0]))
+    write_bag(tmp_path / "bag", messages).close()
+    with pytest.warns(IncompleteWarning, match="/joint_states: 1 of 20 messages left out: they name wheel, and"):
+        r = load_recording(tmp_path / "bag")
+    assert np.isnan(r.joint_position).any(axis=1).sum() == 1
+
+
 def test_ankle_wrenches_are_those_of_the_ground_on_the_foot(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", bag_messages(range(5)), {"ft_sign": "-1"}).close()
     r = load_recording(tmp_path / "bag")
