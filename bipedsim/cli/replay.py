@@ -39,7 +39,7 @@ def main(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     from bipedsim.analysis import load_run
     from bipedsim.config import to_json
-    from bipedsim.errors import EXIT_FAILED, EXIT_OK
+    from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK
     from bipedsim.runs import Changes, rerun
 
     changes = Changes(
@@ -52,27 +52,32 @@ def _run(args: argparse.Namespace) -> int:
     done = rerun(recording, changes)
     what_if = changes != Changes() or not recording.run
     ticks = len(done.simulated)
+    short = f"{ticks} of {done.ticks} ticks were repeated" if ticks < done.ticks else ""
     if args.output:
         done.simulated.save(args.output)
     if args.plot:
         from bipedsim.view import plot_rerun
 
         plot_rerun(done, args.plot)
-    code = EXIT_OK if what_if or done.first is None else EXIT_FAILED
+    code = EXIT_FAILED if not what_if and done.first is not None else EXIT_INCOMPLETE if short else EXIT_OK
     if args.json:
         first = None if done.first is None else vars(done.first)
-        print(to_json({"ticks": ticks, "first_difference": first, "errors": done.errors, "notes": done.notes}))
+        figures = {"ticks": ticks, "of_ticks": done.ticks, "first_difference": first}
+        print(to_json({**figures, "errors": done.errors, "notes": done.notes}))
         return code
     for note in done.notes:
         print(f"note: {note}")
     if done.first is None:
-        print(f"{ticks} ticks simulated again: every bit of {len(done.compared)} columns is the same")
+        begin = f"{short}: " if short else f"{ticks} ticks simulated again: "
+        print(f"{begin}every bit of {len(done.compared)} columns is the same")
         return code
     print(f"{ticks} ticks simulated again; first difference at {done.first}")
     print(f"\n{'largest differences':44} {'max':>12} {'rms':>12}")
     ranked = sorted(done.errors.items(), key=lambda item: -item[1]["rms"])
     for name, error in [(name, error) for name, error in ranked if error["max"] > 0.0][:_MOST]:
         print(f"{name:44} {error['max']:12.4g} {error['rms']:12.4g}")
+    if short:
+        print(short)
     return code
 
 

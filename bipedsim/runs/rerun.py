@@ -99,6 +99,8 @@ class Rerun:
     Attributes:
         recorded, simulated: Both, row for row.
         compared: The columns that were compared to the bit.
+        ticks: How many there were from the begin of the recording to its end; more than are simulated, where some are
+            missing.
         first: The first difference; None if all bits are the same.
         errors: (n columns) largest and root mean square difference of each column, of joints for each joint.
         notes: What a reader should know: what is missing, assumed or left out.
@@ -107,6 +109,7 @@ class Rerun:
     recorded: Recording
     simulated: Recording
     compared: tuple[str, ...]
+    ticks: int
     first: Difference | None
     errors: dict[str, dict[str, float]]
     notes: tuple[str, ...]
@@ -126,7 +129,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     """
     notes: list[str] = []
     try:
-        sim, rows, commands, pushes = _begin(recording, changes, notes)
+        sim, rows, total, commands, pushes = _begin(recording, changes, notes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         said = "what the recording says of its run is damaged, or of another version of bipedsim"
         raise RecordingError(f"{said} ({type(error).__name__}: {error})") from error
@@ -153,6 +156,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         recorded,
         simulated,
         compared,
+        total,
         _first_difference(recorded, simulated, compared),
         {name: found for name in compared for name, found in _errors(recorded, simulated, name)},
         tuple(notes),
@@ -161,8 +165,10 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
 
 def _begin(
     recording: Recording, changes: Changes, notes: list[str]
-) -> tuple[Simulator, Indices, Array, Sequence[Mapping[str, Any]]]:
-    """Return the simulator at the begin of the run, the rows to repeat, commands (n, nu) for all rows, and pushes."""
+) -> tuple[Simulator, Indices, int, Array, Sequence[Mapping[str, Any]]]:
+    """Return the simulator at the begin of the run, the rows to repeat, how many ticks it had, commands (n, nu) for all
+    rows, and pushes.
+    """
     run = recording.run
     name = run.get("robot") or recording.about.get("robot") or recording.robot
     if not name:
@@ -198,10 +204,10 @@ def _begin(
     stepped = np.flatnonzero(recording.t > 0.5 * sim.control_dt)
     ticks = np.rint(recording.t[stepped] / sim.control_dt).astype(np.int64)
     whole = (ticks == np.arange(1, len(ticks) + 1)) & np.isfinite(commands[stepped]).all(axis=1)
-    n = int(np.argmin(np.append(whole, False)))
-    if n < len(ticks):
+    n, total = int(np.argmin(np.append(whole, False))), int(ticks[-1]) if len(ticks) else 0
+    if n < total:
         missing = f"the command of t = {(n + 1) * sim.control_dt:.6f} s was not recorded"
-        notes.append(f"{missing}: {n} of {len(ticks)} ticks are repeated")
+        notes.append(f"{missing}: {n} of {total} ticks are repeated")
     if n == 0:
         raise RecordingError("the recording holds no commands from its begin on; it was made by an older bipedsim?")
     here = {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()}
@@ -209,12 +215,12 @@ def _begin(
     if other:
         notes.append(f"recorded with {', '.join(other)}: bits may differ")
     pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
-    return sim, stepped[:n], commands, pushes
+    return sim, stepped[:n], total, commands, pushes
 
 
 def _begin_robot(
     recording: Recording, robot: Robot, order: Sequence[int], changes: Changes, notes: list[str]
-) -> tuple[Simulator, Indices, Array, Sequence[Mapping[str, Any]]]:
+) -> tuple[Simulator, Indices, int, Array, Sequence[Mapping[str, Any]]]:
     """Return the same for a recording that says nothing of a simulator."""
     efforts = recording.joint_effort[:, order]
     measured = np.hstack([efforts, recording.joint_position[:, order]])
@@ -247,7 +253,7 @@ def _begin_robot(
     notes.append(f"measured torques are the commands, from t = {recording.t[first]:.3f} s on, every {dt:g} s")
     if n < len(rest):
         notes.append(f"a measurement is missing at t = {recording.t[rest[n]]:.3f} s: {n} of {len(rest)} ticks")
-    return sim, rest[:n], efforts, ()
+    return sim, rest[:n], len(rest), efforts, ()
 
 
 def _was_recorded(recording: Recording, name: str) -> bool:

@@ -104,7 +104,7 @@ def test_a_gap_ends_it_and_is_told(tmp_path: Path) -> None:
     done = rerun(recording.rows(np.delete(np.arange(400), 100)))
     assert len(done.simulated) == 100
     assert done.first is None
-    assert "the command of t = 0.101000 s was not recorded: 100 of 399 ticks" in done.notes[0]
+    assert "the command of t = 0.101000 s was not recorded: 100 of 400 ticks" in done.notes[0]
     with pytest.raises(RecordingError, match="no commands from its begin on"):
         rerun(recording.rows(slice(5, None)))
 
@@ -131,6 +131,11 @@ def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFix
     assert "first difference at t = " in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
     recording = load_recording(path)
+    recording.rows(np.delete(np.arange(400), [100, *range(200, 250)])).save(path)
+    assert main(["replay", str(path)]) == 3
+    assert capsys.readouterr().out.splitlines()[-1].startswith("100 of 400 ticks were repeated: every bit of")
+    assert main(["replay", str(path), "--contact-model", "lcp"]) == 3
+    assert capsys.readouterr().out.splitlines()[-1] == "100 of 400 ticks were repeated"
     recording.wrench[7] += 1.0
     recording.save(path)
     assert main(["replay", str(path)]) == 1

@@ -191,6 +191,8 @@ class BagRows:
         self._resets: list[tuple[int, int]] = []
         self._now = 0
         self._late = 0
+        self._rows = self._missing = self._end = 0
+        self._period: int | None = None
         self._feet: list[str] = []
         self._robot: Robot | None = None
         self._unknown = ""
@@ -202,6 +204,10 @@ class BagRows:
         """Return what a reader should know of a stretch, once the bag has been read."""
         notes = [self._bag.recovered] if self._bag.recovered else []
         notes += self._losses()
+        lost = {name: self._bag.custom_data.get(name, "0") for name in ("lost", "dropped")}
+        if set(lost.values()) != {"0"}:
+            said = " and ".join(f"{count} {name}" for name, count in lost.items())
+            notes.append(f"the recorder counted messages that are not in the bag, of all topics: {said}")
         if self.stretches > 1:
             notes.append(
                 f"time jumps back {self.stretches - 1} times (reset); this is stretch {segment} of {self.stretches}"
@@ -249,6 +255,9 @@ class BagRows:
         if self._late:
             seconds = LATE_NS * 1e-9
             losses.append(f"{self._late} messages came more than {seconds:g} s after their row, and are left out")
+        if self._missing:
+            total = self._rows + self._missing
+            losses.append(f"{self._missing} of {total} rows are missing, by the stamps of the others")
         return losses
 
     def __iter__(self) -> Iterator[tuple[int, Recording]]:
@@ -269,6 +278,10 @@ class BagRows:
             raise RecordingError(f"{self.path}: {what}")
         self._hand_out(_END)
         yield from self._ready(_END, 0)
+        if self.statistics and self._period:
+            # The figures are those of the last stretch.
+            end = round((self.statistics.get("duration_s") or 0.0) * 1e9)
+            self._missing += max(0, round((end - self._end) / self._period))
         for loss in self._losses():
             warn_incomplete(f"{self.path}: {loss}")
 
@@ -376,7 +389,9 @@ class BagRows:
         decoder = self._decoders[JOINT_STATES]
         assert decoder is not None
         assert decoder.labels is not None
+        before = stretch.emitted
         rows = stretch.take(n)
+        self._count(rows, before)
         out = Recording.empty(len(rows.stamp), decoder.labels, self._feet, columns=self._columns)
         out.t[:] = (rows.stamp - stretch.shift) * 1e-9
         for topic in self._carriers:
@@ -398,9 +413,9 @@ class BagRows:
                 at, numbers = rows.unstamped(topic)
                 column_of = out.readouts[topic.removeprefix(READOUTS)] = np.full(len(out), np.nan)
                 column_of[at] = numbers
-        at, fallen = rows.unstamped(FALLEN)
+        _, fallen = rows.unstamped(FALLEN)
         if fallen.any():
-            out.gave_up_at = float(out.t[at[np.argmax(fallen)]])
+            out.gave_up_at = (rows.told_at(FALLEN, int(np.argmax(fallen)), self._period) - stretch.shift) * 1e-9
         self._late += rows.late
         out.robot = self._bag.custom_data.get("robot", "")
         if self._robot is not None:
@@ -409,6 +424,17 @@ class BagRows:
             if "sole_poses" in self._columns:
                 put_sole_poses(out, self._robot)
         return out
+
+    def _count(self, rows: _Rows, before: int | None) -> None:
+        """Count rows, and those that their stamps leave out; ``before`` is the stamp of the row before them [ns]."""
+        gaps = np.diff(rows.stamp if before is None else np.append(before, rows.stamp))
+        if self._period is None and len(gaps):
+            known = [said["control_dt"] for said in self._said if "control_dt" in said]
+            self._period = round(known[-1] * 1e9) if known else int(np.median(gaps))
+        if self._period:
+            self._missing += int(np.maximum(np.rint(gaps / self._period) - 1, 0).sum())
+        self._rows += len(rows.stamp)
+        self._end = int(rows.stamp[-1])
 
     def _find_feet(self) -> list[str]:
         """Return the feet that have topics, in the order of the recorder as far as it named them."""
@@ -440,17 +466,22 @@ class BagRows:
 
 
 class _Stretch:
-    """What waits to become rows, between two resets."""
+    """What waits to become rows, between two resets.
+
+    Attributes:
+        number: Of the stretch. shift: What its stamps begin with, if they are those of a wall clock [ns].
+        emitted: The stamp of the last row that was taken [ns]; None before.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.shift = 0
         self._parts: dict[str, list[_Table]] = {}
-        self._emitted: int | None = None
+        self.emitted: int | None = None
 
     def add(self, topic: str, table: _Table) -> None:
         """Take messages of a topic."""
-        if topic == JOINT_STATES and self._emitted is None and topic not in self._parts:
+        if topic == JOINT_STATES and self.emitted is None and topic not in self._parts:
             self.shift = int(table.stamp[0]) if table.stamp[0] > WALL_CLOCK_NS else 0
         self._parts.setdefault(topic, []).append(table)
 
@@ -486,15 +517,15 @@ class _Stretch:
             table = self._table(topic)
             if topic != FALLEN and not topic.startswith(READOUTS):
                 here = table.stamp < end
-                if self._emitted is not None:
-                    late += int((table.stamp[here] <= self._emitted).sum())
+                if self.emitted is not None:
+                    late += int((table.stamp[here] <= self.emitted).sum())
             else:
                 here = np.searchsorted(joints.arrived, table.arrived, side="right") <= n
             taken[topic], self._parts[topic] = table.rows(_as_slice(here)), [table.rows(~here)]
         first = joints.rows(slice(0, n))
         # A copy, lest all of it is kept for the rest.
         self._parts[JOINT_STATES] = [joints.rows(np.arange(n, len(joints)))]
-        self._emitted = int(first.stamp[-1])
+        self.emitted = int(first.stamp[-1])
         return _Rows(first, taken, late)
 
 
@@ -531,6 +562,23 @@ class _Rows:
         last = np.searchsorted(self._all.arrived, table.arrived, side="right") - 1
         here = last >= 0
         return np.searchsorted(self.stamp, self._all.stamp[last[here]]), table.values[_LABELLED][here, 0]
+
+    def told_at(self, topic: str, k: int, period: int | None) -> float:
+        """Return the time [ns] that entry ``k`` of :meth:`unstamped` was about: that of its row.
+
+        Where rows are missing behind that one, it is where the message arrived between them.
+        """
+        arrived, stamp = self._all.arrived, self._all.stamp
+        told = self._tables[topic].arrived
+        told = told[told >= arrived[0]][k]
+        row = int(np.searchsorted(arrived, told, side="right")) - 1
+        gap = int(stamp[row + 1] - stamp[row]) if row + 1 < len(stamp) else told - arrived[row] - NEAR_NS // 10
+        if not period or gap <= 1.5 * period:
+            return float(stamp[row])
+        if row + 1 < len(stamp):
+            return float(np.interp(told, arrived[row : row + 2], stamp[row : row + 2]))
+        speed = (stamp[-1] - stamp[0]) / max(1, arrived[-1] - arrived[0])
+        return float(stamp[row] + speed * (told - arrived[row]))
 
 
 def _as_slice(chosen: Flags) -> Any:

@@ -13,7 +13,8 @@ import pytest
 from recording_support import T0, contact, header, joint_state, point, serialise, topic, wrench, write_bag
 
 from bipedsim.analysis import RunSummary, gather
-from bipedsim.errors import IncompleteWarning, RecordingError
+from bipedsim.cli.main import main
+from bipedsim.errors import EXIT_INCOMPLETE, IncompleteWarning, RecordingError
 from bipedsim.model import load_robot
 from bipedsim.recording import COLUMNS, Recording, joined, load_recording
 from bipedsim.recording.bag import align, mcap
@@ -125,6 +126,26 @@ def test_what_a_controller_tells_goes_to_the_row_that_it_answered(tmp_path: Path
         assert [r.odometry[i, 0] for i in told] == [float(i) for i in told]
     assert r.gave_up_at == pytest.approx(0.012)
     assert np.isnan(load_recording(tmp_path / "bag", segment=0).gave_up_at)
+
+
+def test_a_bag_full_of_holes_says_how_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a recorder lost is told, and a fall in a hole has not the time of a row long before it."""
+    rows = [*range(20), *range(490, 505)]
+    fallen = ("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True))
+    for name, falls, custom in (("hole", 250, {"lost": "9", "dropped": "1"}), ("end", 800, {"lost": "0"})):
+        bag = BagWriter(tmp_path / name, {"robot": "twofoot", **custom})
+        states, told = (bag.add_topic(topic(*of)) for of in (("/joint_states", JOINTS), fallen[:2]))
+        for i in sorted([*rows, falls]):
+            message = (told, fallen[2]) if i == falls else (states, joint_state(i * MS, ["l_knee"], [i], [0], [0]))
+            bag.add_message(message[0], T0 + i * MS, T0 + i * MS, message[1], i)
+        bag.close()
+        assert main(["summary", str(tmp_path / name)]) == EXIT_INCOMPLETE
+        out, err = capsys.readouterr()
+        assert "note: 470 of 505 rows are missing" in out
+        assert "470 of 505 rows are missing" in err
+        assert ("9 lost and 1 dropped" in out) == (name == "hole")
+        with pytest.warns(IncompleteWarning):
+            assert load_recording(tmp_path / name).gave_up_at == pytest.approx(1e-3 * falls)
 
 
 def test_what_arrives_with_its_joint_states_belongs_to_them(tmp_path: Path) -> None:
