@@ -218,7 +218,7 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int 
     * fz_mean_over_mg, fz_max_error_N: total vertical force against the weight over the rows of :func:`standing_rows`;
     * standing_s: how long that was;
     * cop_inside_fraction: share of (tick, loaded foot) whose CoP lies in the sole, within 1 um;
-    * state_changes: changes of contact mode or friction state between ticks, over all feet.
+    * state_changes: changes of contact mode or friction state between ticks, over all feet; the first tick begins none.
 
     Args:
         recording: A run.
@@ -320,11 +320,14 @@ class RunFigures:
             if len(vertices) and len(cop):
                 self._inside += int((margin(cop, vertices) >= -INSIDE_TOLERANCE).sum())
                 self._loaded += len(cop)
-        mode, sliding = rows.mode, rows.sliding
+        # A bag has what was measured at t = 0, before any step: no foot had a contact mode yet.
+        stepped = slice(int(np.searchsorted(rows.t, 0.0, side="right")), None)
+        mode, sliding = rows.mode[stepped], rows.sliding[stepped]
         if self._modes is not None and self._modes[0].shape[1:] == mode.shape[1:]:
             mode, sliding = np.vstack([self._modes[0], mode]), np.vstack([self._modes[1], sliding])
         self._changes += int(((np.diff(mode, axis=0) != 0) | np.diff(sliding, axis=0)).sum())
-        self._modes = mode[-1:].copy(), sliding[-1:].copy()
+        if len(mode):
+            self._modes = mode[-1:].copy(), sliding[-1:].copy()
         self._moded |= bool((mode >= 0).any())
 
     def _still(self, t: Array, moving: Flags) -> Flags:

@@ -46,6 +46,16 @@ def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert blocks == whole
 
 
+def test_what_was_measured_before_the_first_step_is_no_change() -> None:
+    """The rows of a bag begin at t = 0, those of a run without ROS behind the first step."""
+    run = standing(100)
+    run.mode[0], run.wrench[0] = 0, 0.0
+    figures = summary(run)
+    assert figures["state_changes"] == summary(run.rows(slice(1, None)))["state_changes"] == 0
+    run.mode[50:, 1] = 0
+    assert summary(run)["state_changes"] == 1
+
+
 def test_a_fall_in_one_block_is_that_of_the_run() -> None:
     """Each block of a bag knows the falls within it."""
     figures = RunSummary()
