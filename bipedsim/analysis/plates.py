@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import ndimage, signal
@@ -211,10 +212,11 @@ def _still(t: Array, moving: Flags, settle: float, begin: float | None = None, m
     return np.asarray((t - before >= APART) & (after - t >= APART) & (t - begin >= settle))
 
 
-def summary(recording: Recording, settle: float = 1.0) -> dict[str, float | int | None]:
+def summary(recording: Recording, settle: float = 1.0) -> dict[str, Any]:
     """Return the figures of a run; what cannot be known from this recording is None.
 
     * duration_s, rate_hz, ticks;
+    * fz_N, fz_over_mg: min, mean and max of the total vertical force over the run;
     * fz_mean_over_mg, fz_max_error_N: total vertical force against the weight over the rows of :func:`standing_rows`;
     * standing_s: how long that was;
     * cop_inside_fraction: share of (tick, loaded foot) whose CoP lies in the sole, within 1 um;
@@ -293,7 +295,7 @@ class RunFigures:
         # Whether the robot stands still in the last rows, those to come will say.
         self._last = np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0)
         self._moved = -np.inf
-        self._upward = _Mean()
+        self._upward, self._all_upward = _Mean(), _Mean()
         self._weight = float("nan")
         self._inside = self._loaded = self._changes = 0
         self._modes: tuple[Integers, Flags] | None = None
@@ -320,8 +322,9 @@ class RunFigures:
             if len(vertices) and len(cop):
                 self._inside += int((margin(cop, vertices) >= -INSIDE_TOLERANCE).sum())
                 self._loaded += len(cop)
-        # A bag has what was measured at t = 0, before any step: no foot had a contact mode yet.
+        # A bag has what was measured at t = 0, before any step: no foot had a force or a contact mode yet.
         stepped = slice(int(np.searchsorted(rows.t, 0.0, side="right")), None)
+        self._all_upward.add(new[2][stepped][np.isfinite(new[2][stepped])])
         mode, sliding = rows.mode[stepped], rows.sliding[stepped]
         if self._modes is not None and self._modes[0].shape[1:] == mode.shape[1:]:
             mode, sliding = np.vstack([self._modes[0], mode]), np.vstack([self._modes[1], sliding])
@@ -330,19 +333,29 @@ class RunFigures:
             self._modes = mode[-1:].copy(), sliding[-1:].copy()
         self._moded |= bool((mode >= 0).any())
 
+    def _forces(self) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+        """Return the range of the total vertical force over the run [N], and the same as a share of the weight."""
+        force = self._all_upward
+        if not force.n:
+            return None, None
+        span = {"min": float(force.low), "mean": force.mean, "max": float(force.high)}
+        known = np.isfinite(self._weight)
+        return span, {name: value / self._weight for name, value in span.items()} if known else None
+
     def _still(self, t: Array, moving: Flags) -> Flags:
         return _still(t, moving, self._settle, self._begin, self._moved)
 
-    def figures(self) -> dict[str, float | int | None]:
+    def figures(self) -> dict[str, Any]:
         """Return the figures of all rows so far."""
         rate = _rate(self._steps.median)
         t, moving, upward = self._last
         stood = copy(self._upward)
         stood.add(upward[self._still(t, moving)])
-        figures: dict[str, float | int | None] = {
+        figures: dict[str, Any] = {
             "duration_s": self._end - self._begin,
             "rate_hz": rate if np.isfinite(rate) else None,
             "ticks": self._ticks,
+            **dict(zip(("fz_N", "fz_over_mg"), self._forces(), strict=True)),
             "fz_mean_over_mg": None,
             "fz_max_error_N": None,
             "standing_s": stood.n / rate if stood.n else 0.0,

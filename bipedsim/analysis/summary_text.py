@@ -18,6 +18,8 @@ _NOTES = {
     "unresolved_steps": " (the contact model found no answer that keeps all its rules: docs/contact_models.md)",
 }
 """What is said of a figure that is not 0."""
+_NAMES = {"standing_s": "standing still"}
+"""What a figure is called where its key could be mistaken: who squats stands, too."""
 _COMMANDS = (
     "overruns",
     "ticks",
@@ -137,7 +139,7 @@ def _kinds(counts: Mapping[str, int] | None) -> str:
 
 
 def _line(key: str, text: str) -> str:
-    return f"{key:26} {text} {unit_of(key)}".rstrip()
+    return f"{_NAMES.get(key, key):26} {text} {unit_of(key)}".rstrip()
 
 
 def _text(value: Any) -> str:

@@ -140,6 +140,18 @@ def test_what_the_monitors_found_is_told_in_a_line() -> None:
         assert summary_lines({**SUMMARY, "physics": {"gap_m": sound, "work_J": beyond}})[-1].endswith(said)
 
 
+def test_a_run_in_which_nothing_stands_still_tells_its_forces(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--scenario", "squat", "--duration", "1.2"]) == 0
+    lines = {line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()}
+    assert lines["standing still"] == ["0", "s"]
+    for name in ("fz_N", "fz_over_mg"):
+        assert lines[name][:5:2] == ["min", "mean", "max"]
+    least, mean, most = map(float, lines["fz_over_mg"][1::2])
+    assert 0.0 < least < 1.0 < most
+    assert mean == pytest.approx(1.0, abs=0.2)
+    assert float(lines["fz_N"][3]) == pytest.approx(70.0 * 9.81 * mean, rel=1e-2)
+
+
 @pytest.mark.parametrize(("scenario", "duration", "shown"), [("stand", "1.2", True), ("jump", "2", False)])
 def test_the_drift_of_feet_is_shown_where_they_were_to_stay(
     capsys: pytest.CaptureFixture[str], scenario: str, duration: str, shown: bool
