@@ -104,8 +104,8 @@ def test_a_verdict_that_begins_again_is_a_new_one() -> None:
         return verdict.figures()
 
     assert str(fall(used, 0.0, 0.0)["verdict"]).endswith("no commands from 0.0 s")
-    landed = fall(used, 0.5, 0.3)
-    assert landed == fall(Verdict(sim), 0.5, 0.3)
+    landed = fall(used, 0.1, 0.0)
+    assert landed == fall(Verdict(sim), 0.1, 0.0)
     assert landed["steps"] == 0
     late = fall(used, 0.0, 0.2)
     assert late == fall(Verdict(sim), 0.0, 0.2)
