@@ -63,3 +63,27 @@ def test_lock_step_with_a_schedule_repeats_the_headless_run_to_the_bit(ros: RosW
     np.testing.assert_array_equal([s.position for s in stepped], expected.joint_position[told])
     assert 40 < summary["commands_lost"] < 80
     assert [m.linear.x for m in heard] == [0.5, 0.5, -1.0, 0.0, 0.0]
+
+
+def test_the_schedule_begins_with_a_robots_clock_and_again_when_time_goes_back(ros: RosWorld) -> None:
+    heard: list[Any] = ros.collect(Twist, "/cmd_vel")
+    states = ros.node.create_publisher(JointState, "/joint_states", 1)
+    ros.start("commander_node", schedule=["0.0 0.5 0.0 0.0", "0.15 -1.0 0.0 0.0"])
+    ros.connected(states)
+
+    def command_at(second: int, ms: int) -> float:
+        """Return the velocity that is answered to a state of this time, which is sent until it is taken."""
+        before, state = len(heard), JointState()
+        state.header.stamp.sec, state.header.stamp.nanosec = second, ms * 1_000_000
+
+        def answered() -> bool:
+            states.publish(state)
+            return len(heard) > before
+
+        ros.until(answered, f"a command at {second} s and {ms} ms")
+        return float(heard[-1].linear.x)
+
+    now = 1_800_000_000
+    assert [command_at(now, 0), command_at(now, 100), command_at(now, 200)] == [0.5, 0.5, -1.0]
+    assert command_at(now - 60, 0) == 0.5, "its clock was set back"
+    assert [command_at(0, 0), command_at(0, 200), command_at(0, 0)] == [0.5, -1.0, 0.5], "a simulation, and its reset"
