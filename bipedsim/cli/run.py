@@ -51,9 +51,8 @@ def main(args: argparse.Namespace) -> int:
             step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
         )
     except RunInterruptedError as stopped:
-        if args.output or args.plot or args.animate:
-            _write_run(args, settings, stopped.recording, stopped.summary)
-            print(f"bipedsim run: {stopped}; what was simulated until then is written", file=sys.stderr)
+        _write_run(args, settings, stopped.recording, stopped.summary)
+        print(f"bipedsim run: {stopped}; the figures and files are of what was simulated until then", file=sys.stderr)
         raise
     _write_run(args, settings, recording, summary)
     return code_of(summary, args.fail_on_fall)

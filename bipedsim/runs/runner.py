@@ -30,6 +30,8 @@ from bipedsim.sim import Simulator, whole_ratio
 
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
+MADE_ROOM_FOR = 50_000
+"""Rows whose memory is taken beforehand; that of a run that is longer grows with what is simulated."""
 
 
 class RunInterruptedError(KeyboardInterrupt):
@@ -230,7 +232,7 @@ def run(
     run = Run(prepared, log, step_file)
     if observer is not None:
         observer.start(run.sim)
-    builder = Recording.Builder(prepared.robot, prepared.ticks)
+    builder = Recording.Builder(prepared.robot, min(prepared.ticks, MADE_ROOM_FOR))
 
     started = time.perf_counter()
     try:
