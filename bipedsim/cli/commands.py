@@ -110,7 +110,13 @@ class CommandParser(Parser):
             module = importlib.import_module(command.module)
             module.add_arguments(self)
             self.set_defaults(function=module.main)
-        return super().parse_known_args(args, namespace)
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            # Here, where usage and options are those of the command.
+            wrong = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
+            meant = closest(wrong, self._option_string_actions) if wrong else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f"; did you mean {meant}?" if meant else ""))
+        return parsed, unknown
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -16,6 +16,11 @@ from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_OK, ConfigError
 
 _FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
 _PAIRS = {"controller_params": "--set", "contact_params": "--contact-set"}
+_EXAMPLES = {
+    "--set": ("squat_depth=0.1", "docs/controllers.md"),
+    "--contact-set": ("gamma=0.2", "docs/contact_models.md"),
+}
+"""One of each, and where the others are."""
 OF_CONTACT = ("contact_model", "contact_params")
 """Those fields of a run that say what contact is."""
 
@@ -30,7 +35,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
     for pair in pairs:
         key, separator, text = pair.partition("=")
         if not separator or not key:
-            raise ConfigError(f"{option} {pair!r}: expected NAME=VALUE, for example {option} gamma=0.2")
+            raise ConfigError(f"{option} {pair!r}: expected NAME=VALUE, for example {option} {_EXAMPLES[option][0]}")
         try:
             result[key] = yaml_value(text)
         except yaml.YAMLError as error:
@@ -73,8 +78,10 @@ def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, defau
     """
     field = cls.__dataclass_fields__[name]
     if name in _PAIRS:
-        text = f"one of the {field.metadata['doc'].partition(' that ')[0]}; repeatable"
-        parser.add_argument(option_name(name), action="append", default=[], metavar="NAME=VALUE", help=text)
+        option = option_name(name)
+        example, page = _EXAMPLES[option]
+        text = f"one of the {field.metadata['doc'].partition(' that ')[0]}, such as {example} ({page}); repeatable"
+        parser.add_argument(option, action="append", default=[], metavar="NAME=VALUE", help=text)
         return
     kind = get_type_hints(cls)[name]
     default = field.default if default is None else default

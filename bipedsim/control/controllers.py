@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -34,7 +36,7 @@ def find_controller(name: str) -> tuple[str, type[Any]]:
 
     Raises:
         UnknownNameError: No such controller or class; the message lists the choices.
-        ConfigError: The module cannot be imported, or the class is no controller.
+        ConfigError: The module cannot be imported, or the class is no controller, or is made of something else.
     """
     if name in CONTROLLERS:
         return name, CONTROLLERS[name]
@@ -47,6 +49,9 @@ def find_controller(name: str) -> tuple[str, type[Any]]:
         if own:
             ways = " or ".join(f"{name}:{own_class}" for own_class in own)
             raise ConfigError(f"controller = {name!r}: name the class in {name}.py, too: {ways}")
+        before, _, last = name.rpartition(".")
+        if all(part.isidentifier() for part in name.split(".")) and before:
+            raise ConfigError(f"controller = {name!r}: the class stands behind a colon; did you mean {before}:{last}?")
         raise UnknownNameError("controller", name, CONTROLLERS, otherwise="package.module:Class of your own")
     module = _imported(module_name, name)
     found = getattr(module, class_name, None)
@@ -55,6 +60,15 @@ def find_controller(name: str) -> tuple[str, type[Any]]:
     for method in ("reset", "update"):
         if not callable(getattr(found, method, None)):
             raise ConfigError(f"controller = {name!r}: {class_name} has no method {method}(self, observation)")
+    with suppress(ValueError):
+        takes = inspect.signature(found)
+        try:
+            takes.bind(None, None, None)
+        except TypeError as error:
+            raise ConfigError(
+                f"controller = {name!r}: {class_name} is made as {class_name}(robot, params, dt), but its __init__ "
+                f"takes {takes} ({error})"
+            ) from error
     return class_name, found
 
 

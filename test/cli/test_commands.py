@@ -86,6 +86,9 @@ def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["push"], "'push'; did you mean 'push-map'? (choose from"),
         (["check-robot", "biped14", "--state", "stand"], "'stand'; did you mean 'standing'? (choose from"),
         (["dance"], "invalid choice: 'dance' (choose from"),
+        (["run", "--controler", "zmp"], "run: error: unrecognized arguments: --controler zmp; did you mean"),
+        (["run", "--controler=zmp"], "did you mean --controller?"),
+        (["run", "--qqq"], "usage: bipedsim run"),
     ],
 )
 def test_a_mistyped_choice_is_understood(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

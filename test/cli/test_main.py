@@ -168,6 +168,11 @@ class Forgetful:
         pass
 
 
+class Stiff(Balance):
+    def __init__(self, robot):
+        pass
+
+
 class Idle:
     def reset(self, observation):
         pass
@@ -179,13 +184,16 @@ class Idle:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("balance_here", "name the class in balance_here.py, too: balance_here:Balance or balance_here:Forgetful"),
+        ("balance_here", "name the class in balance_here.py, too: balance_here:Balance or balance_here:Forgetful or "),
         ("balance_here.py", "without .py: balance_here:Class"),
         ("balance_here.py:Balance", "without .py: balance_here:Balance"),
         ("my/balance_here.py:Balance", "without .py: my.balance_here:Balance"),
-        ("balance_here:Balanse", "did you mean 'Balance'? Choices: Balance, Forgetful\n"),
+        ("balance_here:Balanse", "did you mean 'Balance'? Choices: Balance, Forgetful, Stiff\n"),
         ("balance_here:Forgetful", "Forgetful has no method reset(self, observation)"),
         ("balance_here:Idle", "Idle has no method update(self, observation)"),
+        ("balance_here:Stiff", "Stiff is made as Stiff(robot, params, dt), but its __init__ takes (robot) (too many"),
+        ("balance_here:Balance", "Balance is made as Balance(robot, params, dt), but its __init__ takes () (too many"),
+        ("balance_here.Stiff", "did you mean balance_here:Stiff?"),
         ("balance_here.parts:Balance", "No module named 'balance_here.parts'"),
         ("broken_here:Balance", "cannot import 'broken_here' (No module named 'no_such_thing')\n"),
         ("typo_here:Balance", "typo_here.py, line 1"),
