@@ -17,6 +17,7 @@ _UNCOUNTED = (
 COUNTED = (
     *("robot", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "missed_commands", "commands_dropped"),
     *("commands_dropped_by_kind", "commands_clipped", "command_silences_s", "pushes_dropped_by_kind"),
+    "warnings",
 )
 """What a summary takes from the simulator as it is, before all the rest."""
 EXACT = (

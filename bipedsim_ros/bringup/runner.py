@@ -22,6 +22,7 @@ from tqdm import tqdm
 from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
+from bipedsim_ros.bringup.alone import looking_for_robots
 from bipedsim_ros.bringup.bringup import DEMO, STOP_FILE, BringUp, argument_names, from_text, parameters_text, plan
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
 from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
@@ -339,7 +340,9 @@ def run_arguments(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:
         contact_params = key_values(args.contact_set, "--contact-set")
         stats_file = Path(scratch) / "sim.json"
-        bringup = plan(given, controller_params, contact_params, stats_file, overwrite)
+        with looking_for_robots(environment(given.get("network", ""))) as refuse_others:
+            bringup = plan(given, controller_params, contact_params, stats_file, overwrite)
+            refuse_others()
         if bringup.run_folder is not None:
             # Absolute, because nodes may be started elsewhere one day; and made now, to fail before anything runs.
             try:
@@ -474,7 +477,9 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
 def _report(result: dict[str, Any], late_matters: bool) -> None:
     from bipedsim.analysis import missed_share, silence_text, summary_lines
 
-    say("\n".join(summary_lines(result)))
+    say("\n".join(summary_lines(result, hidden=("warnings",))))
+    for warning in result.get("warnings") or ():
+        print(f"warning: {warning}", file=sys.stderr)
     silent = silence_text(result)
     if late_matters and silent:
         print(

@@ -42,6 +42,7 @@ class Statistics:
         lateness: From a deadline to the start of its tick.
         outcome: What has become of the robot since the last reset, see :class:`bipedsim.analysis.Verdict`, and under
             ``physics`` what the monitors found, see :class:`bipedsim.sim.Monitors`.
+        warnings: What else a reader of the figures must know, such as another robot on the same topics.
         error: Why the simulation stopped; empty if it did not.
     """
 
@@ -72,6 +73,7 @@ class Statistics:
     round_trip: Histogram = field(default_factory=Histogram)
     lateness: Histogram = field(default_factory=Histogram)
     outcome: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     error: str = ""
 
     @property
@@ -106,6 +108,7 @@ class Statistics:
             "unresolved_steps": self.unresolved_steps,
             "round_trip_us": {key: _finite(value) for key, value in self.round_trip.summary_us().items()},
             "lateness_us": {key: _finite(value) for key, value in self.lateness.summary_us().items()},
+            "warnings": list(self.warnings) or None,
             "error": self.error,
             **self.outcome,
         }
@@ -117,6 +120,8 @@ class Statistics:
         if self.pushes_dropped_by_kind:
             refused = f"{sum(self.pushes_dropped_by_kind.values())} pushes were dropped"
             level, message = DiagnosticStatus.WARN, f"{message}; {refused} ({in_words(self.pushes_dropped_by_kind)})"
+        if self.warnings:
+            level, message = DiagnosticStatus.WARN, "; ".join((message, *self.warnings))
         if self.error:
             level, message = DiagnosticStatus.ERROR, self.error
         loop = _status("bipedsim: loop", level, message, values, _LOOP)

@@ -191,6 +191,7 @@ class ControllerNode:
         self._states = 0
         self._states_at = 0.0
         self._states_silent = False
+        self._others = ""
         self._heard = False
         self._stop = False
         self._waiting_since = 0.0
@@ -411,10 +412,13 @@ class ControllerNode:
             self._warn(f"waiting for {self._inbox.topic}, {nobody}")
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
-            found = duplicate_nodes(self._node, (topics.JOINT_STATES.name,))
-            if found:
-                self._warn(found)
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"
+        found = duplicate_nodes(self._node, (topics.JOINT_STATES.name,))
+        if found:
+            if not self._others:
+                self._node.get_logger().warning(found)
+            self._others = found
+            level, message = DiagnosticStatus.WARN, found
         if stopped:
             level, message = DiagnosticStatus.WARN, f"nothing comes any more on {', '.join(stopped)}"
         if self._states_silent:

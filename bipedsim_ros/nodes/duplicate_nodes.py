@@ -1,19 +1,58 @@
-"""Whether a robot is alone in its ROS graph: two of them on one domain take each other's commands and states."""
+"""Whether a robot is alone in its ROS graph: two of them on one domain take each other's commands and states.
+
+As a program it prints who is a robot in the graph, for a bring-up that is about to start another one.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
 
+import rclpy
 from rclpy.node import Node
 
+from bipedsim_ros.wire import participants, topics
 
-def duplicate_nodes(node: Node, topics: Sequence[str]) -> str:
-    """Return what is wrong where several nodes publish one of ``topics``, and the way out; else an empty text."""
-    for topic in topics:
-        names = sorted(info.node_name for info in node.get_publishers_info_by_topic(topic))
-        if len(names) > 1:
+# Participants that miss each other's first announcements meet at the next ones, which Fast DDS sends every 3 s.
+_DISCOVERY_S = 3.5
+_UNNAMED = "_NODE_NAME_UNKNOWN_"
+
+
+def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
+    """Return what is wrong where several nodes publish one of these topics, and the way out; else an empty text."""
+    for topic in names:
+        if node.count_publishers(topic) > 1:
+            nodes = sorted(info.node_name for info in node.get_publishers_info_by_topic(topic))
             return (
-                f"{len(names)} nodes publish {topic} ({', '.join(names)}): another robot or controller is on ROS "
+                f"{len(nodes)} nodes publish {topic} ({', '.join(nodes)}): another robot or controller is on ROS "
                 f"domain {node.context.get_domain_id()}; give one of them a ROS_DOMAIN_ID of its own, or stop it"
             )
     return ""
+
+
+def robots_beside(node: Node) -> list[str]:
+    """Return the nodes that are a robot, or are about to be one: they publish joint states, or are called sim_node."""
+    publishers = node.get_publishers_info_by_topic(topics.JOINT_STATES.name)
+    simulators = {name for name in node.get_node_names() if name == "sim_node"}
+    return sorted(simulators | {info.node_name for info in publishers})
+
+
+def main() -> int:
+    """Print the robots in the ROS graph in a line, as soon as one is found; return 0."""
+    rclpy.init(args=["", "--ros-args", "--disable-external-lib-logs"])
+    node = Node("bipedsim_up", enable_rosout=False, start_parameter_services=False)
+    end = time.monotonic() + _DISCOVERY_S
+    while not (found := robots_beside(node)) or _UNNAMED in found:
+        there = participants(node.context.get_domain_id())
+        if time.monotonic() > end or (there > 1 and len(node.get_node_names()) >= there and not found):
+            break
+        time.sleep(0.02)
+    print(", ".join(found).replace(_UNNAMED, "a node without a name"))
+    node.destroy_node()
+    rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -115,6 +115,7 @@ class _Subscription:
     subscription: Any
     channel: int = 0
     sequence: int = 0
+    shared: bool = False  # by several publishers, whose numbers nobody can tell apart
 
 
 class _DiskThread(threading.Thread):
@@ -161,7 +162,7 @@ class Recorder:
         self._group = HandledByLoop()
         self._waiting_for_type: set[str] = set()
         self._unreadable: set[str] = set()
-        feet = params.feet or _feet_of(params.robot)
+        self._feet = feet = params.feet or _feet_of(params.robot)
         rows = [row for row in TOPICS.values() if row.recorded]
         self._prefixes = tuple(row.name for row in rows if row.is_prefix and not params.topics)
         known: dict[str, Topic] = {name: row for row in rows if not row.is_prefix for name in row.names(feet)}
@@ -202,6 +203,13 @@ class Recorder:
         """Whether every topic has a publisher, apart from those that wait for who pushes, steers or controls."""
         waited_for = [s for name, s in self._subscriptions.items() if name not in self._optional]
         return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in waited_for)
+
+    @property
+    def shared(self) -> list[str]:
+        """Topics of one robot or one controller on which several nodes published."""
+        rows = [row for row in TOPICS.values() if row.expected or row is topics.COMMANDS]
+        alone = {name for row in rows for name in row.names(self._feet)}
+        return sorted(name for name, source in self._subscriptions.items() if source.shared and name in alone)
 
     def _offered(self, name: str) -> Qos:
         return offered_qos(self._node, name) or Qos()
@@ -250,7 +258,8 @@ class Recorder:
 
     def _count_gap(self, source: _Subscription, sequence: int) -> None:
         """Count what lies between two numbers of one publisher; smaller numbers mean a new publisher."""
-        if source.handle.get_publisher_count() > 1:
+        source.shared = source.shared or source.handle.get_publisher_count() > 1
+        if source.shared:
             return
         if source.sequence == 0 or sequence <= source.sequence:
             self.counts.missed += max(0, sequence - 1) if source.qos.durability == "volatile" else 0
@@ -399,6 +408,15 @@ class RecorderNode(Node):
             self._background.stop()
             recorder.close()
         print(f"recorded into {recorder.path}: {recorder.counts}", flush=True)
+        shared = recorder.shared
+        if shared:
+            print(
+                f"recorder_node: several nodes published {', '.join(shared)} at a time: another robot or controller is "
+                f"on ROS domain {self.context.get_domain_id()}. The bag holds messages of them all, and what was lost "
+                "there is not counted; end the other, or record with a ROS_DOMAIN_ID of its own",
+                file=sys.stderr,
+                flush=True,
+            )
         absent = recorder.absent
         if absent:
             most = ", ".join(f"{count} on {name}" for name, count in absent.most_common(3))

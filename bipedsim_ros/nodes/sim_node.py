@@ -43,8 +43,6 @@ from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, reques
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
 # How long a node that ends waits for subscribers that are behind; and in lock step, where nothing may be missing.
 _DRAIN_S = (3.0, 30.0)
-# Seconds of a run in which another robot is looked for.
-_LOOKS = 5
 
 
 class SimNode:
@@ -116,8 +114,6 @@ class SimNode:
         node.create_service(Trigger, topics.STEP, self._service(self.loop.single_step))
         node.create_service(SetBool, topics.PAUSE, self._on_pause)
         self._background = Background(node)
-        self._looks = _LOOKS
-        self._warned_of_duplicates = False
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
             f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s, "
@@ -188,9 +184,7 @@ class SimNode:
         self._say_what_is_held(in_background)
         self._statistics.pushes_dropped_by_kind = dict(self._pushes.by_kind)
         self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
-        if in_background and self._looks and not self._warned_of_duplicates:
-            # Later on it would cost more than it is worth.
-            self._looks -= self._statistics.state == "running"
+        if in_background and not self._statistics.warnings:
             self._background.submit(self._look_around)
         if not self._params.stats_file:
             return
@@ -221,8 +215,8 @@ class SimNode:
     def _look_around(self) -> None:
         """Warn once if this is not the only robot, or has two controllers."""
         found = duplicate_nodes(self._node, (topics.JOINT_STATES.name, topics.COMMANDS.name))
-        if found and not self._warned_of_duplicates:
-            self._warned_of_duplicates = True
+        if found and not self._statistics.warnings:
+            self._statistics.warnings = (found,)
             self._node.get_logger().error(found)
 
     def _waits_for(self, topic: str) -> bool:

@@ -11,6 +11,7 @@ from .conversions import (
     TwistWriter,
     WrenchReader,
 )
+from .domains import FIRST, LAST, STANDARD_BASE, free_domain, in_use, participants, ports, surely_empty
 from .endpoints import (
     PatientPublisher,
     described,
@@ -31,7 +32,10 @@ from .wire import NS_PER_S, MessageError, parse
 __all__ = [
     "BASE_FRAME",
     "FEET_FRAME",
+    "FIRST",
+    "LAST",
     "NS_PER_S",
+    "STANDARD_BASE",
     "THIS_MACHINE",
     "TOPICS",
     "WORLD_FRAME",
@@ -54,17 +58,22 @@ __all__ = [
     "conversions",
     "definition_of",
     "described",
+    "free_domain",
+    "in_use",
     "incompatible",
     "make_transforms",
     "message_class",
     "network_environment",
     "offered_qos",
     "parse",
+    "participants",
+    "ports",
     "profile",
     "publisher",
     "qos_words",
     "recorder_profile",
     "requested",
     "sole_frame",
+    "surely_empty",
     "topics",
 ]

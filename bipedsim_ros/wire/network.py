@@ -14,11 +14,11 @@ from pathlib import Path
 from bipedsim.config import help_of, param
 
 NETWORKS = ("localhost", "subnet")
-_RANGE, _OLD = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
+DISCOVERY_RANGE, _OLD = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
 # Fast DDS 2 and 3 read different names.
 _PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 CHOOSING = (
-    *(_RANGE, _OLD, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER", "CYCLONEDDS_URI", *_PROFILES),
+    *(DISCOVERY_RANGE, _OLD, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER", "CYCLONEDDS_URI", *_PROFILES),
     *("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI"),
 )
 """Variables by which a user has already said it."""
@@ -47,9 +47,9 @@ def network_environment(network: str, env: Mapping[str, str]) -> dict[str, str]:
     if not network and any(env.get(name) for name in CHOOSING):
         return {}
     if network == "subnet":
-        found = {_RANGE: "SUBNET"}
+        found = {DISCOVERY_RANGE: "SUBNET"}
     else:
-        found = {_RANGE: "LOCALHOST"}
+        found = {DISCOVERY_RANGE: "LOCALHOST"}
         fast_dds = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
         # Whoever has chosen transports or profiles keeps them.
         if fast_dds and not any(env.get(name) for name in ("FASTDDS_BUILTIN_TRANSPORTS", *_PROFILES)):

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from ros_domains import APART, FIRST, LAST, STANDARD_BASE, Domain, in_use, ports
+from ros_domains import APART, Domain
 from ros_support import RosWorld
+
+from bipedsim_ros.wire.domains import FIRST, LAST, STANDARD_BASE, in_use, ports
 
 pytestmark = pytest.mark.ros
 

@@ -15,12 +15,10 @@ from pathlib import Path
 
 from paths import ROOT
 
-# Domains whose ports lie below the ephemeral ones of Linux. 0 is everybody's.
-FIRST, LAST = 1, 101
-STANDARD_BASE, TEST_BASE = 7400, 7520
-"""Lowest port of domain 0: by the standard (DDSI-RTPS 9.6.1.1), and in ros_ports.xml."""
-# Participants of one domain take the first that are free; who runs more than these has not left all of them.
-_PARTICIPANTS = 12
+from bipedsim_ros.wire.domains import FIRST, LAST, STANDARD_BASE, in_use
+
+TEST_BASE = 7520
+"""Lowest port of domain 0 in ros_ports.xml."""
 
 # Fast DDS 2 and 3 read different names. Shared memory would outlive a SIGKILL.
 _PORTS = str(Path(__file__).with_name("ros_ports.xml"))
@@ -30,28 +28,6 @@ APART = {
     "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
     "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
 }
-
-
-def ports(domain: int, base: int) -> list[int]:
-    """Return the ports on which the first participants of a domain listen: those of multicast, then two for each."""
-    first = base + 250 * domain
-    return [first, first + 1, *range(first + 10, first + 10 + 2 * _PARTICIPANTS)]
-
-
-def _bindable(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("", port))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-            return False
-    return True
-
-
-def in_use(domain: int) -> bool:
-    """Whether any program of any user takes part in a domain: it listens on one of its ports."""
-    return not all(_bindable(port) for base in (STANDARD_BASE, TEST_BASE) for port in ports(domain, base))
 
 
 class Domain:
@@ -78,7 +54,7 @@ class Domain:
                 if error.errno != errno.EADDRINUSE:
                     raise
                 continue
-            if not in_use(domain):
+            if not any(in_use(domain, base) for base in (STANDARD_BASE, TEST_BASE)):
                 self.id, self._claim = domain, claim
                 return
             claim.close()

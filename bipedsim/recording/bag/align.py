@@ -209,9 +209,8 @@ class BagRows:
             said = " and ".join(f"{count} {name}" for name, count in lost.items())
             notes.append(f"the recorder counted messages that are not in the bag, of all topics: {said}")
         if self.stretches > 1:
-            notes.append(
-                f"time jumps back {self.stretches - 1} times (reset); this is stretch {segment} of {self.stretches}"
-            )
+            which = "the last" if segment == -1 else f"stretch {segment}"
+            notes.append(f"time jumps back {self.stretches - 1} times (reset); this is {which} of {self.stretches}")
         if self._robot is None:
             notes.append(f"soles, limits and weight are unknown: {self._unknown}")
         return tuple(notes)

@@ -86,7 +86,7 @@ def test_a_reset_starts_another_stretch(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", [*late, *bag_messages(range(1, 31)), *bag_messages(range(11))]).close()
     last = load_recording(tmp_path / "bag")
     assert len(last) == 11
-    assert "time jumps back 2 times" in last.notes[0]
+    assert "time jumps back 2 times (reset); this is the last of 3" in last.notes[0]
     first = load_recording(tmp_path / "bag", segment=0)
     assert len(first) == 60
     np.testing.assert_array_equal(first.wrench[:, 0, 2], np.arange(60))

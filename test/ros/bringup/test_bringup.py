@@ -243,6 +243,13 @@ def test_a_controller_that_was_silent_is_not_called_slow_either(capsys: pytest.C
     assert "silent                     from 4.26 to 15.86 s" in advice.out
 
 
+def test_another_robot_is_told_below_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    concluded(None, **COUNTED, round_trip_us={}, warnings=["2 nodes publish /joint_states"])
+    printed = capsys.readouterr()
+    assert "warning: 2 nodes publish /joint_states\n" in printed.err
+    assert "nodes publish" not in printed.out
+
+
 def test_commands_of_which_none_was_sound_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     concluded(None, ticks=0, state="waiting", commands_received=0, commands_dropped_by_kind={"not_finite": 57})
     assert "of the 57 that came none was sound (57 not_finite)" in capsys.readouterr().err

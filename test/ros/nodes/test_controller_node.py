@@ -359,3 +359,16 @@ def test_interrupt_ends_the_node_cleanly(ros: RosWorld, robot: PlayedRobot) -> N
     robot.answer(0)
     assert node.stop() == 0
     assert "Traceback" not in node.output
+
+
+def test_two_robots_are_told_once_while_none_says_anything(ros: RosWorld) -> None:
+    publishers = [ros.node.create_publisher(JointState, "/joint_states", 10) for _ in range(2)]
+    diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
+    node = ros.start("controller_node", controller=ECHO)
+    said = "2 nodes publish /joint_states (test, test): another robot or controller is on ROS domain"
+    ros.until(lambda: said in node.output, "the other robot")
+    count = len(diagnostics)
+    ros.until(lambda: len(diagnostics) > count + 1, "another look")
+    assert node.output.count(said) == 1
+    for publisher in publishers:
+        ros.node.destroy_publisher(publisher)

@@ -28,7 +28,7 @@ from recorder_support import (
     wait_for,
 )
 from ros_support import RosWorld
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
 from bipedsim.recording.bag.reader import Bag
@@ -190,3 +190,23 @@ def test_parameters_can_be_read_while_it_records(ros: RosWorld, tmp_path: Path) 
     answer = ros.call(GetParameters, "/recorder_node/get_parameters", names=["output", "flush_period"])
     assert answer.values[0].string_value == str(tmp_path / "bag")
     assert answer.values[1].double_value > 0.0
+
+
+def test_a_second_publisher_is_named_and_not_taken_for_losses(ros: RosWorld, tmp_path: Path) -> None:
+    """Each numbers its messages by itself: what lies between the numbers of two is no loss, also once one has gone."""
+    wanted = "topics:=['/joint_states', '/diagnostics']"
+    with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
+        publishers = publishers_of(ros.node, {"/joint_states": JointState})
+        publish(publishers, range(50))
+        other = publishers_of(ros.node, {"/joint_states": JointState})
+        publish(other, range(100, 103))
+        path, name = tmp_path / "bag", "/joint_states"
+        wait_for(lambda: path.exists() and len(ticks_in(Bag(path), name)) == 53, "messages of both")
+        ros.node.destroy_publisher(other[name])
+        publish(publishers, range(50, 60))
+        assert publishers[name].wait_for_all_acked()
+        code, out, err = recorder.finish(signal.SIGINT)
+    assert code == 0
+    assert (len(ticks_in(Bag(path), name)), counts_of(out)["lost"]) == (63, 0)
+    assert "several nodes published /joint_states at a time" in err
+    assert "missing" not in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,12 +160,16 @@ def test_an_interrupt_while_starting_ends_the_node_too(ros: RosWorld) -> None:
     assert "Traceback" not in sim.output
 
 
-def test_a_second_robot_in_the_graph_is_named(ros: RosWorld) -> None:
+def test_a_second_robot_in_the_graph_is_named(ros: RosWorld, tmp_path: Path) -> None:
     other = ros.node.create_publisher(JointState, "/joint_states", 10)
-    node = ros.start("sim_node")
+    stats = tmp_path / "stats.json"
+    node = ros.start("sim_node", stats_file=str(stats))
     said = f"2 nodes publish /joint_states ({', '.join(sorted([ros.node.get_name(), 'sim_node']))})"
     ros.until(lambda: said in node.output, "the other robot's name")
     assert f"on ROS domain {ros.node.context.get_domain_id()}; give one of them a ROS_DOMAIN_ID" in node.output
+    assert node.stop() == 0
+    (warning,) = statistics(stats)["warnings"]
+    assert warning.startswith(said)
     ros.node.destroy_publisher(other)
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from marks import sampled
-from ros_domains import APART, STANDARD_BASE, Domain
+from ros_domains import APART, Domain
 
+from bipedsim_ros.wire.domains import STANDARD_BASE
 from bipedsim_ros.wire.network import CHOOSING, network_environment
 
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"

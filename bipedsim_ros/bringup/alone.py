@@ -1,0 +1,48 @@
+"""Whether a bring-up would be the only robot in its ROS domain, found out before any of its nodes starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from bipedsim.errors import ConfigError
+from bipedsim_ros.wire import free_domain, surely_empty
+
+# Of a machine so busy that nodes do not find each other: they warn later on, when they meet.
+_PATIENCE_S = 10.0
+
+
+@contextmanager
+def looking_for_robots(env: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+    """Look in a process beside this one, if anybody may be there, while the context prepares the bring-up.
+
+    Args:
+        env: Environment of the nodes.
+
+    Yields:
+        A function that waits for what was seen, and raises :class:`ConfigError` where it was another robot.
+    """
+    given = env.get("ROS_DOMAIN_ID") or "0"
+    # What is no domain is refused by the nodes.
+    if not given.isdecimal() or surely_empty(int(given), env):
+        yield lambda: None
+        return
+    command = [sys.executable, "-m", "bipedsim_ros.nodes.duplicate_nodes"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, env=env, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
+
+        def refuse() -> None:
+            try:
+                found = process.communicate(timeout=_PATIENCE_S)[0].strip()
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return
+            if found:
+                raise ConfigError(
+                    f"another robot or simulation is in ROS domain {given} ({found}): end it, or choose another "
+                    f"domain: ROS_DOMAIN_ID={free_domain(int(given))} bipedsim up ..."
+                )
+
+        yield refuse

@@ -1,0 +1,41 @@
+"""A bring-up beside another robot in its ROS domain is refused before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+import rclpy
+from ros_support import RosWorld
+from sensor_msgs.msg import JointState
+
+from bipedsim.cli.main import main
+from bipedsim.errors import EXIT_USAGE
+from bipedsim_ros.nodes.duplicate_nodes import robots_beside
+
+pytestmark = pytest.mark.ros
+
+
+def test_another_robot_is_named_with_the_way_out(
+    ros: RosWorld, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Worlds of tests have ports of their own, which say nothing to others; with peers nobody relies on ports.
+    monkeypatch.setenv("ROS_STATIC_PEERS", "127.0.0.1")
+    ros.node.create_publisher(JointState, "/joint_states", 10)
+    assert main(["up", "--duration", "1", "--record", str(tmp_path / "run")]) == EXIT_USAGE
+    out, err = capfd.readouterr()
+    domain = ros.node.context.get_domain_id()
+    assert f"another robot or simulation is in ROS domain {domain} (test): end it, or choose another domain" in err
+    assert "ROS_DOMAIN_ID=" in err.partition("choose")[2]
+    assert (out, err.count("\n")) == ("", 1)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_simulator_that_compiles_yet_is_a_robot(ros: RosWorld) -> None:
+    assert robots_beside(ros.node) == []
+    other = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)
+    ros.until(lambda: robots_beside(ros.node) == ["sim_node"], "the other simulator")
+    other.destroy_node()
