@@ -139,7 +139,9 @@ def draw_modes(ax: Axes, recording: Recording) -> None:
     for k in range(len(recording.feet)):
         # Modes count the vertices of what is above the ground, which may be another polygon than the sole.
         counts = np.where(recording.n_vertices[:, k] > 0, recording.n_vertices[:, k], len(recording.sole_vertices[k]))
-        code = 2 * (recording.mode[:, k] + _MODES * counts) + recording.sliding[:, k]
+        # Before the first step no foot has a mode yet.
+        known = np.where(recording.t > 0.0, recording.mode[:, k], ABSENT_MODE)
+        code = 2 * (known + _MODES * counts) + recording.sliding[:, k]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1])
         lasts = np.append(starts[1:] - 1, len(code) - 1)
         for value in np.unique(code[starts]):

@@ -168,7 +168,10 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
                 fontsize=8,
                 color=TOTAL_COLOUR,
             )
-    axes[0].legend(ncols=len(recording.feet) + 4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    # One row beside the title has room for four.
+    n = len(axes[0].get_legend_handles_labels()[0])
+    columns = n if n <= 4 else -(-n // 2)
+    axes[0].legend(ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
 
 

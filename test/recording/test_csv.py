@@ -5,19 +5,25 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from picture_support import Drawn
 from recording_support import standing
 
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording.csv import export_csv
 from bipedsim.recording.recording import Recording
+from bipedsim.view import plots
 from bipedsim.view.plot_contact import FACE_COLOUR
 from bipedsim.view.plots import PANELS, plot
-from bipedsim.view.sheet import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
+from bipedsim.view.sheet import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR, picture
 
 
 def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) -> None:
@@ -169,3 +175,30 @@ def test_pictures_of_nothing_and_unknown_panels_are_refused(tmp_path: Path) -> N
 def test_matplotlib_is_imported_only_to_draw() -> None:
     code = "import sys, bipedsim.view.plots, bipedsim.recording.recording; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_legend_hides_no_title_and_names_only_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+
+    @contextmanager
+    def kept(*of: Any) -> Iterator[Figure]:
+        with picture(*of) as figure:
+            drawn.append(figure)
+            yield figure
+
+    monkeypatch.setattr(plots, "picture", kept)
+    r = standing(2000)
+    r.mode[0] = 0
+    r.gave_up_at, r.pushes = 1.5, ((0.5, 0.6),)
+    plot(r, tmp_path / "run.png", ["forces", "modes", "cop"])
+    (figure,) = drawn
+    first = figure.subfigs[0].subfigs[0].axes[0]
+    legend = first.get_legend()
+    assert {"push", "fallen"} <= {text.get_text() for text in legend.get_texts()}
+    (title,) = (text for text in first.get_children() if isinstance(text, Text) and "f_z" in text.get_text())
+    assert not legend.get_window_extent().overlaps(title.get_window_extent())
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    assert "face" in texts
+    assert "in the air" not in texts, "at t = 0 no foot has a mode yet"
