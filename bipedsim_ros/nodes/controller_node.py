@@ -24,7 +24,7 @@ from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
-from bipedsim.numerics import Indices
+from bipedsim.numerics import Indices, announced
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
     NS_PER_S,
@@ -60,6 +60,8 @@ _LISTENERS_S = 10.0
 # A sensor that has said nothing for so long of the joint states, and joint states that have not come for so long [s].
 _SENSOR_S = 0.5
 _STATES_S = 2.0
+# Before its first message a simulator may compile kernels; who waits longer is told now and then [s].
+_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,8 @@ class ControllerNode:
             raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self._params = params
         node.get_logger().info(f"loading {params.controller}; new kernels are compiled first")
-        self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
+        with announced(f"controller {params.controller}", 30):
+            self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
         self._writer = CommandWriter(robot.nu)
@@ -188,6 +191,7 @@ class ControllerNode:
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._background = Background(node)
         self._begun = time.monotonic()
+        self._next_wait = 0.0
         self._states = 0
         self._states_at = 0.0
         self._states_silent = False
@@ -405,11 +409,20 @@ class ControllerNode:
         )
         return [sensor.topic for sensor in self._sensors if sensor.silent]
 
+    def _say_what_is_waited_for(self) -> None:
+        topic, now = self._inbox.topic, time.monotonic()
+        if not self._next_wait:
+            self._node.get_logger().info(f"waiting for {topic}: sim_node may still be compiling")
+            self._next_wait = self._begun + _PATIENCE_S
+        elif now >= self._next_wait:
+            self._next_wait = now + _PATIENCE_S
+            nobody = "which nobody publishes" if not self._inbox.publishers() else "whose publisher is silent"
+            self._node.get_logger().warning(f"waiting for {topic} for {now - self._begun:.0f} s, {nobody}")
+
     def _report(self) -> None:
         stopped = self._stopped()
         if not self._states and time.monotonic() - self._begun > _DISCOVERY_S:
-            nobody = "which nobody publishes" if not self._inbox.publishers() else "whose publisher is silent"
-            self._warn(f"waiting for {self._inbox.topic}, {nobody}")
+            self._say_what_is_waited_for()
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"

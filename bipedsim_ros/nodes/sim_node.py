@@ -19,6 +19,7 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
+from bipedsim.numerics import announced
 from bipedsim.runs import FaultSchedule, PushSchedule, compiling_beside, parse_pushes, read_faults
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop import (
@@ -67,7 +68,7 @@ class SimNode:
             node.get_logger().warning(warning)
         pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
-        with compiling_beside(params.contact_model):
+        with compiling_beside(params.contact_model), announced(f"the simulation of {robot.name}", 30):
             sim = Simulator(
                 robot,
                 ground,
