@@ -366,6 +366,8 @@ def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], du
     assert up.wait() == code, up.output
     assert not any(alive(pid) for pid in children)
     assert "Traceback" not in up.output
+    said = [line for line in up.output.splitlines() if line.startswith("[")]
+    assert said[-1].startswith("[recorder_node]"), "it began first and ends last"
     # Whether it came before the first tick or after it, nothing half done stays.
     simulated = "no tick was simulated" not in up.output
     assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file() == simulated

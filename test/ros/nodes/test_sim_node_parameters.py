@@ -11,12 +11,16 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, SetParameters
 from ros_support import RosWorld
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 pytestmark = pytest.mark.ros
 
 
 def test_parameters_are_described_and_guarded(ros: RosWorld) -> None:
-    ros.start("sim_node")
+    states = ros.collect(JointState, "/joint_states")
+    commands = ros.node.create_publisher(Float64MultiArray, "/effort_controller/commands", 1)
+    ros.start("sim_node", timeout_mode="zero")
     described = ros.call(DescribeParameters, "/sim_node/describe_parameters", names=["rate", "timeout_mode"])
     rate, mode = described.descriptors
     assert rate.read_only
@@ -31,7 +35,12 @@ def test_parameters_are_described_and_guarded(ros: RosWorld) -> None:
             SetParameters, "/sim_node/set_parameters", parameters=[Parameter(name=name, value=text)]
         ).results[0]
 
+    ros.connected(commands)
+    commands.publish(Float64MultiArray(data=[0.0] * 14))
+    ros.until(lambda: states and states[-1].header.stamp.nanosec > 300_000_000, "some time without commands")
+    assert not any(any(state.effort) for state in states)
     assert put("timeout_mode", "stiff").successful
+    ros.until(lambda: any(states[-1].effort), "torques of joints that are held")
     refused = put("timeout_mode", "stif")
     assert not refused.successful
     assert "did you mean 'stiff'" in refused.reason
