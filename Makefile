@@ -36,16 +36,18 @@ demo: setup ## a robot stands and squats for 12 s; the forces under its feet lan
 WARM = $(if $(PYTEST_ARGS),,$(BIN)/python -m pytest --collect-only -q > /dev/null 2>&1 & $(BIN)/bipedsim warmup && wait)
 # Three workers a core: tests of nodes wait for topics and clocks most of their time.
 ALL_CORES = --numprocesses $(shell expr 3 \* $$(nproc)) --dist worksteal
+# pytest's exit code where nothing was selected.
+NONE = || { code=$$?; [ $$code -ne 5 ] || echo 'make: no test is called so; `.venv/bin/python -m pytest --collect-only -q` lists them' >&2; exit $$code; }
 
 test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-k name" picks some
 	@$(SETUP) test
 	@$(WARM)
-	@$(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not studies" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not studies" $(PYTEST_ARGS) $(NONE)
 
 test-all: python ## run all tests, also those of studies and long runs
 	@$(SETUP) test
 	@$(WARM)
-	@$(BIN)/python -m pytest $(ALL_CORES) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(ALL_CORES) $(PYTEST_ARGS) $(NONE)
 
 lint: python ## style, types, and which folder may import which
 	@$(SETUP) lint
