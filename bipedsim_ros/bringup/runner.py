@@ -458,7 +458,13 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
     """
     present = [path for name in OUTPUTS if folder is not None and (path := folder / name).exists()]
     if folder is None or not present:
-        yield
+        try:
+            yield
+        finally:
+            # Goes only if it is empty: nothing was recorded.
+            if folder is not None:
+                with suppress(OSError):
+                    folder.rmdir()
         return
     aside = Path(tempfile.mkdtemp(prefix="replaced-", dir=folder))
     for path in present:

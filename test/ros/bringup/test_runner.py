@@ -59,6 +59,16 @@ def test_an_earlier_run_goes_when_there_is_another(tmp_path: Path, topic: str | 
         assert (folder / "bag" / "bag_0.mcap").read_text() == "earlier"
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_folder_in_which_nothing_was_recorded_goes(tmp_path: Path, recorded: bool) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with outputs_replaced(folder):
+        if recorded:
+            (folder / "bag").mkdir()
+    assert folder.exists() == recorded
+
+
 def test_what_fails_on_the_way_brings_the_earlier_run_back(tmp_path: Path) -> None:
     folder = earlier(tmp_path / "run")
 
