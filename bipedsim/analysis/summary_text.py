@@ -121,7 +121,7 @@ def _in_time(summary: Mapping[str, Any]) -> list[str]:
     """Return what became of ticks and commands."""
     details = [f"{summary['missed_commands']} missed"]
     if summary["commands_dropped"]:
-        kinds = _kinds(summary.get("commands_dropped_by_kind"))
+        kinds = in_words(summary.get("commands_dropped_by_kind"))
         details.append(f"{summary['commands_dropped']} dropped{f': {kinds}' * bool(kinds)}")
     if summary.get("commands_clipped"):
         details.append(f"{summary['commands_clipped']} clipped to the effort limits")
@@ -130,12 +130,13 @@ def _in_time(summary: Mapping[str, Any]) -> list[str]:
         lines.append(_line("silent", silence_text(summary)))
     refused = summary.get("pushes_dropped_by_kind")
     if refused:
-        lines.append(_line("pushes", f"{sum(refused.values())} dropped: {_kinds(refused)}"))
+        lines.append(_line("pushes", f"{sum(refused.values())} dropped: {in_words(refused)}"))
     return [*lines, _line("overruns", f"{summary['overruns']} ticks that came late")]
 
 
-def _kinds(counts: Mapping[str, int] | None) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in (counts or {}).items())
+def in_words(by_kind: Mapping[str, int] | None) -> str:
+    """Return counts by kind as words: 2 not_finite, 1 size."""
+    return ", ".join(f"{count} {kind}" for kind, count in (by_kind or {}).items())
 
 
 def _line(key: str, text: str) -> str:

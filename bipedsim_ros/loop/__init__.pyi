@@ -1,7 +1,7 @@
 from .commands import Commands
 from .controller_inputs import ControllerInputs
 from .controller_outputs import ControllerOutputs
-from .drops import Drops, in_words
+from .drops import Drops
 from .inbox import Background, HandledByLoop, Inbox
 from .publishers import Publishers
 from .rate_check import judge, measure
@@ -26,7 +26,6 @@ __all__ = [
     "SimParams",
     "Statistics",
     "StayAwake",
-    "in_words",
     "judge",
     "measure",
     "run_urgently",

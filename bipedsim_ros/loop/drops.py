@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 _EVERY_S = 5.0
-
-
-def in_words(by_kind: Mapping[str, int]) -> str:
-    """Return counts by kind as words: 2 not_finite, 1 size."""
-    return ", ".join(f"{count} {kind}" for kind, count in by_kind.items())
 
 
 class Drops:

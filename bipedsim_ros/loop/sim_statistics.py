@@ -11,9 +11,8 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
-from bipedsim.analysis import OUTCOME
+from bipedsim.analysis import OUTCOME, in_words
 from bipedsim.config import to_json
-from bipedsim_ros.loop.drops import in_words
 from bipedsim_ros.loop.realtime import Histogram
 
 # As long as diagnostic_aggregator takes a status for current by default.

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
+from bipedsim.analysis import in_words
 from bipedsim.config import param
 from bipedsim.recording import WALL_CLOCK_NS
 from bipedsim.runs import PERIOD_NS, VelocitySchedule, parse_velocities
 from bipedsim.sim import Observation
-from bipedsim_ros.loop import Background, Drops, Inbox, in_words
+from bipedsim_ros.loop import Background, Drops, Inbox
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import JointStateReader, MessageError, TwistWriter, publisher, topics

@@ -20,6 +20,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
+from bipedsim.analysis import in_words
 from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
@@ -35,7 +36,6 @@ from bipedsim_ros.loop import (
     Histogram,
     Inbox,
     StayAwake,
-    in_words,
     run_urgently,
     write_json,
 )

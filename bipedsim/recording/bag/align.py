@@ -405,7 +405,8 @@ class BagRows:
                         continue
                     target = getattr(out, column.name)
                     _put(target if k is None else target[:, k], at, table, decoder.labels or (), column)
-        if self._bag.custom_data.get("ft_sign") == "-1" and "ankle_wrench" in self._columns:
+        # Only what is wanted can be written.
+        if self._bag.custom_data.get("ft_sign") == "-1" and out.ankle_wrench.flags.writeable:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)
         for topic, kind in sorted(self._bag.types.items()):
             if _is_readout(topic, kind):
@@ -420,7 +421,7 @@ class BagRows:
         if self._robot is not None:
             out.about = {"robot": out.robot or self._robot.name}
             out.describe_robot(self._robot)
-            if "sole_poses" in self._columns:
+            if out.sole_poses.flags.writeable:
                 put_sole_poses(out, self._robot)
         return out
 
