@@ -161,7 +161,7 @@ class ControllerNode:
             raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self._params = params
         node.get_logger().info(f"loading {params.controller}; new kernels are compiled first")
-        with announced(f"controller {params.controller}", 30):
+        with announced(f"controller {params.controller}", 10):
             self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)

@@ -68,7 +68,7 @@ class SimNode:
             node.get_logger().warning(warning)
         pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
-        with compiling_beside(params.contact_model), announced(f"the simulation of {robot.name}", 30):
+        with compiling_beside(params.contact_model), announced(f"the simulation of {robot.name}", 5):
             sim = Simulator(
                 robot,
                 ground,
