@@ -34,8 +34,8 @@ demo: setup ## a robot stands and squats for 12 s; the forces under its feet lan
 # Before all tests: kernels, since a node that has to compile its own keeps a test waiting, and what pytest makes of the
 # test files, which every worker would make for itself.
 WARM = $(if $(PYTEST_ARGS),,$(BIN)/python -m pytest --collect-only -q > /dev/null 2>&1 & $(BIN)/bipedsim warmup && wait)
-# Three workers a core: tests of nodes wait for topics and clocks most of their time.
-ALL_CORES = --numprocesses $(shell expr 3 \* $$(nproc)) --dist worksteal
+# Two workers a core: tests of nodes wait for topics and clocks part of their time, and each worker imports everything.
+ALL_CORES = --numprocesses $(shell expr 2 \* $$(nproc)) --dist worksteal
 # pytest's exit code where nothing was selected.
 NONE = || { code=$$?; [ $$code -ne 5 ] || echo 'make: no test is called so; `.venv/bin/python -m pytest --collect-only -q` lists them' >&2; exit $$code; }
 

@@ -221,15 +221,19 @@ class Verdict:
         first = eligible[np.argmin(w.since[eligible])]
         return f"{names[first]} from {w.since[first]:.1f} s"
 
-    def figures(self) -> dict[str, Any]:
-        """Return :data:`OUTCOME`: the last one is the line; what cannot be told is None."""
+    def figures(self, until: float | None = None) -> dict[str, Any]:
+        """Return :data:`OUTCOME`: the last one is the line; what cannot be told is None.
+
+        Args:
+            until: End of what is told of [s], if it is not now: of a tick that an interrupt cut short there is no row.
+        """
         w = self._watch
         walked = float(w.way[0] + np.hypot(*(w.now - w.way[1:])))
         told = (int(w.counts[0]), walked) if self._judged else (None, None)
-        return dict(zip(OUTCOME, (self.fell_at, *told, self._line(walked) + self._under), strict=True))
+        line = self._line(walked, (self._sim.t if until is None else until) - self._began)
+        return dict(zip(OUTCOME, (self.fell_at, *told, line + self._under), strict=True))
 
-    def _line(self, walked: float) -> str:
-        t = self._sim.t - self._began
+    def _line(self, walked: float, t: float) -> str:
         if not self._judged:
             return f"ran {t:.3g} s; nothing that could fall"
         if self.fell_at is not None:

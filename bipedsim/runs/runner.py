@@ -282,7 +282,7 @@ def _result(
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
         **controller_figures(recording),
         "physics": run.monitors.figures(),
-        **with_stop(run.verdict.figures(), run.guard.fell_at, run.guard.reason, faults),
+        **with_stop(run.verdict.figures(duration), run.guard.fell_at, run.guard.reason, faults),
         "faults": faults or None,
         "commands_lost": run.faults.lost_commands if prepared.faults else None,
     }
