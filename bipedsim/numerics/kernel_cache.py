@@ -302,7 +302,8 @@ class KernelCache(_Cache):
             return
         path = self._path(sig, data.codegen)
         try:
-            if data.lifted or data.library.has_dynamic_globals:
+            compiled = data._asdict()
+            if compiled["lifted"] or compiled["library"].has_dynamic_globals:
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
             # Complete or not at all: other processes may read and write at the same time.

@@ -45,4 +45,8 @@ def looking_for_robots(env: Mapping[str, str]) -> Iterator[Callable[[], None]]:
                     f"domain: ROS_DOMAIN_ID={free_domain(int(given))} bipedsim up ..."
                 )
 
-        yield refuse
+        try:
+            yield refuse
+        finally:
+            # Whatever else is wrong with the bring-up is said at once.
+            process.kill()

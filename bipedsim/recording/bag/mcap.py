@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -276,7 +276,7 @@ class McapFile:
             place = MetadataIndex.read(stream)
             self._define(Opcode.METADATA, self._read(place.offset, place.length)[_HEAD.size :])
         elif opcode == Opcode.HEADER:
-            self.writer = Header.read(stream).library
+            _profile, self.writer = astuple(Header.read(stream))
         elif opcode == Opcode.STATISTICS:
             counted = Statistics.read(stream)
             self.expected = dict(counted.channel_message_counts)
