@@ -3,10 +3,14 @@
 Normal force of a vertex at depth x: f = k x^n (1 + 3/2 alpha x') >= 0 (eq. 6, 7). The coefficient of restitution of a
 simple impact then depends on alpha v alone, and the force is continuous.
 
-The paper leaves friction open. Here each vertex carries a bristle, a spring with a damper, in series with a Coulomb
-slider (the elasto-plastic element of Prandtl; Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic
-friction models", IEEE TAC 2002): it sticks without creep below mu f, which a friction law regularised by velocity does
-not, and has no jump.
+The paper leaves friction open. Here each vertex carries a bristle, a spring in series with a Coulomb slider (the
+elasto-plastic element of Prandtl; Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction
+models", IEEE TAC 2002): it sticks without creep below mu f, which a friction law regularised by velocity does not, and
+has no jump. A damper beside it has what the cone leaves of its force, and moves no slider: a foot that touches down has
+a velocity before it has a load.
+
+Friction falls from static to dynamic over a slip (Rabinowicz, "The nature of the static and kinetic coefficients of
+friction", J. Applied Physics 1951), and not at its first micrometre, which every touch-down has.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from bipedsim.contact.compliant.substeps import (
     substep,
     tangential_compliance,
 )
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, friction, write_result
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import Array, kernel, zeros_of
 
@@ -42,7 +46,10 @@ class NonlinearDampingParams:
     alpha: float = param(2.0, "damping: restitution e = 1 - alpha v at low speed v", unit="s/m", low=0.0, high=1e3)
     alpha_ratio: float = param(1.0, "alpha while a vertex leaves over alpha while it arrives", low=0.0, high=100.0)
     tangential_stiffness: float = param(1e5, "of the bristle of a vertex", unit="N/m", low=1.0, high=1e10)
-    tangential_damping: float = param(300.0, "of the bristle of a vertex", unit="N.s/m", low=1e-3, high=1e8)
+    tangential_damping: float = param(300.0, "of the bristle of a vertex", unit="N.s/m", low=0.0, high=1e8)
+    slip_distance: float = param(
+        2e-3, "slip over which friction falls from static to dynamic", unit="m", low=0.0, high=1.0
+    )
     resolution: float = param(0.5, "largest rate of the contacts times the substep", low=1e-4, high=1.0)
     max_substeps: int = param(500, "most substeps of a step; more are needed: the step counts as unresolved", low=1)
 
@@ -53,9 +60,8 @@ class Bristles(NamedTuple):
     Attributes:
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
-        bend: (K, N, 2) deflection of the bristles [m]: state.
+        bend, slipped: (K, N, 2) deflection of the bristles, (K, N, 1) way of the sliders since they stuck [m]: state.
         stage, rate_sum: (K, N, 2) the same at a stage, and their weighted rates.
-        rate: (K, N, 2) [m/s].
         old: (N, 2) work.
     """
 
@@ -63,15 +69,30 @@ class Bristles(NamedTuple):
     contacts: VertexContacts
     substeps: Substeps
     bend: Annotated[Array, "K", "N", 2]
+    slipped: Annotated[Array, "K", "N", 1]
     stage: Annotated[Array, "K", "N", 2]
-    rate: Annotated[Array, "K", "N", 2]
     rate_sum: Annotated[Array, "K", "N", 2]
     old: Annotated[Array, "N", 2]
 
 
 @kernel
+def _normal_force(law: NonlinearDampingParams, depth: float, speed: float) -> float:
+    """Return the force [N] on a vertex at ``depth`` > 0 that gets deeper at ``speed`` (eq. 6, 7)."""
+    alpha = law.alpha if speed >= 0.0 else law.alpha * law.alpha_ratio
+    spring = law.stiffness * (depth if law.exponent == 1.0 else depth**law.exponent)
+    return max(spring * (1.0 + 1.5 * alpha * speed), 0.0)
+
+
+@kernel
+def _friction(p: Projection, m: Bristles, k: int, i: int) -> float:
+    """Return the coefficient of a vertex, which falls from static to dynamic as its slider slips."""
+    share = min(m.slipped[k, i, 0] / m.params.slip_distance, 1.0) if m.slipped[k, i, 0] > 0.0 else 0.0
+    return p.mu_static[k] + share * (p.mu_dynamic[k] - p.mu_static[k])
+
+
+@kernel
 def _forces(p: Projection, m: Bristles):
-    """Fill the vertex forces and the rates of the bristles at the stage."""
+    """Fill the vertex forces at the stage."""
     c, law = m.substeps, m.params
     for k in range(c.height.shape[0]):
         for i in range(p.n_vertices[k]):
@@ -79,46 +100,40 @@ def _forces(p: Projection, m: Bristles):
             depth = -c.height[k, i]
             if depth <= 0.0:
                 f[0] = f[1] = f[2] = 0.0
-                m.rate[k, i, 0] = m.rate[k, i, 1] = 0.0
                 continue
-            speed = -c.velocity[k, i, 2]
-            alpha = law.alpha if speed >= 0.0 else law.alpha * law.alpha_ratio
-            spring = law.stiffness * (depth if law.exponent == 1.0 else depth**law.exponent)
-            f[2] = max(spring * (1.0 + 1.5 * alpha * speed), 0.0)
-            kt = law.tangential_stiffness
-            dt = law.tangential_damping
-            bx = kt * m.stage[k, i, 0]
-            by = kt * m.stage[k, i, 1]
-            tx = bx + dt * c.velocity[k, i, 0]
-            ty = by + dt * c.velocity[k, i, 1]
-            limit = f[2] * friction(p, m.contacts, k, i)
+            v = c.velocity[k, i]
+            f[2] = _normal_force(law, depth, -v[2])
+            tx = law.tangential_stiffness * m.stage[k, i, 0] + law.tangential_damping * v[0]
+            ty = law.tangential_stiffness * m.stage[k, i, 1] + law.tangential_damping * v[1]
+            limit = f[2] * _friction(p, m, k, i)
             size = np.sqrt(tx * tx + ty * ty)
-            if size > limit:
-                tx *= limit / size
-                ty *= limit / size
-            f[0] = -tx
-            f[1] = -ty
-            m.rate[k, i, 0] = (tx - bx) / dt
-            m.rate[k, i, 1] = (ty - by) / dt
+            share = limit / size if size > limit else 1.0
+            f[0] = -share * tx
+            f[1] = -share * ty
 
 
 @kernel
 def _settle(p: Projection, m: Bristles):
-    """At the end of a substep: who touches, who sticks; bristles in the air are straight."""
+    """At the end of a substep: who touches, who sticks; sliders give way, and bristles in the air are straight."""
     c, s, law = m.substeps, m.contacts, m.params
     for k in range(c.height.shape[0]):
         for i in range(c.height.shape[1]):
-            if i >= p.n_vertices[k] or c.height[k, i] >= 0.0:
-                s.touching[k, i] = False
-                m.bend[k, i, 0] = m.bend[k, i, 1] = 0.0
+            b = m.bend[k, i]
+            s.touching[k, i] = i < p.n_vertices[k] and c.height[k, i] < 0.0
+            if not s.touching[k, i]:
+                b[0] = b[1] = m.slipped[k, i, 0] = 0.0
                 continue
-            speed = -c.velocity[k, i, 2]
-            alpha = law.alpha if speed >= 0.0 else law.alpha * law.alpha_ratio
-            normal = law.stiffness * (-c.height[k, i]) ** law.exponent * (1.0 + 1.5 * alpha * speed)
-            tx = law.tangential_stiffness * m.bend[k, i, 0] + law.tangential_damping * c.velocity[k, i, 0]
-            ty = law.tangential_stiffness * m.bend[k, i, 1] + law.tangential_damping * c.velocity[k, i, 1]
-            s.sticking[k, i] = np.sqrt(tx * tx + ty * ty) <= friction(p, s, k, i) * max(normal, 0.0)
-            s.touching[k, i] = True
+            normal = _normal_force(law, -c.height[k, i], -c.velocity[k, i, 2])
+            limit = _friction(p, m, k, i) * normal / law.tangential_stiffness
+            size = np.sqrt(b[0] * b[0] + b[1] * b[1])
+            if size <= limit:
+                m.slipped[k, i, 0] = 0.0
+            else:
+                m.slipped[k, i, 0] += size - limit
+                b[0] *= limit / size
+                b[1] *= limit / size
+            # As the rest of the world understands it: a vertex slides when its friction is dynamic.
+            s.sticking[k, i] = m.slipped[k, i, 0] <= law.slip_distance
 
 
 @kernel
@@ -146,8 +161,6 @@ def _substeps(p: Projection, m: Bristles) -> int:
             stiff_t += law.tangential_stiffness * kt
             damped_t += law.tangential_damping * kt
     fastest = max(max(np.sqrt(stiff), damped), max(np.sqrt(stiff_t), damped_t))
-    if stiff_t > 0.0:
-        fastest = max(fastest, law.tangential_stiffness / law.tangential_damping)
     return max(int(np.ceil(min(h * fastest / law.resolution, 1e9))), 1)
 
 
@@ -160,6 +173,7 @@ def nonlinear_damping(p: Projection, m: Bristles):
     for k in range(m.bend.shape[0]):
         if p.changed[k] != UNCHANGED:
             carry_rows(m.bend[k], s.origin[k], p.n_vertices[k], m.old)
+            carry_rows(m.slipped[k], s.origin[k], p.n_vertices[k], m.old)
     start(p, c)
     wanted = _substeps(p, m)
     count = min(wanted, m.params.max_substeps)
@@ -182,8 +196,9 @@ def nonlinear_damping(p: Projection, m: Bristles):
             for k in range(feet):
                 for i in range(p.n_vertices[k]):
                     for a in range(2):
-                        m.rate_sum[k, i, a] += weight * m.rate[k, i, a]
-                        m.stage[k, i, a] = m.bend[k, i, a] + ahead * m.rate[k, i, a]
+                        u = c.velocity[k, i, a] if c.height[k, i] < 0.0 else 0.0
+                        m.rate_sum[k, i, a] += weight * u
+                        m.stage[k, i, a] = m.bend[k, i, a] + ahead * u
             next_stage(p, c, stage, dt)
         for k in range(feet):
             for i in range(p.n_vertices[k]):
@@ -208,4 +223,4 @@ class NonlinearDamping(VertexModel):
         return zeros_of(Bristles, sizes, params=self.params, contacts=self.contacts, substeps=substeps)
 
     def _memory(self) -> dict[str, NDArray[Any]]:
-        return super()._memory() | {"bend": self.arrays.bend}
+        return super()._memory() | {"bend": self.arrays.bend, "slipped": self.arrays.slipped}
