@@ -8,10 +8,13 @@ from bipedsim_studies.reproduce.hurmuzlu2001 import (
     coulomb,
     energy,
     foot_strike,
+    impact_dampers,
+    juggler,
     kane,
     planar_gait,
     pyramid,
     three_balls,
+    wall,
     zero_dynamics,
 )
 
@@ -19,6 +22,11 @@ PAPER = Paper(
     "Y. Hurmuzlu, F. Génot, B. Brogliato: Modeling, stability and control of biped robots: a general framework. "
     "INRIA research report 4290, 2001",
     {
+        "impact_dampers": Case(
+            "Fig. 1b, 1c: a pendulum and a mass, damped by a ball between walls", impact_dampers.case
+        ),
+        "juggler": Case("Fig. 1d and eq. 7: an object that only impacts move, to heights on order", juggler.case),
+        "wall": Case("Fig. 1e and eq. 43: a manipulator at a wall, free, impacting, constrained", wall.case),
         "chair": Case("eq. 13 to 16: a chair on four legs, forces and acceleration", chair.case),
         "three_balls": Case("Fig. 10: every impact law on three balls in a row", three_balls.case),
         "energy": Case("section 3.2.2: energy after impacts without friction, every law", energy.case),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
+from bipedsim_studies.complementarity import System, Terms
 
 X, Z = 0, 2
 """Rows of a point's Jacobian that are tangent and normal on flat ground for what moves in the plane y = 0."""
@@ -66,3 +67,18 @@ def mechanics(robot: Robot, q: ArrayLike, v: ArrayLike, points: Sequence[tuple[i
         rows.append(J[:3] - pin.skew(arm) @ J[3:])
         drift.append(origin.linear + np.cross(origin.angular, arm) + np.cross(spin, np.cross(spin, arm)))
     return Mechanics(M, nle, np.array(position), np.array(rows), np.array(drift))
+
+
+def between_stops(
+    robot: Robot, J: ArrayLike, offset: ArrayLike, forces: Callable[[float, Array, Array], ArrayLike]
+) -> System:
+    """Return a robot whose gaps are J q + offset (m,) [m], under ``forces`` (nv,) on its joints, of t, q and v."""
+    rows, constant, model = np.asarray(J, dtype=np.float64), np.asarray(offset, dtype=np.float64), robot.model
+    data, bias = model.createData(), np.zeros(len(rows))
+
+    def terms(t: float, q: Array, v: Array) -> Terms:
+        pin.computeAllTerms(model, data, q, v)
+        M = np.triu(data.M) + np.triu(data.M, 1).T
+        return Terms(M, np.asarray(forces(t, q, v)) - data.nle, rows, bias, rows @ q + constant)
+
+    return terms

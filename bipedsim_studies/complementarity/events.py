@@ -1,0 +1,229 @@
+"""Bodies with complementarity from event to event: smooth motion, impacts by a law, contacts that rest and leave.
+
+What no time stepping can do, this does: place an impact where it is. Between events the contacts that rest are held
+(their forces are those of the LCP of eq. 13, as long as they push) and an integrator of order eight goes on to where
+another gap closes or a force ends. There an impact law of :mod:`bipedsim_studies.impacts` acts. A sequence of rebounds
+that runs up against an instant ends where they are slower than ``rest_speed``.
+
+Source: Hurmuzlu, Génot and Brogliato 2001, eq. 1 to 3, 8 to 10, without friction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
+
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array, Flags
+from bipedsim_studies.complementarity.lcp import ComplementarityError
+from bipedsim_studies.complementarity.normal_force_lcp import normal_forces
+from bipedsim_studies.impacts import IMPACT_LAWS
+
+RELATIVE, ABSOLUTE = 1e-11, 1e-13
+"""Tolerances of the integration."""
+TOUCH, STILL = 1e-8, 1e-8
+"""A gap below this is closed [m]; its contact rests if the gap is slower than this [m/s]."""
+DECAY = 100.0
+"""At which rounding in the gaps that are held dies out [1/s]."""
+DEEP, LITTLE_PULL = 1e-12, 1e-9
+"""A gap closes at minus this [m], and a force ends at minus this [N]: what stays at zero is no event."""
+MOMENT = 1e-8
+"""So much later [s] it is seen whether a contact goes on resting."""
+MAX_EVENTS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A system at one instant: M a = h + J^T lam, gap >= 0, J a + bias the acceleration of the gaps.
+
+    Attributes:
+        M: (nv, nv) mass matrix.
+        h: (nv,) all forces but those of the contacts [N, N.m].
+        J: (m, nv) gradients of the gaps.
+        bias: (m,) Jdot v [m/s^2].
+        gap: (m,) [m].
+    """
+
+    M: Array
+    h: Array
+    J: Array
+    bias: Array
+    gap: Array
+
+
+System = Callable[[float, Array, Array], Terms]
+"""Of time [s], q (nv,) and v = q' (nv,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """One impact: when [s], where q (nv,), velocities before and after (nv,), and normal impulses (m,) [N.s]."""
+
+    t: float
+    q: Array
+    before: Array
+    after: Array
+    impulse: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A motion, sampled.
+
+    Attributes:
+        t: (n,) [s]; an event is there twice, before and after it.
+        q, v: (n, nv).
+        force: (n, m) of the contacts that rest [N].
+        impacts: In order.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    force: Array
+    impacts: tuple[Impact, ...]
+
+    @property
+    def times(self) -> Array:
+        """(k,) instants of the impacts [s]."""
+        return np.array([impact.t for impact in self.impacts])
+
+
+def motion(
+    system: System,
+    q_start: ArrayLike,
+    v_start: ArrayLike,
+    duration: float,
+    *,
+    start: float = 0.0,
+    law: str = "moreau",
+    restitution: float = 0.0,
+    rest_speed: float = 1e-6,
+    every: float = 5e-3,
+    most_impacts: int | None = None,
+) -> Motion:
+    """Follow a system for ``duration`` [s].
+
+    Args:
+        system: Its terms.
+        q_start, v_start: (nv,) at the ``start`` [s], no gap open by less than nothing.
+        duration: [s].
+        start: Time at which it begins [s].
+        law: One of ``IMPACT_LAWS``, without friction.
+        restitution: e of all contacts.
+        rest_speed: Rebounds slower than this [m/s] do not happen, so that contacts come to rest.
+        every: Time between samples, at most [s].
+        most_impacts: Stop just before the impact after so many.
+
+    Raises:
+        ConfigError: No time to go.
+        ComplementarityError: A gap is open by less than nothing at the start, or events do not end.
+    """
+    if not duration > 0.0:
+        raise ConfigError(f"duration is a positive time [s], not {duration}")
+    t, end = start, start + duration
+    q: Array = np.array(q_start, dtype=np.float64)
+    v: Array = np.array(v_start, dtype=np.float64)
+    nv, here = len(q), system(t, q, v)
+    if here.gap.min() < -TOUCH:
+        raise ComplementarityError(f"gap {int(here.gap.argmin())} is {here.gap.min():.3g} m at the start, below zero")
+    impacts: list[Impact] = []
+    pieces: list[tuple[Array, Array, Array]] = []
+    for _ in range(MAX_EVENTS):
+        here = system(t, q, v)
+        touching = here.gap <= TOUCH
+        w = here.J @ v
+        if (touching & (w < 0.0)).any():
+            soft = -restitution * w[touching].min() <= rest_speed
+            struck = IMPACT_LAWS[law](here.M, here.J[touching], v, 0.0 if soft else restitution)
+            if w[touching].min() < -STILL:
+                impulse = np.zeros(len(w))
+                impulse[touching] = struck.impulse
+                if len(impacts) == most_impacts:
+                    break
+                impacts.append(Impact(t, q.copy(), v.copy(), struck.v_after, impulse))
+            v = struck.v_after
+            w = here.J @ v
+        resting = touching & (np.abs(w) <= STILL)
+        # A moment later: a force that ends, or begins, is zero now.
+        resting, approach = _pressed(system(t + MOMENT, q + MOMENT * v, v), resting)
+        if t >= end:
+            break
+        y = np.concatenate([q, v])
+        found = solve_ivp(
+            lambda time, y, held=resting: _rate(system, time, y, held),
+            (t, end),
+            y,
+            "DOP853",
+            events=_events(system, resting),
+            rtol=RELATIVE,
+            atol=ABSOLUTE,
+            dense_output=True,
+            max_step=0.05 * max(duration, 1e-9),
+            first_step=_first_step(w, approach, touching & ~resting, end - t),
+        )
+        times = np.linspace(t, found.t[-1], max(2, 1 + int(np.ceil((found.t[-1] - t) / every))))
+        states = found.sol(times).T
+        forces = np.array([_forces(system, time, y, resting) for time, y in zip(times, states, strict=True)])
+        pieces.append((times, states, forces))
+        t, q, v = float(found.t[-1]), found.y[:nv, -1].copy(), found.y[nv:, -1].copy()
+    else:
+        raise ComplementarityError(f"{MAX_EVENTS} events before {t:.6g} s: a larger rest_speed ends rebounds earlier")
+    times, states, forces = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    return Motion(times, states[:, :nv], states[:, nv:], forces, tuple(impacts))
+
+
+def _pressed(here: Terms, resting: Flags) -> tuple[Flags, Array]:
+    """Return which of the contacts that rest go on resting, and the accelerations (m,) of all gaps."""
+    held = resting.copy()
+    if not resting.any():
+        return held, here.J @ np.linalg.solve(here.M, here.h) + here.bias
+    found = normal_forces(here.M, here.h, here.J[resting], here.bias[resting])
+    held[resting] = found.force > 0.0
+    return held, here.J @ found.acceleration + here.bias
+
+
+def _first_step(w: Array, approach: Array, leaving: Flags, left: float) -> float:
+    """Return a step that ends before a gap that has just opened can close again."""
+    falls = leaving & (approach < 0.0) & (w > 0.0)
+    return float(min([left, *(0.5 * w[falls] / -approach[falls])]))
+
+
+def _forces(system: System, t: float, y: Array, held: Flags) -> Array:
+    """Return the forces (m,) that keep the gaps ``held`` as they are [N]."""
+    nv = len(y) // 2
+    here = system(t, y[:nv], y[nv:])
+    force = np.zeros(len(here.gap))
+    if held.any():
+        J = here.J[held]
+        back = 2.0 * DECAY * (J @ y[nv:]) + DECAY**2 * here.gap[held]
+        lack = -(J @ np.linalg.solve(here.M, here.h) + here.bias[held] + back)
+        force[held] = np.linalg.lstsq(J @ np.linalg.solve(here.M, J.T), lack, rcond=1e-12)[0]
+    return force
+
+
+def _rate(system: System, t: float, y: Array, held: Flags) -> Array:
+    nv = len(y) // 2
+    here = system(t, y[:nv], y[nv:])
+    a = np.linalg.solve(here.M, here.h + here.J.T @ _forces(system, t, y, held))
+    return np.concatenate([y[nv:], a])
+
+
+def _events(system: System, held: Flags) -> list[Callable[[float, Array], float]]:
+    """Return the functions that fall through zero where an open gap closes, or where the force of a held one ends."""
+
+    def event(i: int) -> Callable[[float, Array], float]:
+        def value(t: float, y: Array) -> float:
+            nv = len(y) // 2
+            if held[i]:
+                return float(_forces(system, t, y, held)[i]) + LITTLE_PULL
+            return float(system(t, y[:nv], y[nv:]).gap[i]) + DEEP
+
+        value.terminal, value.direction = True, -1.0  # type: ignore[attr-defined]
+        return value
+
+    return [event(i) for i in range(len(held))]

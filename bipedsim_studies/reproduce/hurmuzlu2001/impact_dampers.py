@@ -1,0 +1,292 @@
+"""Fig. 1b and 1c: a pendulum and a mass, each damped by a ball that flies to and fro within it.
+
+The mass, under a harmonic force, has a motion with two impacts in a period (eq. 42: all of it is one invariant set of
+impacts), which Masri and Caughey 1966 give in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from scipy.integrate import solve_ivp
+
+from bipedsim.numerics import Array
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.complementarity import Motion, motion
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
+
+WALLS = np.array([[0.0, 1.0], [0.0, -1.0]])
+"""Of a coordinate between two stops."""
+STIFFNESS, DAMPING, FORCE = (2.0 * math.pi) ** 2, 0.25, 1.0
+"""Of the mass: [N/m], [N.s/m], and the amplitude of the force, at resonance [N]."""
+RATE = 2.0 * math.pi
+PLAY = 0.3
+"""Way of the ball from wall to wall [m]."""
+MASS_E = 0.4
+PERIODS = 50
+SWING, SLOT, PENDULUM_E, SWINGING = 0.6, 0.2, 0.6, 20.0
+"""Start of the pendulum [rad], way of its ball [m], restitution, time [s]."""
+REST = -0.5 * 9.81 - 0.2 * 9.81
+"""Energy of the pendulum that hangs still [J]."""
+COMPARED = 8
+"""Impacts of the pendulum that are looked at one by one."""
+
+
+@dataclass(frozen=True)
+class TwoImpacts:
+    """The motion of two impacts in a period, by hand.
+
+    Attributes:
+        place, after: Of the house when the ball meets its front wall [m], [m/s].
+        ball: Velocity of the ball from there on [m/s].
+        phase: Of the force then [rad].
+    """
+
+    place: float
+    after: float
+    ball: float
+    phase: float
+
+    def path(self, since: Array) -> Array:
+        """Return where the house is ``since`` (n,) [s] after that impact, until the next one."""
+        swing, flow = _response()
+        steady = swing * np.sin(RATE * since + self.phase - flow)
+        x = self.place - swing * math.sin(self.phase - flow)
+        v = self.after - swing * RATE * math.cos(self.phase - flow)
+        c, s = _free(since)
+        found: Array = steady + x * c[0] + v * s[0]
+        return found
+
+
+def _response() -> tuple[float, float]:
+    """Return amplitude [m] and lag [rad] of the house alone."""
+    lack = complex(STIFFNESS - RATE**2, DAMPING * RATE)
+    return FORCE / abs(lack), math.atan2(lack.imag, lack.real)
+
+
+def _free(t: Array) -> tuple[Array, Array]:
+    """Return the free motions (2, n) of the house from place 1 and from velocity 1: place and velocity."""
+    decay = 0.5 * DAMPING
+    w = math.sqrt(STIFFNESS - decay**2)
+    gone, c, s = np.exp(-decay * t), np.cos(w * t), np.sin(w * t)
+    from_place = np.array([gone * (c + decay / w * s), -gone * STIFFNESS / w * s])
+    from_speed = np.array([gone * s / w, gone * (c - decay / w * s)])
+    return from_place, from_speed
+
+
+def by_hand(ratio: float) -> list[TwoImpacts]:
+    """Return the symmetric motions of two impacts in a period, for a ball of ``ratio`` of the house's mass.
+
+    Half a period later everything is the opposite: the ball is at the rear wall, so that it flies at
+    -(2 x + play) rate / pi where x is the place at the front wall; Newton's law and the momentum give the velocities of
+    the house. That its place and velocity come out opposite are two linear equations for the sine and the cosine of the
+    phase, given x; that their squares add up to one is a quadratic one for x.
+    """
+    half = math.pi / RATE
+    c, s = (column[:, 0] for column in _free(np.array([half])))
+    swing, flow = _response()
+    # Of phase - lag: force terms of place and velocity at the impact, opposite half a period later.
+    e = MASS_E
+    turn = np.array([-(1.0 + c[0]), -(1.0 + s[1])])
+
+    def sine_and_cosine(x: float) -> Array:
+        ball = -(2.0 * x + PLAY) * RATE / math.pi
+        after = ball * (1.0 - e - 2.0 * ratio * e) / (1.0 + e)
+        before = ball * (1.0 + 2.0 * ratio - e) / (1.0 + e)
+        # place: -x = -S + (x - S) c0 + (after - C) s0, velocity: -before = -C + (x - S) c1 + (after - C) s1.
+        A = np.array([[turn[0], -s[0]], [-c[1], turn[1]]])
+        b = np.array([-x - x * c[0] - after * s[0], -before - x * c[1] - after * s[1]])
+        found: Array = np.linalg.solve(A, b) / np.array([swing, swing * RATE])
+        return found
+
+    constant = sine_and_cosine(0.0)
+    slope = sine_and_cosine(1.0) - constant
+    roots = np.roots([slope @ slope, 2.0 * slope @ constant, constant @ constant - 1.0])
+    found = []
+    for x in roots[np.isreal(roots)].real:
+        ball = -(2.0 * x + PLAY) * RATE / math.pi
+        sine, cosine = sine_and_cosine(float(x))
+        phase = (math.atan2(sine, cosine) + flow) % (2.0 * math.pi)
+        found.append(TwoImpacts(float(x), ball * (1.0 - e - 2.0 * ratio * e) / (1.0 + e), ball, phase))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Both systems, and what they are held against.
+
+    Attributes:
+        mass: From rest. alone: Amplitude without the ball [m].
+        expected: The closed form, of those that have one the one that is reached.
+        pendulum: From a swing.
+        pendulum_times: (k,) its first impacts by its own equations of motion [s].
+        energy: (n,) of the pendulum [J]; lost: (k,) what impacts took, and what Newton's law takes (k,) [J].
+    """
+
+    mass: Motion
+    alone: float
+    expected: TwoImpacts
+    pendulum: Motion
+    pendulum_times: Array
+    energy: Array
+    lost: tuple[Array, Array]
+
+
+def swinging(duration: float = SWINGING) -> Motion:
+    """Return the motion of the pendulum."""
+    system = between_stops(body("pendulum_damper"), WALLS, [0.5 * SLOT] * 2, lambda _t, _q, v: np.zeros_like(v))
+    return motion(
+        system, [SWING, 0.0], [0.0, 0.0], duration, restitution=PENDULUM_E, rest_speed=1e-5, law="pfeiffer_glocker"
+    )
+
+
+def swinging_by_hand(count: int) -> Array:
+    """Return the first ``count`` impacts [s] of the pendulum by its Lagrangian, written out: rod 1 kg, ball 0.2 kg."""
+    ball, about, g = 0.2, 1.0 / 3.0, 9.81
+
+    def rate(_t: float, y: Array) -> list[float]:
+        a, s, da, ds = y
+        M = np.array([[about + ball * (1.0 + s * s), ball], [ball, ball]])
+        forces = [
+            -2.0 * ball * s * ds * da - 0.5 * g * math.sin(a) - ball * g * (math.sin(a) + s * math.cos(a)),
+            ball * s * da * da - ball * g * math.sin(a),
+        ]
+        return [da, ds, *np.linalg.solve(M, forces)]
+
+    def wall(_t: float, y: Array) -> float:
+        return 0.5 * SLOT - abs(float(y[1]))
+
+    wall.terminal, wall.direction = True, -1.0  # type: ignore[attr-defined]
+    t, y, times = 0.0, np.array([SWING, 0.0, 0.0, 0.0]), []
+    for _ in range(count):
+        found = solve_ivp(rate, (t, t + 10.0), y, "Radau", events=wall, rtol=1e-11, atol=1e-12, first_step=1e-6)
+        t, y = float(found.t[-1]), found.y[:, -1].copy()
+        times.append(t)
+        # The impulse acts on the ball along the slot and backwards on the rod, a metre from its hinge.
+        response = np.linalg.solve([[about + ball * (1.0 + y[1] ** 2), ball], [ball, ball]], [0.0, 1.0])
+        y[2:] -= (1.0 + PENDULUM_E) * y[3] / response[1] * response
+    return np.array(times)
+
+
+def measure(_progress: bool = False) -> Found:
+    """Let both go."""
+    house = body("mass_damper")
+    ratio = house.model.inertias[2].mass / house.model.inertias[1].mass
+
+    def forces(t: float, q: Array, v: Array) -> Array:
+        return np.array([FORCE * math.sin(RATE * t) - STIFFNESS * q[0] - DAMPING * v[0], 0.0])
+
+    system = between_stops(house, [[1.0, -1.0], [-1.0, 1.0]], [0.5 * PLAY] * 2, forces)
+    mass = motion(system, [0.0, 0.0], [0.0, 0.3], PERIODS * 2.0 * math.pi / RATE, restitution=MASS_E)
+    front = next(impact for impact in reversed(mass.impacts) if impact.impulse[0] > 0.0)
+    expected = min(by_hand(ratio), key=lambda each: abs(each.place - front.q[0]))
+    pendulum = swinging()
+    robot = body("pendulum_damper")
+    energy, lost = [], []
+    data = robot.model.createData()
+    for q, v in zip(pendulum.q, pendulum.v, strict=True):
+        energy.append(pin.computeMechanicalEnergy(robot.model, data, q, v))
+    for impact in pendulum.impacts:
+        pin.computeAllTerms(robot.model, data, impact.q, impact.before)
+        M = np.triu(data.M) + np.triu(data.M, 1).T
+        kinetic = [0.5 * v @ M @ v for v in (impact.before, impact.after)]
+        effective = 1.0 / np.linalg.inv(M)[1, 1]
+        lost.append((kinetic[0] - kinetic[1], 0.5 * (1.0 - PENDULUM_E**2) * effective * impact.before[1] ** 2))
+    taken, newton = np.array(lost).T
+    return Found(
+        mass, _response()[0], expected, pendulum, swinging_by_hand(COMPARED), np.array(energy), (taken, newton)
+    )
+
+
+def checks(found: Found) -> Iterator[Check]:
+    """Return what both must do."""
+    expected, mass = found.expected, found.mass
+    late = mass.impacts[-8:]
+    front = next(impact for impact in reversed(mass.impacts) if impact.impulse[0] > 0.0)
+    since = mass.t - front.t
+    half = (since >= 0.0) & (since <= math.pi / RATE)
+    yield Check.near(
+        "mass: time between impacts, half a period", float(np.diff(mass.times)[-8:].mean()), 0.5, 1e-7, "s"
+    )
+    yield Check.near("... phase of the force at the front wall", front.t * RATE % (2.0 * math.pi), expected.phase, 1e-6)
+    yield Check.near("... where that is", float(front.q[0]), expected.place, 1e-7, "m")
+    yield Check.near("... velocity of the mass after it", float(front.after[0]), expected.after, 1e-6, "m/s")
+    yield Check.near("... of the ball", float(front.after[1]), expected.ball, 1e-6, "m/s")
+    yield Check.at_most(
+        "... |path of the mass until the next impact - closed form|",
+        float(np.abs(mass.q[half, 0] - expected.path(since[half])).max()),
+        1e-6,
+        "m",
+    )
+    yield Check.at_most(
+        "... |sum of momenta before - after| of any impact",
+        max(abs(float(np.array([1.0, 0.2]) @ (i.after - i.before))) for i in late),
+        1e-12,
+        "N.s",
+    )
+    reached = float(np.abs(mass.q[mass.t > mass.t[-1] - 2.0, 0]).max())
+    yield Check.shown("... its amplitude over that without the ball", reached / found.alone)
+    taken, newton = found.lost
+    times = found.pendulum.times
+    yield Check.at_most(
+        f"pendulum: |first {COMPARED} impacts - those of its own equations|",
+        float(np.abs(times[:COMPARED] - found.pendulum_times).max()),
+        1e-7,
+        "s",
+    )
+    yield Check.at_most("... |energy taken by an impact - Newton's|", float(np.abs(taken - newton).max()), 1e-10, "J")
+    yield Check.at_most("... change of energy between impacts", drift(found), 1e-7, "J")
+    yield Check.shown(
+        "... share of its energy that is left", float((found.energy[-1] - REST) / (found.energy[0] - REST))
+    )
+
+
+def drift(found: Found) -> float:
+    """Return the largest change of the pendulum's energy from impact to impact [J]."""
+    cuts = np.searchsorted(found.pendulum.t, found.pendulum.times, side="right") - 1
+    pieces = np.split(found.energy, cuts)
+    return float(max(np.ptp(piece) for piece in pieces if len(piece)))
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw both over time."""
+    upper, lower = figure.subplots(2, 2, width_ratios=[1.6, 1.0])
+    mass, pendulum = found.mass, found.pendulum
+    ax = upper[0]
+    ax.plot(mass.t, mass.q[:, 0], color=FOOT_COLOURS[0], label="mass")
+    ax.plot(mass.t, mass.q[:, 1], color=FOOT_COLOURS[1], linewidth=0.8, label="ball")
+    for side in (1.0, -1.0):
+        ax.plot(mass.t, mass.q[:, 0] + side * 0.5 * PLAY, color="#777777", linewidth=0.6)
+    label(
+        ax, "mass (c): from rest to two impacts in a period", x="time [s]", y="x [m]", legend="above", xlim=(0.0, 20.0)
+    )
+    ax = upper[1]
+    rows = mass.t > mass.t[-1] - 2.0
+    ax.plot(mass.q[rows, 0], mass.v[rows, 0], color=FOOT_COLOURS[0], label="motion")
+    since = np.linspace(0.0, math.pi / RATE, 200)
+    path = found.expected.path(since)
+    for sign in (1.0, -1.0):
+        ax.plot(
+            sign * path,
+            sign * np.gradient(path, since),
+            "--",
+            color=LIMIT_COLOUR,
+            label="closed form" if sign > 0 else None,
+        )
+    label(ax, "mass, in the end", x="x [m]", y="dx/dt [m/s]", legend="best")
+    ax = lower[0]
+    ax.plot(pendulum.t, pendulum.q[:, 0], color=FOOT_COLOURS[0], label="pendulum [rad]")
+    ax.plot(pendulum.t, pendulum.q[:, 1], color=FOOT_COLOURS[1], linewidth=0.8, label="ball in its slot [m]")
+    ax.plot(pendulum.times, [i.q[1] for i in pendulum.impacts], ".", color=LIMIT_COLOUR, markersize=3, label="impacts")
+    label(ax, "pendulum (b)", x="time [s]", y="angle, place", legend="above")
+    ax = lower[1]
+    ax.plot(pendulum.t, found.energy - REST, color=FOOT_COLOURS[0])
+    label(ax, "its energy: lost at impacts alone", x="time [s]", y="energy [J]", ylim=(0.0, None))
+
+
+case = study(measure, checks, draw, (12.0, 7.5))

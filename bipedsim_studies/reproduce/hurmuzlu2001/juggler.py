@@ -1,0 +1,174 @@
+"""Fig. 1d and eq. 7: an object that only impacts can move, juggled to heights on order by a driven racket.
+
+Between impacts nothing can be done about the object (eq. 7, first line): what decides how high it flies next is the
+velocity of the racket at the next impact. The controller reads the object's velocity after an impact, knows from it
+when it comes back, and has the racket there in time with the velocity that Newton's law asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from bipedsim.numerics import Array
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.complementarity import Motion, motion
+from bipedsim_studies.impacts import IMPACT_LAWS
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
+
+HEIGHTS = (0.3, 0.3, 0.6, 0.6, 0.2, 0.45, 0.45)
+"""Of the first fall, then those that are ordered [m]."""
+RESTITUTION = 0.8
+WRONG = 0.7
+"""What a controller takes the restitution for that does not know it."""
+GRAVITY = 9.81
+OBJECT, RACKET = 0.1, 1.0
+"""Masses of the robot ``juggler`` [kg]."""
+
+
+def returned(racket: float, arrival: float, e: float = RESTITUTION) -> float:
+    """Return the velocity of the object after an impact [m/s], by Newton's law and the momentum.
+
+    Args:
+        racket, arrival: Velocities of racket and object before it [m/s].
+        e: Restitution.
+    """
+    return arrival + RACKET / (OBJECT + RACKET) * (1.0 + e) * (racket - arrival)
+
+
+def racket_for(wanted: float, arrival: float, e: float) -> float:
+    """Return the velocity of the racket [m/s] that sends an object off at ``wanted`` that arrives at ``arrival``."""
+    return arrival + (wanted - arrival) * (OBJECT + RACKET) / (RACKET * (1.0 + e))
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A game: its flights, one ``Motion`` each, the peaks of the object [m] and the believed restitution."""
+
+    flights: list[Motion]
+    believed: float
+
+    @property
+    def peaks(self) -> Array:
+        """(n,) heights of the flights above where the racket meets the object [m], from the speeds."""
+        starts = np.array([flight.v[0, 0] for flight in self.flights[1:]])
+        return np.array([HEIGHTS[0], *(starts**2 / (2.0 * GRAVITY))])
+
+    @property
+    def hits(self) -> Array:
+        """(n,) instants of the impacts [s]."""
+        return np.array([flight.t[-1] for flight in self.flights])
+
+
+def play(believed: float) -> Game:
+    """Return a game of a controller that takes the restitution for ``believed``."""
+    robot = body("juggler")
+    q, v, t = np.array([HEIGHTS[0], 0.0]), np.zeros(2), 0.0
+    wanted = [math.sqrt(2.0 * GRAVITY * height) for height in HEIGHTS]
+    flights = []
+    for k in range(len(HEIGHTS)):
+        # What the object does until it is back at zero, from its own state.
+        duration = (v[0] + math.sqrt(v[0] ** 2 + 2.0 * GRAVITY * max(q[0], 0.0))) / GRAVITY
+        arrival = v[0] - GRAVITY * duration
+        last = racket_for(wanted[(k + 1) % len(HEIGHTS)], arrival, believed)
+        rise = -q[1]
+        cubic = [q[1], v[1], 3 * rise / duration**2 - (2 * v[1] + last) / duration]
+        plan = Polynomial([*cubic, (v[1] + last) / duration**2 - 2 * rise / duration**3])
+        speeding, begun = plan.deriv(2), t
+
+        def forces(now: float, _q: Array, _v: Array, u: Polynomial = speeding, begun: float = begun) -> Array:
+            return np.array([0.0, RACKET * (float(u(now - begun)) + GRAVITY)])
+
+        system = between_stops(robot, [[1.0, -1.0]], [0.0], forces)
+        flight = motion(system, q, v, 2.0 * duration, start=t, restitution=RESTITUTION, every=2e-3, most_impacts=0)
+        flights.append(flight)
+        t, q, v = float(flight.t[-1]), flight.q[-1], flight.v[-1]
+        here = system(t, q, v)
+        v = IMPACT_LAWS["haug"](here.M, here.J, v, RESTITUTION).v_after
+    return Game(flights, believed)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A game by the right restitution, and one by a wrong one."""
+
+    right: Game
+    wrong: Game
+
+
+def measure(_progress: bool = False) -> Found:
+    """Play both."""
+    return Found(play(RESTITUTION), play(WRONG))
+
+
+def with_wrong() -> Array:
+    """Return the heights that a controller reaches which is wrong about e, from one impact to the next [m]."""
+    speed, peaks = math.sqrt(2.0 * GRAVITY * HEIGHTS[0]), [HEIGHTS[0]]
+    for height in HEIGHTS[1:]:
+        racket = racket_for(math.sqrt(2.0 * GRAVITY * height), -speed, WRONG)
+        speed = returned(racket, -speed)
+        peaks.append(speed**2 / (2.0 * GRAVITY))
+    return np.array(peaks)
+
+
+def checks(found: Found) -> Iterator[Check]:
+    """Return heights, times and momenta."""
+    speeds = np.sqrt(2.0 * GRAVITY * np.array(HEIGHTS))
+    times = np.cumsum([speeds[0], *(2.0 * speeds[1:])]) / GRAVITY
+    yield Check.at_most("|heights - those ordered|", float(np.abs(found.right.peaks - HEIGHTS).max()), 1e-9, "m")
+    yield Check.at_most("|impacts - closed form|", float(np.abs(found.right.hits - times).max()), 1e-9, "s")
+    yield Check.at_most(
+        "|height of the racket at an impact|",
+        max(abs(float(flight.q[-1, 1])) for flight in found.right.flights),
+        1e-9,
+        "m",
+    )
+    yield Check.at_most("|object between impacts - parabola|", max(map(parabola_error, found.right.flights)), 1e-9, "m")
+    yield Check.at_least(
+        "least distance of object and racket, but for 10 ms about an impact", least_gap(found.right), 1e-3, "m"
+    )
+    yield Check.at_most(
+        f"e taken for {WRONG:g}: |heights - from one impact to the next by hand|",
+        float(np.abs(found.wrong.peaks - with_wrong()).max()),
+        1e-8,
+        "m",
+    )
+    yield Check.shown("... its largest error of a height", float(np.abs(found.wrong.peaks - HEIGHTS).max()), "m")
+
+
+def parabola_error(flight: Motion) -> float:
+    """Return how far the object is from its parabola [m]: no control reaches it."""
+    since = flight.t - flight.t[0]
+    expected = flight.q[0, 0] + flight.v[0, 0] * since - 0.5 * GRAVITY * since**2
+    return float(np.abs(flight.q[:, 0] - expected).max())
+
+
+def least_gap(game: Game) -> float:
+    """Return the least distance of object and racket [m], well away from impacts."""
+    gaps = []
+    for flight in game.flights:
+        away = (flight.t > flight.t[0] + 0.01) & (flight.t < flight.t[-1] - 0.01)
+        gaps.append((flight.q[away, 0] - flight.q[away, 1]).min())
+    return float(min(gaps))
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw both games over time."""
+    for ax, game in zip(figure.subplots(2, 1, sharex=True), (found.right, found.wrong), strict=True):
+        for k, flight in enumerate(game.flights):
+            named = k == 0
+            ax.plot(flight.t, flight.q[:, 0], color=FOOT_COLOURS[0], label="object" if named else None)
+            ax.plot(flight.t, flight.q[:, 1], color=FOOT_COLOURS[1], label="racket" if named else None)
+            middle = 0.5 * (flight.t[0] + flight.t[-1]) if k else flight.t[0]
+            ax.plot(middle, HEIGHTS[k], "_", color=LIMIT_COLOUR, markersize=22, label="ordered" if named else None)
+        ax.plot(game.hits, np.zeros_like(game.hits), ".", color="#222222", markersize=4)
+        what = "known" if game is found.right else f"taken for {WRONG:g}"
+        label(ax, f"restitution {RESTITUTION:g}, {what}", x="time [s]", y="z [m]", legend="above")
+
+
+case = study(measure, checks, draw, (11.0, 6.5))

@@ -1,0 +1,223 @@
+"""Fig. 1e and eq. 43: a manipulator flies up to a wall, rebounds until it rests, follows it with a force, and leaves.
+
+The phases of eq. 43 in order: free motion and impacts, constrained motion, free motion, impacts, constrained
+motion. The wall is the plane z = 0. Of
+the tip, x is along the wall and z away from it. Computed torque makes each a chain of its own, so that the phases have
+closed forms: towards the wall the tip falls with a constant acceleration, as a ball would, and rebounds as one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.numerics import Array
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.complementarity import Motion, System, Terms, motion
+from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, body, label, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, X, Z, mechanics, of_frames
+
+RESTITUTION = 0.5
+PULL = 4.0
+"""Acceleration towards the wall before and between impacts [m/s^2]."""
+START = np.array([0.6, 0.2])
+"""Tip (x, z) [m], at rest."""
+AMPLITUDE, RATE, STIFFNESS, DAMPING = 0.08, 3.0, 100.0, 20.0
+"""Of what x follows: 0.08 sin(3 t) [m], and of its error [1/s^2], [1/s]."""
+PUSH, SWELL = 20.0, 8.0
+"""Force on the wall: mean, and amplitude of the sine that it follows [N]."""
+LEAVE, BACK = 2.0, 2.5
+"""When the tip is called back from the wall, and when it is sent to it again [s]."""
+END = 4.0
+HELD = 0.15
+"""Height to which it is called back [m]."""
+ENGINE_STEP = 5e-4
+"""Physics step of the engine [s]."""
+REST_SPEED = 1e-4
+"""Slower rebounds do not happen [m/s]."""
+
+
+def along(t: float) -> Array:
+    """Return place, velocity and acceleration wanted along the wall."""
+    s, c = math.sin(RATE * t), math.cos(RATE * t)
+    return AMPLITUDE * np.array([s, RATE * c, -(RATE**2) * s]) + np.array([START[0], 0.0, 0.0])
+
+
+def force(t: float) -> float:
+    """Return the force wanted on the wall [N]."""
+    return PUSH + SWELL * math.sin(2.0 * RATE * t)
+
+
+def torque(t: float, state: Mechanics, v: Array, towards: float, pushes: bool) -> Array:
+    """Return the torques (2,) for an acceleration ``towards`` [m/s^2] of z, or for the force on the wall."""
+    rows = state.rows[0][[X, Z]]
+    x = state.position[0, X]
+    place, speed, acceleration = along(t)
+    dx = float(rows[0] @ v)
+    wanted = np.array([acceleration - STIFFNESS * (x - place) - DAMPING * (dx - speed), towards])
+    if pushes:
+        wanted[1] = 0.0
+    tau = state.M @ np.linalg.solve(rows, wanted - state.drift[0][[X, Z]]) + state.nle
+    if pushes:
+        tau = tau - force(t) * rows[1]
+    return np.asarray(tau)
+
+
+class Task:
+    """The law of the arm: what it does now depends on whether it rests at the wall, and on the clock."""
+
+    def __init__(self) -> None:
+        self.robot = body("arm")
+        self.points = of_frames(self.robot, ["tip"])
+        self.pushes = False
+
+    def state(self, q: Array, v: Array) -> Mechanics:
+        """Return the arm's mechanics."""
+        return mechanics(self.robot, q, v, self.points)
+
+    def torque(self, t: float, q: Array, v: Array, state: Mechanics | None = None) -> Array:
+        """Return the torques (2,) [N.m]."""
+        state = self.state(q, v) if state is None else state
+        z, dz = float(state.position[0, Z]), float(state.rows[0, Z] @ v)
+        away = LEAVE <= t < BACK
+        towards = -STIFFNESS * (z - HELD) - DAMPING * dz if away else -PULL
+        return torque(t, state, v, towards, self.pushes and not away)
+
+    def system(self) -> System:
+        """Return the arm before its wall."""
+
+        def terms(t: float, q: Array, v: Array) -> Terms:
+            state = self.state(q, v)
+            h = self.torque(t, q, v, state) - state.nle
+            return Terms(state.M, h, state.rows[0, [Z]], state.drift[0, [Z]], state.position[0, [Z]])
+
+        return terms
+
+    def start(self) -> Array:
+        """Return q (2,) with the tip at ``START``, found by Newton's method."""
+        q = self.robot.q_nominal.copy()
+        for _ in range(50):
+            state = self.state(q, np.zeros(2))
+            q = q - np.linalg.solve(state.rows[0][[X, Z]], state.position[0][[X, Z]] - START)
+        return q
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The task, from event to event and by the engine.
+
+    Attributes:
+        motions: Of the phases.
+        tips: (n, 2) of each, x and z of the tip [m].
+        engine: Of the engine's run, time (n,) [s], z (n,) [m], force (n,) [N].
+    """
+
+    motions: list[Motion]
+    tips: list[Array]
+    engine: tuple[Array, Array, Array]
+
+
+def measure(_progress: bool = False) -> Found:
+    """Do the task, twice."""
+    task = Task()
+    q, v, t = task.start(), np.zeros(2), 0.0
+    motions, tips = [], []
+    for task.pushes, until in ((False, None), (True, LEAVE), (False, BACK), (False, None), (True, END)):
+        if until is None:
+            # As long as the rebounds of a ball that falls from here take; then the force is taken over.
+            until = t + rebounds(*task_height(task, q, v))[-1] + 0.02
+        found = motion(task.system(), q, v, until - t, start=t, restitution=RESTITUTION, rest_speed=REST_SPEED)
+        t, q, v = float(found.t[-1]), found.q[-1], found.v[-1]
+        motions.append(found)
+        tips.append(np.array([task.state(q, v).position[0][[X, Z]] for q, v in zip(found.q, found.v, strict=True)]))
+    switch = float(motions[1].t[0]), float(motions[4].t[0])
+    return Found(motions, tips, by_engine(switch))
+
+
+def task_height(task: Task, q: Array, v: Array) -> tuple[float, float]:
+    """Return height and speed of the tip."""
+    state = task.state(q, v)
+    return float(state.position[0, Z]), float(state.rows[0, Z] @ v)
+
+
+def rebounds(height: float, speed: float) -> Array:
+    """Return the impacts [s] of what falls with ``PULL`` and rebounds with e, down to ``REST_SPEED``, from now on."""
+    arrival = math.sqrt(speed**2 + 2.0 * PULL * height)
+    times = [(speed + arrival) / PULL]
+    while (arrival := arrival * RESTITUTION) > REST_SPEED:
+        times.append(times[-1] + 2.0 * arrival / PULL)
+    return np.array(times)
+
+
+def by_engine(switches: tuple[float, float]) -> tuple[Array, Array, Array]:
+    """Return the same by the engine under ``lcp`` with restitution: time (n,), height (n,) [m], force (n,) [N]."""
+    task = Task()
+    params = {"restitution": RESTITUTION, "rest_speed": 5e-3, "gamma": 1e-6}
+    sim = Simulator(task.robot, contact="lcp", physics_dt=ENGINE_STEP, contact_params=params)
+    sim.reset(task.start(), np.zeros(2))
+    rows = []
+    for k in range(round(END / ENGINE_STEP)):
+        t = k * ENGINE_STEP
+        task.pushes = switches[0] <= t < LEAVE or t >= switches[1]
+        contact = sim.advance(task.torque(t, sim.q, sim.v))
+        if k % 2 == 0:
+            rows.append((t + ENGINE_STEP, task.state(sim.q, sim.v).position[0, Z], contact.vertex_forces[0, 0, 2]))
+    t, z, pushed = np.array(rows).T
+    return t, z, pushed
+
+
+def checks(found: Found) -> Iterator[Check]:
+    """Return what the phases have in closed form."""
+    first, pressed, away, _, _ = found.motions
+    times = rebounds(START[1], 0.0)
+    yield Check.equal("impacts until it rests", len(first.impacts), len(times))
+    yield Check.at_most("|impacts - those of a ball|", float(np.abs(first.times - times).max()), 1e-6, "s")
+    # At the last instant the arm is called back already.
+    lack = [pushed - force(t) for t, pushed in zip(pressed.t[:-1], pressed.force[:-1, 0], strict=True)]
+    yield Check.at_most("constrained: |force - wanted|", float(np.abs(lack).max()), 1e-6, "N")
+    yield Check.at_most("... |distance from the wall|", float(np.abs(found.tips[1][:, 1]).max()), 1e-7, "m")
+    errors = [abs(float(tip[0] - along(t)[0])) for t, tip in zip(pressed.t, found.tips[1], strict=True)]
+    yield Check.at_most("... error along it at the end", errors[-1], 1e-4, "m")
+    since = away.t - away.t[0]
+    w = math.sqrt(STIFFNESS)
+    closed = HELD * (1.0 - (1.0 + w * since) * np.exp(-w * since))
+    yield Check.at_most("free: |distance - closed form|", float(np.abs(found.tips[2][:, 1] - closed).max()), 1e-7, "m")
+    pushed = np.concatenate([m.force[:, 0] for m in found.motions])
+    yield Check.at_least("least force, any phase", float(pushed.min()), -1e-9, "N")
+    t, z, engine = found.engine
+    late = (t > pressed.t[0] + 0.05) & (t < LEAVE - 0.01)
+    expected = np.array([force(each) for each in t[late]])
+    yield Check.at_most("engine: |force - wanted|, constrained", float(np.abs(engine[late] - expected).max()), 0.1, "N")
+    before = t < LEAVE
+    height = np.interp(t[before], np.concatenate([m.t for m in found.motions]), np.concatenate(found.tips)[:, 1])
+    yield Check.at_most("... |distance - event by event|", float(np.abs(z[before] - height).max()), 2e-3, "m")
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw the tip and the force over time."""
+    above, along_wall, below = figure.subplots(3, 1, sharex=True)
+    t = np.concatenate([m.t for m in found.motions])
+    tip = np.concatenate(found.tips)
+    above.plot(t, tip[:, 1], color=FOOT_COLOURS[0], label="event by event")
+    above.plot(found.engine[0], found.engine[1], ":", color=FOOT_COLOURS[1], label="engine, lcp")
+    label(above, "distance from the wall", y="z [m]", legend="above")
+    along_wall.plot(t, tip[:, 0], color=FOOT_COLOURS[0], label="tip")
+    along_wall.plot(t, [along(each)[0] for each in t], "--", color=LIMIT_COLOUR, label="wanted")
+    label(along_wall, "along the wall", y="x [m]", legend="above")
+    below.plot(found.engine[0], found.engine[2], color=FOOT_COLOURS[1], linewidth=0.7, label="engine, lcp")
+    below.plot(t, np.concatenate([m.force[:, 0] for m in found.motions]), color=FOOT_COLOURS[0], label="force")
+    below.plot(t, [force(each) for each in t], "--", color=LIMIT_COLOUR, linewidth=0.8, label="wanted")
+    label(below, "force on the wall", x="time [s]", y="f [N]", legend="above", ylim=(-2.0, 45.0))
+    names = ["$\\Omega_0$  $I_0$", "$\\Omega_1$", "$\\Omega_2$", "$I_1$", "$\\Omega_3$"]
+    for each, name in zip(found.motions, names, strict=True):
+        for ax in (above, along_wall, below):
+            ax.axvline(each.t[0], color=MARK_COLOUR, linewidth=0.8)
+        above.text(0.5 * (each.t[0] + each.t[-1]), 0.21, name, ha="center")
+    above.set_ylim(-0.01, 0.24)
+
+
+case = study(measure, checks, draw, (11.0, 8.0))
