@@ -124,8 +124,7 @@ def test_feet_do_not_creep_under_a_steady_push(name: str, model: str) -> None:
     start = motion.sim.ground_truth().pose_world_sole.copy()
     # Sudden for rigid feet. Compliant ones that have no depth yet carry nothing sideways.
     begin, growth = (0, 1) if expected.rigid else (500, 200)
-    share = 50.0 / sum(sole.n_vertices for sole in robot.soles)
-    even, sideways = True, []
+    sideways = []
     for step in range(begin + 2000):
         pushed = 50.0 * min(max(step - begin + 1, 0) / growth, 1.0)
         motion.sim.push(np.array([0.0, pushed, 0.0, pushed * robot.q_nominal[2], 0.0, 0.0]))
@@ -134,9 +133,6 @@ def test_feet_do_not_creep_under_a_steady_push(name: str, model: str) -> None:
             assert not contact.sliding.any()
         else:
             start = motion.sim.ground_truth().pose_world_sole.copy()
-        if not expected.uneven:
-            grip = contact.vertex_forces[:, :, 2] * np.array([[sole.friction_static] for sole in robot.soles])
-            even &= step < begin or bool((grip > share).all())
         if step >= begin + 1000:
             sideways.append(contact.impulse[:, 1].sum() / H)
         else:
@@ -150,7 +146,5 @@ def test_feet_do_not_creep_under_a_steady_push(name: str, model: str) -> None:
     print(f"\n{name} {model}: {moved:.1e} m, {creep:.1e} m of them in the last second")
     # The ground takes the push, but for what makes the robot sway.
     assert np.mean(sideways) == pytest.approx(swayed - 50.0, abs=0.05)
-    if not even:
-        return
     assert moved < expected.give(50.0) + 1e-7
     assert creep < expected.give(1.0) + 1e-7

@@ -29,10 +29,9 @@ class Theory:
         depth: Depth [m] at which a vertex rests that carries a load [N].
         landing: How deep [m] a vertex gets at most when a mass [kg] arrives on it at a speed [m/s].
         rest: Time [s] until a body is at rest to ``force``, a relative error of its force, and 2 % of ``depth``.
-        grip: Share of mu up to which a box on a slope sticks, from mu h / l: its centre is h high, its edge l away.
+        grip: Share of mu up to which a box on a slope sticks.
         tip: Share of the push m g l / h up to which a box of 2 kg, h = 0.1 m and l = 0.05 m, stands.
         aslant: Friction may point beside the slip by this angle [rad], and be its cosine of mu N.
-        uneven: Whether feet hold where a vertex cannot take an even share of the friction.
         give: How far [m] a sticking vertex moves under a force along the ground [N].
         creep: How far [m] a body that sticks moves in a second.
         drift: How far [m] a foot of a biped wanders in squats of 3 s.
@@ -44,10 +43,9 @@ class Theory:
     landing: Callable[[float, float], float] = lambda mass, speed: 1e-6 * speed
     rest: float = 1.0
     force: float = 1e-9
-    grip: Callable[[float], float] = lambda lever: 0.999
+    grip: float = 0.999
     tip: float = 0.999
     aslant: float = 0.0
-    uneven: bool = True
     give: Callable[[float], float] = lambda force: 0.0
     creep: float = 1e-9
     drift: float = 1e-8
@@ -72,9 +70,6 @@ THEORY = {
     # A vertex in contact moves by x'' = -k_v x' - k_p (x - epsilon), whatever it carries: at rest at epsilon, reached
     # at the rate k_p / k_v (2 per s: 4 s leave 3e-4 of the way), and v / k_v deeper after a landing. Along the ground
     # k_v alone acts, so that a foot which was moved stays there: it creeps by what rounding and saturation leave.
-    # Friction is shared evenly, whatever a vertex carries, so that the vertices up the slope slip first: they carry
-    # 1 - h tan(a) / l of the mean, which tan(a) = mu (1 - h tan(a) / l) exceeds from 1 / (1 + mu h / l) of mu on.
-    # For the same reason a foot that is pushed and bears on one side creeps: one of g1 by 4 mm/s under 50 N.
     # A rear edge may be asked to rise at k_p epsilon, which takes (I + m h^2) k_p epsilon / (2 l) = 0.01 N.m of the
     # 0.98 N.m that hold a box of 2 kg.
     "feedback_linearised": Theory(
@@ -83,9 +78,8 @@ THEORY = {
         landing=lambda mass, speed: EPSILON + speed / K_V,
         rest=4.0,
         force=1e-6,
-        grip=lambda lever: 0.99 / (1.0 + lever),
+        grip=0.99,
         tip=0.98,
-        uneven=False,
         give=lambda force: EPSILON,
         creep=1e-6,
         drift=1e-6,
@@ -100,7 +94,7 @@ THEORY = {
         landing=_sprung_landing,
         rest=2.0,
         force=1e-6,
-        grip=lambda lever: 0.99,
+        grip=0.99,
         tip=0.994,
         give=lambda force: force / STIFFNESS,
         drift=2e-6,

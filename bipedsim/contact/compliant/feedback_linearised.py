@@ -6,8 +6,8 @@ So the parameters describe the motion of the vertices alone, whatever mass stand
 
 Saturation leaves all other forces as they are, and they balance what is not there. While friction is saturated, a
 brick that slides fast hops, because its normal forces are those that the moment of m k_v v would need; where a vertex
-would be pulled, its neighbours push against that pull. Here normal forces are solved for again under the friction that
-is left, and all forces without the vertices that would be pulled; with ``resolves: 0`` the model is the one printed.
+would be pulled, its neighbours push against that pull. Here all is solved for again with the friction that is left, and
+without the vertices that would be pulled; with ``resolves: 0`` the model is the one printed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from bipedsim.contact.base import Promises
 from bipedsim.contact.compliant.linearisation import (
+    SLOW,
     FeedbackLinearisedParams,
     Linearised,
     lacking,
@@ -27,7 +28,7 @@ from bipedsim.contact.compliant.linearisation import (
 from bipedsim.contact.compliant.substeps import Substeps, begin_substep, crossing, is_closed, next_stage, start, substep
 from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import kernel, solve_least_norm, zeros_of
+from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_inverse, zeros_of
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
@@ -35,15 +36,20 @@ RESOLUTION = 0.2
 
 @kernel
 def _sticks(p: Projection, m: Linearised):
-    """A vertex in contact sticks while friction of the first stage is inside its cone."""
+    """A vertex in contact sticks while friction of the first stage is inside its cone, and while it does not move.
+
+    Where its neighbours hold the foot, a vertex at the limit of its cone does not slide.
+    """
     s = m.contacts
     f = m.substeps.force
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
             if m.closed[k, i]:
                 size = np.sqrt(f[k, i, 0] ** 2 + f[k, i, 1] ** 2)
+                u = m.substeps.velocity[k, i]
+                held = m.params.resolves > 0 and u[0] * u[0] + u[1] * u[1] < SLOW * SLOW
                 # Saturation leaves the force on the cone, to rounding.
-                s.sticking[k, i] = size < friction(p, s, k, i) * f[k, i, 2] * (1.0 - 1e-12)
+                s.sticking[k, i] = held or size < friction(p, s, k, i) * f[k, i, 2] * (1.0 - 1e-12)
             s.touching[k, i] = m.closed[k, i]
 
 
@@ -56,12 +62,15 @@ def _forces(p: Projection, m: Linearised) -> int:
     solves = 0
     while True:
         rows = patterns(p, m)
+        regular = True
         if rows > 0:
             solves += 1
             lacking(p, m, rows)
-            solve_least_norm(m.A, m.rhs, rows, m.L, m.work, m.y)
-        if spread(p, m):
-            solves += resolve(p, m, rows)
+            regular = solve_cholesky(m.A, m.rhs, rows, m.L, m.y) and not is_doubtful(m.A, rows, m.L)
+            if not regular:
+                solve_pseudo_inverse(m.A, m.rhs, rows, m.L, m.work, m.y)
+        if spread(p, m) and m.params.resolves > 0:
+            solves += resolve(p, m, regular)
         if m.params.resolves == 0 or not let_go(m):
             return solves
 

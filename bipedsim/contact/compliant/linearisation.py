@@ -16,12 +16,22 @@ from bipedsim.config import param
 from bipedsim.contact.compliant.substeps import Substeps
 from bipedsim.contact.vertices import VertexContacts, friction
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import Array, Flags, Integers, cross, kernel, solve_least_norm
+from bipedsim.numerics import (
+    Array,
+    Flags,
+    Integers,
+    add_wrench,
+    assign,
+    cross,
+    kernel,
+    solve_dense,
+    solve_least_norm,
+)
 
 THIN = 1e-6
 """A set of vertices narrower than this [m] has no width."""
-AGREED = 1e-12
-"""Normal forces that change by less than this share are those of the friction that they allow."""
+SLOW = 1e-3
+"""Slip [m/s] below which friction is static and has no direction of its own."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +43,7 @@ class FeedbackLinearisedParams:
     epsilon: float = param(
         5e-5, "penetration at rest, against the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
     )
-    resolves: int = param(
-        20, "most solves of the normal forces under saturated friction; 0 is the printed model", low=0, high=100
-    )
+    resolves: int = param(20, "most solves under saturated friction; 0 is the printed model", low=0, high=100)
 
 
 class Linearised(NamedTuple):
@@ -52,11 +60,15 @@ class Linearised(NamedTuple):
         members: (K,) how many active vertices a foot has.
         R: (6K, 6) rows: the wrench on its foot by one unit of each pattern of vertex forces.
         foot, upright: (6K,) foot of each pattern, whether it is one of normal forces.
-        A, L, work, rhs, rhs_normal, y: R G R^T and its solution.
+        A, L, work, rhs, y: R G R^T and its solution.
         wanted, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
-        normals, A_normal, friction: (3K,) patterns of normal forces, (3K, 3K) their part of A, (K, 6) wrench of the
-            friction that is left.
-        agreed: (1,) whether normal forces and friction agreed in every stage of the step.
+        lacks: (K, N, 3) wanted minus free acceleration of the active vertices [m/s^2].
+        saturated, slides, sticking: (K, N), (K, N), (N,) whether friction is saturated at first, in the end, and not.
+        direction: (K, N, 2) of the friction of those that slide.
+        field: (6K, 3) fields of vertex forces over the ground: a + b x + c y upright, (a - c y, b + c x) along it.
+        W, coupled: (6K, 6) wrenches of the fields with the friction that goes with them, (6K, 6K) their equations.
+        moved, order, foot_order: (6K,) work.
+        agreed: (1,) whether friction was that of the normal forces in every stage of the step.
     """
 
     params: FeedbackLinearisedParams
@@ -75,13 +87,20 @@ class Linearised(NamedTuple):
     L: Annotated[Array, "6K", "6K"]
     work: Annotated[Array, "6K", "6K"]
     rhs: Annotated[Array, "6K"]
-    rhs_normal: Annotated[Array, "6K"]
     y: Annotated[Array, "6K"]
     wanted: Annotated[Array, "K", "N", 2]
     normal: Annotated[Array, "K", "N"]
-    normals: Annotated[Integers, "6K"]
-    A_normal: Annotated[Array, "6K", "6K"]
-    friction: Annotated[Array, "K", 6]
+    lacks: Annotated[Array, "K", "N", 3]
+    saturated: Annotated[Flags, "K", "N"]
+    slides: Annotated[Flags, "K", "N"]
+    sticking: Annotated[Flags, "N"]
+    direction: Annotated[Array, "K", "N", 2]
+    field: Annotated[Array, "6K", 3]
+    W: Annotated[Array, "6K", 6]
+    coupled: Annotated[Array, "6K", "6K"]
+    moved: Annotated[Array, "6K"]
+    order: Annotated[Integers, "6K"]
+    foot_order: Annotated[Integers, "6K"]
     agreed: Annotated[Flags, 1]
 
 
@@ -202,6 +221,7 @@ def lacking(p: Projection, m: Linearised, rows: int):
             ax -= w[3] * wr - ww * x
             ay -= w[4] * wr - ww * y
             az -= w[5] * wr - ww * z
+            assign(m.lacks[k, i], (ax, ay, az))
             m.rhs[row] += scale * ax
             m.rhs[row + 1] += scale * ay
             m.rhs[row + 2] += scale * az
@@ -254,14 +274,20 @@ def spread(p: Projection, m: Linearised) -> bool:
             fy = scale * m.y[row + 1] + tz * x - tx * z
             m.wanted[k, i, 0] = fx
             m.wanted[k, i, 1] = fy
-            saturated = _saturate(p, m, k, i, scale * m.y[row + 2] + tx * y - ty * x) or saturated
+            m.saturated[k, i] = _saturate(p, m, k, i, scale * m.y[row + 2] + tx * y - ty * x)
+            saturated = saturated or m.saturated[k, i]
         row = j
     return saturated
 
 
 @kernel
 def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bool:
-    """Set the force of a vertex from ``normal`` and what it wants tangentially; return whether friction is less."""
+    """Set the force of a vertex from ``normal`` and what it wants tangentially; return whether friction is less.
+
+    The direction of friction is kept with it: as printed that of the wanted force, which a sole that slides and spins
+    wants beside its slip, as its masses are spread. A vertex that slides brakes its own slip; what wants little more
+    than it gets hardly slides, and the one direction goes over into the other.
+    """
     f = m.substeps.force[k, i]
     x = m.wanted[k, i, 0]
     y = m.wanted[k, i, 1]
@@ -269,10 +295,26 @@ def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bo
     f[2] = max(normal, 0.0)
     limit = f[2] * friction(p, m.contacts, k, i)
     size = np.sqrt(x * x + y * y)
-    share = limit / size if size > limit else 1.0
-    f[0] = share * x
-    f[1] = share * y
-    return share < 1.0
+    if size <= limit:
+        f[0] = x
+        f[1] = y
+        return False
+    d = m.direction[k, i]
+    d[0] = x / size
+    d[1] = y / size
+    if m.params.resolves > 0:
+        u = m.substeps.velocity[k, i]
+        share = (limit / size) ** 4
+        braked = (1.0 - share) / (SLOW + np.sqrt(u[0] * u[0] + u[1] * u[1]))
+        x = share * d[0] - braked * u[0]
+        y = share * d[1] - braked * u[1]
+        size = np.sqrt(x * x + y * y)
+        if size > 0.0:
+            d[0] = x / size
+            d[1] = y / size
+    f[0] = limit * d[0]
+    f[1] = limit * d[1]
+    return True
 
 
 @kernel
@@ -292,63 +334,183 @@ def let_go(m: Linearised) -> bool:
 
 
 @kernel
-def resolve(p: Projection, m: Linearised, rows: int) -> int:
-    """Solve for the normal forces under the friction that is left, until both agree; return how often."""
-    f = m.substeps.force
+def _field(m: Linearised, row: int, k: int, which: Flags, n: int, offsets: Array, upright: bool) -> int:
+    """Write the fields of forces of the vertices ``which`` of foot ``k`` as rows from ``row`` on; return the next row.
+
+    Normal forces are 1 and their two principal moments, tangential ones two directions and the turn about their mean;
+    all of them are orthogonal and of norm 1, so that the least coefficients are those of the least forces.
+    """
     count = 0
-    for i in range(rows):
-        if m.upright[i]:
-            m.normals[count] = i
+    x = y = xx = xy = yy = 0.0
+    for i in range(n):
+        if which[i]:
             count += 1
-    for i in range(count):
-        for j in range(i + 1):
-            m.A_normal[i, j] = m.A[m.normals[i], m.normals[j]]
-    for attempt in range(m.params.resolves):
-        for k in range(m.members.shape[0]):
-            for r in range(6):
-                m.friction[k, r] = 0.0
-            for i in range(p.n_vertices[k]):
-                x = p.offsets[k, i]
-                m.friction[k, 0] += f[k, i, 0]
-                m.friction[k, 1] += f[k, i, 1]
-                m.friction[k, 3] -= x[2] * f[k, i, 1]
-                m.friction[k, 4] += x[2] * f[k, i, 0]
-                m.friction[k, 5] += x[0] * f[k, i, 1] - x[1] * f[k, i, 0]
-        for i in range(count):
-            row = m.normals[i]
-            total = m.rhs[row]
-            for a in range(6):
-                part = 0.0
-                for k in range(m.members.shape[0]):
-                    for b in range(6):
-                        part += p.G[6 * m.foot[row] + a, 6 * k + b] * m.friction[k, b]
-                total -= m.R[row, a] * part
-            m.rhs_normal[i] = total
-        solve_least_norm(m.A_normal, m.rhs_normal, count, m.L, m.work, m.y)
-        largest = changed = 0.0
-        row = 0
-        for k in range(m.members.shape[0]):
-            if m.members[k] == 0:
-                continue
-            level = m.y[row] / np.sqrt(float(m.members[k]))
+            x += offsets[i, 0]
+            y += offsets[i, 1]
+    if count == 0:
+        return row
+    x /= count
+    y /= count
+    for i in range(n):
+        if which[i]:
+            dx = offsets[i, 0] - x
+            dy = offsets[i, 1] - y
+            xx += dx * dx
+            xy += dx * dy
+            yy += dy * dy
+    scale = 1.0 / np.sqrt(float(count))
+    first = row
+    if upright:
+        assign(m.field[row], (scale, 0.0, 0.0))
+        row += 1
+        angle = 0.5 * np.arctan2(2.0 * xy, xx - yy)
+        c = np.cos(angle)
+        s = np.sin(angle)
+        for _ in range(2):
+            moment = c * c * xx + 2.0 * c * s * xy + s * s * yy
+            if moment > THIN * THIN:
+                scale = 1.0 / np.sqrt(moment)
+                assign(m.field[row], (-scale * (c * x + s * y), scale * c, scale * s))
+                row += 1
+            c, s = -s, c
+    else:
+        assign(m.field[row], (scale, 0.0, 0.0))
+        assign(m.field[row + 1], (0.0, scale, 0.0))
+        row += 2
+        if xx + yy > THIN * THIN:
+            scale = 1.0 / np.sqrt(xx + yy)
+            assign(m.field[row], (scale * y, -scale * x, scale))
             row += 1
-            tx = ty = 0.0
-            for b in range(2):
-                if m.inertia[k, b] > 0.0:
-                    turn = m.y[row] / np.sqrt(m.inertia[k, b])
-                    tx += turn * m.axes[k, b, 0]
-                    ty += turn * m.axes[k, b, 1]
-                    row += 1
+    for r in range(first, row):
+        m.foot[r] = k
+        m.upright[r] = upright
+    return row
+
+
+@kernel
+def _force_of(m: Linearised, row: int, x: float, y: float) -> tuple[float, float, float]:
+    """Return the force of field ``row`` at the place (x, y) of a vertex that takes part in it."""
+    a = m.field[row, 0]
+    b = m.field[row, 1]
+    c = m.field[row, 2]
+    if m.upright[row]:
+        return 0.0, 0.0, a + b * x + c * y
+    return a - c * y, b + c * x, 0.0
+
+
+@kernel
+def _fields(p: Projection, m: Linearised) -> int:
+    """Fill the equations of the fields in ``coupled`` and ``rhs``, and return how many there are.
+
+    A sliding vertex has friction with its normal force: its part of a field of normal forces is oblique.
+    """
+    rows = 0
+    for k in range(m.active.shape[0]):
+        n = p.n_vertices[k]
+        rows = _field(m, rows, k, m.active[k], n, p.offsets[k], True)
+        for i in range(n):
+            m.sticking[i] = m.active[k, i] and not m.slides[k, i]
+        rows = _field(m, rows, k, m.sticking, n, p.offsets[k], False)
+    for r in range(rows):
+        k = m.foot[r]
+        m.R[r, :] = 0.0
+        m.W[r, :] = 0.0
+        m.rhs[r] = 0.0
+        for i in range(p.n_vertices[k]):
+            if not m.active[k, i] or (m.slides[k, i] and not m.upright[r]):
+                continue
+            x = p.offsets[k, i]
+            f = _force_of(m, r, x[0], x[1])
+            add_wrench(m.R[r], f, x)
+            lacks = m.lacks[k, i]
+            m.rhs[r] += f[0] * lacks[0] + f[1] * lacks[1] + f[2] * lacks[2]
+            if m.slides[k, i]:
+                grip = f[2] * friction(p, m.contacts, k, i)
+                f = grip * m.direction[k, i, 0], grip * m.direction[k, i, 1], f[2]
+            add_wrench(m.W[r], f, x)
+    for j in range(rows):
+        for k in range(m.active.shape[0]):
+            for a in range(6):
+                m.moved[6 * k + a] = 0.0
+                for b in range(6):
+                    m.moved[6 * k + a] += p.G[6 * k + a, 6 * m.foot[j] + b] * m.W[j, b]
+        for i in range(rows):
+            total = 0.0
+            for a in range(6):
+                total += m.R[i, a] * m.moved[6 * m.foot[i] + a]
+            m.coupled[i, j] = total
+    return rows
+
+
+@kernel
+def _solve_coupled(m: Linearised, rows: int, regular: bool):
+    """Solve for the coefficients ``y`` of the fields; of least norm where the feet do not move independently."""
+    for i in range(rows):
+        m.moved[i] = m.rhs[i]
+        for j in range(rows):
+            m.L[i, j] = m.coupled[i, j]
+    if regular and solve_dense(m.L, m.moved, rows, m.y, m.order, m.foot_order) == rows:
+        return
+    # y = B^T (B B^T)^+ b
+    for i in range(rows):
+        for j in range(i + 1):
+            total = 0.0
+            for a in range(rows):
+                total += m.coupled[i, a] * m.coupled[j, a]
+            m.A[i, j] = total
+    solve_least_norm(m.A, m.rhs, rows, m.L, m.work, m.moved)
+    for j in range(rows):
+        m.y[j] = 0.0
+        for i in range(rows):
+            m.y[j] += m.coupled[i, j] * m.moved[i]
+
+
+@kernel
+def resolve(p: Projection, m: Linearised, regular: bool) -> int:
+    """Solve again where friction is saturated: for the normal forces with it, and for what sticks without; return how
+    often.
+
+    Vertices that want more than their friction slide, and those that do not take what these lack, until no more of them
+    slide.
+
+    Args:
+        p, m: See :class:`Projection` and :class:`Linearised`; forces are those of :func:`spread`.
+        regular: Whether the feet move independently.
+    """
+    solves = 0
+    for k in range(m.active.shape[0]):
+        for i in range(p.n_vertices[k]):
+            m.slides[k, i] = m.saturated[k, i]
+    while True:
+        rows = _fields(p, m)
+        _solve_coupled(m, rows, regular)
+        solves += 1
+        more = False
+        for k in range(m.active.shape[0]):
             for i in range(p.n_vertices[k]):
                 if not m.active[k, i]:
                     continue
-                before = f[k, i, 2]
-                x = p.offsets[k, i, 0] - m.centre[k, 0]
-                y = p.offsets[k, i, 1] - m.centre[k, 1]
-                _saturate(p, m, k, i, level + tx * y - ty * x)
-                largest = max(largest, f[k, i, 2])
-                changed = max(changed, abs(f[k, i, 2] - before))
-        if changed <= AGREED * largest:
-            return attempt + 1
-    m.agreed[0] = m.params.resolves == 0
-    return m.params.resolves
+                fx = fy = fz = 0.0
+                x = p.offsets[k, i]
+                for r in range(rows):
+                    if m.foot[r] == k:
+                        f = _force_of(m, r, x[0], x[1])
+                        fx += m.y[r] * f[0]
+                        fy += m.y[r] * f[1]
+                        fz += m.y[r] * f[2]
+                if m.slides[k, i]:
+                    m.normal[k, i] = fz
+                    fz = max(fz, 0.0)
+                    limit = fz * friction(p, m.contacts, k, i)
+                    assign(m.substeps.force[k, i], (limit * m.direction[k, i, 0], limit * m.direction[k, i, 1], fz))
+                    continue
+                m.wanted[k, i, 0] = fx
+                m.wanted[k, i, 1] = fy
+                if _saturate(p, m, k, i, fz):
+                    m.slides[k, i] = True
+                    more = True
+        if not more:
+            return solves
+        if solves == m.params.resolves:
+            m.agreed[0] = False
+            return solves
