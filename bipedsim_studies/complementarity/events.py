@@ -196,11 +196,14 @@ def _first_step(w: Array, approach: Array, leaving: Flags, left: float) -> float
 def _forces(system: System, t: float, y: Array, held: Flags) -> Array:
     """Return the forces (m,) that keep the gaps ``held`` as they are [N]."""
     nv = len(y) // 2
-    here = system(t, y[:nv], y[nv:])
+    return _held(system(t, y[:nv], y[nv:]), y[nv:], held)
+
+
+def _held(here: Terms, v: Array, held: Flags) -> Array:
     force = np.zeros(len(here.gap))
     if held.any():
         J = here.J[held]
-        back = 2.0 * DECAY * (J @ y[nv:]) + DECAY**2 * here.gap[held]
+        back = 2.0 * DECAY * (J @ v) + DECAY**2 * here.gap[held]
         lack = -(J @ np.linalg.solve(here.M, here.h) + here.bias[held] + back)
         force[held] = np.linalg.lstsq(J @ np.linalg.solve(here.M, J.T), lack, rcond=1e-12)[0]
     return force
@@ -209,7 +212,7 @@ def _forces(system: System, t: float, y: Array, held: Flags) -> Array:
 def _rate(system: System, t: float, y: Array, held: Flags) -> Array:
     nv = len(y) // 2
     here = system(t, y[:nv], y[nv:])
-    a = np.linalg.solve(here.M, here.h + here.J.T @ _forces(system, t, y, held))
+    a = np.linalg.solve(here.M, here.h + here.J.T @ _held(here, y[nv:], held))
     return np.concatenate([y[nv:], a])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bipedsim_studies.reproduce.common import Case, Paper
 from bipedsim_studies.reproduce.hurmuzlu2001 import (
     chair,
+    controlled_mass,
     coulomb,
     energy,
     foot_strike,
@@ -13,6 +14,7 @@ from bipedsim_studies.reproduce.hurmuzlu2001 import (
     kane,
     planar_gait,
     pyramid,
+    springs,
     three_balls,
     wall,
     zero_dynamics,
@@ -30,10 +32,14 @@ PAPER = Paper(
         "chair": Case("eq. 13 to 16: a chair on four legs, forces and acceleration", chair.case),
         "three_balls": Case("Fig. 10: every impact law on three balls in a row", three_balls.case),
         "energy": Case("section 3.2.2: energy after impacts without friction, every law", energy.case),
+        "springs": Case("Fig. 6 and section 3.2.2: three balls with springs between them", springs.case),
         "coulomb": Case("eq. 30 to 37: a sliding rod with one, no or several accelerations", coulomb.case),
         "pyramid": Case("after eq. 38: pyramids of k sides against the friction cone", pyramid.case),
         "kane": Case("section 3.3.2: a double pendulum that gains energy by friction", kane.case),
         "foot_strike": Case("Fig. 5 and eq. 6: a planar biped's foot lands, three points at once", foot_strike.case),
+        "controlled_mass": Case(
+            "Fig. 11, 13 and eq. 41: a mass that follows a sine through a wall", controlled_mass.case
+        ),
         "planar_gait": Case("Fig. 5 and section 5.2.1: a planar biped walks under computed torque", planar_gait.case),
         "zero_dynamics": Case("sections 4.3, 5.2: the return map on a virtual constraint", zero_dynamics.case),
     },

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -39,6 +40,8 @@ ENGINE_STEP = 5e-4
 """Physics step of the engine [s]."""
 REST_SPEED = 1e-4
 """Slower rebounds do not happen [m/s]."""
+Phase = Literal["fall", "push", "leave"]
+"""What the arm is to do: fall to the wall and rebound, press on it, go away."""
 
 
 def along(t: float) -> Array:
@@ -52,47 +55,39 @@ def force(t: float) -> float:
     return PUSH + SWELL * math.sin(2.0 * RATE * t)
 
 
-def torque(t: float, state: Mechanics, v: Array, towards: float, pushes: bool) -> Array:
-    """Return the torques (2,) for an acceleration ``towards`` [m/s^2] of z, or for the force on the wall."""
+def torque(t: float, state: Mechanics, v: Array, phase: Phase) -> Array:
+    """Return the torques (2,) of a phase [N.m]."""
     rows = state.rows[0][[X, Z]]
     x = state.position[0, X]
     place, speed, acceleration = along(t)
     dx = float(rows[0] @ v)
+    z, dz = float(state.position[0, Z]), float(rows[1] @ v)
+    towards = {"fall": -PULL, "push": 0.0, "leave": -STIFFNESS * (z - HELD) - DAMPING * dz}[phase]
     wanted = np.array([acceleration - STIFFNESS * (x - place) - DAMPING * (dx - speed), towards])
-    if pushes:
-        wanted[1] = 0.0
     tau = state.M @ np.linalg.solve(rows, wanted - state.drift[0][[X, Z]]) + state.nle
-    if pushes:
+    if phase == "push":
         tau = tau - force(t) * rows[1]
     return np.asarray(tau)
 
 
 class Task:
-    """The law of the arm: what it does now depends on whether it rests at the wall, and on the clock."""
+    """The arm and its law in the present phase."""
 
     def __init__(self) -> None:
         self.robot = body("arm")
         self.points = of_frames(self.robot, ["tip"])
-        self.pushes = False
+        self.phase: Phase = "fall"
 
     def state(self, q: Array, v: Array) -> Mechanics:
         """Return the arm's mechanics."""
         return mechanics(self.robot, q, v, self.points)
-
-    def torque(self, t: float, q: Array, v: Array, state: Mechanics | None = None) -> Array:
-        """Return the torques (2,) [N.m]."""
-        state = self.state(q, v) if state is None else state
-        z, dz = float(state.position[0, Z]), float(state.rows[0, Z] @ v)
-        away = LEAVE <= t < BACK
-        towards = -STIFFNESS * (z - HELD) - DAMPING * dz if away else -PULL
-        return torque(t, state, v, towards, self.pushes and not away)
 
     def system(self) -> System:
         """Return the arm before its wall."""
 
         def terms(t: float, q: Array, v: Array) -> Terms:
             state = self.state(q, v)
-            h = self.torque(t, q, v, state) - state.nle
+            h = torque(t, state, v, self.phase) - state.nle
             return Terms(state.M, h, state.rows[0, [Z]], state.drift[0, [Z]], state.position[0, [Z]])
 
         return terms
@@ -126,7 +121,9 @@ def measure(_progress: bool = False) -> Found:
     task = Task()
     q, v, t = task.start(), np.zeros(2), 0.0
     motions, tips = [], []
-    for task.pushes, until in ((False, None), (True, LEAVE), (False, BACK), (False, None), (True, END)):
+    plan: tuple[tuple[Phase, float | None], ...]
+    plan = ("fall", None), ("push", LEAVE), ("leave", BACK), ("fall", None), ("push", END)
+    for task.phase, until in plan:
         if until is None:
             # As long as the rebounds of a ball that falls from here take; then the force is taken over.
             until = t + rebounds(*task_height(task, q, v))[-1] + 0.02
@@ -162,8 +159,9 @@ def by_engine(switches: tuple[float, float]) -> tuple[Array, Array, Array]:
     rows = []
     for k in range(round(END / ENGINE_STEP)):
         t = k * ENGINE_STEP
-        task.pushes = switches[0] <= t < LEAVE or t >= switches[1]
-        contact = sim.advance(task.torque(t, sim.q, sim.v))
+        pushes = switches[0] <= t < LEAVE or t >= switches[1]
+        phase: Phase = "push" if pushes else "leave" if LEAVE <= t < BACK else "fall"
+        contact = sim.advance(torque(t, task.state(sim.q, sim.v), sim.v, phase))
         if k % 2 == 0:
             rows.append((t + ENGINE_STEP, task.state(sim.q, sim.v).position[0, Z], contact.vertex_forces[0, 0, 2]))
     t, z, pushed = np.array(rows).T
@@ -176,8 +174,7 @@ def checks(found: Found) -> Iterator[Check]:
     times = rebounds(START[1], 0.0)
     yield Check.equal("impacts until it rests", len(first.impacts), len(times))
     yield Check.at_most("|impacts - those of a ball|", float(np.abs(first.times - times).max()), 1e-6, "s")
-    # At the last instant the arm is called back already.
-    lack = [pushed - force(t) for t, pushed in zip(pressed.t[:-1], pressed.force[:-1, 0], strict=True)]
+    lack = [pushed - force(t) for t, pushed in zip(pressed.t, pressed.force[:, 0], strict=True)]
     yield Check.at_most("constrained: |force - wanted|", float(np.abs(lack).max()), 1e-6, "N")
     yield Check.at_most("... |distance from the wall|", float(np.abs(found.tips[1][:, 1]).max()), 1e-7, "m")
     errors = [abs(float(tip[0] - along(t)[0])) for t, tip in zip(pressed.t, found.tips[1], strict=True)]

@@ -1,0 +1,237 @@
+"""Fig. 11, 13 and eq. 41: a mass that follows a sine across a constraint, its invariant sets, and where motions part.
+
+The closed loop m e'' + k1 e' + k2 e = lambda over x >= 0 is a linear oscillator with a wall, so that each stretch
+between events has a closed form. Fig. 13 is a point that flies into a corner: unless the angle is right (or has an even
+number of times its size in 180 degrees), what is sent off jumps where the start passes the line into the edge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from bipedsim.numerics import Array
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.complementarity import Motion, System, Terms, motion
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
+
+K1, K2, RATE = 8.0, 64.0, 2.0
+"""Of eq. 41 [N.s/m], [N/m], and of the sine [rad/s]; the mass is that of the robot ``mass``, 1 kg."""
+RESTITUTION = 0.6
+REST_SPEED = 1e-7
+SETS = {"unconstrained": (0.3, 0.2), "impacts, rest, flight": (0.05, 0.2), "constrained": (-0.3, 0.2)}
+"""Mean A and amplitude B [m] of the target, by the invariant set that the motion ends in."""
+START = 0.4
+PERIODS = 4
+EVENTS = 8
+"""Impacts that are compared with the closed form, one by one."""
+ANGLES = (math.pi / 2.0, 1.1)
+"""Of corners [rad]: a right one, and one in which motions part."""
+
+
+def target(mean: float, swing: float, t: float) -> Array:
+    """Return x_d and its first two derivatives."""
+    s, c = math.sin(RATE * t), math.cos(RATE * t)
+    return np.array([mean + swing * s, swing * RATE * c, -swing * RATE**2 * s])
+
+
+def controlled(mean: float, swing: float) -> System:
+    """Return the closed loop of eq. 41: the law cancels the weight of the robot ``mass``."""
+    robot = body("mass")
+
+    def forces(t: float, q: Array, v: Array) -> Array:
+        place, speed, acceleration = target(mean, swing, t)
+        return np.array([acceleration + 9.81 - K1 * (v[0] - speed) - K2 * (q[0] - place)])
+
+    return between_stops(robot, [[1.0]], [0.0], forces)
+
+
+class ClosedForm:
+    """x = x_d + e, e'' + K1 e' + K2 e = 0 between events."""
+
+    def __init__(self, mean: float, swing: float) -> None:
+        self.mean, self.swing = mean, swing
+        self.decay, self.w = 0.5 * K1, math.sqrt(K2 - 0.25 * K1**2)
+
+    def at(self, t: float, start: float, x: float, v: float) -> tuple[float, float]:
+        """Return place and velocity at t of what was at x, v at ``start``."""
+        here, then = target(self.mean, self.swing, t), target(self.mean, self.swing, start)
+        e, de, since = x - then[0], v - then[1], t - start
+        gone, c, s = math.exp(-self.decay * since), math.cos(self.w * since), math.sin(self.w * since)
+        b = (de + self.decay * e) / self.w
+        place = gone * (e * c + b * s)
+        return here[0] + place, here[1] - self.decay * place + gone * self.w * (b * c - e * s)
+
+    def impacts(self, count: int) -> Array:
+        """Return the first instants (count,) at which the mass meets x = 0, from rest at ``START``."""
+        times: list[float] = []
+        t, x, v = 0.0, START, 0.0
+        while len(times) < count:
+            step = min(1e-3, 0.25 * v / 10.0) if v > 0.0 and x == 0.0 else 1e-3
+            before = t + step
+            while self.at(before + step, t, x, v)[0] > 0.0:
+                before += step
+            meets = brentq(lambda end, t=t, x=x, v=v: self.at(end, t, x, v)[0], before, before + step, xtol=1e-15)
+            v = -RESTITUTION * self.at(meets, t, x, v)[1]
+            t, x = float(meets), 0.0
+            times.append(t)
+        return np.array(times)
+
+    def rests(self) -> tuple[float, float]:
+        """Return within one period the instants between which the law presses the resting mass: x_d'' + K1 x_d' + K2
+        x_d < 0 [s]."""
+        a = K2 * self.swing - self.swing * RATE**2
+        b = K1 * RATE * self.swing
+        size, lag = math.hypot(a, b), math.atan2(b, a)
+        angle = math.asin(-K2 * self.mean / size)
+        return (math.pi - angle - lag) / RATE, (2.0 * math.pi + angle - lag) / RATE
+
+
+def corner(angle: float, offset: float, e: float = 1.0) -> Motion:
+    """Return the motion of a point into a corner of two walls, ``offset`` [m] beside its edge.
+
+    The floor is z = 0 and the other wall rises from the edge at the ``angle`` [rad]. Nothing but the walls acts.
+    """
+    J = np.array([[0.0, 1.0], [math.sin(angle), -math.cos(angle)]])
+    middle = np.array([math.cos(0.5 * angle), math.sin(0.5 * angle)])
+    across = np.array([-middle[1], middle[0]])
+
+    def terms(_t: float, q: Array, _v: Array) -> Terms:
+        return Terms(np.eye(2), np.zeros(2), J, np.zeros(2), J @ q)
+
+    return motion(terms, middle + offset * across, -middle, 2.0, restitution=e)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Motions by invariant set, and velocities (n, 2) that corners of two angles send points off with, by offset.
+
+    Attributes:
+        runs: By the name of the set.
+        offsets: (n,) [m].
+        leaving: Of a right angle and a sharper one (n, 2) each [m/s].
+        paths: Of the sharper one, two on either side of the edge.
+    """
+
+    runs: dict[str, Motion]
+    offsets: Array
+    leaving: dict[float, Array]
+    paths: list[Motion]
+
+
+def measure(_progress: bool = False) -> Found:
+    """Let all of it run."""
+    duration = PERIODS * 2.0 * math.pi / RATE
+    runs = {}
+    for name, (mean, swing) in SETS.items():
+        runs[name] = motion(
+            controlled(mean, swing), [START], [0.0], duration, restitution=RESTITUTION, rest_speed=REST_SPEED
+        )
+    offsets = np.concatenate([-np.geomspace(0.2, 1e-6, 12), np.geomspace(1e-6, 0.2, 12)])
+    leaving = {angle: np.array([corner(angle, float(each)).v[-1] for each in offsets]) for angle in ANGLES}
+    paths = [corner(ANGLES[1], each) for each in (-0.1, -0.01, 0.01, 0.1)]
+    return Found(runs, offsets, leaving, paths)
+
+
+def folded(angle: float, offset: float) -> Array:
+    """Return the velocity (2,) after a corner by hand: a mirror image for each wall, as long as one is ahead."""
+    J = np.array([[0.0, 1.0], [math.sin(angle), -math.cos(angle)]])
+    middle = np.array([math.cos(0.5 * angle), math.sin(0.5 * angle)])
+    q, v = middle + offset * np.array([-middle[1], middle[0]]), -middle
+    while True:
+        closing = J @ v
+        times = [-float(J[i] @ q) / closing[i] if closing[i] < -1e-12 else math.inf for i in range(2)]
+        wall = int(np.argmin(times))
+        if times[wall] == math.inf:
+            return np.asarray(v)
+        q = q + times[wall] * v
+        v = v - 2.0 * closing[wall] * J[wall]
+
+
+def checks(found: Found) -> Iterator[Check]:
+    """Return the invariant sets and what parts."""
+    period = 2.0 * math.pi / RATE
+    free = found.runs["unconstrained"]
+    late = free.t > (PERIODS - 1) * period
+    wanted = np.array([target(*SETS["unconstrained"], t)[0] for t in free.t[late]])
+    yield Check.equal("unconstrained: impacts", len(free.impacts), 0)
+    yield Check.at_most("... |x - x_d| in the last period", float(np.abs(free.q[late, 0] - wanted).max()), 1e-9, "m")
+    name = "impacts, rest, flight"
+    mixed, hand = found.runs[name], ClosedForm(*SETS[name])
+    yield Check.at_most(
+        f"impacts: |first {EVENTS} - closed form|",
+        float(np.abs(mixed.times[:EVENTS] - hand.impacts(EVENTS)).max()),
+        1e-8,
+        "s",
+    )
+    _, leaves = hand.rests()
+    phases = left(mixed) % period
+    yield Check.at_most(
+        "... |instants at which it leaves - closed form|", float(np.abs(phases - leaves % period).max()), 1e-6, "s"
+    )
+    yield Check.equal("... times that it leaves", len(phases), PERIODS)
+    strikes = [int(((mixed.times >= k * period) & (mixed.times < (k + 1) * period)).sum()) for k in (2, 3)]
+    yield Check.equal("... impacts of a period as in the one before", strikes[1], strikes[0])
+    pressed = found.runs["constrained"]
+    late = pressed.t > (PERIODS - 1) * period
+    mean, swing = SETS["constrained"]
+    force = np.array([-target(mean, swing, t) @ (K2, K1, 1.0) for t in pressed.t[late]])
+    yield Check.at_most("constrained: |x| in the last period", float(np.abs(pressed.q[late, 0]).max()), 1e-9, "m")
+    yield Check.at_most("... |force - closed form|", float(np.abs(pressed.force[late, 0] - force).max()), 1e-6, "N")
+    for angle, speeds in found.leaving.items():
+        hand_speeds = np.array([folded(angle, float(each)) for each in found.offsets])
+        degrees = math.degrees(angle)
+        yield Check.at_most(
+            f"corner of {degrees:.0f}°: |velocity after - mirrors|",
+            float(np.abs(speeds - hand_speeds).max()),
+            1e-9,
+            "m/s",
+        )
+        gap = float(np.linalg.norm(jump(found.offsets, speeds)))
+        if angle == ANGLES[0]:
+            yield Check.at_most("... jump across the edge", gap, 1e-9, "m/s")
+        else:
+            yield Check.near(
+                "... jump across the edge, 2 |sin(3 angle)|", gap, 2.0 * abs(math.sin(3.0 * angle)), 1e-9, "m/s"
+            )
+
+
+def jump(offsets: Array, speeds: Array) -> Array:
+    """Return the difference of the velocities after between the two starts that are nearest to the edge's."""
+    middle = len(offsets) // 2
+    return np.asarray(speeds[middle] - speeds[middle - 1])
+
+
+def left(found: Motion) -> Array:
+    """Return the instants (n,) at which a contact that rested left [s]."""
+    pressed = found.force[:, 0] > 0.0
+    rows = np.flatnonzero(pressed[:-1] & ~pressed[1:])
+    return np.asarray(found.t[rows + 1])
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw the three sets over time and in the phase plane, and the corner."""
+    grid = figure.subplots(3, 2, width_ratios=[1.7, 1.0])
+    for (left_ax, right_ax), (name, run) in zip(grid[:, :2], found.runs.items(), strict=True):
+        left_ax.plot(run.t, run.q[:, 0], color=FOOT_COLOURS[0], label="x")
+        left_ax.plot(run.t, [target(*SETS[name], t)[0] for t in run.t], "--", color=LIMIT_COLOUR, label="x_d")
+        left_ax.axhline(0.0, color="#777777", linewidth=0.8)
+        label(left_ax, name, y="x [m]", legend="above")
+        if name != "constrained":
+            right_ax.plot(run.q[:, 0], run.v[:, 0], color=FOOT_COLOURS[0], linewidth=0.8)
+            label(right_ax, y="dx/dt [m/s]", x="x [m]")
+    grid[2, 0].set_xlabel("time [s]")
+    ax = grid[2, 1]
+    for k, path in enumerate(found.paths):
+        ax.plot(*path.q.T, color=FOOT_COLOURS[k // 2], linewidth=1.0)
+    wall = np.array([math.cos(ANGLES[1]), math.sin(ANGLES[1])])
+    ax.plot([1.3, 0.0, 1.3 * wall[0]], [0.0, 0.0, 1.3 * wall[1]], color="#222222", linewidth=1.5)
+    label(ax, f"Fig. 13: a corner of {math.degrees(ANGLES[1]):.0f}°", x="x [m]", y="z [m]", aspect="equal")
+
+
+case = study(measure, checks, draw, (12.0, 9.0))
