@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
@@ -32,10 +33,16 @@ def sleep_on_time() -> None:
 _CPU_LATENCY = "/dev/cpu_dma_latency"  # linux, Documentation/power/pm_qos_interface.rst
 
 
+_SENDS_AGAIN = "dds.asyn"  # Fast-DDS
+_LAST_OF_ALL = 1
+
+
 def run_urgently(priority: int) -> str:
     """Have every thread of this process, and those it will start, go before others: SCHED_FIFO at ``priority``.
 
-    The threads of the middleware must come along: they hand over what the loop waits for.
+    The threads of the middleware must come along: they hand over what the loop waits for. One of them has the lowest of
+    these priorities: that which sends lost messages again does not sleep while it waits for one of the others, and
+    where it was as urgent as they are, they never got its core.
 
     Returns:
         What came of it, for the log.
@@ -44,8 +51,11 @@ def run_urgently(priority: int) -> str:
         return "no real-time priority: only Linux has it"
     try:
         for thread in os.listdir("/proc/self/task"):
-            with suppress(ProcessLookupError):
-                os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
+            with suppress(ProcessLookupError, FileNotFoundError):
+                name = Path("/proc/self/task", thread, "comm").read_text()
+                last = name.startswith(_SENDS_AGAIN)
+                given = os.sched_param(_LAST_OF_ALL if last else priority)
+                os.sched_setscheduler(int(thread), os.SCHED_FIFO, given)
     except PermissionError:
         return (
             "no right to a real-time priority: commands may come late when other programs run; how to permit it is "

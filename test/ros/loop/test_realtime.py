@@ -183,6 +183,26 @@ def test_every_thread_goes_first_where_that_is_permitted() -> None:
     assert threads == str({(os.SCHED_FIFO, 7)}), "the one that starts later inherits"
 
 
+def test_what_sends_again_takes_no_core_from_the_others() -> None:
+    """It spins while another thread holds what it needs: of equal priority, two of them stopped time for ever."""
+    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no right to a real-time priority here")
+    named = """
+import ctypes
+def send_again():
+    ctypes.CDLL(None).prctl(15, b"dds.asyn.0.0", 0, 0, 0)
+    threads[0].named.set()
+    threading.Event().wait()
+threads[0] = threading.Thread(target=send_again, daemon=True)
+threads[0].named = threading.Event()
+threads[0].start()
+threads[0].named.wait()
+threads[0].start = lambda: None
+"""
+    _, threads = urgent(named)
+    assert threads == str({(os.SCHED_FIFO, 1), (os.SCHED_FIFO, 7)})
+
+
 def test_without_the_right_to_it_the_way_out_is_named() -> None:
     said, threads = urgent("os.getuid() or os.setuid(65534)")
     if said.startswith("real-time"):
