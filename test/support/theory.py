@@ -31,10 +31,10 @@ class Theory:
         rest: Time [s] until a body is at rest to ``force``, a relative error of its force, and 2 % of ``depth``.
         grip: Share of mu up to which a box on a slope sticks.
         tip: Share of the push m g l / h up to which a box of 2 kg, h = 0.1 m and l = 0.05 m, stands.
-        aslant: Friction may point beside the slip by this angle [rad], and be its cosine of mu N.
         give: How far [m] a sticking vertex moves under a force along the ground [N].
         creep: How far [m] a body that sticks moves in a second.
         drift: How far [m] a foot of a biped wanders in squats of 3 s.
+        same: How far [m, rad] rounding takes what slides, spins and comes to rest.
         params: What the model needs for bodies of a few kg, as (name, value).
     """
 
@@ -45,10 +45,10 @@ class Theory:
     force: float = 1e-9
     grip: float = 0.999
     tip: float = 0.999
-    aslant: float = 0.0
     give: Callable[[float], float] = lambda force: 0.0
     creep: float = 1e-9
     drift: float = 1e-8
+    same: float = 1e-7
     params: tuple[tuple[str, float], ...] = ()
 
 
@@ -65,8 +65,10 @@ def _sprung_landing(mass: float, speed: float) -> float:
 
 
 THEORY = {
-    # The friction cone is a pyramid of four sides inside it. Along its corners, the axes of the ground, it is exact.
-    "lcp": Theory(aslant=np.pi / 4.0),
+    # Vertices of a rigid sole share its load in more than one way. A term of 1e-7 of their mobility holds them to that
+    # of the last step, so that a height off by 1e-17 m moves 1e-4 of the load for a step, and friction with it.
+    "lcp": Theory(same=1e-5),
+    "ncp": Theory(same=1e-5),
     # A vertex in contact moves by x'' = -k_v x' - k_p (x - epsilon), whatever it carries: at rest at epsilon, reached
     # at the rate k_p / k_v (2 per s: 4 s leave 3e-4 of the way), and v / k_v deeper after a landing. Along the ground
     # k_v alone acts, so that a foot which was moved stays there: it creeps by what rounding and saturation leave.

@@ -10,9 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.time_stepping.cone_problem import (
+    CORNER,
+    EDGE,
+    INSIDE,
     ConeProblem,
     add_quadratic,
     copy_points,
+    facet,
     fill_velocities,
     gather,
     measure,
@@ -58,10 +62,19 @@ def _linearise(q: ConeProblem, m):
     y = py - u[1]
     length = np.sqrt(x * x + y * y)
     limit = q.mu[m] * load
-    if length <= limit:
+    kind = INSIDE if length <= limit else CORNER
+    tx = ty = 0.0
+    if q.sides > 0:
+        kind, tx, ty = facet(q, m, x, y, limit)
+    if kind == INSIDE:
         for a in range(3):
             c[a] = stiff * u[a]
             C[a, a] = stiff
+        return
+    c[2] = stiff * u[2]
+    C[2, 2] = stiff
+    if q.sides > 0:
+        _linearise_facet(q, m, kind, tx, ty)
         return
     tx = x / length
     ty = y / length
@@ -72,14 +85,41 @@ def _linearise(q: ConeProblem, m):
     across = soft * (-px * ty + py * tx)
     c[0] = along * tx - across * ty
     c[1] = along * ty + across * tx
-    c[2] = stiff * u[2]
     C[0, 0] = soft * turn * ty * ty
     C[0, 1] = -soft * turn * tx * ty
     C[1, 0] = C[0, 1]
     C[1, 1] = soft * turn * tx * tx
     C[0, 2] = q.mu[m] * (stiff + 1.0) * tx
     C[1, 2] = q.mu[m] * (stiff + 1.0) * ty
-    C[2, 2] = stiff
+
+
+@kernel
+def _linearise_facet(q: ConeProblem, m, kind, tx, ty):
+    """Fill the tangential rows of ``q.c[m]`` and ``q.C[m]`` for the edge or corner in the direction (tx, ty)."""
+    c = q.c[m]
+    C = q.C[m]
+    u = q.u[m]
+    d = q.mobility[m]
+    stiff = 1.0 / q.proximal[0]
+    mu = q.mu[m]
+    px = d * q.f[m, 0]
+    py = d * q.f[m, 1]
+    load = d * q.f[m, 2] - u[2]
+    if kind == EDGE:
+        mu *= q.half[0]
+    # Along the direction p_t = mu (p_n - u_n); across it a corner is held, and an edge sticks.
+    along = mu * stiff * u[2] + px * tx + py * ty - mu * load
+    across = py * tx - px * ty
+    if kind == EDGE:
+        across = stiff * (u[1] * tx - u[0] * ty)
+        C[0, 0] = stiff * ty * ty
+        C[0, 1] = -stiff * tx * ty
+        C[1, 0] = C[0, 1]
+        C[1, 1] = stiff * tx * tx
+    c[0] = along * tx - across * ty
+    c[1] = along * ty + across * tx
+    C[0, 2] = mu * (stiff + 1.0) * tx
+    C[1, 2] = mu * (stiff + 1.0) * ty
 
 
 @kernel

@@ -8,6 +8,9 @@ their velocities u = D f + g beyond the wanted ones,
 so a point that leaves carries nothing, one that slips carries mu f_n against its slip, one that sticks stays within.
 
 D = J G J^T is never formed: J of a foot is known from the arms of its points, and G is (6K, 6K).
+
+The same with a pyramid of k sides inside each cone is a linear complementarity problem: friction is then the nearest
+point of a regular polygon instead of a disc, and dissipates most of all forces in that.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ class ConeProblem(NamedTuple):
 
     Attributes:
         tolerance: Residual that counts as solved. iterations: Newton steps and iterations of ADMM, both counted.
+        sides: Of the pyramid that friction is in; 0 for the round cone. half: (2,) cosine and sine of half a side.
         points: (1,) how many n. foot: (N,) foot of each. arm: (N, 3) from its sole origin, ground axes [m].
+        axis: (N, 2) direction of the first corner of the pyramid, a unit vector.
         mu: (N,) friction. mobility: (N,) mean inverse mass that an impulse at the point meets [1/kg].
         g: (N, 3) velocities without contact, beyond the wanted ones [m/s].
         scale: (1,) speed that residuals are relative to [m/s].
@@ -40,9 +45,12 @@ class ConeProblem(NamedTuple):
 
     tolerance: float
     iterations: int
+    sides: int
+    half: Annotated[Array, 2]
     points: Annotated[Integers, 1]
     foot: Annotated[Integers, "N"]
     arm: Annotated[Array, "N", 3]
+    axis: Annotated[Array, "N", 2]
     mu: Annotated[Array, "N"]
     mobility: Annotated[Array, "N"]
     g: Annotated[Array, "N", 3]
@@ -71,9 +79,60 @@ class ConeProblem(NamedTuple):
     columns: Annotated[Integers, "6K"]
 
     @classmethod
-    def of_feet(cls, n_feet: int, n_points: int, tolerance: float, iterations: int) -> ConeProblem:
+    def of_feet(cls, n_feet: int, n_points: int, tolerance: float, iterations: int, sides: int = 0) -> ConeProblem:
         """Return an empty problem for ``n_points`` at most on ``n_feet``."""
-        return zeros_of(cls, {"K": n_feet, "N": n_points}, tolerance=tolerance, iterations=iterations)
+        half = np.pi / max(sides, 1)
+        given = {"sides": sides, "half": np.array([np.cos(half), np.sin(half)])}
+        return zeros_of(cls, {"K": n_feet, "N": n_points}, tolerance=tolerance, iterations=iterations, **given)
+
+
+INSIDE, EDGE, CORNER = 0, 1, 2
+
+
+@kernel
+def facet(q: ConeProblem, m, x, y, limit) -> tuple[int, float, float]:
+    """Return where the point nearest to (x, y) of the polygon of point ``m`` is, whose corners are at radius ``limit``.
+
+    INSIDE, on an EDGE with its outward normal, or on a CORNER with its direction.
+    """
+    ax, ay = q.axis[m]
+    cosine, sine = q.half
+    if x * x + y * y <= (limit * cosine) ** 2:
+        return INSIDE, 0.0, 0.0
+    along = x * ax + y * ay
+    aside = y * ax - x * ay
+    # Mirrored in its axis the polygon is the same: to the last bit, on one side of it.
+    side = -1.0 if aside < 0.0 else 1.0
+    aside *= side
+    if aside * cosine <= (along - limit) * sine:
+        return CORNER, ax, ay
+    half = np.pi / q.sides
+    angle = (2.0 * np.floor(np.arctan2(aside, along) / (2.0 * half)) + 1.0) * half
+    c = np.cos(angle)
+    s = np.sin(angle)
+    if along * c + aside * s <= limit * cosine:
+        return INSIDE, 0.0, 0.0
+    offset = aside * c - along * s
+    kind = EDGE
+    if not abs(offset) < limit * sine:
+        kind = CORNER
+        angle += half if offset > 0.0 else -half
+        c = np.cos(angle)
+        s = np.sin(angle)
+    s *= side
+    return kind, c * ax - s * ay, c * ay + s * ax
+
+
+@kernel
+def onto_polygon(q: ConeProblem, m, x, y, limit) -> tuple[float, float]:
+    """Return the point nearest to (x, y) of the polygon of point ``m``, whose corners are at radius ``limit``."""
+    kind, c, s = facet(q, m, x, y, limit)
+    if kind == CORNER:
+        return limit * c, limit * s
+    if kind == EDGE:
+        beyond = x * c + y * s - limit * q.half[0]
+        return x - beyond * c, y - beyond * s
+    return x, y
 
 
 @kernel
@@ -168,9 +227,13 @@ def measure(q: ConeProblem) -> float:
         y = fy - q.u[m, 1]
         length = np.sqrt(x * x + y * y)
         limit = q.mu[m] * max(fn, 0.0)
-        share = limit / length if length > limit else 1.0
-        x = fx - share * x
-        y = fy - share * y
+        if q.sides > 0:
+            x, y = onto_polygon(q, m, x, y, limit)
+        elif length > limit:
+            x *= limit / length
+            y *= limit / length
+        x = fx - x
+        y = fy - y
         gap = np.sqrt(x * x + y * y)
         # Also where something is not finite.
         if not gap <= worst:

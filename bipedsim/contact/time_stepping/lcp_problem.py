@@ -10,17 +10,20 @@ from typing import Annotated, NamedTuple
 
 from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors
-from bipedsim.contact.vertices import VertexContacts
+from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import Array, Flags, Integers, assign, cross, kernel, point_velocity, zeros_of
-from bipedsim.numerics.lcp import LcpWork, pyramid
+from bipedsim.numerics import Array, Flags, Integers, assign, kernel, point_velocity, zeros_of
+from bipedsim.numerics.lcp import TOLERANCE, LcpWork, pyramid
+
+# Newton steps that one problem may take.
+_STEPS = 100
 
 
 @dataclass(frozen=True)
 class LcpParams:
     """Parameters of time stepping with a complementarity problem."""
 
-    sides: int = param(4, "sides of the friction pyramid, the first corner along t1", low=4, high=16)
+    sides: int = param(4, "sides of the friction pyramid of each vertex, a corner along its friction", low=4, high=16)
     restitution: float = param(0.0, "speed after over speed before an impact, e of all vertices", low=0.0, high=1.0)
     rest_speed: float = param(
         0.01, "a vertex that lands slower than this does not bounce", unit="m/s", low=1e-6, high=10.0
@@ -37,58 +40,84 @@ class LcpContacts(NamedTuple):
     Attributes:
         params: The parameters.
         corners: (k, 2) of the pyramid.
-        basis: (K, N, k + 2) which of (normal impulse, k of friction, slip speed) were basic in the last answer.
+        last: (K, N, 5) of the last step: impulse of each vertex [N.s], and the direction of the first corner of its
+            pyramid, zeros for none.
         anchors: Where sticking vertices belong.
         landed: (1,) whether a vertex touched down in the last step.
         active, slides: (K, N) which vertices take part, and which of them meet dynamic friction.
-        foot, vertex: (K N,) foot and vertex of each contact.
-        mu: (K N,) its friction. wanted: (K N, 3) velocity that it is held to [m/s].
+        vertex: (K N,) of each contact. wanted: (K N, 3) velocity that it is held to [m/s].
         column: (6K, 3) change of twists by an impulse at one contact.
         w_next: (6K,) twists after the step.
-        work: The complementarity problem.
+        old: (N, 5) work, for a polygon that changes.
+        figures: (2,) residual of the last step, and pivots of Lemke's method in it.
+        points: The problem in the form of Newton's method, which knows foot, friction and pyramid of each contact.
+        work: The problem in the form of Lemke's.
     """
 
     params: LcpParams
     corners: Array
-    basis: Annotated[Flags, "K", "N", "S"]
+    last: Annotated[Array, "K", "N", 5]
     anchors: Anchors
     landed: Annotated[Flags, 1]
     active: Annotated[Flags, "K", "N"]
     slides: Annotated[Flags, "K", "N"]
-    foot: Annotated[Integers, "M"]
     vertex: Annotated[Integers, "M"]
-    mu: Annotated[Array, "M"]
     wanted: Annotated[Array, "M", 3]
     column: Annotated[Array, "6K", 3]
     w_next: Annotated[Array, "6K"]
+    old: Annotated[Array, "N", 5]
+    figures: Annotated[Array, 2]
+    points: ConeProblem
     work: LcpWork
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, params: LcpParams) -> LcpContacts:
         """Return the arrays for ``n_feet`` of ``widest`` vertices at most."""
-        most, kinds = n_feet * widest, params.sides + 2
+        most = n_feet * widest
         return zeros_of(
             cls,
-            {"K": n_feet, "N": widest, "M": most, "S": kinds},
+            {"K": n_feet, "N": widest, "M": most},
             params=params,
             corners=pyramid(params.sides),
             anchors=Anchors.of_feet(n_feet, widest),
-            work=LcpWork.of_size(most * kinds),
+            points=ConeProblem.of_feet(n_feet, most, 0.1 * TOLERANCE, _STEPS, params.sides),
+            work=LcpWork.of_size(most * (params.sides + 2)),
         )
 
 
 @kernel
-def fill_constant(p: Projection, m: LcpContacts, count, sides, twists):
-    """Fill the constant part of the problem: how far contact-free velocities are from those wanted."""
-    q = m.work.q
-    v = m.column[0]
-    for a in range(count):
-        assign(v, point_velocity(twists[6 * m.foot[a] :], p.offsets[m.foot[a], m.vertex[a]]))
+def fill_free(m: LcpContacts, twists, least) -> bool:
+    """Fill how far the velocities of ``twists`` (6K,) are from those wanted, and the speed that residuals are beside,
+    which is the fastest of them or ``least`` [m/s]; return whether a contact would go through the ground."""
+    q = m.points
+    needed = False
+    q.scale[0] = least
+    for a in range(q.points[0]):
+        assign(q.g[a], point_velocity(twists[6 * q.foot[a] :], q.arm[a]))
         for j in range(3):
-            v[j] -= m.wanted[a, j]
-        q[a] = v[2]
+            q.g[a, j] -= m.wanted[a, j]
+            q.scale[0] = max(q.scale[0], abs(q.g[a, j]))
+        needed = needed or q.g[a, 2] < 0.0
+    return needed
+
+
+@kernel
+def _direction(m: LcpContacts, a, c) -> tuple[float, float]:
+    """Return the direction of corner ``c`` of the pyramid of contact ``a``."""
+    x, y = m.points.axis[a]
+    return m.corners[c, 0] * x - m.corners[c, 1] * y, m.corners[c, 0] * y + m.corners[c, 1] * x
+
+
+@kernel
+def fill_constant(m: LcpContacts, count, sides):
+    """Fill the constant part of Lemke's problem: how far contact-free velocities are from those wanted."""
+    q = m.work.q
+    for a in range(count):
+        g = m.points.g[a]
+        q[a] = g[2]
         for c in range(sides):
-            q[count + a * sides + c] = m.corners[c, 0] * v[0] + m.corners[c, 1] * v[1]
+            x, y = _direction(m, a, c)
+            q[count + a * sides + c] = x * g[0] + y * g[1]
         if sides > 0:
             q[count * (sides + 1) + a] = 0.0
 
@@ -105,86 +134,73 @@ def fill_matrix(p: Projection, m: LcpContacts, count, sides):
     for i in range(slips + (count if sides > 0 else 0)):
         for j in range(slips, slips + (count if sides > 0 else 0)):
             M[i, j] = 0.0
+    foot = m.points.foot
+    arm = m.points.arm
     for b in range(count):
-        g = 6 * m.foot[b]
-        r = p.offsets[m.foot[b], m.vertex[b]]
+        g = 6 * foot[b]
         # J M^-1 J^T of all feet by the three axes of an impulse at contact b.
         for i in range(G.shape[0]):
-            assign(m.column[i], point_velocity(G[i, g:], r))
-        first = count + b * sides
+            assign(m.column[i], point_velocity(G[i, g:], arm[b]))
         for a in range(count):
-            f = 6 * m.foot[a]
-            o = p.offsets[m.foot[a], m.vertex[a]]
-            row = count + a * sides
-            for j in range(3):
-                x, y, z = point_velocity(m.column[f:, j], o)
-                if j == 2:
-                    M[a, b] = z
-                    for c in range(sides):
-                        M[row + c, b] = m.corners[c, 0] * x + m.corners[c, 1] * y
-                    continue
-                for d in range(sides):
-                    along = m.corners[d, j]
-                    before = 0.0 if j == 0 else M[a, first + d]
-                    M[a, first + d] = before + along * z
-                    for c in range(sides):
-                        before = 0.0 if j == 0 else M[row + c, first + d]
-                        M[row + c, first + d] = before + along * (m.corners[c, 0] * x + m.corners[c, 1] * y)
+            f = 6 * foot[a]
+            for j in range(1 + sides):
+                # Column 0 is that of the normal impulse, the others those of the corners.
+                s, t = _direction(m, b, j - 1) if j > 0 else (0.0, 0.0)
+                into = count + b * sides + j - 1 if j > 0 else b
+                v = m.points.rhs
+                for i in range(6):
+                    C = m.column[f + i]
+                    v[i] = s * C[0] + t * C[1] if j > 0 else C[2]
+                x, y, z = point_velocity(v, arm[a])
+                M[a, into] = z
+                for c in range(sides):
+                    dx, dy = _direction(m, a, c)
+                    M[count + a * sides + c, into] = dx * x + dy * y
     if sides == 0:
         return
     for a in range(count):
         for j in range(slips):
             M[slips + a, j] = 0.0
-        M[slips + a, a] = m.mu[a]
+        M[slips + a, a] = m.points.mu[a]
         for c in range(sides):
             M[slips + a, count + a * sides + c] = -1.0
             M[count + a * sides + c, slips + a] = 1.0
 
 
 @kernel
-def carry_basis(m: LcpContacts, count, sides, back):
-    """Copy the basis of the problem from the memory of the vertices, or ``back``."""
-    for a in range(count):
-        kept = m.basis[m.foot[a], m.vertex[a]]
-        last = kept.shape[0] - 1
-        if back:
-            kept[0] = m.work.basis[a]
-            for c in range(sides):
-                kept[1 + c] = m.work.basis[count + a * sides + c]
-            kept[last] = sides > 0 and m.work.basis[count * (sides + 1) + a]
-        else:
-            m.work.basis[a] = kept[0]
-            for c in range(sides):
-                m.work.basis[count + a * sides + c] = kept[1 + c]
-            if sides > 0:
-                m.work.basis[count * (sides + 1) + a] = kept[last]
-
-
-@kernel
-def take_impulses(m: LcpContacts, count, sides, impulses):
-    """Fill ``impulses`` (K, N, 3) of the contacts from the answer."""
+def take_answer(m: LcpContacts, count, sides):
+    """Fill the impulses ``m.points.f`` from the answer of Lemke's method."""
     z = m.work.z
     for a in range(count):
-        f = impulses[m.foot[a], m.vertex[a]]
+        f = m.points.f[a]
         f[0] = 0.0
         f[1] = 0.0
         f[2] = z[a]
         for c in range(sides):
-            f[0] += m.corners[c, 0] * z[count + a * sides + c]
-            f[1] += m.corners[c, 1] * z[count + a * sides + c]
+            x, y = _direction(m, a, c)
+            f[0] += x * z[count + a * sides + c]
+            f[1] += y * z[count + a * sides + c]
 
 
 @kernel
-def advance_twists(p: Projection, s: VertexContacts, m: LcpContacts, count):
-    """Fill ``m.w_next`` with the twists after the step."""
-    for i in range(m.w_next.shape[0]):
-        m.w_next[i] = p.w_free[i]
-    for a in range(count):
-        k = 6 * m.foot[a]
-        f = s.impulses[m.foot[a], m.vertex[a]]
-        r = p.offsets[m.foot[a], m.vertex[a]]
-        tx, ty, tz = cross(r, f)
-        for i in range(m.w_next.shape[0]):
-            G = p.G[i]
-            m.w_next[i] += G[k] * f[0] + G[k + 1] * f[1] + G[k + 2] * f[2]
-            m.w_next[i] += G[k + 3] * tx + G[k + 4] * ty + G[k + 5] * tz
+def spread(m: LcpContacts, count):
+    """Give each contact that stays closed the mean impulse of those of its foot: Lemke's answer loads few of many."""
+    q = m.points
+    first = 0
+    while first < count:
+        end = first
+        closed = 0
+        x = y = z = 0.0
+        while end < count and q.foot[end] == q.foot[first]:
+            if q.u[end, 2] <= TOLERANCE * q.scale[0]:
+                closed += 1
+                x += q.f[end, 0]
+                y += q.f[end, 1]
+                z += q.f[end, 2]
+            end += 1
+        for a in range(first, end):
+            share = 1.0 / closed if q.u[a, 2] <= TOLERANCE * q.scale[0] else 0.0
+            q.f[a, 0] = share * x
+            q.f[a, 1] = share * y
+            q.f[a, 2] = share * z
+        first = end

@@ -240,18 +240,6 @@ def unscale(w: LcpWork, n: int) -> None:
         w.z[i] = w.scaled[i] * w.columns[i] * w.unit[0]
 
 
-@kernel
-def respond(w: LcpWork, n: int) -> None:
-    """Fill ``w.z`` with what the basis of the last answer makes of another q, in ``w.q`` in the units of the problem.
-
-    It is linear in q and judged by nobody: a share of an answer need not be one.
-    """
-    for i in range(n):
-        w.q[i] *= w.rows[i] / w.unit[0]
-    judge(w, n)
-    unscale(w, n)
-
-
 @entry
 def scale_work(w: LcpWork) -> None:
     """:func:`scale` for callers in Python."""
