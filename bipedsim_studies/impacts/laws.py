@@ -81,12 +81,30 @@ def moreau(problem: ImpactProblem) -> ImpactResult:
     eq. 24 and calls d restitution; solved for v+, d = 1 is plastic and d = 0 elastic: an index of dissipation,
     e = (1 - d)/(1 + d).
 
-    States: J v+ >= -e J v-, impulse >= 0, impulse complementary to J (v+ + e v-); energy never rises.
+    With friction it is the law of Moreau 1994, for mean velocities of each contact: the normal one (w+ + e w-)/(1 + e)
+    and the impulse as Signorini's condition has them, the slip (s+ + r s-)/(1 + r) and the tangential impulse as
+    Coulomb's law has them, r the restitution of the slip. Sticking is s+ = -r s-. States are enumerated, and the first
+    that agrees is taken. The energy changes by tangential impulse . mean slip, which is never positive, less half of
+    impulse^T diag((1 - e)/(1 + e), (1 - r)/(1 + r)) H M^-1 H^T impulse, which is not negative where r = e.
+
+    States: J v+ >= -e J v-, impulse >= 0, impulse complementary to J (v+ + e v-); energy never rises, with friction
+    where r = e.
     Good at: exists always and is unique in v+ whatever the rank of J; one convex projection; proofs rest on it.
     Bad at: one e for all contacts; for e > 0 a contact that separates (J_i v- > 0) may be driven together, V is reached
-    for certain only from -V, the domain of eq. 23; never the cradle's textbook (0, 0, 1).
+    for certain only from -V, the domain of eq. 23; never the cradle's textbook (0, 0, 1). With friction exponential in
+    m, not unique, and with r other than e it may raise the energy.
+
+    Raises:
+        NoImpactOutcomeError: No state of sticking and sliding agrees with Coulomb's law.
     """
     e = problem.one_restitution("moreau")
+    if problem.mu is not None:
+        if not (problem.signs(problem.w) < 0).any():
+            return problem.result(np.zeros(problem.m), ())
+        before = problem.H @ problem.y
+        back = -np.concatenate([np.full(problem.m, e), problem.slip_restitution]) * before
+        both = _phase("moreau", problem, problem.y, np.zeros(problem.m), "the impact", back)
+        return problem.result(both[: problem.m], problem.pushing(both[: problem.m]), both[problem.m :])
     impulse = problem.on_cone(problem.y, problem.A)
     return problem.result((1.0 + e) * impulse, problem.pushing(impulse))
 
@@ -170,19 +188,20 @@ def pfeiffer_glocker(problem: ImpactProblem) -> ImpactResult:
     elif not (problem.signs(problem.w) < 0).any():
         return problem.result(np.zeros(m), ())
     else:
-        both = _phase(problem, problem.y, np.zeros(m), "compression"), np.zeros(2 * m)
-        both = both[0], _phase(problem, problem.y + problem.H.T @ both[0], e * both[0][:m], "expansion")
+        still, name = np.zeros(m), "pfeiffer_glocker"
+        first = _phase(name, problem, problem.y, np.zeros(m), "compression", still)
+        both = first, _phase(name, problem, problem.y + problem.H.T @ first, e * first[:m], "expansion", still)
     phases = problem.pushing(both[0][:m]) + problem.pushing(both[1][:m])
     total = both[0] + both[1]
     return problem.result(total[:m], phases, total[m:])
 
 
-def _phase(problem: ImpactProblem, y: Array, floor: Array, name: str) -> Array:
-    """Return the first impulse (2m,) of one phase with friction."""
-    found = next(problem.states(y, range(problem.m), np.zeros(problem.m), np.maximum(floor, 0.0), closed=False), None)
+def _phase(law: str, problem: ImpactProblem, y: Array, floor: Array, name: str, target: Array) -> Array:
+    """Return the first impulse (2m,) of one phase with friction; ``target`` as ``states`` takes it."""
+    found = next(problem.states(y, range(problem.m), target, np.maximum(floor, 0.0), closed=False), None)
     if found is None:
         raise NoImpactOutcomeError(
-            f"pfeiffer_glocker: no sticking or sliding state agrees with Coulomb's law in {name} "
+            f"{law}: no sticking or sliding state agrees with Coulomb's law in {name} "
             f"(friction.coefficient {problem.mu}); use lotstedt, which always has an outcome, or a smaller coefficient"
         )
     return found
@@ -277,12 +296,14 @@ class ImpactLaw:
         restitution: "none" (plastic), "one" for all contacts, or "each".
         friction: Whether it has Coulomb friction (planar contacts).
         source: Publication and equations of the paper.
+        slip_restitution: Whether it has restitution of the slip.
     """
 
     law: Callable[[ImpactProblem], ImpactResult]
     restitution: str
     friction: bool
     source: str
+    slip_restitution: bool = False
 
     def __call__(
         self,
@@ -303,6 +324,9 @@ class ImpactLaw:
             able = ", ".join(key for key, law in IMPACT_LAWS.items() if law.friction)
             raise ConfigError(f"friction: {name} has none. Laws with friction: {able}")
         problem = ImpactProblem(M, J, v_before, restitution, friction)
+        if not self.slip_restitution and problem.slip_restitution.any():
+            able = ", ".join(key for key, law in IMPACT_LAWS.items() if law.slip_restitution)
+            raise ConfigError(f"friction.restitution: {name} has none, give 0. Laws with it: {able}")
         if self.restitution == "none" and problem.restitution.any():
             able = ", ".join(key for key, law in IMPACT_LAWS.items() if law.restitution != "none")
             raise ConfigError(f"restitution: {name} is plastic, give 0. Laws with restitution: {able}")
@@ -311,7 +335,9 @@ class ImpactLaw:
 
 IMPACT_LAWS: dict[str, ImpactLaw] = {
     "haug": ImpactLaw(haug, "each", False, "Haug, Wu, Yang 1986; section 3.2.2, comment 4"),
-    "moreau": ImpactLaw(moreau, "one", False, "Moreau 1985, 1988; Mabrouk 1998; eq. 24"),
+    "moreau": ImpactLaw(
+        moreau, "one", True, "Moreau 1985, 1988, 1994; Mabrouk 1998; eq. 24; 3.3.2", slip_restitution=True
+    ),
     "van_der_schaft_schumacher": ImpactLaw(
         van_der_schaft_schumacher, "none", False, "van der Schaft, Schumacher 1996; section 3.2.2, after eq. 24"
     ),

@@ -36,10 +36,12 @@ class Friction:
     Attributes:
         rows: (m, nv) tangential rows: ``rows @ v`` is the slip velocity of each contact [m/s]; the G^T of eq. 39.
         coefficient: mu, a number or (m,), at least 0.
+        restitution: Of the slip, a number or (m,), 0 to 1; for the law that knows it.
     """
 
     rows: ArrayLike
     coefficient: ArrayLike
+    restitution: ArrayLike = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +166,7 @@ class ImpactProblem:
     Attributes:
         A: (m, nv) normal rows; H: (2m, nv) with the tangential rows below (zeros without friction).
         y: (nv,) before the impact [J^0.5]; w: (m,) normal velocities before, negative closes [m/s].
-        restitution: (m,); mu: (m,), or None for a problem without friction.
+        restitution, slip_restitution: (m,); mu: (m,), or None for a problem without friction.
 
     Raises:
         ConfigError: An argument has the wrong shape, is not finite or out of range; M is not symmetric positive
@@ -197,6 +199,8 @@ class ImpactProblem:
         if friction is not None:
             tangential = _array("friction.rows", friction.rows, (self.m, nv))
             self.mu = _per_contact("friction.coefficient", friction.coefficient, self.m, np.inf)
+        of_slip = 0.0 if friction is None else friction.restitution
+        self.slip_restitution = _per_contact("friction.restitution", of_slip, self.m, 1.0)
         self.H: Array = np.vstack([self.A, solve_triangular(self._lower, tangential.T, lower=True).T])
 
     def one_restitution(self, law: str) -> float:
@@ -258,7 +262,8 @@ class ImpactProblem:
 
         Args:
             y: (nv,) before; touching: indices of contacts that may carry an impulse.
-            target: (m,) normal velocities after [m/s]; floor: (m,) least normal impulses [N.s].
+            target: (m,) normal velocities after [m/s], or (2m,) with the slips of what sticks, zero otherwise; floor:
+                (m,) least normal impulses [N.s].
             closed: Whether all of ``touching`` must hold their target, with an impulse above the floor.
 
         Raises:
@@ -296,7 +301,7 @@ class ImpactProblem:
             if slip == 0 and (hold or floor[i] > 0.0):
                 columns.append(np.eye(2 * m)[m + i])
                 wanted.append(m + i)
-        after = np.concatenate([target, np.zeros(m)])
+        after = np.concatenate([target, np.zeros(2 * m - len(target))])
         impulse = given
         if columns:
             basis = np.array(columns).T

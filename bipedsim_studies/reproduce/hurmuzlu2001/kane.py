@@ -13,7 +13,7 @@ from bipedsim_studies.impacts import IMPACT_LAWS, Friction, ImpactResult
 from bipedsim_studies.reproduce.common import Axes, Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_frames
 
-NEWTON, POISSON, GAUSS = "han_gilmore", "pfeiffer_glocker", "lotstedt"
+NEWTON, POISSON, GAUSS, MOREAU = "han_gilmore", "pfeiffer_glocker", "lotstedt", "moreau"
 REVERSING = (20.0, 30.0, -0.1, -0.2)
 """Angles of both rods from the vertical [deg] and their rates [rad/s]; slip reverses where the rod rebounds."""
 PLASTIC = (30.0, 40.0, 0.1, -0.2)
@@ -38,9 +38,9 @@ class Pendulum:
         self.w, self.slip = (float(x) for x in rows @ self.v)
         self.D: Array = rows @ np.linalg.solve(self.M, rows.T)
 
-    def strike(self, law: str, e: float, mu: float) -> Blow:
-        """Return what a law makes of the impact."""
-        result = IMPACT_LAWS[law](self.M, self.J, self.v, e, Friction(self.G, mu))
+    def strike(self, law: str, e: float, mu: float, of_slip: float = 0.0) -> Blow:
+        """Return what a law makes of the impact, with restitution ``of_slip`` where it knows one."""
+        result = IMPACT_LAWS[law](self.M, self.J, self.v, e, Friction(self.G, mu, of_slip))
         return Blow(self, result, mu)
 
     def newton(self, e: float, mu: float) -> list[Array]:
@@ -95,22 +95,26 @@ class Found:
     Attributes:
         newton, poisson: Of each e, of the state ``REVERSING``.
         gauss: Plastic, of the state ``PLASTIC``.
+        moreau: Of each e, of the state ``REVERSING``, with the same restitution of the slip; normal: with none of it.
     """
 
     newton: dict[float, list[Blow]]
     poisson: dict[float, list[Blow]]
     gauss: list[Blow]
+    moreau: dict[float, list[Blow]]
+    normal: dict[float, list[Blow]]
 
 
 def measure(_progress: bool = False) -> Found:
     """Let the pendulum strike."""
     reversing, plastic = Pendulum(REVERSING), Pendulum(PLASTIC)
 
-    def over_friction(law: str) -> dict[float, list[Blow]]:
-        return {e: [reversing.strike(law, e, float(mu)) for mu in FRICTIONS] for e in RESTITUTION}
+    def over_friction(law: str, of_slip: float = 0.0) -> dict[float, list[Blow]]:
+        return {e: [reversing.strike(law, e, float(mu), of_slip * e) for mu in FRICTIONS] for e in RESTITUTION}
 
     gauss = [plastic.strike(GAUSS, 0.0, float(mu)) for mu in FRICTIONS]
-    return Found(over_friction(NEWTON), over_friction(POISSON), gauss)
+    moreau = over_friction(MOREAU, 1.0), over_friction(MOREAU)
+    return Found(over_friction(NEWTON), over_friction(POISSON), gauss, *moreau)
 
 
 def closed_form_error(found: Found) -> float:
@@ -128,7 +132,9 @@ def checks(found: Found) -> Iterator[Check]:
     """Return the energies of section 3.3.2."""
     newton = [blow for blows in found.newton.values() for blow in blows]
     poisson = [blow for blows in found.poisson.values() for blow in blows]
-    every = newton + poisson + found.gauss
+    moreau = [blow for blows in found.moreau.values() for blow in blows]
+    normal = [blow for blows in found.normal.values() for blow in blows]
+    every = newton + poisson + found.gauss + moreau + normal
     gaining = [blow for blow in newton if blow.rise > LIMIT]
     driven = max(found.gauss, key=lambda blow: float(blow.work[1]))
     sliding = [blow for blow in found.gauss if abs(blow.after[1]) > LIMIT]
@@ -153,6 +159,8 @@ def checks(found: Found) -> Iterator[Check]:
         "Newton: impacts that gain energy though slip does not stop or reverse", sum(map(keeps_on, gaining)), 0
     )
     yield Check.at_most("Poisson: energy after / before - 1", max(blow.rise for blow in poisson), LIMIT)
+    yield Check.at_most("Moreau, the slip's restitution e too: energy after / before - 1", most(moreau), LIMIT)
+    yield Check.at_least("... with none of the slip's: the same, at most", most(normal), 0.1)
     yield Check.at_most("Lötstedt: energy after / before - 1", max(blow.rise for blow in found.gauss), LIMIT)
     yield Check.at_most("Lötstedt: |impulse . velocity after| / energy, eq. 40", max(eq_40), LIMIT)
     yield Check.at_most("Lötstedt: |loss - |v+ - v-|_M^2 / 2| / energy", max(lost), LIMIT)
@@ -161,6 +169,11 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.at_most(
         "every law: |rise - work of both impulses|", max(abs(b.rise - b.work.sum()) for b in every), LIMIT
     )
+
+
+def most(blows: list[Blow]) -> float:
+    """Return the largest rise of the energy, over that before."""
+    return max(blow.rise for blow in blows)
 
 
 def at(blows: list[Blow], mu: float) -> Blow:

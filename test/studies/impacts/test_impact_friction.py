@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from impact_support import Case, cases, outcomes_of
 from numpy.testing import assert_allclose
 
 from bipedsim.errors import ConfigError
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction
+from bipedsim_studies.impacts.problem import NoImpactOutcomeError
 
 FRICTIONAL = [name for name, law in IMPACT_LAWS.items() if law.friction]
 
@@ -47,6 +49,56 @@ def test_newtons_law_with_friction_can_raise_the_energy() -> None:
     assert IMPACT_LAWS["han_gilmore"](*COUPLED, before, 1.0, SLIP).energy_change > 0.1
     assert IMPACT_LAWS["pfeiffer_glocker"](*COUPLED, before, 1.0, SLIP).energy_change <= 1e-12
     assert IMPACT_LAWS["lotstedt"](*COUPLED, before, 0.0, SLIP).energy_change <= 0.0
+
+
+def test_moreaus_friction_throws_a_superball_back_the_way_it_came() -> None:
+    """A solid ball of 1 kg and 1 m spins and flies aslant: with e = r = 1 and much friction its contact returns."""
+    M, G = np.diag([1.0, 1.0, 0.4]), np.array([[1.0, 0.0, 1.0]])
+    before = np.array([0.7, -1.0, 0.3])
+    result = IMPACT_LAWS["moreau"](M, [[0.0, 1.0, 0.0]], before, 1.0, Friction(G, 5.0, 1.0))
+    assert result.energy_change == pytest.approx(0.0, abs=1e-12)
+    assert (G @ result.v_after)[0] == pytest.approx(-1.0)
+    assert result.v_after[1] == pytest.approx(1.0)
+    # Slip 1, effective mass 2/7 of the ball's, twice.
+    assert result.tangential_impulse[0] == pytest.approx(-4.0 / 7.0)
+    slides = IMPACT_LAWS["moreau"](M, [[0.0, 1.0, 0.0]], before, 1.0, Friction(G, 0.1, 1.0))
+    assert slides.tangential_impulse[0] == pytest.approx(-0.1 * 2.0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(case=cases(2), e=st.floats(0.0, 1.0), r=st.floats(0.0, 1.0))
+def test_moreaus_friction_binds_mean_velocities(case: Case, e: float, r: float) -> None:
+    try:
+        result = IMPACT_LAWS["moreau"](case.M, case.J, case.v, e, Friction(case.G, case.mu, r))
+    except NoImpactOutcomeError:
+        return
+    mean = (case.J @ (result.v_after + e * case.v)) / (1.0 + e)
+    slip = (case.G @ (result.v_after + r * case.v)) / (1.0 + r)
+    normal, tangential = result.impulse, result.tangential_impulse
+    if not normal.any():
+        return
+    little = 1e-7 * case.reach * (1.0 + np.abs(normal).max())
+    assert (mean >= -little).all()
+    assert (normal >= -1e-9).all()
+    assert (np.abs(normal * mean) <= little * (1.0 + normal)).all()
+    assert (np.abs(tangential) <= case.mu * normal * (1.0 + 1e-7) + 1e-9).all()
+    assert (tangential * slip <= little * (1.0 + normal)).all()
+    slides = np.abs(slip) > little
+    assert_allclose(np.abs(tangential[slides]), (case.mu * normal)[slides], rtol=1e-6, atol=1e-9)
+    H, both = np.vstack([case.J, case.G]), np.concatenate([normal, tangential])
+    keeps = np.repeat([(1.0 - e) / (1.0 + e), (1.0 - r) / (1.0 + r)], len(normal))
+    lost = 0.5 * both @ (keeps * (H @ np.linalg.solve(case.M, H.T @ both)))
+    assert result.energy_change == pytest.approx(tangential @ slip + normal @ mean - lost, abs=1e-7 * case.energy)
+
+
+@settings(deadline=None, max_examples=25)
+@given(case=cases(2), e=st.floats(0.0, 1.0))
+def test_moreaus_friction_with_one_restitution_never_raises_the_energy(case: Case, e: float) -> None:
+    try:
+        result = IMPACT_LAWS["moreau"](case.M, case.J, case.v, e, Friction(case.G, case.mu, e))
+    except NoImpactOutcomeError:
+        return
+    assert result.energy_change <= 1e-9 * case.energy
 
 
 @pytest.mark.parametrize("name", ["pfeiffer_glocker", "han_gilmore"])

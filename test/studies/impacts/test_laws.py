@@ -284,13 +284,19 @@ def test_a_biped_drops_flat_on_dependent_contacts(name: str) -> None:
         ({"restitution": 1.5}, "restitution must lie between 0 and 1"),
         ({"restitution": [0.1, 0.2, 0.3]}, r"restitution must have shape \(2,\)"),
         ({"restitution": [0.1, 0.2]}, "restitution: moreau has one coefficient"),
-        ({"friction": Friction(np.ones((2, 3)), 0.5)}, "friction: moreau has none. Laws with friction: lotstedt"),
     ],
 )
 def test_a_wrong_argument_is_named(change: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = dict(zip(("M", "J", "v_before"), CRADLE, strict=True))
     with pytest.raises(ConfigError, match=message):
         IMPACT_LAWS["moreau"](**{**arguments, **change})
+
+
+def test_friction_of_a_law_without_it_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"friction: haug has none. Laws with friction: moreau, lotstedt"):
+        IMPACT_LAWS["haug"](*CRADLE, friction=Friction(np.ones((2, 3)), 0.5))
+    with pytest.raises(ConfigError, match=r"friction.restitution: lotstedt has none, give 0. Laws with it: moreau"):
+        IMPACT_LAWS["lotstedt"](*CRADLE, friction=Friction(np.ones((2, 3)), 0.5, 0.5))
 
 
 def test_restitution_of_a_plastic_law_is_refused() -> None:
