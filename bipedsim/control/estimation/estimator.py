@@ -109,6 +109,10 @@ class EstimatorParams:
     )
 
 
+SHORTEST_GAP = 1.5
+"""Least ``largest_gap``, in ticks: stamps are rounded, and a single tick that is missing is a gap at two."""
+
+
 class Estimator:
     """Estimates pose and velocity of the base, contacts and sole wrenches.
 
@@ -258,6 +262,11 @@ def _check(robot: Robot, params: EstimatorParams, dt: float) -> None:
         )
     if not (np.isfinite(dt) and dt > 0.0):
         raise ConfigError(f"estimator: dt = {dt} s must be positive and finite")
+    if params.largest_gap < SHORTEST_GAP * dt:
+        raise ConfigError(
+            f"estimator: largest_gap = {params.largest_gap} s is less than {SHORTEST_GAP} ticks of {dt} s, so that "
+            f"every measurement could be taken for one after a gap; it needs {SHORTEST_GAP * dt:.3g} s or more"
+        )
 
 
 def _shape(robot: Robot, model: pin.Model, data: pin.Data) -> Shape:

@@ -340,6 +340,7 @@ def test_joints_that_are_not_measured_are_named() -> None:
     [
         ({"contact_on": 0.02}, DT, "contact_off = 0.03 is above contact_on = 0.02"),
         ({}, 0.0, "dt = 0.0 s must be positive"),
+        ({"largest_gap": 0.001}, 0.001, "largest_gap = 0.001 s is less than 1.5 ticks of 0.001 s, .* 0.0015 s or more"),
     ],
 )
 def test_parameters_that_do_not_fit_are_refused(params: dict[str, float], dt: float, part: str) -> None:
