@@ -17,7 +17,7 @@ import numpy as np
 
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import Array, add_wrench, assign, cross, kernel, point_velocity, zeros_of
+from bipedsim.numerics import Array, assign, kernel, zeros_of
 
 CLOSED = 1e-12
 """A vertex this near to the ground [m] has arrived."""
@@ -91,18 +91,22 @@ def place(p: Projection, c: Substeps):
     for k in range(c.height.shape[0]):
         d = c.shift[6 * k : 6 * k + 6]
         w = c.twist[6 * k : 6 * k + 6]
-        turn = d[3:]
+        a, b, g = d[3], d[4], d[5]
+        radius = p.radius[k]
         for i in range(p.n_vertices[k]):
-            x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2] + p.radius[k]
+            x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2] + radius
             # The turn to second order: x + t x x + t x (t x x) / 2.
-            once = cross(turn, (x, y, z))
-            twice = cross(turn, once)
-            rx = x + once[0] + 0.5 * twice[0]
-            ry = y + once[1] + 0.5 * twice[1]
-            rz = z + once[2] + 0.5 * twice[2] - p.radius[k]
-            assign(c.arm[k, i], (rx, ry, rz))
-            c.height[k, i] = p.position[k, 2] + d[2] + rz
-            assign(c.velocity[k, i], point_velocity(w, (rx, ry, rz)))
+            ox, oy, oz = b * z - g * y, g * x - a * z, a * y - b * x
+            x += ox + 0.5 * (b * oz - g * oy)
+            y += oy + 0.5 * (g * ox - a * oz)
+            z += oz + 0.5 * (a * oy - b * ox) - radius
+            c.arm[k, i, 0] = x
+            c.arm[k, i, 1] = y
+            c.arm[k, i, 2] = z
+            c.height[k, i] = p.position[k, 2] + d[2] + z
+            c.velocity[k, i, 0] = w[0] + w[4] * z - w[5] * y
+            c.velocity[k, i, 1] = w[1] + w[5] * x - w[3] * z
+            c.velocity[k, i, 2] = w[2] + w[3] * y - w[4] * x
 
 
 @kernel
@@ -152,11 +156,19 @@ def begin_substep(c: Substeps):
 def _sum_up(p, c):
     """Fill the wrenches on the feet from the forces on their vertices."""
     for k in range(c.wrench.shape[0]):
-        wrench = c.wrench[k]
-        for r in range(6):
-            wrench[r] = 0.0
+        fx = fy = fz = mx = my = mz = 0.0
         for i in range(p.n_vertices[k]):
-            add_wrench(wrench, c.force[k, i], p.offsets[k, i])
+            x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2]
+            f, g, n = c.force[k, i, 0], c.force[k, i, 1], c.force[k, i, 2]
+            fx += f
+            fy += g
+            fz += n
+            mx += y * n - z * g
+            my += z * f - x * n
+            mz += x * g - y * f
+        wrench = c.wrench[k]
+        assign(wrench, (fx, fy, fz))
+        assign(wrench[3:], (mx, my, mz))
 
 
 @kernel

@@ -82,7 +82,7 @@ def test_impacts_converge_with_the_order_of_the_substeps(exponent: float, ratio:
     """
     contact = Contact(3.0, 2e4, 0.3, exponent, ratio)
     speed = 1.7
-    resolutions = 0.4 / 2.0 ** np.arange(6)
+    resolutions = 0.3 / 2.0 ** np.arange(6)
     expected = closed_form.restitution(contact.alpha * speed, ratio)
     errors = [abs(impact(contact, speed, 0.05, r).leaves / speed - expected) for r in resolutions]
     slope = np.polyfit(np.log(resolutions), np.log(errors), 1)[0]
