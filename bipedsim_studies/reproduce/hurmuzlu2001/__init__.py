@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bipedsim_studies.reproduce.common import Case, Paper
 from bipedsim_studies.reproduce.hurmuzlu2001 import (
+    adaptive,
     chair,
     controlled_mass,
     coulomb,
@@ -41,6 +42,7 @@ PAPER = Paper(
             "Fig. 11, 13 and eq. 41: a mass that follows a sine through a wall", controlled_mass.case
         ),
         "planar_gait": Case("Fig. 5 and section 5.2.1: a planar biped walks under computed torque", planar_gait.case),
+        "adaptive": Case("section 5.2.1: an arm learns its masses while it follows a path", adaptive.case),
         "zero_dynamics": Case("sections 4.3, 5.2: the return map on a virtual constraint", zero_dynamics.case),
     },
 )

@@ -1,0 +1,173 @@
+"""Section 5.2.1, adaptive control: an arm whose law starts with masses wrong by 30 % learns them while it follows.
+
+The law of Slotine and Li: with the error e, s = e' + slope e and the reference rates v_r = q_d' - slope e, the torques
+are those of the dynamics M v_r' + C v_r + g with the believed masses, less K s, and the beliefs change by -gain Y^T s,
+where Y are these dynamics by unit of each belief. Then V = s^T M s / 2 + |belief - truth|^2 / (2 gain) falls by
+s^T K s, whatever the truth is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from scipy.integrate import solve_ivp
+
+from bipedsim.numerics import Array
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
+
+BELIEF = 0.7
+"""Of the mass and inertia of each link at the start, over the truth."""
+SLOPE, K, GAIN = 5.0, 3.0, 2.0
+"""[1/s], [N.m.s/rad], and of the beliefs."""
+MIDDLE, SWING, RATE = np.array([0.8, -1.2]), np.array([0.3, 0.4]), np.array([2.0, 3.0])
+"""Of the sines that the joints follow [rad], [rad], [rad/s]."""
+DURATION, LAST = 10.0, 6.0
+STEP = 1e-3
+"""Of the engine, and of its law [s]."""
+
+
+def wanted(t: float) -> tuple[Array, Array, Array]:
+    """Return place, velocity and acceleration that the joints are to have."""
+    s, c = np.sin(RATE * t), np.cos(RATE * t)
+    return MIDDLE + SWING * s, SWING * RATE * c, -SWING * RATE**2 * s
+
+
+class Law:
+    """The adaptive law of the robot ``arm``."""
+
+    def __init__(self) -> None:
+        self.robot = body("arm")
+        self.model, self.data = self.robot.model, self.robot.model.createData()
+        self._links = np.array([inertia.toDynamicParameters() for inertia in list(self.model.inertias)[1:]])
+
+    def _dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        """Return M a + C v + g (2, 2), a column per link, which is linear in its inertia."""
+        each = pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
+        return np.column_stack([each[:, 10 * k : 10 * k + 10] @ link for k, link in enumerate(self._links)])
+
+    def by_link(self, q: Array, v: Array, v_r: Array, a_r: Array) -> Array:
+        """Return Y (2, 2) of M a_r + C(q, v) v_r + g.
+
+        C(q, v) v_r is bilinear and symmetric: a quarter of what v + v_r does less what v - v_r does.
+        """
+        still = np.zeros(2)
+        found: Array = self._dynamics(q, still, a_r)
+        found = found + 0.25 * (self._dynamics(q, v + v_r, still) - self._dynamics(q, v - v_r, still))
+        return found
+
+    def __call__(self, t: float, q: Array, v: Array, belief: Array) -> tuple[Array, Array, Array]:
+        """Return torques (2,), change of the belief (2,) [1/s], and s (2,)."""
+        place, speed, acceleration = wanted(t)
+        e, de = q - place, v - speed
+        s = de + SLOPE * e
+        Y = self.by_link(q, v, speed - SLOPE * e, acceleration - SLOPE * de)
+        return Y @ belief - K * s, -GAIN * Y.T @ s, s
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run: t (n,) [s], joints q (n, 2) [rad], belief (n, 2)."""
+
+    t: Array
+    q: Array
+    belief: Array
+
+    @property
+    def error(self) -> Array:
+        """(n, 2) of the joints [rad]."""
+        return self.q - np.array([wanted(t)[0] for t in self.t])
+
+    @property
+    def late(self) -> float:
+        """Largest error after ``LAST`` seconds [rad]."""
+        return float(np.abs(self.error[self.t > LAST]).max())
+
+
+def by_engine(adapts: bool) -> Run:
+    """Run the engine, with beliefs that change or stay."""
+    law, belief = Law(), np.full(2, BELIEF)
+    sim = Simulator(law.robot, physics_dt=STEP)
+    sim.reset(*wanted(0.0)[:2])
+    rows = []
+    for k in range(round(DURATION / STEP)):
+        tau, change, _ = law(k * STEP, sim.q, sim.v, belief)
+        sim.advance(tau)
+        belief = belief + adapts * STEP * change
+        rows.append((sim.q.copy(), belief))
+    q, beliefs = (np.array(column) for column in zip(*rows, strict=True))
+    times: Array = STEP * np.arange(1, len(q) + 1, dtype=np.float64)
+    return Run(times, q, beliefs)
+
+
+def by_integration(t: Array) -> tuple[Run, Array, Array]:
+    """Return the same without steps at t (n,), V (n,) [J], and what s^T K s has taken by then (n,) [J]."""
+    law = Law()
+
+    def rate(now: float, y: Array) -> Array:
+        q, v, belief = y[:2], y[2:4], y[4:6]
+        tau, change, s = law(now, q, v, belief)
+        return np.concatenate([v, pin.aba(law.model, law.data, q, v, tau), change, [K * s @ s]])
+
+    q, v, _ = wanted(0.0)
+    y = np.concatenate([q, v, np.full(2, BELIEF), [0.0]])
+    found = solve_ivp(rate, (0.0, DURATION), y, "DOP853", t_eval=t, rtol=1e-9, atol=1e-11).y.T
+    values = []
+    for now, row in zip(t, found, strict=True):
+        s = law(float(now), row[:2], row[2:4], row[4:6])[2]
+        pin.crba(law.model, law.data, row[:2])
+        M = np.triu(law.data.M) + np.triu(law.data.M, 1).T
+        values.append(0.5 * s @ M @ s + 0.5 * np.square(row[4:6] - 1.0).sum() / GAIN)
+    return Run(t, found[:, :2], found[:, 4:6]), np.array(values), found[:, 6]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The engine's runs, and the one without steps with V and what has been taken from it (n,) [J]."""
+
+    adaptive: Run
+    fixed: Run
+    smooth: Run
+    value: Array
+    taken: Array
+
+
+def measure(_progress: bool = False) -> Found:
+    """Run all three."""
+    adaptive = by_engine(True)
+    return Found(adaptive, by_engine(False), *by_integration(adaptive.t))
+
+
+def checks(found: Found) -> Iterator[Check]:
+    """Return errors, beliefs, and the function of Lyapunov."""
+    adaptive, smooth = found.adaptive, found.smooth
+    balance = found.value + found.taken - 0.5 * 2.0 * (1.0 - BELIEF) ** 2 / GAIN
+    yield Check.at_most("engine: |belief - truth| at the end", float(np.abs(adaptive.belief[-1] - 1.0).max()), 1e-3)
+    yield Check.at_most(f"engine: largest error after {LAST:g} s", adaptive.late, 1e-3, "rad")
+    yield Check.at_least("... that of beliefs that stay, over it", found.fixed.late / adaptive.late, 100.0)
+    apart = float(np.abs(adaptive.q - smooth.q).max())
+    yield Check.at_most("|engine - the same without steps|, joints", apart, 1e-3, "rad")
+    yield Check.at_most("without steps: rise of V from row to row", float(np.diff(found.value).max()), 1e-9, "J")
+    yield Check.at_most("... |V(0) - V - what s^T K s took|", float(np.abs(balance).max()), 1e-6, "J")
+    yield Check.at_most("... |belief - truth| at the end", float(np.abs(smooth.belief[-1] - 1.0).max()), 1e-3)
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw errors, beliefs and V over time."""
+    above, middle, below = figure.subplots(3, 1, sharex=True)
+    for k, name in enumerate(("shoulder", "elbow")):
+        above.plot(found.adaptive.t, 1e3 * found.adaptive.error[:, k], color=FOOT_COLOURS[k], label=f"{name}, adaptive")
+        above.plot(found.fixed.t, 1e3 * found.fixed.error[:, k], ":", color=FOOT_COLOURS[k], label=f"{name}, fixed")
+        middle.plot(found.adaptive.t, found.adaptive.belief[:, k], color=FOOT_COLOURS[k], label=("upper", "lower")[k])
+    middle.axhline(1.0, color=LIMIT_COLOUR, linewidth=0.8, linestyle="--")
+    label(above, "error of the joints, engine", y="[mrad]", legend="above")
+    label(middle, "believed over true inertia of the links", legend="above")
+    below.semilogy(found.smooth.t, found.value, color=FOOT_COLOURS[0])
+    label(below, "V, without steps", x="time [s]", y="[J]")
+
+
+case = study(measure, checks, draw, (10.0, 7.5))
