@@ -365,6 +365,28 @@ def test_robots_stand_and_squat_without_pivots(name: str, scenario: str) -> None
     assert path == 0
 
 
+def test_falls_with_limp_joints_have_an_answer_in_every_step() -> None:
+    """Newton's method alone does not solve them: Lemke's has to help, and its answers are as sharp."""
+    robot = load_robot("biped14")
+    rng = np.random.default_rng(34)
+    sim = lcp_simulator(robot)
+    contact = sim._contact
+    assert isinstance(contact, Lcp)
+    pivoted = 0
+    for _ in range(10):
+        q = robot.q_nominal.copy()
+        q[2] += 0.02
+        sim.reset(q, rng.uniform(-1.0, 1.0, robot.model.nv))
+        for _ in range(500):
+            sim.step(np.zeros(robot.nu))
+            pivoted += contact.pivots > 0
+            assert contact.residual < 1e-9
+            assert (sim.contact.vertex_forces[:, :, 2] >= 0.0).all()
+        assert sim.contact.unresolved == 0
+    print(f"\n{pivoted} of 5000 steps took pivots")
+    assert 0 < pivoted < 250
+
+
 def test_the_same_bits_twice_and_from_a_snapshot() -> None:
     """A landing that bounces and slides, forwards and back; a fresh model knows what the snapshot knows."""
     robot = load_robot("biped14")
