@@ -138,7 +138,7 @@ class Sliding(NamedTuple):
 
     Attributes:
         mu, radius: Friction coefficient and torsional radius c [m].
-        direction: (3,) unit direction (u_x, u_y, c w_z) of the slip, zero where friction carries nothing.
+        direction: (3,) what friction stops, -(f_x, f_y, torsion / c) over mu f_z: a unit vector without spin.
     """
 
     mu: float

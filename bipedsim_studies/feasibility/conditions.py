@@ -32,8 +32,8 @@ class Slip(NamedTuple):
     """How a foot slides: given, which makes its friction linear.
 
     Attributes:
-        direction: (3,) unit vector s along (u_1, u_2, c w_n) [m/s], the velocity of the CoP along t1 and t2 and the
-            spin of the foot about the normal; (+-1, 0, 0) in a plane.
+        direction: (3,) -(f_1, f_2, torsion / c) / (mu f_n), against (u_1, u_2, c w_n), the velocity of the CoP along t1
+            and t2 and the spin of the foot about the normal; (+-1, 0, 0) in a plane.
         radius: c of its torsion [m].
         centre: (3,) the CoP from the sole origin, contact axes [m].
     """

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bipedsim.contact import clamped_range, mode_masks
-from bipedsim.contact.selection import centre_of_pressure, centre_on_edge, torsion_radius
+from bipedsim.contact.selection import centre_of_pressure, centre_on_edge, gauge, share_out
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, kernel
 from bipedsim_studies.feasibility.support import Foot
@@ -83,6 +83,7 @@ class FootRule:
             self.first,
             self.count,
             *(np.ascontiguousarray(array, dtype=np.float64) for array in (foot.polygon, foot.offsets, foot.rotation)),
+            np.zeros((max(self.count, 1), 3)),
             np.zeros(2),
             np.zeros(3),
         )
@@ -119,9 +120,10 @@ class FootRule:
         return self._shape[-1].copy(), float(radius)
 
     def friction(self, wrench: Array) -> float:
-        """Return mu f_z - |(f_1, f_2, tau / c)| [N], tau the torsion about the CoP and c its radius [m].
+        """Return mu f_z less what the vertices must be able to carry for force and torsion about the CoP [N].
 
-        Positive inside the cone. Where nothing presses it is minus the force that would have to be carried without any.
+        Positive inside the cone, zero on the limit surface of the vertices. Where nothing presses it is minus what
+        would have to be carried without any load.
         """
         return float(_friction(np.ascontiguousarray(wrench, dtype=np.float64), self.mu, *self._shape))
 
@@ -155,9 +157,11 @@ def _moments(points: Array, along: Array) -> Array:
 
 @kernel
 def _centre(
-    wrench: Array, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, cop: Array, place: Array
-) -> float:
-    """Fill ``cop`` (2,) in the sole frame and ``place`` (3,), see :meth:`FootRule.centre`, and return the radius."""
+    wrench: Array, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, shares: Array,
+    cop: Array, place: Array,
+) -> float:  # fmt: skip
+    """Fill ``cop`` (2,) in the sole frame, ``place`` (3,), see :meth:`FootRule.centre`, and the shares (m, 3) of the
+    vertices that are held; return the radius."""
     n = polygon.shape[0]
     if wrench[2] > 0.0 and count < 3:
         centre_on_edge(wrench, polygon, offsets, first, (first + count - 1) % n, cop, place)
@@ -172,26 +176,29 @@ def _centre(
                 cop[a] += polygon[j, a] / count
             for a in range(3):
                 place[a] += offsets[j, a] / count
-    return torsion_radius(first, count, n, polygon, cop[0], cop[1])
+    return share_out(first, count, n, polygon, rotation, cop, shares)
 
 
 @kernel
 def _friction(
-    wrench: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, cop: Array,
-    place: Array,
+    wrench: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, shares: Array,
+    cop: Array, place: Array,
 ) -> float:  # fmt: skip
-    """Return :meth:`FootRule.friction`; ``cop`` and ``place`` are overwritten as in :func:`_centre`."""
-    c = _centre(wrench, first, count, polygon, offsets, rotation, cop, place)
+    """Return :meth:`FootRule.friction`; ``shares``, ``cop`` and ``place`` are overwritten as in :func:`_centre`."""
+    c = _centre(wrench, first, count, polygon, offsets, rotation, shares, cop, place)
     torsion = 0.0
     if c > 0.0:
         torsion = (wrench[5] - (place[0] * wrench[1] - place[1] * wrench[0])) / c
-    return mu * max(wrench[2], 0.0) - np.sqrt(wrench[0] ** 2 + wrench[1] ** 2 + torsion**2)
+    size = np.sqrt(wrench[0] ** 2 + wrench[1] ** 2 + torsion**2)
+    if size > 0.0 and count > 1:
+        size *= gauge((wrench[0] / size, wrench[1] / size, torsion / size), shares, count, np.inf)[0]
+    return mu * max(wrench[2], 0.0) - size
 
 
 @kernel
 def _tangent(
     wrench: Array, gradient: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array,
-    cop: Array, place: Array,
+    shares: Array, cop: Array, place: Array,
 ) -> None:  # fmt: skip
     """Fill ``gradient`` (6,) with :meth:`FootRule.tangent`; ``wrench`` is left as it was."""
     size = 0.0
@@ -205,8 +212,8 @@ def _tangent(
     for a in range(6):
         here = wrench[a]
         wrench[a] = here + _STEP * size
-        above = _friction(wrench, mu, first, count, polygon, offsets, rotation, cop, place)
+        above = _friction(wrench, mu, first, count, polygon, offsets, rotation, shares, cop, place)
         wrench[a] = here - _STEP * size
-        below = _friction(wrench, mu, first, count, polygon, offsets, rotation, cop, place)
+        below = _friction(wrench, mu, first, count, polygon, offsets, rotation, shares, cop, place)
         wrench[a] = here
         gradient[a] = (above - below) / (2.0 * _STEP * size)

@@ -115,11 +115,12 @@ def quantiles(values: np.ndarray) -> str:
 
 @functools.cache
 def limit_surface_gap(length: float, width: float) -> float:
-    """Return how far the ellipsoid of force and torsion is from a rectangle on its four vertices, over mu f_z.
+    """Return how far an ellipsoid of force and torsion is from a rectangle on its four vertices, over mu f_z.
 
-    Both limit surfaces are convex in (f_x, f_y, torsion / c), so that their distance is the largest difference of their
-    support functions: of what they dissipate at slips (u_x, u_y, c w_z) of length one, 1 for the ellipsoid and the mean
-    of |u + w x r| for the vertices. Load and CoP are in the middle; c is then the distance to the vertices.
+    Vertices that share the load otherwise differ by less. Both surfaces are convex in (f_x, f_y, torsion / c), so that
+    their distance is the largest difference of their support functions: of what they dissipate at slips
+    (u_x, u_y, c w_z) of length one, 1 for the ellipsoid and the mean of |u + w x r| for the vertices. Load and CoP are
+    in the middle; c is then the distance to the vertices.
     """
     arms = 0.5 * np.array([[length, width], [-length, width], [-length, -width], [length, -width]])
     c = np.linalg.norm(arms[0])
@@ -179,11 +180,11 @@ def test_sticking_feet_carry_what_per_vertex_coulomb_contacts_carry(
     sticking = loaded & ~sliding & solved[:, None]
     assert np.median(forces[sticking]) < 0.1
     assert np.median(torques[sticking]) < 0.1
-    # The tail: feet on the point of slipping or turning, where the ellipsoid of force and torsion stands for the limit
-    # surface of the polygon, and candidates between two sets.
+    # The tail: feet on the point of slipping or turning, whose vertices share the load otherwise, and candidates
+    # between two sets.
     assert np.quantile(share[sticking], 0.99) < 1e-3
     assert share[sticking].max() < 0.05
-    # Sliding feet: friction is as far off as the limit surfaces are from each other, at most.
+    # Sliding feet: the load may be shared otherwise.
     slipping = loaded & sliding & solved[:, None]
     spin = np.array([[spin_over_slip(h.step, r, k) for k in range(2)] for h, r in zip(hard, results, strict=True)])
     mu = np.array([[sole.friction_dynamic for sole in h.step.soles] for h in hard])

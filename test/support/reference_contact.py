@@ -26,19 +26,23 @@ def table_one(n: int) -> list[tuple[int, ...]]:
     return [(), *vertices, *edges, *face]
 
 
-def torsional_radius(polygon: Array, cop: Array) -> Array:
-    """Return c = sum w_i |p_i - CoP| for each CoP (C, 2), with Wachspress' weights; linear ones on two vertices.
+BLUNT = 1e-4
+"""Part of the slip of the whole foot that a vertex has at least, squared: edges of the limit surface are rounded."""
+
+
+def vertex_shares(polygon: Array, cop: Array) -> Array:
+    """Return the shares (C, N) of the vertices in the load for each CoP (C, 2): Wachspress' weights, linear on an edge.
 
     The weights are written as products of areas, which needs no division and is regular on the edges. A CoP outside
     gets those of the boundary.
     """
     n = len(polygon)
     if n == 1:
-        return np.zeros(len(cop))
+        return np.ones((len(cop), 1))
     if n == 2:
         along = polygon[1] - polygon[0]
         share = np.clip((cop - polygon[0]) @ along / (along @ along), 0.0, 1.0)
-        return 2.0 * share * (1.0 - share) * float(np.linalg.norm(along))
+        return np.column_stack([1.0 - share, share])
     following, previous = np.roll(polygon, -1, axis=0), np.roll(polygon, 1, axis=0)
     corner = cross2(polygon - previous, following - polygon)
     edge = following - polygon
@@ -48,9 +52,50 @@ def torsional_radius(polygon: Array, cop: Array) -> Array:
     for i in range(n):
         others = [j for j in range(n) if j not in (i, (i - 1) % n)]
         weights[:, i] = corner[i] * areas[:, others].prod(axis=1)
-    total = weights.sum(axis=1)
-    arms = np.linalg.norm(cop[:, None] - polygon[None], axis=2)
-    return np.divide((weights * arms).sum(axis=1), total, out=np.zeros_like(total), where=total > 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.divide(weights, total, out=np.full_like(weights, 1.0 / n), where=total > 0.0)
+
+
+def torsional_radius(polygon: Array, cop: Array) -> Array:
+    """Return c = sum w_i |p_i - CoP| for each CoP (C, 2)."""
+    shares = vertex_shares(polygon, cop)
+    arms = polygon[None] - (shares @ polygon)[:, None]
+    radius: Array = (shares * np.linalg.norm(arms, axis=2)).sum(axis=1)
+    return radius
+
+
+def slips(shares: Array, arms: Array, V: Array) -> tuple[Array, Array]:
+    """Return Q_i (C, N, 3, 3) of the squares V Q_i V of the slips of the vertices, and the matrix (C, 3, 3)
+    sum w_i Q_i / |u_i| at V (C, 3).
+
+    Args:
+        shares, arms: (C, N), (C, N, 2) vertices from the CoP over c. V: (u_x, u_y, c w_z).
+    """
+    B = np.zeros((*shares.shape, 2, 3))
+    B[..., 0, 0] = B[..., 1, 1] = 1.0
+    B[..., 0, 2], B[..., 1, 2] = -arms[..., 1], arms[..., 0]
+    Q = np.swapaxes(B, 2, 3) @ B + BLUNT**2 * np.eye(3)
+    speed = np.sqrt(np.einsum("ca,cnab,cb->cn", V, Q, V))
+    weight = np.divide(shares, speed, out=np.zeros_like(shares), where=speed > 0.0) / np.sqrt(1.0 + BLUNT**2)
+    return Q, np.einsum("cn,cnab->cab", weight, Q)
+
+
+def reach(shares: Array, arms: Array, x: Array) -> Array:
+    """Return how far out the frictions x (C, 3) over mu f_z are, 1 on the limit surface of the vertices.
+
+    The largest x.V / D(V), D(V) = sum w_i |u_i| what V dissipates, by reweighted least squares.
+    """
+    found = np.linalg.norm(x, axis=1)
+    some = np.flatnonzero(found > 0.0)
+    V = x[some].copy()
+    for _ in range(300):
+        _, A = slips(shares[some], arms[some], V)
+        V = np.linalg.solve(A + 1e-13 * A[:, :1, :1] * np.eye(3), x[some, :, None])[..., 0]
+        V /= np.linalg.norm(V, axis=1, keepdims=True)
+    if len(some):
+        _, A = slips(shares[some], arms[some], V)
+        found[some] = (x[some] * V).sum(axis=1) / np.einsum("ca,cab,cb->c", V, A, V)
+    return found
 
 
 @dataclass
@@ -98,10 +143,10 @@ class Candidates:
     """Solved candidates, C of them.
 
     Attributes:
-        modes: (C, K). sliding: (C, K). slip: (C, K, 3) directions (u_x, u_y, c w_z).
+        modes: (C, K). sliding: (C, K). slip: (C, K, 3) friction, (-f_x, -f_y, -torsion / c) over mu f_z.
         impulse, velocity: (C, K, 6) at the sole origins, ground axes.
         cop: (C, K, 2) sole frame [m], NaN without normal force. converged: (C,) whether the slip came to rest.
-        backwards: (C,) whether friction of a sliding foot drives the slip instead of braking it.
+        backwards: (C,) whether a sliding foot does not move, with less friction than it could have.
     """
 
     modes: Integers
@@ -160,7 +205,7 @@ def solve_candidates(step: Step, modes: Integers, iterations: int = 400, toleran
     """Solve given candidates: ``modes`` (C, K), the direction of the slip to ``tolerance``.
 
     Sticking is tried first; feet outside their cone slide, all at once, and the rest is tried again. A sliding foot
-    that friction would drive sticks once more, and slides for good if that is outside its cone.
+    that friction would hold sticks once more, and slides for good if that is outside its cone.
     """
     count, feet = modes.shape
     tables = [[_rows(step, k, c) for c in table_one(len(sole.vertices))] for k, sole in enumerate(step.soles)]
@@ -175,10 +220,12 @@ def solve_candidates(step: Step, modes: Integers, iterations: int = 400, toleran
             moving = step.was_sliding[k] | held[:, k]
             mu = np.where(moving, sole.friction_dynamic, sole.friction_static)
             load, radius = solved.friction_load(k)
-            used = np.linalg.norm(load, axis=1)
+            shares, arms, _ = solved.spread(k, np.arange(count))
+            used = reach(shares, arms, load)
             free = used > mu * np.maximum(solved.impulse[:, k, 2], 0.0)
             fresh[:, k] = free & ~sliding[:, k] & (modes[:, k] > 0)
             slip[fresh[:, k], k] = -load[fresh[:, k]] / used[fresh[:, k], None]
+            solved.moving[fresh[:, k], k] = -load[fresh[:, k]]
             solved.radius[fresh[:, k], k] = radius[fresh[:, k]]
         driven = solved.backwards & sliding & ~held & (solved.impulse[:, :, 2] > 0.0)
         driven[fresh.any(axis=1)] = False
@@ -214,6 +261,7 @@ class _Solver:
         self.velocity = np.zeros((count, feet, 6))
         self.cop = np.zeros((count, feet, 2))
         self.radius = np.zeros((count, feet))
+        self.moving = np.zeros((count, feet, 3))
         self.moved = np.zeros(count)
         self.backwards = np.zeros((count, feet), dtype=bool)
         self._clamped = [table_one(len(sole.vertices)) for sole in step.soles]
@@ -266,8 +314,6 @@ class _Solver:
             relaxation[which] = np.where(started, np.clip(relaxation[which] * factor, 0.2, 30.0), 1.0)
             last[which] = turn[which]
             slip[which] += relaxation[which, None, None] * turn[which]
-            norm = np.linalg.norm(slip[which], axis=2, keepdims=True)
-            slip[which] = np.divide(slip[which], norm, out=np.zeros_like(slip[which]), where=norm > 0.0)
 
     def _solve(self, which: Indices, sliding: Flags, slip: Array) -> None:
         G, w_free = self.step.projection.G, self.step.projection.w_free
@@ -331,24 +377,27 @@ class _Solver:
         cop[thin] = ends[:, 0] + share[:, None] * (ends[:, 1] - ends[:, 0])
         return cop
 
-    def _radius(self, k: int, which: Indices) -> Array:
-        """Return c of each candidate: on an edge 2 s (L - s) / L at the distance s along it."""
-        modes = self.modes[which, k]
-        cop = self.cop[which, k]
-        ends = self._ends[k][modes]
-        along = ends[:, 1] - ends[:, 0]
-        length2 = np.maximum((along**2).sum(axis=1), 1e-300)
-        share = np.clip(((cop - ends[:, 0]) * along).sum(axis=1) / length2, 0.0, 1.0)
-        radius: Array = 2.0 * share * (1.0 - share) * np.sqrt(length2)
-        face = np.flatnonzero(modes == 2 * len(self.step.soles[k].vertices) + 1)
-        if len(face):
-            radius[face] = torsional_radius(self.step.soles[k].vertices, cop[face])
-        return radius
+    def spread(self, k: int, which: Indices) -> tuple[Array, Array, Array]:
+        """Return the shares (C, N), the vertices from the CoP along the ground over c (C, N, 2), and c (C,)."""
+        sole, modes = self.step.soles[k].vertices, self.modes[which, k]
+        shares = np.zeros((len(which), len(sole)))
+        for mode in np.unique(modes):
+            held = list(self._clamped[k][mode])
+            if held:
+                chosen = np.flatnonzero(modes == mode)
+                shares[np.ix_(chosen, held)] = vertex_shares(sole[held], self.cop[which[chosen], k])
+        arms = sole[None] - (shares @ sole)[:, None]
+        arms = arms @ self.step.projection.rotation[k, :2, :2].T
+        radius = (shares * np.linalg.norm(arms, axis=2)).sum(axis=1)
+        # Of a vertex, what rounding leaves is none.
+        radius[radius < 1e-14] = 0.0
+        scaled = np.divide(arms, radius[:, None, None], out=np.zeros_like(arms), where=radius[:, None, None] > 0.0)
+        return shares, scaled, radius
 
     def friction_load(self, k: int) -> tuple[Array, Array]:
         """Return what friction carries, (C, 3) impulses (f_x, f_y, torsion / c), and c (C,)."""
         every = np.arange(len(self.modes))
-        radius = self._radius(k, every)
+        radius = self.spread(k, every)[2]
         arm = self.cop[:, k] @ self.step.projection.rotation[k, :, :2].T
         f, tau = self.impulse[:, k, :3], self.impulse[:, k, 3:]
         torsion = tau[:, 2] - cross2(arm, f)
@@ -356,24 +405,38 @@ class _Solver:
         return np.column_stack([f[:, :2], spin]), radius
 
     def _turn(self, k: int, which: Indices, slip: Array, turn: Array) -> None:
-        """Fill ``turn`` with the way to normalize(mu f_z s + u / G_t), u the velocity of the CoP."""
+        """Fill ``turn`` with the way to the friction nearest to s + d u, d the inverse of the mobility over mu f_z.
+
+        That is s + d u - d V with the V that balances it, d V + grad D(V) = s + d u, by reweighted least squares: a few
+        turns of these for each of the slip.
+        """
         projection = self.step.projection
         if len(which) == 0:
             return
         w = self.velocity[which, k]
         arm = self.cop[which, k] @ projection.rotation[k, :, :2].T
-        radius = self._radius(k, which)
+        shares, arms, radius = self.spread(k, which)
         u = w[:, :3] + cross3(w[:, 3:], arm)
         u[:, 2] = radius * w[:, 5]
-        mobility = 0.5 * (projection.G[6 * k, 6 * k] + projection.G[6 * k + 1, 6 * k + 1])
-        fz = self.impulse[which, k, 2]
-        old = slip[which, k]
-        new = self.step.soles[k].friction_dynamic * fz[:, None] * old + u / mobility
-        norm = np.linalg.norm(new, axis=1)
-        new = np.where(norm[:, None] > 0.0, new / np.where(norm > 0.0, norm, 1.0)[:, None], old)
-        new[fz <= 0.0] = 0.0  # no load, no friction
-        moved = np.maximum(np.abs(new - old).max(axis=1), np.abs(radius - self.radius[which, k]))
+        G = projection.G[6 * k : 6 * k + 6, 6 * k : 6 * k + 6]
+        level = 0.5 * (G[0, 0] + G[1, 1])
+        about = np.where(radius > 0.0, radius**2 * G[5, 5], level)
+        carried = np.maximum(self.step.soles[k].friction_dynamic * self.impulse[which, k, 2], 1e-12)
+        d = 1.0 / (np.column_stack([np.full(len(which), level)] * 2 + [about]) * carried[:, None])
+        # What was solved with is a torsion: c is another one now.
+        factor = np.divide(self.radius[which, k], radius, out=np.zeros_like(radius), where=radius > 0.0)
+        slip[which, k, 2] *= factor
+        x = slip[which, k] + d * u
+        V = self.moving[which, k]
+        lost = (np.abs(V) < 1e-12 * np.abs(u).max(axis=1, keepdims=True)).all(axis=1)
+        V[lost] = u[lost]
+        for _ in range(12):
+            A = slips(shares, arms, V)[1] + d[:, :, None] * np.eye(3)
+            V = np.linalg.solve(A, x[:, :, None])[..., 0]
+        self.moving[which, k] = V
+        new = x - d * V
+        moved = np.maximum(np.abs(new - slip[which, k]).max(axis=1), np.abs(radius - self.radius[which, k]))
         self.moved[which] = np.maximum(self.moved[which], moved)
-        self.backwards[which, k] = (u * new).sum(axis=1) < -1e-9
+        self.backwards[which, k] = (d * np.abs(V)).max(axis=1) < 1e-7
         self.radius[which, k] = radius
-        turn[which, k] = new - old
+        turn[which, k] = new - slip[which, k]

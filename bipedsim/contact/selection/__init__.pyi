@@ -1,7 +1,7 @@
 from .arrays import PUBLISHED, REVISED, Selection, Settings
 from .candidate import centre_of_pressure, centre_on_edge
 from .exact import Exact, ExactParams
-from .friction import torsion_radius
+from .friction import gauge, share_out
 from .one_step import OneStep
 from .rules import choose, nearest_feature, nearest_mode
 
@@ -16,7 +16,8 @@ __all__ = [
     "centre_of_pressure",
     "centre_on_edge",
     "choose",
+    "gauge",
     "nearest_feature",
     "nearest_mode",
-    "torsion_radius",
+    "share_out",
 ]

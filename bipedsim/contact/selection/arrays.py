@@ -44,7 +44,7 @@ class State(NamedTuple):
 
     Attributes:
         present: Modes to try first.
-        slip: Unit directions (u_x, u_y, c w_z).
+        slip: Friction of the feet that slide, (-f_x, -f_y, -torsion / c) over mu f_z.
         anchors, anchored: Where a sticking vertex belongs [m], whether it has an anchor.
         landed: Whether a vertex touched down in the last step.
     """
@@ -60,8 +60,8 @@ class Trial(NamedTuple):
     """The candidate that is solved for, and its solution.
 
     Attributes:
-        mode, sliding, slip: Modes, whether friction is dynamic, and its directions.
-        held: 1 for a foot that sticks again because friction would have driven it.
+        mode, sliding, slip: Modes, whether friction is dynamic, and then what it is, as in :class:`State`.
+        held: 1 for a foot that sticks again because it would not have slid.
         converged: Whether the slips of the last solve did.
         impulse, impact: At the sole origins in ground axes, the second the part of the first that is impact.
         w_next: Velocities after the step.
@@ -97,7 +97,9 @@ class Scratch(NamedTuple):
         heights, errors: Heights of the vertices [m], drift from their anchors [m].
         T, F, b, r_vj: Per foot, see :class:`bipedsim.contact.modes.Rows`.
         rows, whole: How many rows are constrained, whether T and F are the identity.
+        shares: What the vertices of a foot bear, see :mod:`bipedsim.contact.selection.friction`.
         turn: Last two turns of the slip. relaxation: Share of a turn that is made.
+        resting: Whether friction of a foot that slides is less than it could be.
         GF, A, L, work, rhs, lam, residual, correction, pivot_rows, pivot_columns: Of the linear equations.
         perfect, cost: What each vertex of a foot should be, and the weight of leaving it otherwise.
         origin, old_anchors, old_anchored: For a polygon that changes: the vertex that each one continues, its anchor.
@@ -111,7 +113,9 @@ class Scratch(NamedTuple):
     r_vj: Annotated[Array, "K", 3]
     rows: Annotated[Integers, "K"]
     whole: Annotated[Flags, "K"]
+    shares: Annotated[Array, "N", 3]
     turn: Annotated[Array, 2, "K", 3]
+    resting: Annotated[Flags, "K"]
     relaxation: Annotated[Array, 1]
     GF: Annotated[Array, "6K", "6K"]
     A: Annotated[Array, "6K", "6K"]

@@ -12,7 +12,7 @@ import numpy as np
 from bipedsim.contact.base import CANDIDATES
 from bipedsim.contact.modes import FootMode, Rows, Sliding, clamped_range, constraints, distance_outside
 from bipedsim.contact.selection.arrays import Scratch, Selection, Trial
-from bipedsim.contact.selection.friction import torsion_radius, update_slip
+from bipedsim.contact.selection.friction import UNLOADED, friction_at, gauge, share_out, twist
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import (
     cross,
@@ -27,8 +27,14 @@ from bipedsim.numerics import (
 
 SLIP_ITERATIONS = 60
 SLIP_TOLERANCE = 1e-10
-# Friction along a slip faster than this [m/s] is no rounding.
-DRIVEN = 1e-9
+# Where rounding allows no more, a foot may slip faster or slower by this [m/s] after so many turns.
+PATIENCE = 20
+SLOW = 1e-9
+# A pivot this small beside the first one is rounding, and its row depends on the others.
+DEPENDENT = 1e-9
+# As in the numerics of feet that stick: shift beside the largest diagonal entry, and how often it is refined.
+SHIFT = 1e-8
+REFINEMENTS = 4
 # A constraint missed by less than this [m, rad] over a step is kept.
 SLIGHT = 1e-5
 # Work this small beside that on the velocities without contact and after it is rounding.
@@ -93,11 +99,41 @@ def multipliers(p: Projection, s: Selection, w):
             return
     total = _assemble(p, e, w)
     if not symmetric:
-        solve_dense(e.A, e.rhs, total, e.lam, e.pivot_rows, e.pivot_columns)
+        rank = solve_dense(e.A, e.rhs, total, e.lam, e.pivot_rows, e.pivot_columns)
+        if rank < total or _pivot(e, total - 1) < DEPENDENT * _pivot(e, 0):
+            _share_load(p, e, w, total)
     elif not solve_cholesky(e.A, e.rhs, total, e.L, e.lam):
         solve_singular(e.A, e.rhs, total, e.L, e.lam, e.residual, e.correction)
     elif is_doubtful(e.A, total, e.L):
         solve_pseudo_inverse(e.A, e.rhs, total, e.L, e.work, e.lam)
+
+
+@kernel
+def _pivot(s: Scratch, i: int) -> float:
+    """Return the ``i``-th pivot of the elimination that was made last."""
+    return abs(s.A[s.pivot_rows[i], s.pivot_columns[i]])
+
+
+@kernel
+def _share_load(p: Projection, s: Scratch, w, total: int):
+    """Find the multipliers of feet that slide where rows depend on others: A + shift, refined, as for feet that stick.
+
+    Which row gets no multiplier would else be left to rounding, and friction, which follows the load, with it.
+    """
+    for i in range(total):
+        s.lam[i] = 0.0
+    for _ in range(REFINEMENTS):
+        _assemble(p, s, w)
+        largest = 0.0
+        for i in range(total):
+            largest = max(largest, abs(s.A[i, i]))
+            for j in range(total):
+                s.rhs[i] -= s.A[i, j] * s.lam[j]
+        for i in range(total):
+            s.A[i, i] += SHIFT * largest
+        solve_dense(s.A, s.rhs, total, s.correction, s.pivot_rows, s.pivot_columns)
+        for i in range(total):
+            s.lam[i] += s.correction[i]
 
 
 @kernel
@@ -192,9 +228,11 @@ def _pressure(k, p: Projection, s: Selection):
 
 
 @kernel
-def _radius(k, p: Projection, s: Selection) -> float:
-    first, count = clamped_range(s.trial.mode[k], p.n_vertices[k])
-    return torsion_radius(first, count, p.n_vertices[k], p.vertices[k], s.trial.cop[k, 0], s.trial.cop[k, 1])
+def _share_out(k, p: Projection, s: Selection) -> float:
+    """Fill the shares of the clamped vertices of foot ``k``, and return c [m]."""
+    n = p.n_vertices[k]
+    first, count = clamped_range(s.trial.mode[k], n)
+    return share_out(first, count, n, p.vertices[k], p.rotation[k], s.trial.cop[k], s.scratch.shares)
 
 
 @kernel
@@ -206,20 +244,18 @@ def _slip_velocity(k, s: Trial):
 
 
 @kernel
-def _hold_driven(p: Projection, s: Selection) -> bool:
-    """Let the feet stick again that friction would drive instead of brake; return whether there was one.
+def _hold_resting(p: Projection, s: Selection) -> bool:
+    """Let the feet stick again whose friction has ended inside the limit surface; return whether there was one.
 
-    All feet outside their cones slide at once. With one of them sliding, another may well stick; the iteration can
-    then end in its other fixed point, friction along the slip. A foot is held once in a solve.
+    All feet outside their cones slide at once. With one of them sliding, another may well stick. A foot is held once in
+    a solve.
     """
     trial = s.trial
     held = False
     for k in range(s.scratch.rows.shape[0]):
         if s.scratch.rows[k] == 0 or not trial.sliding[k] or trial.held[k] > 0 or trial.impulse[k, 2] <= 0.0:
             continue
-        ux, uy, wz = _slip_velocity(k, trial)
-        slip = trial.slip[k]
-        if slip[0] * ux + slip[1] * uy + slip[2] * trial.radius[k] * wz < -DRIVEN:
+        if s.scratch.resting[k]:
             held = True
             trial.held[k] = 1
             trial.sliding[k] = False
@@ -227,14 +263,17 @@ def _hold_driven(p: Projection, s: Selection) -> bool:
 
 
 @kernel
-def _turn_slips(p: Projection, s: Selection) -> float:
-    """Turn the slip of every sliding foot towards the velocity of its CoP and return the largest move.
+def _turn_slips(p: Projection, s: Selection):
+    """Turn the friction of every sliding foot towards that of the velocity of its CoP.
+
+    Returns the largest move, and how much faster or slower a foot slips by it [m/s].
 
     The fixed point iteration is relaxed by Aitken's rule for vectors (Irons and Tuck, 1969): the mobility of a foot in
     the air is several times that of one under load, and plain turns then take a hundred iterations.
     """
     trial, turn, relaxation = s.trial, s.scratch.turn, s.scratch.relaxation
     moved = 0.0
+    drift = 0.0
     square = 0.0
     product = 0.0
     before = 0.0
@@ -244,24 +283,17 @@ def _turn_slips(p: Projection, s: Selection) -> float:
             turn[1, k, a] = 0.0
         if s.scratch.rows[k] == 0 or not trial.sliding[k]:
             continue
-        c = _radius(k, p, s)
-        ux, uy, wz = _slip_velocity(k, trial)
-        rho = 2.0 / (p.G[6 * k, 6 * k] + p.G[6 * k + 1, 6 * k + 1])
         fz = trial.impulse[k, 2]
-        slip = trial.slip[k]
-        for a in range(3):
-            turn[1, k, a] = -slip[a]
-        turned = update_slip(fz, p.mu_dynamic[k], c, ux, uy, wz, rho, slip)
-        moved = max(moved, turned, abs(c - trial.radius[k]))
-        trial.radius[k] = c
+        far, speed = _turn_slip(k, p, s)
+        moved = max(moved, far)
+        drift = max(drift, speed)
         if fz <= 0.0:
             # Without load there is no friction, and no turn to relax.
             for a in range(3):
+                trial.slip[k, a] += turn[1, k, a]
                 turn[1, k, a] = 0.0
             continue
         for a in range(3):
-            turn[1, k, a] += slip[a]
-            slip[a] -= turn[1, k, a]
             difference = turn[1, k, a] - turn[0, k, a]
             square += difference * difference
             product += turn[0, k, a] * difference
@@ -272,14 +304,50 @@ def _turn_slips(p: Projection, s: Selection) -> float:
         relaxation[0] = 1.0
     for k in range(s.scratch.rows.shape[0]):
         slip = trial.slip[k]
-        norm = 0.0
         for a in range(3):
             slip[a] += relaxation[0] * turn[1, k, a]
-            norm += slip[a] * slip[a]
-        norm = np.sqrt(norm)
-        for a in range(3):
-            slip[a] = slip[a] / norm if norm > 0.0 and trial.sliding[k] else slip[a]
-    return moved
+        # No force is greater than mu f_z, and no torsion than mu c f_z.
+        size = max(np.sqrt(slip[0] * slip[0] + slip[1] * slip[1]), 1.0)
+        slip[0] /= size
+        slip[1] /= size
+        slip[2] = min(max(slip[2], -1.0), 1.0)
+    return moved, drift
+
+
+@kernel
+def _turn_slip(k, p: Projection, s: Selection):
+    """Fill the turn of the friction of foot ``k``, see :func:`friction_at`; return how far it goes, and its speed."""
+    trial = s.trial
+    slip, turn = trial.slip[k], s.scratch.turn[1, k]
+    c = _share_out(k, p, s)
+    count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
+    moved = abs(c - trial.radius[k])
+    if c > 0.0:
+        # The torsion itself is what the turn begins with.
+        slip[2] = min(max(slip[2] * trial.radius[k] / c, -1.0), 1.0)
+    else:
+        slip[2] = 0.0
+    trial.radius[k] = c
+    # A foot without load keeps a friction, that of its velocity: the next solve may load it, and without one it would
+    # have none then, for ever.
+    carried = max(p.mu_dynamic[k] * trial.impulse[k, 2], UNLOADED)
+    # Feet of one body that slide are moved by what each of them gets.
+    level = about = 0.0
+    for j in range(trial.mode.shape[0]):
+        if s.scratch.rows[j] > 0 and trial.sliding[j]:
+            level += 0.5 * (abs(p.G[6 * k, 6 * j]) + abs(p.G[6 * k + 1, 6 * j + 1]))
+            about += c * c * abs(p.G[6 * k + 5, 6 * j + 5])
+    level = 1.0 / (level * carried)
+    # In a plane nothing turns about the normal, nor does a point.
+    about = 1.0 / (about * carried) if about > 0.0 else level
+    ux, uy, wz = _slip_velocity(k, trial)
+    V = ux, uy, c * wz
+    x = slip[0] + level * V[0], slip[1] + level * V[1], slip[2] + about * V[2]
+    new, s.scratch.resting[k] = friction_at(x, (level, level, about), V, s.scratch.shares, count)
+    for a in range(3):
+        turn[a] = new[a] - slip[a]
+    far = max(moved, np.sqrt(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2]))
+    return far, far / level
 
 
 @kernel
@@ -297,22 +365,36 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
         tangential = f[0] * f[0] + f[1] * f[1]
         torsion = f[5] - (trial.cop_ground[k, 0] * f[1] - trial.cop_ground[k, 1] * f[0])
         margin = -trial.outside[k]
-        # No vertex is nearer to the CoP than the nearest edge: c >= margin, which is cheaper than c.
-        if margin > 0.0 and f[2] > 0.0 and tangential + (torsion / margin) ** 2 <= reach * reach:
-            continue
-        c = _radius(k, p, s)
+        tangential = np.sqrt(tangential)
+        if tangential <= reach and margin > 0.0 and f[2] > 0.0:
+            # No vertex is nearer to the CoP than the nearest edge, which is a bound without the shares.
+            farthest = 0.0
+            for i in range(p.n_vertices[k]):
+                dx = p.vertices[k, i, 0] - trial.cop[k, 0]
+                dy = p.vertices[k, i, 1] - trial.cop[k, 1]
+                farthest = max(farthest, dx * dx + dy * dy)
+            if abs(torsion) * np.sqrt(farthest) <= (reach - tangential) * margin * margin:
+                continue
+        c = _share_out(k, p, s)
+        count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
         spin = torsion / c if c > 0.0 else 0.0
-        used = np.sqrt(tangential + spin * spin)
-        if used > reach:
-            started = True
-            trial.sliding[k] = True
-            trial.radius[k] = c
-            slip = trial.slip[k]
-            fresh = trial.held[k] > 0 or not s.result.sliding[k]
-            if fresh or slip[0] ** 2 + slip[1] ** 2 + slip[2] ** 2 == 0.0:
-                slip[0] = -f[0] / used
-                slip[1] = -f[1] / used
-                slip[2] = -spin / used
+        if tangential + abs(spin) * twist(s.scratch.shares, count) <= reach:
+            continue
+        used = np.sqrt(tangential * tangential + spin * spin)
+        if tangential <= reach and abs(spin) <= reach and c > 0.0:
+            out = gauge((f[0] / used, f[1] / used, spin / used), s.scratch.shares, count, reach / used)[0]
+            used *= out
+            if used <= reach:
+                continue
+        started = True
+        trial.sliding[k] = True
+        trial.radius[k] = c
+        slip = trial.slip[k]
+        fresh = trial.held[k] > 0 or not s.result.sliding[k]
+        if fresh or slip[0] ** 2 + slip[1] ** 2 + slip[2] ** 2 == 0.0:
+            slip[0] = -f[0] / used
+            slip[1] = -f[1] / used
+            slip[2] = -spin / used
     return started
 
 
@@ -335,7 +417,7 @@ def solve(p: Projection, s: Selection):
     for _ in range(3 * feet + 1):
         scratch.turn[:, :, :] = 0.0
         trial.converged[0] = False
-        for _ in range(iterations):
+        for turn in range(iterations):
             for k in range(feet):
                 foot = FootMode(
                     trial.mode[k], trial.sliding[k], p.n_vertices[k], p.offsets[k], scratch.heights[k],
@@ -356,10 +438,11 @@ def solve(p: Projection, s: Selection):
             for k in range(feet):
                 if scratch.rows[k] > 0:
                     _pressure(k, p, s)
-            if _turn_slips(p, s) <= SLIP_TOLERANCE:
+            moved, drift = _turn_slips(p, s)
+            if moved <= SLIP_TOLERANCE or (turn >= PATIENCE and drift <= SLOW):
                 trial.converged[0] = True
                 break
-        if not (_start_sliding(p, s) or _hold_driven(p, s)):
+        if not (_start_sliding(p, s) or _hold_resting(p, s)):
             break
         iterations = SLIP_ITERATIONS
     else:

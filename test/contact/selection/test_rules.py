@@ -1,20 +1,18 @@
-"""What makes a set valid, rule by rule and in their order, and friction's geometry against brute force."""
+"""What makes a set valid, rule by rule and in their order."""
 
 from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from physics_support import rectangle, regular_polygon
-from scipy.optimize import linprog
 
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import RECOVERY, clamped_range, face_mode, mode_masks, n_modes
 from bipedsim.contact.selection import rules
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, Settings
-from bipedsim.contact.selection.friction import torsion_radius, update_slip
 from bipedsim.contact.selection.rules import nearest_feature, nearest_mode
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model.sole import Sole
@@ -183,51 +181,3 @@ def test_nearest_feature_by_brute_force(n: int, x: float, y: float) -> None:
         assert clamped == {i, (i + 1) % n}
     elif count == 1:
         assert clamped <= {i, (i + 1) % n}
-
-
-@settings(max_examples=200)
-@given(n=st.integers(3, 12), radius=st.floats(0.0, 0.999), angle=st.floats(0.0, 6.3))
-def test_torsion_is_what_balanced_vertex_forces_can_carry(n: int, radius: float, angle: float) -> None:
-    """c lies between the least and the greatest sum w_i |p_i - CoP| over all vertex forces that balance at the CoP."""
-    vertices = np.array(regular_polygon(n, 0.1)) * [1.0, 0.6]
-    inner = radius * 0.1 * np.cos(np.pi / n)
-    cop = np.array([inner * np.cos(angle), 0.6 * inner * np.sin(angle)])
-    c = torsion_radius(0, n, n, vertices, *cop)
-    arms = np.linalg.norm(vertices - cop, axis=1)
-    balance = np.vstack([vertices.T, np.ones(n)])
-    bounds = [linprog(s * arms, A_eq=balance, b_eq=[*cop, 1.0]).fun * s for s in (1.0, -1.0)]
-    assert bounds[0] - 1e-9 <= c <= bounds[1] + 1e-9
-
-
-def test_torsion_of_known_shapes() -> None:
-    disc = np.array(regular_polygon(64, 0.15))
-    assert torsion_radius(0, 64, 64, disc, 0.0, 0.0) == pytest.approx(0.15)
-    assert torsion_radius(0, 4, 4, SOLE, 0.0, 0.0) == pytest.approx(np.hypot(0.1, 0.05))
-    assert torsion_radius(0, 2, 4, SOLE, 0.0, 0.05) == pytest.approx(0.1)
-    assert torsion_radius(0, 2, 4, SOLE, 0.1, 0.05) == 0.0
-    assert torsion_radius(2, 1, 4, SOLE, 0.1, 0.05) == 0.0
-    on_edge = torsion_radius(0, 4, 4, SOLE, 0.05, 0.05)
-    assert on_edge == pytest.approx(2 * 0.05 * 0.15 / 0.2, abs=1e-6)
-
-
-@given(u=st.tuples(*[st.floats(-1.0, 1.0)] * 3), start=st.floats(0.0, 6.3))
-def test_slip_turns_towards_the_velocity_and_stays_a_unit_vector(u: tuple[float, float, float], start: float) -> None:
-    assume(np.linalg.norm([u[0], u[1], 0.1 * u[2]]) > 1e-3)
-    slip = np.array([np.cos(start), np.sin(start), 0.0])
-    for _ in range(2000):
-        update_slip(1e-3, 0.5, 0.1, *u, 1.0, slip)
-        assert np.linalg.norm(slip) == pytest.approx(1.0)
-    wanted = np.array([u[0], u[1], 0.1 * u[2]])
-    opposite = slip @ wanted < -0.999999 * np.linalg.norm(wanted)
-    assert opposite or slip == pytest.approx(wanted / np.linalg.norm(wanted), abs=1e-6)
-
-
-def test_slip_is_regular_at_rest_and_without_load() -> None:
-    slip = np.array([1.0, 0.0, 0.0])
-    assert update_slip(1.0, 0.5, 0.1, 0.0, 0.0, 0.0, 1.0, slip) == pytest.approx(0.0)
-    assert slip.tolist() == [1.0, 0.0, 0.0]
-    # Without load the direction is that of the velocity, and stays where there is none.
-    assert update_slip(-1.0, 0.5, 0.1, 0.0, 1.0, 0.0, 1.0, slip) == pytest.approx(np.sqrt(2.0))
-    np.testing.assert_allclose(slip, [0.0, 1.0, 0.0], atol=1e-11)
-    assert update_slip(-1.0, 0.5, 0.1, 0.0, 0.0, 0.0, 1.0, slip) == pytest.approx(0.0)
-    assert np.linalg.norm(slip) == pytest.approx(1.0)
