@@ -85,13 +85,13 @@ def reach(shares: Array, arms: Array, x: Array) -> Array:
 
     The largest x.V / D(V), D(V) = sum w_i |u_i| what V dissipates, by reweighted least squares.
     """
-    found = np.linalg.norm(x, axis=1)
+    found: Array = np.sqrt((x * x).sum(axis=1))
     some = np.flatnonzero(found > 0.0)
     V = x[some].copy()
     for _ in range(300):
         _, A = slips(shares[some], arms[some], V)
-        V = np.linalg.solve(A + 1e-13 * A[:, :1, :1] * np.eye(3), x[some, :, None])[..., 0]
-        V /= np.linalg.norm(V, axis=1, keepdims=True)
+        V = np.linalg.solve(A + 1e-13 * A[:, :1, :1] * np.eye(3), x[some, :, None])[..., 0].astype(np.float64)
+        V /= np.sqrt((V * V).sum(axis=1, keepdims=True))
     if len(some):
         _, A = slips(shares[some], arms[some], V)
         found[some] = (x[some] * V).sum(axis=1) / np.einsum("ca,cab,cb->c", V, A, V)
@@ -245,7 +245,7 @@ def solve_candidates(step: Step, modes: Integers, iterations: int = 400, toleran
         solved.velocity,
         cop,
         solved.moved <= 10.0 * tolerance,
-        (solved.backwards & sliding).any(axis=1),
+        np.logical_or.reduce(solved.backwards & sliding, axis=1),
     )
 
 
