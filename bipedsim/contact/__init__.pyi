@@ -11,6 +11,7 @@ from .modes import (
     mode_masks,
     mode_name,
 )
+from .parts import Parts
 from .selection.candidate import centre_of_pressure
 from .write_result import for_kernels
 
@@ -21,6 +22,7 @@ __all__ = [
     "ContactModel",
     "ContactResult",
     "FootMode",
+    "Parts",
     "Promises",
     "Rows",
     "Sliding",

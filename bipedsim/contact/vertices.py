@@ -64,7 +64,7 @@ def begin(p: Projection, s: VertexContacts):
             carry_flags(s.touching[k], s.origin[k], n, s.old)
             carry_flags(s.sticking[k], s.origin[k], n, s.old)
         for i in range(n):
-            s.heights[k, i] = p.position[k, 2] + p.offsets[k, i, 2]
+            s.heights[k, i] = p.position[k, 2] + p.offsets[k, i, 2] + p.lifted[k, i]
 
 
 @kernel

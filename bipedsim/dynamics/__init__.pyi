@@ -1,10 +1,11 @@
 from .projection import Projection, edge_lines
-from .step import CompiledContact, Dynamics
+from .step import LANDS, CompiledContact, Dynamics
 from .support import NEW_PLANE, UNCHANGED, Foothold
 from .tree import SPEED_LIMIT, Tree
 from .views import live_motions, live_poses, live_rows
 
 __all__ = [
+    "LANDS",
     "NEW_PLANE",
     "SPEED_LIMIT",
     "UNCHANGED",

@@ -35,6 +35,7 @@ class Projection(NamedTuple):
         radius: (K,) of a ball around the only vertex [m], 0 for all other feet. Its offset is that of the point where
             it touches, a radius below the vertex; it rolls, so that no material point of it stays where it touched.
         previous, n_previous: (K, N, 2), (K,) the polygon of the last step, where it is another.
+        lifted: (K, N) added to the height of a vertex [m]: models leave out one that is lifted, else it is 0.
     """
 
     G: Annotated[Array, "6K", "6K"]
@@ -53,6 +54,7 @@ class Projection(NamedTuple):
     radius: Array
     previous: Annotated[Array, "K", "N", 2]
     n_previous: Annotated[Integers, "K"]
+    lifted: Annotated[Array, "K", "N"]
 
     @classmethod
     def of_soles(cls, soles: tuple[Sole, ...], capacity: int = 1) -> Projection:

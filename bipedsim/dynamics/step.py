@@ -7,10 +7,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pinocchio as pin
-from numba import boolean, float64
+from numba import float64, int64
 from numpy.typing import NDArray
 
 from bipedsim.dynamics import tree as kernels
+from bipedsim.dynamics.flight import Flight, Momentum, look_ahead, slide
+from bipedsim.dynamics.landing import SLOW, Landing, arrives, lift, touch
 from bipedsim.dynamics.projection import Projection, edge_lines
 from bipedsim.dynamics.support import Foothold
 from bipedsim.dynamics.tree import Tree
@@ -61,52 +63,87 @@ class _Projected(NamedTuple):
     tree: Tree
     foothold: Foothold
     projection: Projection
+    landing: Landing
+    flight: Flight
 
 
 class _Step(NamedTuple):
     tree: Tree
     foothold: Foothold
     projection: Projection
+    landing: Landing
+    flight: Flight
     contact: CompiledContact
 
 
+WHOLE, WITHIN, UNSPLIT, IMPACT, REST = range(5)
+"""Parts of a step that are solved: all of it (also for forces that act within it, and without looking for landings),
+and after a landing the impact alone and what is left; these two fill the change of v and leave v as it is."""
+
+REFUSED, LANDS = -1.0, -2.0
+"""What a step returns that was not taken, as the torques are not finite, or as a vertex lands in it."""
+
+
 @kernel
-def _fill(a: Any, v: Array, tau_joint: Array, within: bool) -> bool:
-    """Fill the projection of ``a``, with the bias of the feet for forces within the step; False for bad torques."""
-    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint):
+def _begin(a: Any, v: Array, tau_joint: Array, part: int) -> bool:
+    """Fill the projection of ``a`` for a part of the step; False for bad torques."""
+    if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint, 0.0 if part == IMPACT else 1.0):
         return False
-    if within:
+    if part == WITHIN:
         kernels.fill_bias(a.tree, a.foothold, a.projection)
+    elif part == WHOLE:
+        lift(a.projection, a.landing, a.tree.h)
+    elif part == IMPACT:
+        touch(a.projection, a.landing)
+    else:
+        a.projection.lifted[:, :] = 0.0
     return True
 
 
 @kernel
-def _move(tree: Tree, v: Array, impulse: Array, late: Array, within: bool) -> float:
-    if within:
-        return kernels.advance_within(tree, impulse, late, v)
-    return kernels.advance(tree, impulse, v)
+def _end(a: Any, v: Array, impulse: Array, late: Array, part: int) -> float:
+    """Bring the impulses of a part of the step back to joint space."""
+    aloft = True
+    for k in range(impulse.shape[0]):
+        aloft = aloft and impulse[k, 2] == 0.0
+    a.flight.aloft[0] = aloft
+    if part == WITHIN:
+        if aloft:
+            look_ahead(a.flight, a.tree, v)
+        return kernels.advance_within(a.tree, impulse, late, v)
+    if part == WHOLE and a.landing.lifted[0] > 0 and arrives(a.projection, a.landing, a.tree.h, impulse):
+        fastest = kernels.change(a.tree, impulse, 1.0, v)
+        return LANDS if fastest < kernels.SPEED_LIMIT else fastest
+    if part in (IMPACT, REST):
+        return kernels.change(a.tree, impulse, 1.0, v)
+    if aloft:
+        look_ahead(a.flight, a.tree, v)
+    fastest = kernels.advance(a.tree, impulse, v)
+    if aloft:
+        slide(a.flight, a.tree)
+    return fastest
 
 
 @entry
-def _project(step: Any, v: Array, tau_joint: Array, within: bool) -> bool:
-    return _fill(step.arrays, v, tau_joint, within)
+def _project(step: Any, v: Array, tau_joint: Array, part: int) -> bool:
+    return _begin(step.arrays, v, tau_joint, part)
 
 
 @entry
-def _advance(step: Any, v: Array, impulse: Array, late: Array, within: bool) -> float:
-    return _move(step.arrays.tree, v, impulse, late, within)
+def _advance(step: Any, v: Array, impulse: Array, late: Array, part: int) -> float:
+    return _end(step.arrays, v, impulse, late, part)
 
 
 # A step is compiled for the type of its box, which holds the kernel of the contact model.
 @entry
-def _step(step: Any, v: Array, tau_joint: Array, within: bool) -> float:
-    """Take a whole step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
+def _step(step: Any, v: Array, tau_joint: Array, part: int) -> float:
+    """Take a step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
     a = step.arrays
     c = a.contact
-    if not _fill(a, v, tau_joint, within):
-        return -1.0
+    if not _begin(a, v, tau_joint, part):
+        return REFUSED
     c.solve(a.projection, c.arrays)
-    return _move(a.tree, v, c.impulse, c.late, within)
+    return _end(a, v, c.impulse, c.late, part)
 
 
 class Dynamics:
@@ -124,6 +161,8 @@ class Dynamics:
         projection: What the contact model sees; refilled by every step.
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
+        change: (nv,) by which the last part of a step changes v.
+        landing: When a vertex lands in the last step.
         displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
         com: (3,) centre of mass in the world at the beginning of the last step [m].
         sole_origins: (K, 3) the same of the soles [m].
@@ -152,16 +191,22 @@ class Dynamics:
         self.push = self.tree.push
         self.acceleration = self.tree.acceleration
         self.displacement = self.tree.step
+        self.change = self.tree.x
+        slow = SLOW * physics_dt * float(np.linalg.norm(self.tree.gravity))
+        feet, widest = self.projection.lifted.shape
+        self.landing = zeros_of(Landing, {"K": feet, "N": widest}, slow=slow)
         self.com = np.asarray(self._data.com[0])
         self.sole_origins = self.foothold.sole_origin
         self.ground_axes = self.foothold.axes
+        self._momentum = Momentum(robot, self.tree, self.com)
+        self.flight = self._momentum.flight
         self._contact: Contact | None = None
         self._step: Any = None
 
     @cached_property
     def _projected(self) -> Box:
         """For steps that are not fused."""
-        return box(_Projected(self.tree, self.foothold, self.projection))
+        return box(_Projected(self.tree, self.foothold, self.projection, self.landing, self.flight))
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
@@ -174,7 +219,7 @@ class Dynamics:
         if sizes != needed:
             raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
         self._fill(q, v)
-        _project(self._projected, v, tau_joint, True)
+        _project(self._projected, v, tau_joint, WITHIN)
         return self.projection
 
     def advance(self, v: Array, impulse: Array, late: Array | None = None) -> float:
@@ -188,32 +233,70 @@ class Dynamics:
             late: As :class:`Contact` has it; the displacement then follows the course of the
                 velocity within the step.
         """
-        return float(_advance(self._projected, v, impulse, impulse if late is None else late, late is not None))
+        within = late is not None
+        return float(_advance(self._projected, v, impulse, late if within else impulse, WITHIN if within else UNSPLIT))
 
-    def step(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
+    def step(self, q: Array, v: Array, tau_joint: Array, contact: Contact, split: bool = True) -> float:
         """Project, let the contact model act, and :meth:`advance`; in one compiled call where the model is compiled.
 
+        Args:
+            q, v, tau_joint, contact: (nq,), (nv,), (nu,) [N.m], and the model.
+            split: Whether to look for vertices that land.
+
         Returns:
-            As :meth:`advance`, and -1 for torques that are not finite; ``v`` then stays as it is, too.
+            As :meth:`advance`, and ``REFUSED`` for torques that are not finite, or ``LANDS``; ``v`` then stays as it
+            is, too. What landing there is, ``landing`` says, and ``change`` how the step would change v without it.
         """
         self._fill(q, v)
         if contact is not self._contact:
             self._take(contact)
-        within = contact.late is not None
+        part = WITHIN if contact.late is not None else WHOLE if split else UNSPLIT
+        return self._part(v, tau_joint, contact, part)
+
+    def move(self, q: Array, v: Array) -> Array:
+        """Return the configuration at the end of the last step, which takes the way ``displacement`` from ``q`` (nq,).
+
+        Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
+        """
+        after: Array = pin.integrate(self._model, q, self.displacement)
+        if self.flight.aloft[0] and self.flight.free:
+            self._momentum.correct(after, v)
+        return after
+
+    def impact(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
+        """Let the contact model stop at once what arrives at ``q``; fill ``change``, and leave ``v``.
+
+        Returns:
+            As :meth:`step`.
+        """
+        pin.crba(self._model, self._data, q, _WORLD)
+        return self._part(v, tau_joint, contact, IMPACT)
+
+    def rest(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
+        """Take a step from where an :meth:`impact` was; fill ``change``, and leave ``v``.
+
+        Returns:
+            As :meth:`step`.
+        """
+        pin.nonLinearEffects(self._model, self._data, q, v)
+        return self._part(v, tau_joint, contact, REST)
+
+    def _part(self, v: Array, tau_joint: Array, contact: Contact, part: int) -> float:
         if self._step is not None:
-            return _step(self._step, v, tau_joint, within)
-        if not _project(self._projected, v, tau_joint, within):
-            return -1.0
-        return self.advance(v, contact.solve(self.projection).impulse, contact.late)
+            return _step(self._step, v, tau_joint, part)
+        if not _project(self._projected, v, tau_joint, part):
+            return REFUSED
+        impulse, late = contact.solve(self.projection).impulse, contact.late
+        return _advance(self._projected, v, impulse, impulse if late is None else late, part)
 
     def _take(self, contact: Contact) -> None:
         """Load the step of ``contact``, compiled if that was never done."""
         compiled: CompiledContact | None = getattr(contact, "compiled", None)
         self._contact, self._step = contact, None
         if compiled is not None:
-            self._step = box(_Step(self.tree, self.foothold, self.projection, compiled))
+            self._step = box(_Step(self.tree, self.foothold, self.projection, self.landing, self.flight, compiled))
             with announced(f"contact model {compiled.solve.__name__}", 30):
-                _step.compile((self._step.type, float64[::1], float64[::1], boolean))
+                _step.compile((self._step.type, float64[::1], float64[::1], int64))
 
     def compile_contact(self, contact: Contact) -> None:
         """Compile what the kernel of ``contact`` brings into a step, and not the step."""

@@ -76,15 +76,15 @@ class Tree(NamedTuple):
 
 
 @kernel
-def _factor(t: Tree) -> None:
-    """Factor M + h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
+def _factor(t: Tree, share: float) -> None:
+    """Factor M + share h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
     ancestors, depth, L = t.ancestors, t.depth, t.L
     nv = depth.shape[0]
     for k in range(nv):
         last = depth[k] - 1
         for p in range(last + 1):
             L[k, p] = t.M_rows[k, ancestors[k, p]]
-        L[k, last] += t.h * t.damping[k]
+        L[k, last] += share * t.h * t.damping[k]
     for k in range(nv - 1, -1, -1):
         last = depth[k] - 1
         root = np.sqrt(L[k, last])
@@ -135,13 +135,13 @@ def place_foot(k: int, f: Foothold, p: Projection) -> None:
 
 
 @kernel
-def _drive(t: Tree, v: Array, tau_joint: Array) -> None:
-    """Fill z = L^-T h (push - nle - D v + tau), of all that acts but contact."""
-    z = t.z
+def _drive(t: Tree, v: Array, tau_joint: Array, share: float) -> None:
+    """Fill z = L^-T share h (push - nle - D v + tau), of all that acts but contact."""
+    z, h = t.z, share * t.h
     for i in range(v.shape[0]):
-        z[i] = t.h * (t.push[i] - t.nle[i] - t.damping[i] * v[i])
+        z[i] = h * (t.push[i] - t.nle[i] - t.damping[i] * v[i])
     for j in range(tau_joint.shape[0]):
-        z[t.actuated[j]] += t.h * tau_joint[j]
+        z[t.actuated[j]] += h * tau_joint[j]
     for i in range(v.shape[0] - 1, -1, -1):
         a = z[i] * t.inverse[i]
         z[i] = a
@@ -221,7 +221,7 @@ def _couple_feet(t: Tree, p: Projection) -> None:
 
 
 @kernel
-def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array) -> bool:
+def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, share: float) -> bool:
     """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
 
     Returns False, with nothing done, where a torque is not finite.
@@ -229,12 +229,13 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array) -> 
     Args:
         t, f, p: See :class:`Tree`, :class:`Foothold` and :class:`Projection`.
         v: (nv,) velocity. tau_joint: (nu,) torques of the actuated joints [N.m].
+        share: Of the step, in which all but contact acts; 0 for an impact.
     """
     for j in range(tau_joint.shape[0]):
         if not np.isfinite(tau_joint[j]):
             return False
-    _factor(t)
-    _drive(t, v, tau_joint)
+    _factor(t, share)
+    _drive(t, v, tau_joint, share)
     feet = t.leaf.shape[0]
     for k in range(feet):
         locate_foot(k, t, f)

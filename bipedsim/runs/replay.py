@@ -21,7 +21,7 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import HardwareParams, load_robot, perturbed
 from bipedsim.numerics import Array
-from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator
+from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator, Steps
 
 
 def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None = None) -> Monitors:
@@ -145,8 +145,13 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         v = begun["v"].copy()
         monitors.restart(v)
         dynamics.push[:] = begun["push"]
-        dynamics.step(begun["q"], v, begun["torque"], contact)
-        seen = monitors.look(1, begun["q"], v)
+        seen = 0
+
+        def judge(q: Array, v_next: Array, share: float, monitors: Monitors = monitors) -> None:
+            nonlocal seen
+            seen |= monitors.look(1, q, v_next, share)
+
+        Steps(plant.model, dynamics, contact, h).take(begun["q"], v, begun["torque"], judge)
         result = contact.result
         rows = zip(result.mode, result.sliding, result.n_vertices, strict=True)
         done.append(

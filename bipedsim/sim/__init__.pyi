@@ -1,4 +1,5 @@
 from .io import LARGEST_PUSH, MEASURED, Command, Observation
+from .landing import Steps
 from .monitors import JOINT, MONITORS, Monitors
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 
@@ -13,5 +14,6 @@ __all__ = [
     "Observation",
     "Simulator",
     "Snapshot",
+    "Steps",
     "whole_ratio",
 ]

@@ -115,17 +115,17 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
 
 # Of two numbers the larger one by `if`: max() of the compiler minds NaN, which takes ten times as long.
 @kernel
-def _momentum(m: _Monitored, v: Array) -> float:
-    """Return the largest |M dv / h + nle + D v+ - tau - push - J^T f / h| of the joints, beside the largest term."""
+def _momentum(m: _Monitored, v: Array, share: float) -> float:
+    """Return the largest |M dv / h + share (nle + D v+ - tau - push) - J^T f / h|, beside the largest term."""
     t, p, r = m.tree, m.residual, m.result
     dv, h = t.acceleration, t.h
     largest = 0.0
     for i in range(v.shape[0]):
-        p[i] = t.nle[i] + t.damping[i] * v[i] - t.push[i]
+        p[i] = share * (t.nle[i] + t.damping[i] * v[i] - t.push[i])
         if abs(t.nle[i]) > largest:
             largest = abs(t.nle[i])
     for j in range(m.torque.shape[0]):
-        p[t.actuated[j]] -= m.torque[j]
+        p[t.actuated[j]] -= share * m.torque[j]
         if abs(m.torque[j]) > largest:
             largest = abs(m.torque[j])
     for i in range(v.shape[0]):
@@ -188,7 +188,7 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
 
 
 @entry
-def _check(boxed: Any, steps: int, q: Array, v: Array) -> int:
+def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
     """Judge the step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
 
     ``before`` is kept where there are such.
@@ -197,7 +197,7 @@ def _check(boxed: Any, steps: int, q: Array, v: Array) -> int:
     p, r = m.projection, m.result
     t = steps * m.tree.h
     m.broken[0] = m.new[0] = 0
-    _note(m, BALANCE, _momentum(m, v), 0, t)
+    _note(m, BALANCE, _momentum(m, v, share), 0, t)
     work = allowed = 0.0
     touching = False
     for k in range(r.impulse.shape[0]):
@@ -246,12 +246,12 @@ class Monitors:
 
     Attributes:
         before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
-        look: ``look(steps, q, v)`` judges the step from the configuration q (nq,) to the velocity v (nv,), number
-            ``steps`` since reset, and returns the monitors that it is the first to violate, bit i for number i of
-            :data:`MONITORS`.
+        look: ``look(steps, q, v, share)`` judges the step from the configuration q (nq,) to the velocity v (nv,),
+            number ``steps`` since reset, for whose ``share`` more than contact acts; it returns the monitors that the
+            step is the first to violate, bit i for number i of :data:`MONITORS`.
     """
 
-    look: Callable[[int, Array, Array], int]
+    look: Callable[[int, Array, Array, float], int]
 
     def __init__(self, plant: Robot, dynamics: Dynamics, contact: ContactModel, torque: Array) -> None:
         self._plant = plant
@@ -278,7 +278,7 @@ class Monitors:
         self.before = self._monitored.before
         boxed = box(self._monitored)
         # Called as what was compiled: to look up for which types takes as long as the monitors themselves.
-        self.look = partial(_check.compile((boxed.type, int64, float64[::1], float64[::1])), boxed)
+        self.look = partial(_check.compile((boxed.type, int64, float64[::1], float64[::1], float64)), boxed)
 
     def restart(self, v: Array) -> None:
         """Forget what was found; the next step begins with the velocity ``v`` (nv,)."""

@@ -18,6 +18,7 @@ from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, p
 from bipedsim.numerics import Array
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import LARGEST_PUSH, Command, Observation
+from bipedsim.sim.landing import Steps
 from bipedsim.sim.monitors import Monitors
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.sensors import Sensors
@@ -159,6 +160,7 @@ class Simulator:
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
         )
+        self._stepping = Steps(self._model, self._dynamics, self._contact, self.physics_dt)
         self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
         self._sensors = Sensors(plant)
         self.seed, self.draw = seed, -1
@@ -291,14 +293,12 @@ class Simulator:
             dynamics.push[:] = self._push_torque()
         if self._actuators is not None and not self._actuators.drive(self.v):
             self._refuse(-1.0)
-        fastest = dynamics.step(self.q, self.v, self._torque, self._contact)
+        fastest = self._stepping.take(self.q, self.v, self._torque, self._judge if self.monitors else None)
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
-        if self.monitors is not None:
-            new = self.monitors.look(self._steps + 1, self.q, self.v)
-            if new:
-                self._tell(self.monitors, new)
-        self.q = pin.integrate(self._model, self.q, dynamics.displacement)
+        self.q = self._stepping.move(self.q, self.v)
+        if self.monitors is not None and self._stepping.unseen:
+            self.monitors.go_on(self.v)
         self._steps += 1
         if self.on_physics_step is not None:
             self.on_physics_step(self._contact.result, dynamics.push)
@@ -314,6 +314,13 @@ class Simulator:
         self.monitors = Monitors(self.plant, self._dynamics, self._contact, self._torque)
         self.monitors.restart(self.v)
         return self.monitors
+
+    def _judge(self, q: Array, v: Array, share: float) -> None:
+        """Have the monitors look at a step, or a part of one, from ``q`` to ``v``."""
+        assert self.monitors is not None
+        new = self.monitors.look(self._steps + 1, q, v, share)
+        if new:
+            self._tell(self.monitors, new)
 
     def _tell(self, monitors: Monitors, new: int) -> None:
         """Report what the step that ends with ``v`` was the first to violate."""
@@ -336,9 +343,7 @@ class Simulator:
         self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
-    def push(
-        self, wrench_world: Array, body: str | None = None, duration: float = np.inf, after: float = 0.0
-    ) -> None:
+    def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf, after: float = 0.0) -> None:
         """Apply an external wrench at the origin of a body's frame; the push before ends where this one begins.
 
         In a step that it begins or ends within, it acts with that share of the step: its impulse is the right one.

@@ -56,8 +56,14 @@ def random_tree(seed: int, with_base: bool) -> SimpleNamespace:
         for name, leaf in zip(("left", "right"), leaves, strict=False)
     )
     return SimpleNamespace(
-        model=model, soles=soles, joint_damping=rng.random(model.nv), source="random tree", rng=rng, nv=model.nv,
+        model=model,
+        soles=soles,
+        joint_damping=rng.random(model.nv),
+        source="random tree",
+        rng=rng,
+        nv=model.nv,
         idx_v=np.arange(model.nv),
+        free_flyer=with_base,
     )
 
 

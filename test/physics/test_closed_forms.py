@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from marks import sampled
-from motion_support import Bookkeeper, Motion
+from motion_support import Bookkeeper, Judge, Motion
 from physics_support import BOX_URDF, G, box_robot, pose_on, rectangle, regular_polygon
 from theory import MODELS, run, simulator, theory
 
@@ -75,13 +75,9 @@ def quadruped(folder: Path, vertices: list[list[float]]) -> Robot:
 
 def balanced_run(sim: Simulator, duration: float, ground: Ground | None = None) -> float:
     """Run [s] and return the largest error of the momentum balance of a step, relative to the weight."""
-    book = Bookkeeper(sim.robot, ground, sim.physics_dt)
-    worst = 0.0
-    for _ in range(round(duration / sim.physics_dt)):
-        q, v = sim.q.copy(), sim.v.copy()
-        sim.advance(NOTHING)
-        worst = max(worst, book.force_error(q, v, sim.v, sim.contact))
-    return worst / sim.robot.weight
+    judge = Judge(sim, Bookkeeper(sim.robot, ground, sim.physics_dt))
+    run(sim, duration)
+    return judge.balance / sim.robot.weight
 
 
 @pytest.mark.parametrize("direction", [0.4, 2.0, -1.1, -2.9])

@@ -25,23 +25,18 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_flat_landing_is_an_impact_and_weight_ever_after(box: Robot, model: str) -> None:
-    """One step closes the gap, the next stops the rest: together the momentum of the fall; apart from it, m g."""
+    """The step of the landing has the momentum of the fall; all others the weight."""
     sim = Simulator(box, contact=model)
     sim.reset(np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0]))
-    total, falling, steps = 0.0, 0.0, 0
+    impacts = []
     for _ in range(300):
-        before = sim.v[2]
         contact = sim.advance(NOTHING)
-        impact = contact.impact[0, 2]
-        if impact > 0.0:
-            falling = min(falling, before)
-            steps += 1
-        total += impact
-        finite = contact.wrench[0] - contact.impact[0] / H
-        np.testing.assert_allclose(finite, [0, 0, MASS * G if contact.mode[0] else 0.0, 0, 0, 0], atol=1e-8)
-    assert total == pytest.approx(-MASS * falling, rel=1e-9)
-    assert falling == pytest.approx(-np.sqrt(2 * G * 0.05), rel=0.01)
-    assert steps <= 2
+        if contact.impact.any():
+            impacts.append(contact.impact[0, 2])
+        else:
+            finite = [0, 0, MASS * G if contact.mode[0] else 0.0, 0, 0, 0]
+            np.testing.assert_allclose(contact.wrench[0], finite, atol=1e-8)
+    assert impacts == [pytest.approx(MASS * np.sqrt(2 * G * 0.05), rel=1e-9)]
 
 
 @settings(max_examples=20)

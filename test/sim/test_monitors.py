@@ -123,7 +123,7 @@ def test_each_monitor_hears_an_error_of_its_kind(box: Robot, spoil: Any, first: 
     sim.reset(None, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
     assert list(heard(sim, 50)) == []
     sim.reset(None, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    sim._contact = Broken(sim._contact, spoil)
+    sim._contact = sim._stepping._contact = Broken(sim._contact, spoil)
     assert first in list(heard(sim, 16))
 
 
@@ -174,7 +174,7 @@ def exploding(folder: Path) -> Simulator:
                 result.impulse[:] = s.trial.impulse
         return result.impulse
 
-    sim._contact = Broken(sound, unsound)
+    sim._contact = sim._stepping._contact = Broken(sound, unsound)
     return sim
 
 

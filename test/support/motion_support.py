@@ -80,20 +80,59 @@ class Bookkeeper:
         self._axes = np.eye(3) if ground is None else ground.patches[0].rotation_world_patch
 
     def force_error(
-        self, q: Array, v: Array, v_next: Array, contact: ContactResult, push: Array | None = None
+        self, q: Array, v: Array, v_next: Array, contact: ContactResult, push: Array | None = None, share: float = 1.0
     ) -> float:
-        """Return |sum f - m (a_com - g)| [N] of the step that took ``v`` to ``v_next`` at ``q``."""
-        pin.centerOfMass(self.robot.model, self._data, q, v, (v_next - v) / self.h)
+        """Return |sum f - m (a_com - share g)| [N] of the step that took ``v`` to ``v_next`` at ``q``."""
+        pin.centerOfMass(self.robot.model, self._data, q, share * v, (v_next - v) / self.h)
         ground = self._axes @ contact.impulse[:, :3].sum(axis=0) / self.h
-        inertial = self._mass * (self._data.acom[0] - self._gravity)
+        inertial = self._mass * (self._data.acom[0] - share * self._gravity)
         return float(np.linalg.norm(ground + (0.0 if push is None else push) - inertial))
 
-    def kinetic(self, q: Array, v: Array, v_next: Array, tau_joint: Array) -> tuple[float, float]:
-        """Return the kinetic energy [J] after the step, and what it would be if no contact had acted."""
+    def kinetic(
+        self, q: Array, v: Array, v_next: Array, tau_joint: Array, share: float = 1.0
+    ) -> tuple[float, float]:
+        """Return the kinetic energy [J] after the step, and what it would be if no contact had acted.
+
+        ``share`` is that of the step in which the rest acts.
+        """
         model, data, robot = self.robot.model, self._data, self.robot
         M = pin.crba(model, data, q)
         M = np.triu(M) + np.triu(M, 1).T
         force = -pin.nonLinearEffects(model, data, q, v) - robot.joint_damping * v
         force[robot.idx_v] += tau_joint
-        free = v + self.h * np.linalg.solve(M + self.h * np.diag(robot.joint_damping), force)
+        h = share * self.h
+        free = v + h * np.linalg.solve(M + h * np.diag(robot.joint_damping), force)
         return 0.5 * float(v_next @ M @ v_next), 0.5 * float(free @ M @ free)
+
+
+class Judge:
+    """Looks into every step of a simulator, and into every part of one in which a vertex lands.
+
+    Args:
+        sim: The simulator; its monitors are replaced. book: Of its robot.
+
+    Attributes:
+        tau: What the next step is to be made with.
+        gains: What contact added to the kinetic energy in every part [J], over that without contact.
+        balance: Largest error of the forces' sum [N].
+    """
+
+    def __init__(self, sim: Simulator, book: Bookkeeper) -> None:
+        self._sim, self._book = sim, book
+        self.tau: Array = np.zeros(sim.robot.nu)
+        self.gains: list[float] = []
+        self.balance = 0.0
+        sim.monitors = self  # type: ignore[assignment]
+
+    def look(self, _steps: int, q: Array, v: Array, share: float) -> int:
+        """Take in a part from ``q``, which ends with ``v``."""
+        before = v - self._book.h * self._sim._dynamics.acceleration
+        after, free = self._book.kinetic(q, before, v, self.tau, share)
+        self.gains.append(after - free)
+        self.balance = max(self.balance, self._book.force_error(q, before, v, self._sim.contact, share=share))
+        return 0
+
+    def restart(self, _v: Array) -> None:
+        """Begin anew."""
+
+    go_on = restart

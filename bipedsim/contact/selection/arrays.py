@@ -182,7 +182,7 @@ def begin(p: Projection, s: Selection):
         n = p.n_vertices[k]
         z = p.position[k, 2]
         for i in range(n):
-            scratch.heights[k, i] = z + p.offsets[k, i, 2]
+            scratch.heights[k, i] = z + p.offsets[k, i, 2] + p.lifted[k, i]
         first, count = clamped_range(s.result.mode[k], n)
         if s.result.sliding[k] or p.radius[k] > 0.0:
             count = 0

@@ -52,8 +52,8 @@ def _predict(e: Estimation, dt):
     assign(a, mul(R, felt))
     a[2] -= e.shape.g
     for i in range(3):
+        x[P_IMU, i] += dt * (x[V_IMU, i] + 0.5 * dt * a[i])
         x[V_IMU, i] += dt * a[i]
-        x[P_IMU, i] += dt * x[V_IMU, i]
     n = len(x)
     # F P F^T: first v loses dt b, then p gains dt v.
     for j in range(n):

@@ -275,15 +275,12 @@ def test_contact_never_adds_energy(throw: Throw, exponent: float) -> None:
         assert (energy - np.minimum.accumulate(energy)).max() < 4.0 * h * scale
 
 
-def test_the_energy_that_steps_add_shrinks_with_them() -> None:
-    brick = special_robot("brick")
+@pytest.mark.parametrize("h", [1e-3, 2.5e-4])
+def test_steps_add_no_energy(h: float) -> None:
+    """Of a thrown brick that turns: 1e-6 of what it has is the error of its impacts."""
     throw = Throw((0.4, -0.3, 0.3), (0.5, -0.5, -0.5), (2.0, 2.0, -1.0))
-    steps = [1e-3, 5e-4, 2.5e-4, 1.25e-4]
-    rises = []
-    for h in steps:
-        energy = energies(brick, throw, h, 1.0)
-        rises.append((energy - np.minimum.accumulate(energy)).max())
-    assert np.polyfit(np.log(steps), np.log(rises), 1)[0] > 0.8
+    energy = energies(special_robot("brick"), throw, h, 1.0)
+    assert (energy - np.minimum.accumulate(energy)).max() < 1e-6 * energy[0]
 
 
 def test_a_snapshot_repeats_every_bit() -> None:

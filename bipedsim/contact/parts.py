@@ -1,0 +1,122 @@
+"""What the ground did over a step that was solved in parts, as a vertex landed in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED, ContactResult
+from bipedsim.contact.write_result import for_kernels, to_sole, write_pressure
+from bipedsim.dynamics import Projection
+from bipedsim.numerics import Array, Flags, Integers, box, entry, zeros_of
+
+ROUNDING = 1e-9
+"""Of the share of friction that is used, and of the CoP [m]."""
+
+
+class _Sum(NamedTuple):
+    """What the model fills, the sums over the parts, and counters and modes after the first.
+
+    ``moment`` is the CoP times the normal impulse [N.s.m].
+    """
+
+    h: float
+    projection: Projection
+    result: ContactResult
+    impulse: Annotated[Array, "K", 6]
+    wrench: Annotated[Array, "K", 6]
+    impact: Annotated[Array, "K", 6]
+    vertex_forces: Annotated[Array, "K", "N", 3]
+    moment: Annotated[Array, "K", 2]
+    counted: Annotated[Integers, 4]
+    mode: Annotated[Integers, "K"]
+    sliding: Annotated[Flags, "K"]
+
+
+@entry
+def _add(boxed: Any, share: float, at_once: bool) -> None:
+    s = boxed.arrays
+    r = s.result
+    for k in range(r.impulse.shape[0]):
+        for a in range(6):
+            s.impulse[k, a] += share * r.impulse[k, a]
+            s.wrench[k, a] += share * r.wrench[k, a]
+        if at_once:
+            to_sole(s.projection.rotation[k], r.impulse[k], s.impact[k])
+        if r.impulse[k, 2] != 0.0:
+            for a in range(2):
+                s.moment[k, a] += share * r.impulse[k, 2] * r.cop[k, a]
+        for i in range(r.vertex_forces.shape[1]):
+            for a in range(3):
+                s.vertex_forces[k, i, a] += share * r.vertex_forces[k, i, a]
+
+
+@entry
+def _write(boxed: Any) -> None:
+    s = boxed.arrays
+    p, r = s.projection, s.result
+    r.impulse[:, :] = s.impulse
+    r.wrench[:, :] = s.wrench
+    r.impact[:, :] = s.impact
+    r.vertex_forces[:, :, :] = s.vertex_forces
+    changes = s.counted[STATE_CHANGES]
+    for k in range(r.impulse.shape[0]):
+        changes += 1 if r.mode[k] != s.mode[k] or r.sliding[k] != s.sliding[k] else 0
+        load = r.impulse[k, 2]
+        write_pressure(k, p, r, s.moment[k, 0] / load, s.moment[k, 1] / load)
+    r.counters[STATE_CHANGES] = changes
+    r.counters[STEPS] = s.counted[STEPS]
+
+
+class Parts:
+    """Sums the results of the parts of a step in that of the contact model.
+
+    Args:
+        projection: Refilled by every part.
+        result: What the contact model fills, and what holds the sum in the end: modes are the last ones, the CoP is the
+            mean weighted by normal force.
+        physics_dt: Step h [s].
+    """
+
+    def __init__(self, projection: Projection, result: ContactResult, physics_dt: float) -> None:
+        feet, widest = result.vertex_forces.shape[:2]
+        self._result = result
+        self._sum = zeros_of(
+            _Sum, {"K": feet, "N": widest}, h=physics_dt, projection=projection, result=for_kernels(result)
+        )
+        self._boxed = box(self._sum)
+
+    def begin(self) -> None:
+        """Start with the part that was solved last."""
+        s = self._sum
+        for array in (s.impulse, s.wrench, s.impact, s.vertex_forces, s.moment):
+            array[...] = 0.0
+        np.copyto(s.counted, self._result.counters)
+        np.copyto(s.mode, self._result.mode)
+        np.copyto(s.sliding, self._result.sliding)
+
+    def add(self, share: float, at_once: bool = False) -> None:
+        """Take in the part that was solved last, which acts for ``share`` of the step, or ``at_once``."""
+        _add(self._boxed, share, at_once)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every part has an answer, and the sums push and keep to their cones, as each of the parts does."""
+        r = self._result
+        loaded = r.impulse[:, 2] > 0.0
+        return bool(
+            r.counters[UNRESOLVED] == self._sum.counted[UNRESOLVED]
+            and (r.friction_used[loaded] <= 1.0 + ROUNDING).all()
+            and (r.cop_margin[loaded] >= -ROUNDING).all()
+            and (r.impulse[:, 2] >= 0.0).all()
+            and (r.vertex_forces[:, :, 2] >= 0.0).all()
+        )
+
+    def again(self) -> None:
+        """Take back what was counted for the step: it will be solved as a whole."""
+        self._result.counters[STEPS] -= 1
+
+    def end(self) -> None:
+        """Write the sums as what the ground did over the step."""
+        _write(self._boxed)

@@ -1,0 +1,132 @@
+"""A step in which a vertex lands: up to the landing, the impact, and what is left of the step.
+
+Time stepping alone is of first order in h at every landing (docs/contact_models.md). Here the impact happens where and
+when the vertex arrives, at the velocity that it has there, and is solved by the contact model as an impact: forces of
+finite size have no part in it.
+
+Velocities of a semi-implicit step are those of half a step ago, as positions go with the velocity at the end of the
+step; what it lacks until the landing is added there, and taken back in the rest of the step: over the whole step, all
+forces act for its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.contact import ContactModel, Parts
+from bipedsim.dynamics import LANDS, SPEED_LIMIT, Dynamics
+from bipedsim.numerics import Array
+
+Judge = Callable[[Array, Array, float], None]
+
+
+class Steps:
+    """Takes the steps of a simulation, those in which a vertex lands in their parts.
+
+    Args:
+        model: The robot's.
+        dynamics, contact: Of the simulation.
+        physics_dt: Step h [s].
+    """
+
+    def __init__(self, model: pin.Model, dynamics: Dynamics, contact: ContactModel, physics_dt: float) -> None:
+        self._model = model
+        self._dynamics = dynamics
+        self._contact = contact
+        self._h = physics_dt
+        self._parts = Parts(dynamics.projection, contact.result, physics_dt)
+        self._landed = False
+        self._place: Array = np.zeros(model.nq)
+
+    def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> float:
+        """Move ``v`` to the end of a step from (q, v); :meth:`move` then says where it ends.
+
+        Args:
+            q, v: (nq,), (nv,).
+            torque: (nu,) of the joints [N.m].
+            judge: Called with what the step, or each part of it, begins and ends with, and for which share of the step
+                more than contact acts in it: ``judge(q, v+, share)``.
+
+        Returns:
+            As :meth:`Dynamics.step`.
+        """
+        fastest = self._dynamics.step(q, v, torque, self._contact)
+        self._landed = fastest == LANDS
+        if self._landed:
+            return self._land(q, v, torque, judge)
+        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
+            judge(q, v, 1.0)
+        return fastest
+
+    def move(self, q: Array, v: Array) -> Array:
+        """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""
+        return self._dynamics.move(self._place if self._landed else q, v)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether the last step ended with another velocity than ``judge`` was shown."""
+        return self._landed or bool(self._dynamics.flight.aloft[0])
+
+    def _land(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> float:
+        """Take the step that :meth:`Dynamics.step` was about to make when it found a landing."""
+        d, h = self._dynamics, self._h
+        change = d.change.copy()
+        d.acceleration[:] = change / h
+        if judge is not None:
+            judge(q, v + change, 1.0)
+        share, lag = float(d.landing.share[0]), float(d.landing.lag[0])
+        memory, begun = (self._contact.state(), d.state()), v.copy()
+        # After a late arrival the rest takes back more than a foot may have been given that hardly weighs.
+        for behind in (lag, 1.0 - share)[: 1 if lag + share <= 1.0 else 2]:
+            fastest = self._from_landing(q, v, torque, change, share, behind, judge)
+            if not 0.0 <= fastest < SPEED_LIMIT or self._parts.sound:
+                return fastest
+            v[:] = begun
+            self._contact.set_state(memory[0])
+            d.set_state(memory[1])
+        # No answer to the impact alone: the gap is closed within the step, as of a vertex that is put down.
+        self._landed = False
+        self._parts.again()
+        fastest = d.step(q, v, torque, self._contact, split=False)
+        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
+            judge(q, v, 1.0)
+        return fastest
+
+    def _from_landing(
+        self, q: Array, v: Array, torque: Array, change: Array, share: float, lag: float, judge: Judge | None
+    ) -> float:
+        """Go from the first part, which changes ``v`` by ``change``, over the landing to the end of the step."""
+        d, h = self._dynamics, self._h
+        until = lag + share
+        self._parts.begin()
+        self._parts.add(until)
+        self._place = place = pin.integrate(self._model, q, share * h * (v + (lag + 0.5 * share) * change))
+        arriving = v + until * change
+        fastest = d.impact(place, arriving, torque, self._contact)
+        if not 0.0 <= fastest < SPEED_LIMIT:
+            return fastest
+        self._parts.add(1.0, at_once=True)
+        after = arriving + d.change
+        d.acceleration[:] = d.change / h
+        if judge is not None:
+            judge(place, after, 0.0)
+        fastest = d.rest(place, after, torque, self._contact)
+        if not 0.0 <= fastest < SPEED_LIMIT:
+            return fastest
+        d.acceleration[:] = d.change / h
+        if judge is not None:
+            judge(place, after + d.change, 1.0)
+        self._parts.add(1.0 - until)
+        self._parts.end()
+        left = 1.0 - share
+        # As ever: in flight along the parabola, which leaves nothing to correct, else to where contacts want to be.
+        way = 0.5 * left if d.flight.aloft[0] else 1.0
+        d.flight.aloft[0] = False
+        d.displacement[:] = left * h * (after + way * d.change)
+        after += (1.0 - until) * d.change
+        d.acceleration[:] = (after - v) / h
+        v[:] = after
+        return float(np.abs(v).max())

@@ -1,0 +1,193 @@
+"""Landings and flight: events cost no order, and what no force from outside changes stays as it is.
+
+The judge of landings is Housner's theory of the rocking block ("The behavior of inverted pendulum structures during
+earthquakes", Bulletin of the Seismological Society of America 53, 1963): between impacts a pendulum about an edge,
+integrated here to 1e-12; at each, angular momentum about the edge that lands.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from marks import sampled
+from physics_support import G, box_robot, special_robot
+from scipy.integrate import solve_ivp
+from theory import MODELS, THEORY, Theory
+
+from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.model import Robot, load_robot
+from bipedsim.sim.simulator import Simulator
+
+WIDTH, HEIGHT, MASS = 0.1, 0.4, 2.0
+REACH = np.hypot(WIDTH, HEIGHT)
+CRITICAL = np.arctan2(WIDTH, HEIGHT)
+NOTHING = np.zeros(0)
+# Those that look for the velocity after the step, of all that are in the table.
+VELOCITY_LEVEL = [name for name in MODELS if THEORY.get(name, Theory()).rigid]
+BOUNCING = [name for name in VELOCITY_LEVEL if hasattr(CONTACT_MODELS[name].Params(), "restitution")]
+
+
+@cache
+def housner(impacts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the times of the impacts [s] of a block let go at half its critical angle, and the peaks between them."""
+    rate = 0.75 * G / REACH
+
+    def pendulum(_t: float, x: np.ndarray) -> list[float]:
+        return [x[1], -rate * np.sin(CRITICAL - x[0])]
+
+    def down(_t: float, x: np.ndarray) -> float:
+        return float(x[0])
+
+    down.terminal, down.direction = True, -1  # type: ignore[attr-defined]
+    t, state, times, peaks = 0.0, [0.5 * CRITICAL, 0.0], [], []
+    kept = 1.0 - 1.5 * np.sin(CRITICAL) ** 2
+    for _ in range(impacts):
+        way = solve_ivp(pendulum, (t, t + 5.0), state, events=down, rtol=1e-12, atol=1e-14)
+        t = float(way.t_events[0][0])
+        speed = -kept * float(way.y_events[0][0][1])
+        times.append(t)
+        peaks.append(CRITICAL - np.arccos(min(np.cos(CRITICAL) + 0.5 * speed**2 / rate, 1.0)))
+        state = [0.0, speed]
+    return np.array(times), np.array(peaks[:-1])
+
+
+@pytest.fixture(scope="module")
+def block(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    inertia = MASS / 3.0 * REACH**2
+    return box_robot(
+        tmp_path_factory.mktemp("block"),
+        [[-WIDTH, 0.0], [WIDTH, 0.0]],
+        MASS,
+        HEIGHT,
+        (inertia, inertia, 0.01),
+        0.45,
+        0.45,
+    )
+
+
+def rocked(robot: Robot, model: str, h: float, duration: float) -> tuple[np.ndarray, np.ndarray, Simulator]:
+    """Return the times at which the block passes the upright [s], and the largest angles between [rad]."""
+    sim = Simulator(robot, contact=model, physics_dt=h)
+    turned = pin.utils.rotate("y", 0.5 * CRITICAL)
+    edge = np.array([WIDTH, 0.0, 0.0])
+    sim.reset(pin.SE3ToXYZQUAT(pin.SE3(turned, edge - turned @ edge)))
+    angles = [0.5 * CRITICAL]
+    for _ in range(round(duration / h)):
+        sim.advance(NOTHING)
+        angles.append(2.0 * np.arcsin(sim.q[4]))
+    angle = np.array(angles)
+    passed = np.flatnonzero(angle[:-1] * angle[1:] < 0.0)
+    share = angle[passed] / (angle[passed] - angle[passed + 1])
+    peaks = [np.abs(angle[a:b]).max() for a, b in itertools.pairwise(passed)]
+    return h * (passed + share), np.array(peaks), sim
+
+
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_a_block_rocks_as_housner_says(block: Robot, model: str) -> None:
+    times, peaks = housner(6)
+    found, angles, sim = rocked(block, model, 1e-3, 2.4)
+    np.testing.assert_allclose(angles[:5], peaks, rtol=1e-3)
+    np.testing.assert_allclose(found[:6], times, atol=1e-3)
+    assert sim.contact.unresolved == 0
+
+
+@pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL, 1))
+def test_impacts_cost_no_order(block: Robot, model: str) -> None:
+    """Up to an impact a block rocks with an error of first order; six impacts more must not add to the order."""
+    times, peaks = housner(6)
+    errors = []
+    for h in (4e-3, 2e-3, 1e-3):
+        found, angles, _ = rocked(block, model, h, 2.4)
+        errors.append((abs(found[0] - times[0]), abs(found[5] - times[5]), np.abs(angles[:5] - peaks).max() / CRITICAL))
+        # Released between two steps, the block is half a step ahead or behind, and stays so.
+        assert errors[-1][0] < h
+        assert errors[-1][1] < errors[-1][0] + h
+        assert errors[-1][2] < 0.2 * h
+
+
+@pytest.mark.parametrize("model", BOUNCING)
+@pytest.mark.parametrize("body", ["ball", "ball_3d"])
+def test_a_ball_bounces_in_time(body: str, model: str) -> None:
+    """Ten bounces with e = 0.7: flight and impacts of a ball are exact at any step."""
+    e, height, h = 0.7, 1.0, 2e-3
+    robot = special_robot(body)
+    sim = Simulator(robot, contact=model, physics_dt=h, contact_params={"restitution": e})
+    up = 1 if body == "ball" else 2
+    q = robot.q_nominal.copy()
+    q[up] += height
+    sim.reset(q)
+    speed = np.sqrt(2.0 * G * height)
+    expected = speed / G * (1.0 + 2.0 * np.cumsum([0.0, *e ** np.arange(1, 10)]))
+    times: list[float] = []
+    while len(times) < 10:
+        contact = sim.advance(NOTHING)
+        if contact.impact[0, 2] > 0.0:
+            # When it was at the ground, from how fast it is now.
+            times.append(sim.t - (e ** (len(times) + 1) * speed - sim.v[up]) / G)
+        assert sim.t < 3.0
+    np.testing.assert_allclose(times, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("h", [1e-3, 5e-3])
+@pytest.mark.parametrize("model", sampled(MODELS, 1))
+def test_momentum_stays_in_flight_and_the_mass_falls_along_its_parabola(model: str, h: float) -> None:
+    robot = load_robot("biped14")
+    pinocchio, data = robot.model, robot.model.createData()
+    rng = np.random.default_rng(1)
+    sim = Simulator(robot, contact=model, physics_dt=h)
+    q = robot.q_nominal.copy()
+    q[2] += 20.0
+    sim.reset(q, rng.normal(size=pinocchio.nv))
+
+    def carried() -> tuple[np.ndarray, np.ndarray]:
+        momentum = pin.computeCentroidalMomentum(pinocchio, data, sim.q, sim.v).vector.copy()
+        return momentum, pin.centerOfMass(pinocchio, data, sim.q).copy()
+
+    (begun, place), base = carried(), sim.q[:3].copy()
+    push = np.array([30.0, -20.0, 10.0, 0.0, 0.0, 0.0])
+    sim.push(push, duration=0.1)
+    pushed_spin = np.zeros(3)
+    down = robot.mass * np.array([0.0, 0.0, -G])
+    impulse = np.zeros(3)
+    for _ in range(round(0.5 / h)):
+        momentum, com = carried()
+        pushes = sim.t < 0.1 - 1e-9
+        force = down + push[:3] * pushes
+        pushed_spin += h * np.cross(sim.q[:3] - com, push[:3]) * pushes
+        np.testing.assert_allclose(com, place, atol=1e-11)
+        place += h * momentum[:3] / robot.mass + 0.5 * h**2 * force / robot.mass
+        impulse += h * force
+        sim.advance(np.zeros(robot.nu))
+    momentum, _ = carried()
+    np.testing.assert_allclose(momentum[:3], begun[:3] + impulse, rtol=1e-11)
+    np.testing.assert_allclose(momentum[3:], begun[3:] + pushed_spin, atol=1e-10)
+    assert np.linalg.norm(sim.q[:3] - base) > 0.1
+
+
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_a_landing_is_told_as_one_step(model: str) -> None:
+    """One step is counted, its impulse is that of the momentum, and what an impact gives is in `impact`."""
+    robot = load_robot("biped14")
+    pinocchio, data = robot.model, robot.model.createData()
+    sim = Simulator(robot, contact=model)
+    q = robot.q_nominal.copy()
+    q[2] += 5.3e-3
+    sim.reset(q)
+    for step in range(40):
+        before = pin.computeCentroidalMomentum(pinocchio, data, sim.q, sim.v).linear.copy()
+        contact = sim.advance(np.zeros(robot.nu))
+        after = pin.computeCentroidalMomentum(pinocchio, data, sim.q, sim.v).linear
+        assert contact.steps == step + 1
+        if contact.impact.any():
+            break
+    assert contact.impulse[:, :3].sum(axis=0) == pytest.approx(
+        after - before + [0.0, 0.0, robot.weight * 1e-3], abs=1e-3 * np.linalg.norm(contact.impulse)
+    )
+    assert contact.state_changes == 2, "both feet, from none to face"
+    assert contact.impact[:, 2].sum() == pytest.approx(contact.impulse[:, 2].sum(), rel=0.02)
+    soles = sim.ground_truth().pose_world_sole[:, 2]
+    assert np.abs(soles).max() < 1e-6, "they are on the ground in the step in which they land"
