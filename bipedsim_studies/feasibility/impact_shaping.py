@@ -152,4 +152,5 @@ def _bare_impact(support: Support, v: Array, gained: Array | None, touches: floa
         radius=np.zeros(K),
         previous=np.zeros((K, widest, 2)),
         n_previous=np.zeros(K, dtype=np.int64),
+        lifted=np.zeros((K, widest)),
     )
