@@ -103,7 +103,7 @@ def _begin(a: Any, v: Array, tau_joint: Array, part: int) -> bool:
 @kernel
 def _end(a: Any, v: Array, impulse: Array, late: Array, part: int) -> float:
     """Bring the impulses of a part of the step back to joint space."""
-    aloft = True
+    aloft = part != UNSPLIT
     for k in range(impulse.shape[0]):
         aloft = aloft and impulse[k, 2] == 0.0
     a.flight.aloft[0] = aloft
@@ -241,7 +241,7 @@ class Dynamics:
 
         Args:
             q, v, tau_joint, contact: (nq,), (nv,), (nu,) [N.m], and the model.
-            split: Whether to look for vertices that land.
+            split: Whether to look for vertices that land, and to keep the momentum in flight.
 
         Returns:
             As :meth:`advance`, and ``REFUSED`` for torques that are not finite, or ``LANDS``; ``v`` then stays as it

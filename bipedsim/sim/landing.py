@@ -30,9 +30,13 @@ class Steps:
         model: The robot's.
         dynamics, contact: Of the simulation.
         physics_dt: Step h [s].
+        events: Whether landings happen within a step, and flight keeps its momentum.
     """
 
-    def __init__(self, model: pin.Model, dynamics: Dynamics, contact: ContactModel, physics_dt: float) -> None:
+    def __init__(
+        self, model: pin.Model, dynamics: Dynamics, contact: ContactModel, physics_dt: float, events: bool = True
+    ) -> None:
+        self._events = events
         self._model = model
         self._dynamics = dynamics
         self._contact = contact
@@ -53,7 +57,7 @@ class Steps:
         Returns:
             As :meth:`Dynamics.step`.
         """
-        fastest = self._dynamics.step(q, v, torque, self._contact)
+        fastest = self._dynamics.step(q, v, torque, self._contact, self._events)
         self._landed = fastest == LANDS
         if self._landed:
             return self._land(q, v, torque, judge)

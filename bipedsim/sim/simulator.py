@@ -106,6 +106,8 @@ class Simulator:
         hardware: What drives, sensors and masses are like, see :func:`bipedsim.model.hardware.read_hardware`; ideal by
             default, which adds nothing to the simulation and costs nothing.
         seed: Of all noise; see :class:`bipedsim.sim.noise.Noise`.
+        events: Whether landings happen within a step, and flight keeps its momentum (docs/contact_models.md); without,
+            it is plain time stepping, as papers have it.
 
     Attributes:
         robot: What a controller knows.
@@ -139,6 +141,7 @@ class Simulator:
         contact_params: Mapping[str, Any] | None = None,
         hardware: str | Mapping[str, Any] = IDEAL,
         seed: int = 0,
+        events: bool = True,
     ) -> None:
         self.robot = robot
         self.ground = ground or Ground.flat()
@@ -160,7 +163,7 @@ class Simulator:
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
         )
-        self._stepping = Steps(self._model, self._dynamics, self._contact, self.physics_dt)
+        self._stepping = Steps(self._model, self._dynamics, self._contact, self.physics_dt, events)
         self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
         self._sensors = Sensors(plant)
         self.seed, self.draw = seed, -1
