@@ -40,7 +40,7 @@ def measured(comparison: Comparison, name: str) -> Measured:
 @pytest.fixture
 def penalty(monkeypatch: pytest.MonkeyPatch) -> str:
     """A model of the user's own in the table, under a name that nothing can know."""
-    monkeypatch.setitem(CONTACT_MODELS, "springs", Penalty)
+    monkeypatch.setitem(CONTACT_MODELS._own, "springs", Penalty)
     return "springs"
 
 
@@ -57,20 +57,15 @@ def test_the_energy_balance_closes_to_first_order(
     residuals = [np.abs(metered(replace(settings, physics_dt=1e-3 / n))[1].residual).max() for n in steps]
     ratios = [coarse / fine for coarse, fine in pairwise(residuals)]
     assert min(ratios) > 1.8
-    # Models that move the robot by velocities within the step may do better while they land.
-    if model in SELECTION_MODELS or scenario == "squat":
+    # Flight keeps its energy, and models that move the robot by velocities within the step may do better, too.
+    if scenario == "squat" or (model in SELECTION_MODELS and scenario != "drop"):
         assert max(ratios) < 2.2
 
 
-def test_the_residual_is_what_the_potential_gains_by_moving_with_the_last_velocity() -> None:
-    """Semi-implicit: q moves by h v+, where kinetic energy is booked with the mean velocity. Their difference in m g z
-    telescopes to h / 2 times m g times the change of the CoM's velocity since the start, and nothing else is left
-    of first order in a drop."""
-    settings = RunConfig(scenario="drop", duration=0.09)
-    recording, meter = metered(settings)
-    weight = recording.weight
-    h, g = 1e-3, weight / load_robot("biped14").mass
-    np.testing.assert_allclose(meter.residual, -0.5 * h * weight * g * recording.t, rtol=2e-2, atol=1e-9)
+def test_a_fall_loses_nothing() -> None:
+    """In flight the CoM follows its parabola, and the momentum of the turning robot is kept."""
+    _, meter = metered(RunConfig(scenario="drop", duration=0.09))
+    np.testing.assert_allclose(meter.residual, 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("model", SELECTION_MODELS)
@@ -82,7 +77,8 @@ def test_a_landing_dissipates_what_is_missing_and_a_foot_that_holds_nothing(mode
     # The fall of 5 cm is m g h = 34.3 J; a part is left to the drives, which brake the body.
     assert 5.0 < -contact < 34.4
     assert rise < 1e-3 * -contact
-    assert change == pytest.approx(actuators + contact, abs=0.01)
+    # Work of the step that lands is booked with the mean of the velocities before and after it.
+    assert change == pytest.approx(actuators + contact, rel=0.02)
     held = metered(replace(STAND, contact_model=model))[1].energies[-1]
     assert abs(held[3]) < 1e-6
 
