@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.base import CANDIDATES
-from bipedsim.contact.modes import FootMode, Rows, Sliding, clamped_range, constraints, distance_outside
+from bipedsim.contact.modes import RECOVERY, FootMode, Rows, Sliding, clamped_range, constraints, distance_outside
 from bipedsim.contact.selection.arrays import Scratch, Selection, Trial
 from bipedsim.contact.selection.friction import UNLOADED, friction_at, gauge, share_out, twist
 from bipedsim.dynamics import Projection
@@ -468,6 +468,7 @@ def is_sound(p: Projection, s: Selection) -> bool:
             # Kinetic energy after the step less that without contact, exactly.
             work += 0.5 * trial.impulse[k, a] * (p.w_free[6 * k + a] + w[a])
             scale += abs(trial.impulse[k, a]) * (abs(p.w_free[6 * k + a]) + abs(w[a]))
+        lifted = 0.0
         for r in range(e.rows[k]):
             speed = w[r] if e.whole[k] else 0.0
             if not e.whole[k]:
@@ -475,6 +476,12 @@ def is_sound(p: Projection, s: Selection) -> bool:
                     speed += e.T[k, r, a] * w[a]
             # Also what is no number is not kept.
             kept = kept and abs(speed - e.b[k, r]) <= limit
-            asked += e.lam[row + r] * e.b[k, r]
+            # All but the rows along the ground and of the turn about its normal.
+            if trial.sliding[k] or 2 <= r <= (4 if e.whole[k] else 3):
+                lifted += e.lam[row + r] * e.b[k, r]
+            else:
+                asked += e.lam[row + r] * e.b[k, r]
+        # Vertices that push are lifted no faster than that; those above the ground are asked to come down.
+        asked += min(lifted, RECOVERY * max(trial.impulse[k, 2], 0.0))
         row += e.rows[k]
     return kept and work <= max(asked, 0.0) + WORK_TOLERANCE * scale
