@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 NS_PER_S = 1_000_000_000
 
@@ -34,15 +35,16 @@ _CPU_LATENCY = "/dev/cpu_dma_latency"  # linux, Documentation/power/pm_qos_inter
 
 
 _SENDS_AGAIN = "dds.asyn"  # Fast-DDS
-_LAST_OF_ALL = 1
+_MOST_URGENT_NICE = -20
 
 
 def run_urgently(priority: int) -> str:
     """Have every thread of this process, and those it will start, go before others: SCHED_FIFO at ``priority``.
 
-    The threads of the middleware must come along: they hand over what the loop waits for. One of them has the lowest of
-    these priorities: that which sends lost messages again does not sleep while it waits for one of the others, and
-    where it was as urgent as they are, they never got its core.
+    The threads of the middleware must come along: they hand over what the loop waits for. One of them must not: that
+    which sends lost messages again tries without sleep for a lock that others hold. At a real-time priority it kept
+    them from their core for minutes, and at the lowest of these still whoever has none; so it shares its core, as
+    programs do.
 
     Returns:
         What came of it, for the log.
@@ -53,9 +55,12 @@ def run_urgently(priority: int) -> str:
         for thread in os.listdir("/proc/self/task"):
             with suppress(ProcessLookupError, FileNotFoundError):
                 name = Path("/proc/self/task", thread, "comm").read_text()
-                last = name.startswith(_SENDS_AGAIN)
-                given = os.sched_param(_LAST_OF_ALL if last else priority)
-                os.sched_setscheduler(int(thread), os.SCHED_FIFO, given)
+                if name.startswith(_SENDS_AGAIN):
+                    os.sched_setscheduler(int(thread), os.SCHED_OTHER, os.sched_param(0))
+                    with suppress(PermissionError):
+                        os.setpriority(os.PRIO_PROCESS, int(thread), _MOST_URGENT_NICE)
+                else:
+                    os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
     except PermissionError:
         return (
             "no right to a real-time priority: commands may come late when other programs run; how to permit it is "
@@ -128,7 +133,9 @@ class Histogram:
         """Return the upper edge [us] of the bucket that holds the quantile ``fraction`` in [0, 1]; NaN when empty."""
         if not self.count:
             return float("nan")
-        cumulated = np.cumsum(self._counts)
+        return self._quantile_us(np.cumsum(self._counts), fraction)
+
+    def _quantile_us(self, cumulated: NDArray[np.int64], fraction: float) -> float:
         index = int(np.searchsorted(cumulated, fraction * self.count))
         octave, rest = divmod(index, 1 << _BITS)
         edge_ns = index if octave == 0 else ((1 << _BITS) + rest + 1 << octave - 1) - 1
@@ -137,9 +144,11 @@ class Histogram:
     def summary_us(self) -> dict[str, float]:
         """Return p50, p99, p999 and max [us]; NaN when nothing was recorded."""
         quantiles = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-        result = {name: round(self.quantile_us(fraction), 1) for name, fraction in quantiles.items()}
-        result["max"] = round(self.maximum_ns / 1e3, 1) if self.count else float("nan")
-        return result
+        if not self.count:
+            return dict.fromkeys((*quantiles, "max"), float("nan"))
+        cumulated = np.cumsum(self._counts)
+        result = {name: round(self._quantile_us(cumulated, fraction), 1) for name, fraction in quantiles.items()}
+        return result | {"max": round(self.maximum_ns / 1e3, 1)}
 
     def clear(self) -> None:
         """Forget everything."""

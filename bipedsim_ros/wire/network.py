@@ -41,10 +41,11 @@ def network_environment(network: str, env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that are to be set before rclpy starts.
 
     Args:
-        network: One of ``NETWORKS``; empty is localhost where ``env`` says nothing.
+        network: One of ``NETWORKS``; empty is localhost where ``env`` says nothing else.
         env: The environment as it is.
     """
-    if not network and any(env.get(name) for name in CHOOSING):
+    chosen = {name: env[name] for name in CHOOSING if env.get(name)}
+    if not network and chosen and chosen != {DISCOVERY_RANGE: "LOCALHOST"}:
         return {}
     if network == "subnet":
         found = {DISCOVERY_RANGE: "SUBNET"}

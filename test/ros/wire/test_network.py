@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def test_this_machine_alone_unless_somebody_says_otherwise() -> None:
 def test_what_the_environment_says_stays(name: str) -> None:
     assert network_environment("", {name: "1"}) == {}
     assert network_environment("", {name: ""}).get(RANGE) == "LOCALHOST", "empty is nothing said"
+
+
+def test_who_says_what_we_would_gets_the_same() -> None:
+    assert network_environment("", {RANGE: "LOCALHOST"}) == network_environment("", {})
+    assert network_environment("", {RANGE: "LOCALHOST", "FASTDDS_DEFAULT_PROFILES_FILE": "mine"}) == {}
 
 
 def test_what_is_given_wins_over_the_environment() -> None:
@@ -98,3 +104,51 @@ def test_a_bring_up_listens_where_it_should(tmp_path: Path, network: str, addres
         domain.release()
     told = "only this machine takes part in the ROS graph; --network subnet" in (tmp_path / "up.txt").read_text()
     assert told == (not network)
+
+
+BURST = """
+import sys
+import rclpy
+from geometry_msgs.msg import PointStamped
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+rclpy.init()
+qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+publisher = rclpy.create_node("burst").create_publisher(PointStamped, "/left_foot/cop", qos)
+while not publisher.get_subscription_count():
+    pass
+print("matched", flush=True)
+for line in sys.stdin:
+    for _ in range(int(line)):
+        publisher.publish(PointStamped())
+    print("published", flush=True)
+"""
+
+
+@pytest.mark.ros
+@pytest.mark.skipif(not Path("/dev/shm").exists(), reason="not a system with shared memory in files")
+def test_who_waits_for_a_core_loses_nothing(tmp_path: Path) -> None:
+    """A simulator at 1 kHz publishes 14 messages a tick; nobody sends again what was best effort."""
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from recorder_support import RecorderProcess, counts_of
+
+    domain, n = Domain(), 14 * 200
+    env = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
+    env |= network_environment("localhost", {})
+    try:
+        with RecorderProcess(env, tmp_path / "bag", "topics:=['/left_foot/cop']", ready=False) as recorder:
+            pipe = subprocess.PIPE
+            with subprocess.Popen([sys.executable, "-c", BURST], env=env, stdin=pipe, stdout=pipe, text=True) as burst:
+                assert burst.stdin is not None
+                assert burst.stdout is not None
+                assert burst.stdout.readline() == "matched\n"
+                recorder.process.send_signal(signal.SIGSTOP)
+                print(n, file=burst.stdin, flush=True)
+                assert burst.stdout.readline() == "published\n"
+                recorder.process.send_signal(signal.SIGCONT)
+                time.sleep(1.0)
+                _code, out, err = recorder.finish(signal.SIGINT)
+                burst.stdin.close()
+    finally:
+        domain.release()
+    counts = counts_of(out.splitlines()[-1])
+    assert (counts["received"], counts["lost_best_effort"]) == (n, 0), err
