@@ -232,13 +232,14 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, Any]:
 
 
 class _Mean:
-    """Mean and range of numbers that come some at a time; of up to :data:`MANY` the mean is numpy's, to the bit."""
+    """Mean and range of numbers that come some at a time, without NaN; of up to :data:`MANY` the mean is numpy's."""
 
     def __init__(self) -> None:
         self.n, self.low, self.high = 0, np.inf, -np.inf
         self._sum, self._rest = 0.0, np.zeros(0)
 
     def add(self, values: Array) -> None:
+        values = values[np.isfinite(values)]
         self.n += len(values)
         self.low, self.high = values.min(initial=self.low), values.max(initial=self.high)
         self._rest = np.concatenate([self._rest, values])
@@ -290,6 +291,7 @@ class RunFigures:
     def __init__(self, settle: float = 1.0) -> None:
         self._settle = settle
         self._ticks = 0
+        self._posed = False
         self._begin = self._end = 0.0
         self._steps = _Median()
         # Whether the robot stands still in the last rows, those to come will say.
@@ -310,7 +312,8 @@ class RunFigures:
         self._begin = self._begin if self._ticks else float(rows.t[0])
         self._end = float(rows.t[-1])
         self._ticks += len(rows)
-        new = rows.t, _moving(rows, self.SPEED), _upward(rows)
+        self._posed = self._posed or bool(np.isfinite(rows.sole_poses).any())
+        new = rows.t, _moving(rows, self.SPEED), _upward(rows, self._posed)
         t, moving, upward = (np.concatenate(parts) for parts in zip(self._last, new, strict=True))
         n = int(np.searchsorted(t, self._end - 2.0 * APART))
         self._upward.add(upward[:n][self._still(t, moving)[:n]])
@@ -324,7 +327,7 @@ class RunFigures:
                 self._loaded += len(cop)
         # A bag has what was measured at t = 0, before any step: no foot had a force or a contact mode yet.
         stepped = slice(int(np.searchsorted(rows.t, 0.0, side="right")), None)
-        self._all_upward.add(new[2][stepped][np.isfinite(new[2][stepped])])
+        self._all_upward.add(new[2][stepped])
         mode, sliding = rows.mode[stepped], rows.sliding[stepped]
         if self._modes is not None and self._modes[0].shape[1:] == mode.shape[1:]:
             mode, sliding = np.vstack([self._modes[0], mode]), np.vstack([self._modes[1], sliding])
@@ -368,12 +371,13 @@ class RunFigures:
         return figures
 
 
-def _upward(recording: Recording) -> Array:
-    """Return the force (n,) of the ground on all feet upwards [N]."""
+def _upward(recording: Recording, posed: bool) -> Array:
+    """Return the force (n,) of the ground on all feet upwards [N]; NaN where ``posed`` and the poses are missing."""
     sole, poses = recording.wrench, recording.sole_poses
-    # Without poses the soles count as level, which a robot that stands still on flat ground has them.
-    level = np.isnan(poses).any(axis=-1)
-    upward = np.where(level, sole[..., 2], rotate(poses[..., 3:], sole[..., :3])[..., 2])
+    upward = rotate(poses[..., 3:], sole[..., :3])[..., 2]
+    if not posed:
+        # The soles count as level, which a robot that stands still on flat ground has them.
+        upward = sole[..., 2]
     return np.asarray(upward.sum(axis=1))
 
 

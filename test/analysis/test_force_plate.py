@@ -192,6 +192,26 @@ def test_summary_of_a_tilted_sole_takes_the_vertical() -> None:
     assert summary(r)["fz_max_error_N"] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_a_lost_pose_is_no_level_sole() -> None:
+    """Of a robot on its back, the soles push down in their own axes."""
+    r = standing()
+    r.sole_poses[:] = pin.SE3ToXYZQUAT(pin.SE3(pin.rpy.rpyToMatrix(np.pi, 0.0, 0.0), np.zeros(3)))
+    r.wrench[:, :, 2] *= -1.0
+    whole = summary(r)["fz_N"]
+    assert whole["min"] > 0.0
+    r.sole_poses[1::7] = np.nan
+    assert summary(r)["fz_N"] == pytest.approx(whole, rel=1e-12)
+
+
+def test_a_lost_pose_spoils_no_mean() -> None:
+    r = standing(3000)
+    whole = summary(r)
+    r.sole_poses[2::7] = np.nan
+    holed = summary(r)
+    for name in ("fz_N", "fz_mean_over_mg", "fz_max_error_N"):
+        assert holed[name] == pytest.approx(whole[name], rel=1e-12, abs=1e-9)
+
+
 def test_summary_says_none_where_nothing_is_known() -> None:
     got = summary(Recording.empty(0, ["a"], ["left"]))
     assert got["rate_hz"] is None
