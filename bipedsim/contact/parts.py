@@ -21,7 +21,6 @@ class _Sum(NamedTuple):
     ``moment`` is the CoP times the normal impulse [N.s.m].
     """
 
-    h: float
     projection: Projection
     result: ContactResult
     impulse: Annotated[Array, "K", 6]
@@ -76,15 +75,12 @@ class Parts:
         projection: Refilled by every part.
         result: What the contact model fills, and what holds the sum in the end: modes are the last ones, the CoP is the
             mean weighted by normal force.
-        physics_dt: Step h [s].
     """
 
-    def __init__(self, projection: Projection, result: ContactResult, physics_dt: float) -> None:
+    def __init__(self, projection: Projection, result: ContactResult) -> None:
         feet, widest = result.vertex_forces.shape[:2]
         self._result = result
-        self._sum = zeros_of(
-            _Sum, {"K": feet, "N": widest}, h=physics_dt, projection=projection, result=for_kernels(result)
-        )
+        self._sum = zeros_of(_Sum, {"K": feet, "N": widest}, projection=projection, result=for_kernels(result))
         self._boxed = box(self._sum)
 
     def begin(self) -> None:

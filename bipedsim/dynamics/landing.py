@@ -2,7 +2,7 @@
 
 A step of time stepping closes a gap by a velocity that just reaches the ground at the end of the step, and stops what
 is left in the next one: two impacts of which neither has the velocity of the body, an error of first order in h at
-every landing. A step in which a vertex arrives is therefore solved in three parts (:class:`bipedsim.sim.landing`): up
+every landing. A step in which a vertex arrives is therefore solved in three parts (:class:`bipedsim.sim.steps`): up
 to the arrival without that vertex, the impact alone, and from there to the end.
 """
 

@@ -259,9 +259,14 @@ class Dynamics:
         Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
         """
         after: Array = pin.integrate(self._model, q, self.displacement)
-        if self.flight.aloft[0] and self.flight.free:
-            self._momentum.correct(after, v)
+        if self.flight.aloft[0]:
+            self.correct(after, v)
         return after
+
+    def correct(self, q: Array, v: Array) -> None:
+        """Keep momentum where the last step, in flight, has ended: at (q, v), (nq,), (nv,), changed in place."""
+        if self.flight.free:
+            self._momentum.correct(q, v)
 
     def impact(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
         """Let the contact model stop at once what arrives at ``q``; fill ``change``, and leave ``v``.

@@ -1,7 +1,7 @@
 from .io import LARGEST_PUSH, MEASURED, Command, Observation
-from .landing import Steps
 from .monitors import JOINT, MONITORS, Monitors
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
+from .steps import Steps
 
 __all__ = [
     "JOINT",

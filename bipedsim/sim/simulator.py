@@ -18,10 +18,10 @@ from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, p
 from bipedsim.numerics import Array
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import LARGEST_PUSH, Command, Observation
-from bipedsim.sim.landing import Steps
 from bipedsim.sim.monitors import Monitors
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.sensors import Sensors
+from bipedsim.sim.steps import Steps
 from bipedsim.sim.tick import Tick
 
 
@@ -463,6 +463,7 @@ class Simulator:
         """Load or compile all kernels, so that the first real step costs what the others do; the state is unchanged."""
         before = self.snapshot()
         self.step(np.zeros(self.robot.nu))
+        self._stepping.warm_up(self.q, self.v)
         self.ground_truth()
         self.restore(before)
 

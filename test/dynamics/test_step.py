@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,13 @@ import pytest
 from marks import sampled
 from paths import ROOT
 from penalty_model import Penalty, PenaltyParams
+from uncompiled import InPython
 
 from bipedsim.contact.models import CONTACT_MODELS
-from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.step import Contact, Dynamics
 from bipedsim.ground.ground import Ground
 from bipedsim.model.load import load_robot
-from bipedsim.sim.landing import Steps
+from bipedsim.sim.steps import Steps
 
 H = 1e-3
 STEPS = 40
@@ -46,22 +45,6 @@ def fall(make: Callable[[Dynamics], Any]) -> np.ndarray:
         pressed += contact.result.impulse[:, 2].sum()
     assert pressed > 1.0, "the feet have met the ground"
     return np.array(found)
-
-
-class InPython:
-    """A contact model whose solve is called, and not compiled into the step."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "compiled":
-            raise AttributeError(name)
-        return getattr(self._model, name)
-
-    def solve(self, projection: Projection) -> Any:
-        self._model.solve(projection)
-        return SimpleNamespace(impulse=self._model.compiled.impulse)
 
 
 @pytest.mark.parametrize("name", sampled(list(CONTACT_MODELS), 2))

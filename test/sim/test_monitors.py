@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from physics_support import box_robot, rectangle
 from theory import MODELS
+from uncompiled import InPython
 
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
@@ -47,7 +48,7 @@ def test_nothing_is_beyond_the_theory_in_sound_runs(model: str, scenario: str, d
     assert summary["physics"]["momentum_error"]["worst"] < 1e-13
 
 
-class Broken:
+class Broken(InPython):
     """A contact model with an error: ``spoil`` changes what it returns, and may return another impulse than it tells.
 
     Args:
@@ -58,12 +59,8 @@ class Broken:
     late = None
 
     def __init__(self, model: Any, spoil: Callable[[ContactResult], np.ndarray]) -> None:
-        self._model, self._spoil, self.result = model, spoil, model.result
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "compiled":
-            raise AttributeError(name)
-        return getattr(self._model, name)
+        super().__init__(model)
+        self._spoil, self.result = spoil, model.result
 
     def solve(self, projection: Any) -> Any:
         self._model.solve(projection)

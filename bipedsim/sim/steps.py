@@ -41,7 +41,7 @@ class Steps:
         self._dynamics = dynamics
         self._contact = contact
         self._h = physics_dt
-        self._parts = Parts(dynamics.projection, contact.result, physics_dt)
+        self._parts = Parts(dynamics.projection, contact.result)
         self._landed = False
         self._place: Array = np.zeros(model.nq)
 
@@ -68,6 +68,13 @@ class Steps:
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""
         return self._dynamics.move(self._place if self._landed else q, v)
+
+    def warm_up(self, q: Array, v: Array) -> None:
+        """Load or compile what the first landing and the first flight need, as of a step from (q, v)."""
+        self._parts.begin()
+        self._parts.add(1.0)
+        self._parts.end()
+        self._dynamics.correct(q.copy(), v.copy())
 
     @property
     def unseen(self) -> bool:
