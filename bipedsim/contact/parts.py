@@ -55,12 +55,16 @@ def _add(boxed: Any, share: float, at_once: bool) -> None:
 def _write(boxed: Any) -> None:
     s = boxed.arrays
     p, r = s.projection, s.result
-    r.impulse[:, :] = s.impulse
-    r.wrench[:, :] = s.wrench
-    r.impact[:, :] = s.impact
-    r.vertex_forces[:, :, :] = s.vertex_forces
     changes = s.counted[STATE_CHANGES]
     for k in range(r.impulse.shape[0]):
+        # Entry by entry: what numba brings along for whole arrays of unknown shapes takes seconds to compile.
+        for a in range(6):
+            r.impulse[k, a] = s.impulse[k, a]
+            r.wrench[k, a] = s.wrench[k, a]
+            r.impact[k, a] = s.impact[k, a]
+        for i in range(r.vertex_forces.shape[1]):
+            for a in range(3):
+                r.vertex_forces[k, i, a] = s.vertex_forces[k, i, a]
         changes += 1 if r.mode[k] != s.mode[k] or r.sliding[k] != s.sliding[k] else 0
         load = r.impulse[k, 2]
         write_pressure(k, p, r, s.moment[k, 0] / load, s.moment[k, 1] / load)

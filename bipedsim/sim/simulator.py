@@ -468,8 +468,9 @@ class Simulator:
         self.restore(before)
 
     def compile_contact(self) -> None:
-        """Compile the contact model's part of a step, while another process compiles the rest."""
+        """Compile the contact model's part of a step, and landings, while another process compiles the rest."""
         self._dynamics.compile_contact(self._contact)
+        self._stepping.warm_up(self.q, self.v)
 
     def _checked(self, name: str, values: Array, size: int) -> Array:
         array = np.asarray(values, dtype=np.float64)
