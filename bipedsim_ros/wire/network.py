@@ -15,8 +15,11 @@ from bipedsim.config import help_of, param
 
 NETWORKS = ("localhost", "subnet")
 DISCOVERY_RANGE, _OLD = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
-# Fast DDS 2 and 3 read different names.
-_PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+# Fast DDS 2 and 3 read different names, and spell out their times differently.
+_PROFILES = {
+    "FASTRTPS_DEFAULT_PROFILES_FILE": str(Path(__file__).with_name("this_machine_2.xml")),
+    "FASTDDS_DEFAULT_PROFILES_FILE": str(Path(__file__).with_name("this_machine.xml")),
+}
 CHOOSING = (
     *(DISCOVERY_RANGE, _OLD, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER", "CYCLONEDDS_URI", *_PROFILES),
     *("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI"),
@@ -54,7 +57,7 @@ def network_environment(network: str, env: Mapping[str, str]) -> dict[str, str]:
         fast_dds = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
         # Whoever has chosen transports or profiles keeps them.
         if fast_dds and not any(env.get(name) for name in ("FASTDDS_BUILTIN_TRANSPORTS", *_PROFILES)):
-            found |= dict.fromkeys(_PROFILES, str(Path(__file__).with_name("this_machine.xml")))
+            found |= _PROFILES
     # It would win.
     return found | ({_OLD: "0"} if env.get(_OLD) else {})
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from marks import sampled
@@ -27,6 +28,16 @@ def test_this_machine_alone_unless_somebody_says_otherwise() -> None:
     assert found[RANGE] == "LOCALHOST"
     assert all(Path(found[name]).is_file() for name in PROFILES)
     assert network_environment("subnet", {}) == {RANGE: "SUBNET"}
+
+
+def test_both_profiles_of_fast_dds_say_the_same_of_transports() -> None:
+    found = network_environment("", {})
+    transports = [
+        [ElementTree.canonicalize(ElementTree.tostring(part), strip_text=True) for part in root[0]][:2]
+        for root in (ElementTree.parse(found[name]).getroot() for name in sorted(PROFILES))
+    ]
+    assert transports[0] == transports[1]
+    assert all("transport_descriptor" in one[0] and "participant" in one[1] for one in transports)
 
 
 @pytest.mark.parametrize("name", CHOOSING)
