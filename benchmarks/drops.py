@@ -97,8 +97,8 @@ def prism(rng: np.random.Generator) -> tuple[Robot, Array, float]:
     return robot, np.array(corners), mu
 
 
-def drop(model: str, number: int, seconds: float) -> Drop:
-    """Return how the drop ``number`` went under the contact model ``model``."""
+def let_go(model: str, number: int) -> tuple[Simulator, float]:
+    """Return the drop ``number`` at its beginning under the contact model ``model``, and its friction coefficient."""
     rng = np.random.default_rng(number)
     robot, corners, mu = prism(rng)
     axis = rng.normal(size=3)
@@ -108,6 +108,12 @@ def drop(model: str, number: int, seconds: float) -> Drop:
     v = np.concatenate([rotation.T @ rng.uniform([-2.0, -2.0, -2.0], [2.0, 2.0, 0.0]), rng.uniform(-8.0, 8.0, 3)])
     sim = Simulator(robot, contact=model, physics_dt=STEP)
     sim.reset(pin.SE3ToXYZQUAT(pose), v)
+    return sim, mu
+
+
+def drop(model: str, number: int, seconds: float) -> Drop:
+    """Return how the drop ``number`` went under the contact model ``model``."""
+    sim, mu = let_go(model, number)
     monitors = sim.watch(lambda *_: None)
     stopped, steps = "", 0
     try:
@@ -117,7 +123,7 @@ def drop(model: str, number: int, seconds: float) -> Drop:
     except DivergenceError as error:
         stopped = str(error)
     beyond = {name: figure["worst"] for name, figure in monitors.figures().items() if figure["steps_beyond"]}
-    return Drop(model, number, robot.soles[0].n_vertices, mu, steps, int(sim.contact.unresolved), beyond, stopped)
+    return Drop(model, number, sim.robot.soles[0].n_vertices, mu, steps, int(sim.contact.unresolved), beyond, stopped)
 
 
 def batch(work: tuple[str, int, int, float]) -> list[Drop]:

@@ -251,7 +251,10 @@ class Dynamics:
         if contact is not self._contact:
             self._take(contact)
         part = WITHIN if contact.late is not None else WHOLE if split else UNSPLIT
-        return self._part(v, tau_joint, contact, part)
+        fastest = self._part(v, tau_joint, contact, part)
+        if not split:
+            self.flight.aloft[0] = False
+        return fastest
 
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration at the end of the last step, which takes the way ``displacement`` from ``q`` (nq,).

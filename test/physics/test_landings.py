@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from marks import sampled
-from physics_support import G, box_robot, special_robot
+from physics_support import G, box_robot, rectangle, special_robot
 from scipy.integrate import solve_ivp
 from theory import MODELS, THEORY, Theory
 
 from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
@@ -132,6 +134,52 @@ def test_a_ball_bounces_in_time(body: str, model: str) -> None:
     np.testing.assert_allclose(times, expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("model", sampled(BOUNCING, 1))
+def test_a_ball_bounces_in_time_down_a_slope(model: str) -> None:
+    """Without friction, the way along the normal is that over flat ground under its share of gravity."""
+    e, gap, h, angle = 0.7, 0.5, 2e-3, 0.3
+    robot = special_robot("ball_3d")
+    ground = Ground.slope(-angle, friction_static=0.0)
+    sim = Simulator(robot, ground, contact=model, physics_dt=h, contact_params={"restitution": e})
+    normal = ground.patches[0].rotation_world_patch[:, 2]
+    q = robot.q_nominal.copy()
+    q[:3] = (q[2] + gap) * normal
+    sim.reset(q)
+    pull = G * np.cos(angle)
+    speed = np.sqrt(2.0 * pull * gap)
+    expected = speed / pull * (1.0 + 2.0 * np.cumsum([0.0, *e ** np.arange(1, 6)]))
+    times: list[float] = []
+    while len(times) < 6:
+        contact = sim.advance(NOTHING)
+        if contact.impact[0, 2] > 0.0:
+            times.append(sim.t - (e ** (len(times) + 1) * speed - normal @ sim.v[:3]) / pull)
+        assert sim.t < 3.0
+    np.testing.assert_allclose(times, expected, rtol=1e-10)
+    uphill = ground.patches[0].rotation_world_patch[:, 0]
+    assert uphill @ sim.v[:3] == pytest.approx(-G * np.sin(angle) * sim.t * np.sign(uphill[2]), rel=1e-9)
+
+
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_plain_time_stepping_falls_as_a_semi_implicit_step_does(model: str) -> None:
+    """Without events z falls by g h^2 n (n + 1) / 2 in n steps; and closes the last gap."""
+    h, height = 2e-3, 0.05
+    robot = special_robot("ball_3d")
+    sim = Simulator(robot, contact=model, physics_dt=h, events=False)
+    q = robot.q_nominal.copy()
+    q[2] += height
+    sim.reset(q)
+    steps = 0
+    while height - 0.5 * G * h**2 * (steps + 1) * (steps + 2) > 0.0:
+        sim.advance(NOTHING)
+        steps += 1
+        left = height - 0.5 * G * h**2 * steps * (steps + 1)
+        assert sim.q[2] - robot.q_nominal[2] == pytest.approx(left, abs=1e-13)
+        assert sim.v[2] == pytest.approx(-G * h * steps, rel=1e-12)
+    sim.advance(NOTHING)
+    assert sim.q[2] == pytest.approx(robot.q_nominal[2], abs=1e-12)
+    assert sim.v[2] == pytest.approx(-left / h, rel=1e-9)
+
+
 @pytest.mark.parametrize("h", [1e-3, 5e-3])
 @pytest.mark.parametrize("model", sampled(MODELS, 1))
 def test_momentum_stays_in_flight_and_the_mass_falls_along_its_parabola(model: str, h: float) -> None:
@@ -148,7 +196,7 @@ def test_momentum_stays_in_flight_and_the_mass_falls_along_its_parabola(model: s
         return momentum, pin.centerOfMass(pinocchio, data, sim.q).copy()
 
     (begun, place), base = carried(), sim.q[:3].copy()
-    push = np.array([30.0, -20.0, 10.0, 0.0, 0.0, 0.0])
+    push = np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])
     sim.push(push, duration=0.1)
     pushed_spin = np.zeros(3)
     down = robot.mass * np.array([0.0, 0.0, -G])
@@ -157,7 +205,7 @@ def test_momentum_stays_in_flight_and_the_mass_falls_along_its_parabola(model: s
         momentum, com = carried()
         pushes = sim.t < 0.1 - 1e-9
         force = down + push[:3] * pushes
-        pushed_spin += h * np.cross(sim.q[:3] - com, push[:3]) * pushes
+        pushed_spin += h * (np.cross(sim.q[:3] - com, push[:3]) + push[3:]) * pushes
         np.testing.assert_allclose(com, place, atol=1e-11)
         place += h * momentum[:3] / robot.mass + 0.5 * h**2 * force / robot.mass
         impulse += h * force
@@ -191,3 +239,21 @@ def test_a_landing_is_told_as_one_step(model: str) -> None:
     assert contact.impact[:, 2].sum() == pytest.approx(contact.impulse[:, 2].sum(), rel=0.02)
     soles = sim.ground_truth().pose_world_sole[:, 2]
     assert np.abs(soles).max() < 1e-6, "they are on the ground in the step in which they land"
+
+
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_the_impact_is_told_in_the_axes_of_the_sole(model: str, tmp_path: Path) -> None:
+    """A box comes down flat on a slope, turned and sliding: what the impact gives is its change of momentum."""
+    robot = box_robot(tmp_path, rectangle(0.3, 0.2))
+    ground = Ground.slope(-0.2)
+    axes = ground.patches[0].rotation_world_patch
+    turned = axes @ pin.utils.rotate("z", 0.7)
+    sim = Simulator(robot, ground, contact=model)
+    sim.reset(pin.SE3ToXYZQUAT(pin.SE3(turned, 5e-4 * axes[:, 2])), [*(turned.T @ axes @ [0.3, 0.2, -1.0]), 0, 0, 0])
+    before = turned @ sim.v[:3]
+    contact = sim.advance(NOTHING)
+    assert contact.impact[0, 2] > 0.0
+    after = pin.Quaternion(sim.q[3:]).matrix() @ sim.v[:3]
+    gained = robot.mass * (after - before - [0.0, 0.0, -G * 1e-3])
+    assert turned @ contact.impact[0, :3] == pytest.approx(gained, abs=0.03 * np.linalg.norm(gained))
+    assert np.linalg.norm(gained - axes @ [0.0, 0.0, axes[:, 2] @ gained]) > 0.1 * np.linalg.norm(gained), "it slid"
