@@ -42,9 +42,8 @@ def run_urgently(priority: int) -> str:
     """Have every thread of this process, and those it will start, go before others: SCHED_FIFO at ``priority``.
 
     The threads of the middleware must come along: they hand over what the loop waits for. One of them must not: that
-    which sends lost messages again tries without sleep for a lock that others hold. At a real-time priority it kept
-    them from their core for minutes, and at the lowest of these still whoever has none; so it shares its core, as
-    programs do.
+    which sends lost messages again tries without sleep for a lock that others hold. At their priority it kept them from
+    their core for minutes, at a lower one it is still before all programs; so it shares its core, as these do.
 
     Returns:
         What came of it, for the log.

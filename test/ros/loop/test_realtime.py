@@ -184,7 +184,7 @@ def test_every_thread_goes_first_where_that_is_permitted() -> None:
 
 
 def test_what_sends_again_takes_no_core_from_the_others() -> None:
-    """It spins while another thread holds what it needs: at real-time priorities, two of them stopped time."""
+    """It spins while another thread holds what it needs: of equal priority, two of them stopped time for ever."""
     if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no right to a real-time priority here")
     named = """
