@@ -19,7 +19,9 @@ from physics_support import G, box_robot, rectangle, special_robot
 from scipy.integrate import solve_ivp
 from theory import MODELS, THEORY, Theory
 
+from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED
 from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.contact.parts import Parts
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
@@ -257,3 +259,68 @@ def test_the_impact_is_told_in_the_axes_of_the_sole(model: str, tmp_path: Path) 
     gained = robot.mass * (after - before - [0.0, 0.0, -G * 1e-3])
     assert turned @ contact.impact[0, :3] == pytest.approx(gained, abs=0.03 * np.linalg.norm(gained))
     assert np.linalg.norm(gained - axes @ [0.0, 0.0, axes[:, 2] @ gained]) > 0.1 * np.linalg.norm(gained), "it slid"
+
+
+@pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL, 1))
+def test_what_is_told_of_a_landing_on_one_foot_while_another_carries_is_its_change_of_momentum(
+    block: Robot, model: str
+) -> None:
+    """The velocities are then half a step behind, and the parts of the step count for other shares than their times."""
+    h = 4e-3
+    sim = Simulator(block, contact=model, physics_dt=h)
+    turned = pin.utils.rotate("y", 0.5 * CRITICAL)
+    edge = np.array([WIDTH, 0.0, 0.0])
+    sim.reset(pin.SE3ToXYZQUAT(pin.SE3(turned, edge - turned @ edge)))
+    landings = 0
+    for _ in range(round(1.5 / h)):
+        attitude, begun = pin.Quaternion(sim.q[3:]).matrix(), sim.v.copy()
+        contact = sim.advance(NOTHING)
+        if contact.impact.any():
+            landings += 1
+            # At the configuration of the landing, which both velocities are taken to.
+            lever = np.array([0.0, 0.0, HEIGHT])
+            change = sim.v - begun
+            gained = block.mass * attitude @ (change[:3] + np.cross(change[3:], lever))
+            told = contact.impulse[:, :3].sum(axis=0) + block.mass * h * np.array([0.0, 0.0, -G])
+            assert gained[2] == pytest.approx(told[2], abs=0.02 * np.linalg.norm(told)), "but for the turn of the step"
+    assert landings >= 3
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_plain_time_stepping_keeps_no_momentum_in_flight(model: str) -> None:
+    robot = load_robot("biped14")
+    data = robot.model.createData()
+    sim = Simulator(robot, contact=model, physics_dt=5e-3, events=False)
+    q = robot.q_nominal.copy()
+    q[2] += 20.0
+    sim.reset(q, np.random.default_rng(1).normal(size=robot.model.nv))
+    spin = pin.computeCentroidalMomentum(robot.model, data, sim.q, sim.v).angular.copy()
+    for _ in range(60):
+        sim.advance(np.zeros(robot.nu))
+    assert np.linalg.norm(pin.computeCentroidalMomentum(robot.model, data, sim.q, sim.v).angular - spin) > 1e-6
+
+
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_a_landing_without_an_answer_is_a_step_of_plain_time_stepping(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of what was tried is left."""
+    robot = load_robot("biped14")
+    tried, plain = Simulator(robot, contact=model), Simulator(robot, contact=model, events=False)
+    q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
+    q[2] += 3e-4
+    v[2] = -0.5
+    monkeypatch.setattr(Parts, "sound", False)
+    for sim in (tried, plain):
+        sim.reset(q, v)
+        sim.advance(np.zeros(robot.nu))
+    np.testing.assert_array_equal(tried.contact.impact, plain.contact.impact)
+    np.testing.assert_array_equal(tried.v, plain.v)
+    np.testing.assert_array_equal(tried.q, plain.q)
+    kept, wanted = (sim.snapshot().contact for sim in (tried, plain))
+    assert kept.keys() == wanted.keys()
+    # How many candidates were tried is told of all that was tried.
+    for name in kept.keys() - {"counters"}:
+        np.testing.assert_array_equal(kept[name], wanted[name], err_msg=name)
+    for counter in (STATE_CHANGES, STEPS, UNRESOLVED):
+        assert tried.contact.counters[counter] == plain.contact.counters[counter]
