@@ -282,6 +282,7 @@ class Follower:
 
     def _read(self) -> None:
         from bipedsim.analysis import gather
+        from bipedsim.numerics import announced
 
         grows = None
         if threading.current_thread() is self._thread:
@@ -290,7 +291,8 @@ class Follower:
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
             grows = self._grows
         try:
-            self._gathered = gather(self._folder, _Gathered, _Gathered().columns, grows)
+            with announced("the summary", 5):
+                self._gathered = gather(self._folder, _Gathered, _Gathered().columns, grows)
         except Exception as error:
             # It is met again by who asks.
             self._error = error
