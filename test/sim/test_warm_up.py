@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -51,11 +50,11 @@ for sim in sims:
         sim.step(np.zeros(robot.nu))
     except DivergenceError:
         pass
-assert aloft > 100 * len(sims) / 2 and pressed > 100 * len(sims) / 2, (aloft, pressed)
+assert min(aloft, pressed) > 50 * len(sims), "both have been"
 print(sorted(name for name, n in loaded().items() if n > before.get(name, 0)))
 """
 
 
 def test_nothing_is_left_to_be_compiled_in_the_loop() -> None:
-    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=False, env={**os.environ})
+    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
