@@ -163,3 +163,35 @@ def test_who_waits_for_a_core_loses_nothing(tmp_path: Path) -> None:
         domain.release()
     counts = counts_of(out.splitlines()[-1])
     assert (counts["received"], counts["lost_best_effort"]) == (n, 0), err
+
+
+ACKNOWLEDGED = """
+import rclpy
+from geometry_msgs.msg import PointStamped
+from rclpy.duration import Duration
+rclpy.init()
+publisher = rclpy.create_node("soon").create_publisher(PointStamped, "/left_foot/cop", 1000)
+while not publisher.get_subscription_count():
+    pass
+for _ in range(5):
+    publisher.publish(PointStamped())
+    print(publisher.wait_for_all_acked(Duration(seconds=1)))
+"""
+
+
+@pytest.mark.ros
+def test_what_has_come_is_acknowledged_before_a_history_is_full(tmp_path: Path) -> None:
+    """A history holds 1 s of a topic at 1 kHz; by itself Fast DDS asks every 3 s."""
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from recorder_support import RecorderProcess
+
+    domain = Domain()
+    env = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
+    env |= network_environment("localhost", {})
+    try:
+        with RecorderProcess(env, tmp_path / "bag", "topics:=['/left_foot/cop']", ready=False):
+            command = [sys.executable, "-c", ACKNOWLEDGED]
+            done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    finally:
+        domain.release()
+    assert done.stdout.split() == ["True"] * 5
