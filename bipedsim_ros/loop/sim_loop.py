@@ -317,6 +317,9 @@ class SimLoop:
         self._take_commands()
         if not self._commands.started or self._recorder_missing():
             return
+        if self._params.wait_for_recorder:
+            # A recorder finds the topics one after the other: only this time each of them has a listener.
+            self._publish_all()
         # The state at t = 0 has been published more than once, and each may bring an answer: none of them must be taken
         # for an answer to the states that follow.
         self._until_quiet(self._take_commands)

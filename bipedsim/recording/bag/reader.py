@@ -32,7 +32,7 @@ from mcap.writer import Writer
 from bipedsim.config import read_text, yaml_value
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.numerics import Indices, Integers
-from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile
+from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile, PackedIndexes
 from bipedsim.recording.schema import JOINT_STATES
 
 METADATA_PERIOD = 1.0
@@ -141,6 +141,8 @@ class BagWriter:
         try:
             self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
             self._mcap: Any = Writer(self._file)  # half of its methods are untyped
+            # Private to the library, which offers no other way; a test with many chunks sees where it stops to work.
+            self._mcap._Writer__chunk_indices = PackedIndexes()
             self._mcap.start(profile="ros2", library=LIBRARY)
             self._file.save()
             self._write_metadata(final=False)

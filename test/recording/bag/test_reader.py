@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import shutil
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +272,31 @@ def test_chunk_indexes_point_at_their_message_indexes(tmp_path: Path) -> None:
         assert length == 6 + 16 * 20
     first = min(chunk.message_index_offsets.values())
     assert first == chunk.chunk_start_offset + chunk.chunk_length
+
+
+def test_the_indexes_of_many_chunks_take_little_memory_and_are_all_there(tmp_path: Path) -> None:
+    bag = BagWriter(tmp_path / "bag")
+    channels = [bag.add_topic(topic(f"/wrench_{i}", WRENCH)) for i in range(20)]
+
+    def chunks(numbers: range) -> None:
+        for i in numbers:
+            for channel in channels:
+                bag.add_message(channel, T0 + i, T0 + i, b"something")
+            bag.flush()
+
+    chunks(range(500))
+    tracemalloc.start()
+    chunks(range(500, 2500))
+    gc.collect()
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown / 2000 < 250, "bytes a chunk: a record of an index has 290, the library's own object 3000"
+    bag.close()
+    raw = (tmp_path / "bag" / "bag_0.mcap").read_bytes()
+    with (tmp_path / "bag" / "bag_0.mcap").open("rb") as handle:
+        indexes = make_reader(handle).get_summary().chunk_indexes
+    assert [c.message_start_time - T0 for c in indexes] == list(range(2500))
+    assert all(raw[c.chunk_start_offset] == Opcode.CHUNK and len(c.message_index_offsets) == 20 for c in indexes)
 
 
 def test_a_bag_is_never_overwritten(tmp_path: Path) -> None:

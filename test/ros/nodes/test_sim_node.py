@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.ros
 
 RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
 VOLATILE, LATCHED = DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL
+ANY = QoSProfile(depth=10, reliability=BEST_EFFORT)
 TOPICS: dict[str, tuple[Any, str, ReliabilityPolicy, DurabilityPolicy]] = {
     "/clock": (Clock, "", BEST_EFFORT, VOLATILE),
     "/joint_states": (JointState, "base_link", RELIABLE, VOLATILE),
@@ -43,16 +45,17 @@ TOPICS: dict[str, tuple[Any, str, ReliabilityPolicy, DurabilityPolicy]] = {
     "/cop": (PointStamped, "odom", RELIABLE, VOLATILE),
     "/ground_truth/odom": (Odometry, "odom", RELIABLE, VOLATILE),
     "/robot_description": (String, "", RELIABLE, LATCHED),
+    "/sim_node/run": (String, "", RELIABLE, LATCHED),
+    "/sim_node/command": (JointState, "base_link", RELIABLE, VOLATILE),
     "/diagnostics": (DiagnosticArray, "", RELIABLE, VOLATILE),
 }
 
 
 def test_every_topic_has_its_type_qos_and_frame(ros: RosWorld) -> None:
     latched = QoSProfile(depth=1, durability=LATCHED)
-    best_effort = QoSProfile(depth=10, reliability=BEST_EFFORT)
     heard = {}
     for topic, (kind, _, reliability, durability) in TOPICS.items():
-        qos = latched if durability == LATCHED else best_effort if reliability == BEST_EFFORT else ALL
+        qos = latched if durability == LATCHED else ANY if reliability == BEST_EFFORT else ALL
         heard[topic] = ros.collect(kind, topic, qos)
     ros.start("sim_node", start="immediately", rate=100.0, physics_dt=0.01)
     ros.until(lambda: all(heard.values()), "a message on every topic")
@@ -138,6 +141,22 @@ def test_physics_waits_for_a_recorder_if_so_asked(ros: RosWorld) -> None:
     commander.send([0.0] * 14, lambda: "starting without" in sim.output)
     assert "nobody listens to /imu/data, /left_foot_ft/wrench" in sim.output
     ros.until(moving(states), "the start after the wait")
+
+
+def test_who_waited_for_a_topic_has_the_first_state_on_it_too(ros: RosWorld) -> None:
+    """A recorder finds the topics one after the other; a run begins with the state at t = 0 on each of them."""
+    late = "/ground_truth/odom"
+    for topic in TOPICS.keys() - {late}:
+        ros.collect(TOPICS[topic][0], topic, ANY)
+    commander = Commander(ros)
+    sim = ros.start("sim_node", wait_for_recorder=True)
+    ros.until(lambda: all(ros.node.count_publishers(topic) for topic in TOPICS), "all topics")
+    sent = time.monotonic()
+    commander.send([0.0] * 14, lambda: time.monotonic() > sent + 1.0)
+    odometry = ros.collect(Odometry, late)
+    ros.until(lambda: len(odometry) > 10, "the start")
+    assert time_of(odometry[0]) == 0.0
+    assert "starting without" not in sim.output
 
 
 def test_two_interrupts_end_the_node_cleanly(ros: RosWorld) -> None:
