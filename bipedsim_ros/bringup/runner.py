@@ -346,11 +346,7 @@ def run_arguments(args: argparse.Namespace) -> int:
             bringup = plan(given, controller_params, contact_params, stats_file, overwrite)
             refuse_others()
         if bringup.run_folder is not None:
-            # Absolute, because nodes may be started elsewhere one day; and made now, to fail before anything runs.
-            try:
-                bringup.run_folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ConfigError(f"record = {bringup.run_folder}: cannot be made ({error.strerror})") from error
+            # Absolute, because nodes may be started elsewhere one day.
             bringup = replace(bringup, run_folder=bringup.run_folder.resolve())
         if not (bringup.arguments.duration or bringup.arguments.params_file):
             say("no --duration: this runs until Ctrl-C")
@@ -456,15 +452,25 @@ def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
 def outputs_replaced(folder: Path | None) -> Iterator[None]:
     """Put aside what an earlier run left in ``folder``, and nothing else, until the new one has a bag.
 
-    If it gets none, because an argument was wrong or a node failed, the earlier run is put back.
+    If it gets none, because an argument was wrong or a node failed, the earlier run is put back. A folder that is not
+    there is made, and goes again if nothing was recorded.
+
+    Raises:
+        ConfigError: It cannot be made.
     """
+    ours = folder is not None and not folder.exists()
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"record = {folder}: cannot be made ({error.strerror})") from error
     present = [path for name in OUTPUTS if folder is not None and (path := folder / name).exists()]
     if folder is None or not present:
         try:
             yield
         finally:
-            # Goes only if it is empty: nothing was recorded.
-            if folder is not None:
+            # Only if it is empty: nothing was recorded.
+            if folder is not None and ours:
                 with suppress(OSError):
                     folder.rmdir()
         return

@@ -50,14 +50,20 @@ def run_urgently(priority: int) -> str:
     """
     if sys.platform != "linux":
         return "no real-time priority: only Linux has it"
+    refused = ""
     try:
         for thread in os.listdir("/proc/self/task"):
             with suppress(ProcessLookupError, FileNotFoundError):
                 name = Path("/proc/self/task", thread, "comm").read_text()
                 if name.startswith(_SENDS_AGAIN):
                     os.sched_setscheduler(int(thread), os.SCHED_OTHER, os.sched_param(0))
-                    with suppress(PermissionError):
+                    try:
                         os.setpriority(os.PRIO_PROCESS, int(thread), _MOST_URGENT_NICE)
+                    except PermissionError:
+                        refused = (
+                            f"; no right to a nice value of {_MOST_URGENT_NICE} for {name.strip()}, so that a lost message "
+                            "may wait for other programs; how to permit it is in docs/ros_interface.md under Timing"
+                        )
                 else:
                     os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
     except PermissionError:
@@ -65,7 +71,7 @@ def run_urgently(priority: int) -> str:
             "no right to a real-time priority: commands may come late when other programs run; how to permit it is "
             "in docs/ros_interface.md under Timing"
         )
-    return f"real-time priority {priority} (SCHED_FIFO)"
+    return f"real-time priority {priority} (SCHED_FIFO){refused}"
 
 
 class StayAwake:

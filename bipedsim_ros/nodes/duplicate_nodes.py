@@ -26,7 +26,8 @@ def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
             nodes = sorted(info.node_name for info in node.get_publishers_info_by_topic(topic))
             return (
                 f"{len(nodes)} nodes publish {topic} ({', '.join(nodes)}): another robot or controller is on ROS "
-                f"domain {node.context.get_domain_id()}; give one of them a ROS_DOMAIN_ID of its own, or stop it"
+                f"domain {node.context.get_domain_id()}; give one of them a ROS_DOMAIN_ID of its own, or stop it. One "
+                "that was killed is taken for a publisher for 20 s more"
             )
     return ""
 

@@ -60,13 +60,17 @@ def test_an_earlier_run_goes_when_there_is_another(tmp_path: Path, topic: str | 
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_a_folder_in_which_nothing_was_recorded_goes(tmp_path: Path, recorded: bool) -> None:
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_in_which_nothing_was_recorded_goes_unless_it_was_there(
+    tmp_path: Path, recorded: bool, there: bool
+) -> None:
     folder = tmp_path / "run"
-    folder.mkdir()
+    if there:
+        folder.mkdir()
     with outputs_replaced(folder):
         if recorded:
             (folder / "bag").mkdir()
-    assert folder.exists() == recorded
+    assert folder.exists() == (recorded or there)
 
 
 def test_what_fails_on_the_way_brings_the_earlier_run_back(tmp_path: Path) -> None:

@@ -183,11 +183,7 @@ def test_every_thread_goes_first_where_that_is_permitted() -> None:
     assert threads == str({(os.SCHED_FIFO, 7)}), "the one that starts later inherits"
 
 
-def test_what_sends_again_takes_no_core_from_the_others() -> None:
-    """It spins while another thread holds what it needs: of equal priority, two of them stopped time for ever."""
-    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no right to a real-time priority here")
-    named = """
+SENDS_AGAIN = """
 import ctypes
 def send_again():
     ctypes.CDLL(None).prctl(15, b"dds.asyn.0.0", 0, 0, 0)
@@ -199,7 +195,28 @@ threads[0].start()
 threads[0].named.wait()
 threads[0].start = lambda: None
 """
-    _, threads = urgent(named)
+
+
+def test_what_sends_again_takes_no_core_from_the_others() -> None:
+    """It spins while another thread holds what it needs: of equal priority, two of them stopped time for ever."""
+    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no right to a real-time priority here")
+    said, threads = urgent(SENDS_AGAIN)
+    assert threads == str({(os.SCHED_OTHER, 0), (os.SCHED_FIFO, 7)})
+    assert said == "real-time priority 7 (SCHED_FIFO)"
+
+
+def test_who_may_have_a_priority_and_no_nice_value_is_told() -> None:
+    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no right to a real-time priority here")
+    # Root in a container may not set its limits such that the kernel refuses the one and not the other.
+    refuse = """
+def refuse(*_): raise PermissionError
+os.setpriority = refuse
+"""
+    said, threads = urgent(SENDS_AGAIN + refuse)
+    assert said.startswith("real-time priority 7 (SCHED_FIFO); no right to a nice value of -20 for dds.asyn.0.0,")
+    assert "docs/ros_interface.md under Timing" in said
     assert threads == str({(os.SCHED_OTHER, 0), (os.SCHED_FIFO, 7)})
 
 
