@@ -9,6 +9,8 @@ BIN := .venv/bin
 # name is the guard of the ROS wheels: inherited, it keeps them from finding their libraries.
 unexport PYTHONHOME PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+# Set in many images of containers: every process would compile every library anew, most of its time to start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help python setup demo test test-all lint format lock clean

@@ -42,11 +42,24 @@ FOREIGN = {
     "PIP_REQUIRE_VIRTUALENV",
     "PIP_TARGET",
     "PIP_USER",
+    "PYTHONDONTWRITEBYTECODE",
     "PYTHONHOME",
     "PYTHONPATH",
     "UV_SYSTEM_PYTHON",
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 }
+
+IMPORTED = (
+    "bipedsim_ros.nodes.sim_node",
+    "bipedsim_ros.nodes.controller_node",
+    "bipedsim_ros.nodes.recorder_node",
+    "bipedsim_ros.nodes.commander_node",
+    "bipedsim_ros.bringup.runner",
+    "bipedsim.analysis.run_summary",
+    "bipedsim.view.plots",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+)
 
 OFFLINE = re.compile(
     r"NewConnectionError|NameResolutionError|name resolution|ConnectTimeout|ProxyError|Network is unreachable"
@@ -297,6 +310,18 @@ def link_ros_files() -> None:
         link.symlink_to(os.path.relpath(target, link.parent))
 
 
+def compile_imports() -> None:
+    """Have Python keep the bytecode of what a bring-up imports.
+
+    Its nodes start together and would each compile the same; and all would again at every start, in an environment
+    with PYTHONDONTWRITEBYTECODE, which images of containers like to set.
+    """
+    try:
+        run(PYTHON, "-c", f"import {', '.join(IMPORTED)}")
+    except SetupError:
+        print("  the nodes cannot be imported (see .venv/setup.log)", flush=True)
+
+
 def remove(path: Path) -> None:
     """Remove a file, a link or a folder, where there is one."""
     if path.is_dir() and not path.is_symlink():
@@ -317,6 +342,7 @@ def bring_up_to_date(state: State, done: State) -> None:
     print(f"Installing bipedsim[{extras}] and the pinned packages that it needs", flush=True)
     install("--constraint", PINS, "--editable", f".[{extras}]")
     link_ros_files()
+    compile_imports()
     write_stamp(state)
 
 

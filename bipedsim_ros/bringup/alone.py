@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from bipedsim.errors import ConfigError
 from bipedsim_ros.wire import free_domain, surely_empty
 
-# Of a machine so busy that nodes do not find each other: they warn later on, when they meet.
-_PATIENCE_S = 10.0
+# The other process looks for some seconds; the rest is for a busy machine.
+_PATIENCE_S = 30.0
 
 
 @contextmanager
@@ -38,6 +38,11 @@ def looking_for_robots(env: Mapping[str, str]) -> Iterator[Callable[[], None]]:
                 found = process.communicate(timeout=_PATIENCE_S)[0].strip()
             except subprocess.TimeoutExpired:
                 process.kill()
+                print(
+                    f"bipedsim up: {_PATIENCE_S:g} s were too short to see who else is in ROS domain {given}, this "
+                    "machine is too busy; where another robot is there too, the nodes warn once they meet",
+                    file=sys.stderr,
+                )
                 return
             if found:
                 raise ConfigError(

@@ -83,3 +83,25 @@ def test_ros_tools_find_files_in_folders_that_are_no_links(
         assert (share / "config" / "sim.yaml").exists()
         assert (tmp_path / "lib" / "bipedsim" / "sim_node").resolve() == tmp_path / "bin" / "sim_node"
     assert sorted(path.name for path in (ROOT / "launch").iterdir()) == sorted(p.name for p in share.glob("launch/*"))
+
+
+def test_bytecode_is_kept_where_the_environment_says_not_to(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every process compiles every library it imports, most of the time that it takes to start."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    shown = subprocess.run(["make", "-f", str(ROOT / "Makefile"), "--eval", "shown:; @env", "shown"], capture_output=True)
+    assert b"PATH=" in shown.stdout
+    assert b"PYTHONDONTWRITEBYTECODE" not in shown.stdout
+    (tmp_path / "one.py").touch()
+    monkeypatch.setattr(tool, "environment", lambda of=tool.environment: {**of(), "PYTHONPATH": str(tmp_path)})
+    monkeypatch.setattr(tool, "PYTHON", sys.executable)
+    monkeypatch.setattr(tool, "LOG", tmp_path / "setup.log")
+    monkeypatch.setattr(tool, "IMPORTED", ("one",))
+    tool.compile_imports()
+    assert list((tmp_path / "__pycache__").glob("one.*.pyc"))
+
+
+def test_what_is_imported_ahead_is_there(tool: ModuleType) -> None:
+    assert all(importlib.util.find_spec(name) for name in tool.IMPORTED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from sensor_msgs.msg import JointState
 
 from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
+from bipedsim_ros.bringup import alone
+from bipedsim_ros.bringup.alone import looking_for_robots
 from bipedsim_ros.nodes.duplicate_nodes import robots_beside
 
 pytestmark = pytest.mark.ros
@@ -32,6 +35,13 @@ def test_another_robot_is_named_with_the_way_out(
     assert "ROS_DOMAIN_ID=" in err.partition("choose")[2]
     assert (out, err.count("\n")) == ("", 1)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_machine_too_busy_to_tell_is_told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(alone, "_PATIENCE_S", 0.01)
+    with looking_for_robots({**os.environ, "ROS_DOMAIN_ID": "7", "ROS_STATIC_PEERS": "127.0.0.1"}) as refuse_others:
+        refuse_others()
+    assert "to see who else is in ROS domain 7, this machine is too busy" in capfd.readouterr().err
 
 
 def test_a_simulator_that_compiles_yet_is_a_robot(ros: RosWorld) -> None:

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +15,7 @@ import pytest
 from marks import sampled
 from ros_domains import APART, Domain
 
+from bipedsim.recording.bag import Bag
 from bipedsim_ros.wire.domains import STANDARD_BASE
 from bipedsim_ros.wire.network import CHOOSING, network_environment
 
@@ -140,7 +141,7 @@ for line in sys.stdin:
 def test_who_waits_for_a_core_loses_nothing(tmp_path: Path) -> None:
     """A simulator at 1 kHz publishes 14 messages a tick; nobody sends again what was best effort."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    from recorder_support import RecorderProcess, counts_of
+    from recorder_support import RecorderProcess, counts_of, wait_for
 
     domain, n = Domain(), 14 * 200
     env = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
@@ -156,7 +157,8 @@ def test_who_waits_for_a_core_loses_nothing(tmp_path: Path) -> None:
                 print(n, file=burst.stdin, flush=True)
                 assert burst.stdout.readline() == "published\n"
                 recorder.process.send_signal(signal.SIGCONT)
-                time.sleep(1.0)
+                with suppress(AssertionError):  # of what is lost the count tells
+                    wait_for(lambda: len(Bag(tmp_path / "bag").messages["/left_foot/cop"]) == n, "all messages")
                 _code, out, err = recorder.finish(signal.SIGINT)
                 burst.stdin.close()
     finally:
