@@ -61,8 +61,8 @@ def run_urgently(priority: int) -> str:
                         os.setpriority(os.PRIO_PROCESS, int(thread), _MOST_URGENT_NICE)
                     except PermissionError:
                         refused = (
-                            f"; no right to a nice value of {_MOST_URGENT_NICE} for {name.strip()}, so that a lost message "
-                            "may wait for other programs; how to permit it is in docs/ros_interface.md under Timing"
+                            f"; no right to a nice value of {_MOST_URGENT_NICE} for {name.strip()}: a lost message may "
+                            "wait for other programs; how to permit it is in docs/ros_interface.md under Timing"
                         )
                 else:
                     os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))

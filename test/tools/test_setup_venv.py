@@ -91,7 +91,8 @@ def test_bytecode_is_kept_where_the_environment_says_not_to(
     """Else every process compiles every library it imports, most of the time that it takes to start."""
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    shown = subprocess.run(["make", "-f", str(ROOT / "Makefile"), "--eval", "shown:; @env", "shown"], capture_output=True)
+    command = ["make", "-f", str(ROOT / "Makefile"), "--eval", "shown:; @env", "shown"]
+    shown = subprocess.run(command, capture_output=True, check=True)
     assert b"PATH=" in shown.stdout
     assert b"PYTHONDONTWRITEBYTECODE" not in shown.stdout
     (tmp_path / "one.py").touch()
