@@ -1,6 +1,7 @@
 from .arrays import Array, Flags, Indices, Integers
 from .blend import quintic
 from .boxing import Box, box
+from .calls import call
 from .cholesky import solve_positive_definite
 from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel, on_compiling
@@ -39,6 +40,7 @@ __all__ = [
     "announced",
     "assign",
     "box",
+    "call",
     "clamp",
     "convex_hull",
     "copy_points",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bipedsim.errors import BipedSimError, ConfigError
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, call
 from bipedsim.numerics.lcp import LcpWork, residual_work, scale_work, solve_work
 
 Status = Literal["solved", "ray", "limit", "inaccurate"]
@@ -95,7 +95,7 @@ def _scale(matrix: Array, vector: Array) -> _Scaled:
     The factors are powers of two, so that nothing is rounded, and zeros and signs stay.
     """
     work = _work(matrix, vector)
-    scale_work(work)
+    call(scale_work, work)
     return _Scaled(work.M, work.q, work.columns, float(work.unit[0]))
 
 
@@ -126,7 +126,7 @@ def solve_lcp(M: ArrayLike, q: ArrayLike, *, pivots: int | None = None) -> LcpRe
     matrix, vector = checked(M, q)
     size = vector.size
     work = _work(matrix, vector)
-    status = _STATUS[solve_work(work, 50 + 20 * size if pivots is None else pivots, False)]
+    status = _STATUS[call(solve_work, work, 50 + 20 * size if pivots is None else pivots, False)]
     z = work.z if status == "solved" else np.full(size, np.nan)
     w = matrix @ z + vector if status == "solved" else z.copy()
     return LcpResult(z, w, float(work.residual[0]), status, int(work.pivots[0]))

@@ -23,6 +23,7 @@ from bipedsim.contact.selection.arrays import begin
 from bipedsim.contact.selection.candidate import solve
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import call
 from bipedsim.runs.replay import is_step, replay_step, save_step, watch
 from bipedsim.runs.runner import run
 from bipedsim.sim.monitors import MONITORS
@@ -162,10 +163,10 @@ def exploding(folder: Path) -> Simulator:
 
     def unsound(result: ContactResult) -> np.ndarray:
         fastest = 0.0
-        begin(p, s)
+        call(begin, p, s)
         for mode in range(1, n_modes(len(case["sole_vertices"]))):
             s.trial.mode[0] = mode
-            solve(p, s)
+            call(solve, p, s)
             if s.trial.converged[0] and s.trial.impulse[0, 2] > 0.0 and abs(s.trial.w_next).max() > fastest:
                 fastest = abs(s.trial.w_next).max()
                 result.impulse[:] = s.trial.impulse

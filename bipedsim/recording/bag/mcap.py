@@ -110,7 +110,7 @@ class PackedIndexes(list[Any]):
     def __init__(self) -> None:
         super().__init__()
         self._packed: list[bytes] = []
-        self._open = RecordBuilder()
+        self._open: Any = RecordBuilder()  # half of its methods are untyped
 
     def append(self, index: Any) -> None:
         """Keep one ``ChunkIndex``."""

@@ -142,7 +142,7 @@ class BagWriter:
             self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
             self._mcap: Any = Writer(self._file)  # half of its methods are untyped
             # Private to the library, which offers no other way; a test with many chunks sees where it stops to work.
-            self._mcap._Writer__chunk_indices = PackedIndexes()
+            vars(self._mcap)["_Writer__chunk_indices"] = PackedIndexes()
             self._mcap.start(profile="ros2", library=LIBRARY)
             self._file.save()
             self._write_metadata(final=False)

@@ -14,6 +14,7 @@ from bipedsim.contact.compliant.substeps import Substeps, begin_substep, next_st
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model import load_robot
+from bipedsim.numerics import call
 
 H = 1e-3
 OFFSETS = np.array(rectangle(0.3, 0.2))
@@ -40,7 +41,7 @@ def test_a_foot_turns_by_its_turn_up_to_third_order(radius: float) -> None:
     for size in (0.08, 0.04):
         turn = size * np.array([0.6, -0.64, 0.48])
         c.shift[:3], c.shift[3:] = (0.01, 0.02, -0.03), turn
-        place(p, c)
+        call(place, p, c)
         expected = (p.offsets[0] + down) @ pin.exp3(turn).T - down
         errors.append(np.abs(c.arm[0] - expected).max())
         np.testing.assert_allclose(c.height[0], 0.05 - 0.03 + c.arm[0, :, 2], atol=1e-15)
@@ -55,11 +56,11 @@ def test_a_foot_flies_on_a_parabola() -> None:
     p.bias[:] = 0.7, 0.1, -0.2, 0.3, 0.2, -0.1
     acceleration = np.array([1.0, 2.0, -9.81, 3.0, -4.0, 5.0])
     p.w_free[:] = p.w_before + H * (acceleration - p.bias)
-    start(p, c)
+    call(start, p, c)
     for _ in range(2):
-        begin_substep(c)
+        call(begin_substep, c)
         for stage in range(4):
-            next_stage(p, c, stage, 0.5 * H)
+            call(next_stage, p, c, stage, 0.5 * H)
     np.testing.assert_allclose(c.shift, H * p.w_before + 0.5 * H**2 * acceleration, atol=1e-17)
     np.testing.assert_allclose(c.twist, p.w_before + H * acceleration, atol=1e-15)
     assert not c.impulse.any()
@@ -71,16 +72,16 @@ def test_forces_move_the_foot_and_are_booked_by_when_they_acted() -> None:
     p, c = one_foot()
     root = np.random.default_rng(3).normal(size=(6, 6))
     p.G[:] = root @ root.T
-    start(p, c)
+    call(start, p, c)
     direction = np.array([0.2, -0.3, 1.0])
     steps = (0.2, 0.5, 0.3)
     t = 0.0
     for share in steps:
         dt = share * H
-        begin_substep(c)
+        call(begin_substep, c)
         for stage in range(4):
             c.force[0, 2] = direction * (t + dt * (0.0, 0.5, 0.5, 1.0)[stage])
-            next_stage(p, c, stage, dt)
+            call(next_stage, p, c, stage, dt)
         t += dt
     wrench = np.concatenate([direction, np.cross(p.offsets[0, 2], direction)])
     np.testing.assert_allclose(c.impulse[0], 0.5 * H**2 * wrench, rtol=1e-12)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, call
 from bipedsim.numerics.lcp.basis import LcpWork
 from bipedsim.numerics.lcp.directions import pyramid
 from bipedsim.numerics.lcp.lemke import SOLVED, solve_work
@@ -70,7 +70,7 @@ def worked(M: Array, q: Array, work: LcpWork | None = None, basis: Array | None 
     work.M[...], work.q[...] = M, q
     if basis is not None:
         work.basis[...] = basis
-    assert solve_work(work, 50 + 20 * q.size, basis is not None) == SOLVED
+    assert call(solve_work, work, 50 + 20 * q.size, basis is not None) == SOLVED
     return work
 
 
