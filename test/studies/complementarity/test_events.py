@@ -62,7 +62,7 @@ def test_a_row_of_balls_meets_a_wall_by_the_law_that_is_named() -> None:
     assert_allclose(after["han_gilmore"], [-1 / 3, 2 / 3, 2 / 3], atol=1e-12)
     stopped = motion(row, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 2.0, restitution=1.0, most_impacts=0)
     assert stopped.impacts == ()
-    assert stopped.t[-1] == pytest.approx(1.0, abs=1.001 * DEEP), "at 1 m/s, where the gap is as deep as an event may be"
+    assert stopped.t[-1] == pytest.approx(1.0, abs=1.001 * DEEP), "at 1 m/s: the gap is as deep as it may be"
     assert_allclose(stopped.v[-1], [1.0, 0.0, 0.0])
 
 
