@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import ndimage, signal
+import scipy  # whose parts it imports when they are first named; signal takes longer than all the rest of a node
 
 from bipedsim.analysis.loads import PRESSES
 from bipedsim.errors import ConfigError
@@ -110,13 +110,13 @@ def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, z
         raise ConfigError(f"cut-off {cutoff} Hz must lie between 0 and half the sampling rate, {0.5 * rate:g} Hz")
     if order < 1:
         raise ConfigError(f"filter order {order} must be at least 1")
-    sections = signal.butter(order, cutoff, fs=rate, output="sos")
+    sections = scipy.signal.butter(order, cutoff, fs=rate, output="sos")
     if zero_phase:
         # Reflected ends as long as the filter rings; scipy's default is a handful of samples.
         padding = min(len(values) - 1, int(3.0 * order * rate / cutoff))
-        return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=max(0, padding)))
-    state = signal.sosfilt_zi(sections).reshape(len(sections), 2, *([1] * (values.ndim - 1))) * values[0]
-    return np.asarray(signal.sosfilt(sections, values, axis=0, zi=state)[0])
+        return np.asarray(scipy.signal.sosfiltfilt(sections, values, axis=0, padlen=max(0, padding)))
+    state = scipy.signal.sosfilt_zi(sections).reshape(len(sections), 2, *([1] * (values.ndim - 1))) * values[0]
+    return np.asarray(scipy.signal.sosfilt(sections, values, axis=0, zi=state)[0])
 
 
 def sample_rate(t: Array) -> float:
@@ -391,6 +391,6 @@ def _slow(velocity: Array, rate: float, speed: float) -> Flags:
     window = round(0.05 * rate) if np.isfinite(rate) else 0
     if 3 <= window < len(velocity) and np.isfinite(fast).all():
         noise = np.median(np.abs(np.diff(velocity, 2, axis=0)), axis=0) / (0.6745 * np.sqrt(6.0))
-        mean = ndimage.uniform_filter1d(velocity, window, axis=0)
+        mean = scipy.ndimage.uniform_filter1d(velocity, window, axis=0)
         slow |= (fast < speed + 6.0 * noise) & (np.abs(mean) < speed)
     return np.asarray(slow.all(axis=1))
