@@ -215,7 +215,7 @@ def refuse(*_): raise PermissionError
 os.setpriority = refuse
 """
     said, threads = urgent(SENDS_AGAIN + refuse)
-    assert said.startswith("real-time priority 7 (SCHED_FIFO); no right to a nice value of -20 for dds.asyn.0.0,")
+    assert said.startswith("real-time priority 7 (SCHED_FIFO); no right to a nice value of -20 for dds.asyn.0.0: ")
     assert "docs/ros_interface.md under Timing" in said
     assert threads == str({(os.SCHED_OTHER, 0), (os.SCHED_FIFO, 7)})
 
