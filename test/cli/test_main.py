@@ -242,7 +242,11 @@ def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -
         time.sleep(0.02 + delay)
         process.send_signal(signal.SIGINT)
         assert process.wait(240) == 130
-        assert process.stderr.read() == "bipedsim: interrupted\n"
+        *before, last = process.stderr.read().splitlines()
+        assert last == "bipedsim: interrupted"
+        # On a fast machine the last delay ends within the run, which says what it has.
+        assert all(line.startswith("bipedsim run: interrupted at t = ") for line in before[:1])
+        assert not before[1:]
 
 
 def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
