@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.analysis.ankles import feet_with_ankles_only, fill_from_ankles
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.recording import Recording, load_recording, read_blocks
+from bipedsim.recording import Recording, between, load_recording, nothing_between, read_blocks
 
 
 def load_run(path: Path | str, segment: int = -1, start: float | None = None, stop: float | None = None) -> Recording:
@@ -45,6 +45,8 @@ def gather(
     begin: Callable[[], Gathered],
     columns: Collection[str] | None = None,
     grows: Callable[[], bool] | None = None,
+    start: float | None = None,
+    stop: float | None = None,
 ) -> Gathered:
     """Return what is gathered of the last stretch of a run that may be too long to hold.
 
@@ -53,15 +55,26 @@ def gather(
         begin: Begins to gather; called again where time jumps back.
         columns: Which columns are wanted; all by default.
         grows: Whether a bag is still being written, so that more is waited for; None: it is not.
+        start, stop: Rows before and behind these times [s] are left out; None: none are.
 
     Raises:
-        RecordingError: Nothing readable is there; the message says what was found.
+        RecordingError: Nothing readable is there, or no row between these times; the message says what was found.
     """
-    current, gathered = -1, begin()
+    current, gathered, found = -1, begin(), False
+    first = last = 0.0
     for number, rows in read_blocks(path, columns, grows):
         if number != current:
-            current, gathered = number, begin()
-        gathered.add(_completed(rows))
+            current, gathered, found = number, begin(), False
+            first = rows.t[0] if len(rows) else 0.0
+        last = rows.t[-1] if len(rows) else last
+        here = between(rows.t, start, stop)
+        if here.all():
+            gathered.add(_completed(rows))
+        elif here.any():
+            gathered.add(_completed(rows.rows(here)))
+        found = found or bool(here.any())
+    if not (found or start is stop is None):
+        raise nothing_between(start, stop, str(path), first, last)
     return gathered
 
 

@@ -18,11 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read and write."""
-    from bipedsim.analysis import load_run
-    from bipedsim.recording import export_csv
+    """Read twice, as what there is must be known before the first row is written, and hold a part of it at a time."""
+    from bipedsim.analysis import gather
+    from bipedsim.recording import CsvColumns, CsvTable
 
     output = output_beside(args.recording, args.output, ".csv")
-    export_csv(load_run(args.recording, start=args.start, stop=args.stop), output)
+    span = {"start": args.start, "stop": args.stop}
+    columns = gather(args.recording, CsvColumns, **span)
+    gather(args.recording, lambda: CsvTable(output, columns), **span)
     print(f"wrote {output}")
     return 0

@@ -1,7 +1,7 @@
 from . import schema
-from .csv import export_csv
+from .csv import CsvColumns, CsvTable, export_csv
 from .load import load_recording, read_blocks
-from .recording import Recording, joined
+from .recording import Recording, between, joined, nothing_between
 from .schema import ABSENT_MODE, COLUMNS, CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Column, columns_on
 
 __all__ = [
@@ -11,11 +11,15 @@ __all__ = [
     "READOUTS",
     "WALL_CLOCK_NS",
     "Column",
+    "CsvColumns",
+    "CsvTable",
     "Recording",
+    "between",
     "columns_on",
     "export_csv",
     "joined",
     "load_recording",
+    "nothing_between",
     "read_blocks",
     "schema",
 ]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,61 +15,106 @@ from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS
 
 
-def export_csv(recording: Recording, path: Path | str, progress: bool | None = None) -> None:
-    """Write one wide CSV table: a row per tick, names with units in the first line, NaN as empty cells.
+class CsvColumns:
+    """Which columns of a run hold anything, and how many rows there are; gathered before a table is begun.
+
+    Attributes:
+        rows: Rows so far.
+        columns: Names of the schema's columns with a value, ``t`` among them.
+        readouts: The same of the controller's readouts, in the order in which they came.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.columns = {"t"}
+        self.readouts: dict[str, None] = {}
+
+    def add(self, rows: Recording) -> None:
+        """Take the next rows."""
+        self.rows += len(rows)
+        for name, column in COLUMNS.items():
+            if name not in self.columns and _holds_any(getattr(rows, name), column.dtype, column.absent):
+                self.columns.add(name)
+        self.readouts |= dict.fromkeys(rows.readouts)
+
+
+class CsvTable:
+    """One wide CSV table: a row per tick, names with units in the first line, NaN as empty cells.
 
     Groups that were not recorded at all are left out.
 
     Args:
-        recording: What to write.
         path: The file, replaced if it exists.
+        columns: What it will hold.
         progress: Show progress on stderr; by default on a terminal and beyond 20 000 rows.
+    """
+
+    def __init__(self, path: Path | str, columns: CsvColumns, progress: bool | None = None) -> None:
+        self._path = Path(path)
+        self._columns = columns
+        self._progress = columns.rows > 20_000 and sys.stderr.isatty() if progress is None else progress
+        self._rows = 0
+
+    def add(self, rows: Recording) -> None:
+        """Write the next rows.
+
+        Raises:
+            RecordingError: The file cannot be written.
+        """
+        formats: list[str] = []
+        blocks: list[NDArray[Any]] = []
+        names: list[str] = []
+        n, step = len(rows), 2000
+        for name, column in COLUMNS.items():
+            if name in self._columns.columns:
+                block = getattr(rows, name).reshape(n, -1)
+                names += column.headers(rows.joint_names, rows.feet)
+                formats += ["%.9g" if column.dtype is np.float64 else "%d"] * block.shape[1]
+                blocks.append(block)
+        for name in self._columns.readouts:
+            names.append(f"readout_{name}")
+            formats.append("%.9g")
+            blocks.append(rows.readouts.get(name, np.full(n, np.nan))[:, None])
+        line = ",".join(formats) + "\n"
+        begins = self._rows == 0
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("w" if begins else "a", newline="", encoding="utf-8") as file:
+                if begins:
+                    csv.writer(file).writerow(names)
+                for start in range(0, n, step):
+                    # One float table is exact for the integers in it: modes and bit masks stay below 2^53.
+                    table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
+                    file.write("".join([line % tuple(row) for row in table.tolist()]).replace("nan", ""))
+                    self._rows += len(table)
+                    if self._progress:
+                        self._report()
+        except OSError as error:
+            raise RecordingError(f"{self._path}: cannot be written ({error.strerror})") from error
+
+    def _report(self) -> None:
+        done, total = self._rows, self._columns.rows
+        end = "\n" if done == total else ""
+        print(f"\r{done} of {total} rows ({100 * done // total} %)", end=end, file=sys.stderr, flush=True)
+
+
+def export_csv(recording: Recording, path: Path | str, progress: bool | None = None) -> None:
+    """Write a recording as a :class:`CsvTable`.
+
+    Args:
+        recording: What to write.
+        path, progress: See there.
 
     Raises:
         RecordingError: The file cannot be written.
     """
-    path = Path(path)
-    n = len(recording)
-    names: list[str] = []
-    formats: list[str] = []
-    blocks: list[NDArray[Any]] = []
-    for name, column in COLUMNS.items():
-        block = getattr(recording, name).reshape(n, -1)
-        number = column.dtype is np.float64
-        missing = np.isnan(block).all() if number else column.dtype is np.int64 and (block == column.absent).all()
-        if name == "t" or not missing:
-            names += column.headers(recording.joint_names, recording.feet)
-            formats += ["%.9g" if number else "%d"] * block.shape[1]
-            blocks.append(block)
-    for name, values in recording.readouts.items():
-        names.append(f"readout_{name}")
-        formats.append("%.9g")
-        blocks.append(values[:, None])
-    if progress is None:
-        progress = n > 20_000 and sys.stderr.isatty()
-    report = _report_progress if progress else lambda _done, _total: None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerow(names)
-            _write_rows(file, blocks, formats, report)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+    columns = CsvColumns()
+    columns.add(recording)
+    CsvTable(path, columns, progress).add(recording)
 
 
-def _write_rows(
-    file: IO[str], blocks: list[NDArray[Any]], formats: list[str], report: Callable[[int, int], None]
-) -> None:
-    line = ",".join(formats) + "\n"
-    n, step = len(blocks[0]), 2000
-    for start in range(0, n, step):
-        # One float table is exact for the integers in it: modes and bit masks stay below 2^53.
-        table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
-        text = "".join([line % tuple(row) for row in table.tolist()])
-        file.write(text.replace("nan", ""))
-        report(min(start + step, n), n)
-
-
-def _report_progress(done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    print(f"\r{done} of {total} rows ({100 * done // total} %)", end=end, file=sys.stderr, flush=True)
+def _holds_any(values: NDArray[Any], dtype: Any, absent: Any) -> bool:
+    """Return whether anything was recorded; truth values always are."""
+    if dtype is np.float64:
+        return not np.isnan(values).all()
+    return dtype is not np.int64 or not (values == absent).all()

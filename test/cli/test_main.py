@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from marks import sampled
 from physics_support import SUMMARY_KEYS
+from recording_support import standing
 
 from bipedsim.cli.main import main
 from bipedsim.cli.options import key_values
 from bipedsim.model import ROBOTS
-from bipedsim.recording import load_recording
+from bipedsim.recording import export_csv, load_recording
 
 
 def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
@@ -65,6 +66,16 @@ def test_push_is_felt_and_survived(tmp_path: Path, capsys: pytest.CaptureFixture
     assert np.abs(sideways[during]).max() > 0.02 * recording.weight
     assert np.abs(sideways[recording.t < 2.0]).max() < 1e-3
     assert recording.base_pose[-1, 2] > 0.7
+
+
+def test_a_run_longer_than_a_block_is_exported_like_one_that_is_held_whole(tmp_path: Path) -> None:
+    r = standing(40_000)
+    r.save(tmp_path / "run.npz")
+    for span, rows in (([], r), (["--from", "1", "--to", "35"], r.rows(slice(1000, 35_001)))):
+        assert main(["export", str(tmp_path / "run.npz"), *span]) == 0
+        export_csv(rows, tmp_path / "whole.csv")
+        assert (tmp_path / "run.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert main(["export", str(tmp_path / "run.npz"), "--from", "99"]) == 2
 
 
 def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

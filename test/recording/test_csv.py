@@ -18,7 +18,7 @@ from picture_support import Drawn
 from recording_support import standing
 
 from bipedsim.errors import RecordingError, UnknownNameError
-from bipedsim.recording.csv import export_csv
+from bipedsim.recording.csv import CsvColumns, CsvTable, export_csv
 from bipedsim.recording.recording import Recording
 from bipedsim.view import plots
 from bipedsim.view.plot_contact import FACE_COLOUR
@@ -48,6 +48,24 @@ def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) ->
     assert column["readout_zmp_margin"][:2] == ["0.03", ""]
     # Nothing of an IMU was recorded.
     assert not [name for name in head if "imu" in name]
+
+
+def test_a_table_written_block_by_block_is_that_of_the_whole(tmp_path: Path) -> None:
+    """A column or readout that comes only in a later block has its place, empty, from the first row on."""
+    r = standing(5000)
+    r.imu_angular_velocity[3000:] = 0.25
+    r.readouts = {"late": np.where(np.arange(5000) < 4000, np.nan, 1.5)}
+    blocks = [r.rows(slice(0, 2500)), r.rows(slice(2500, 2501)), r.rows(slice(2501, 5000))]
+    del blocks[0].readouts["late"]
+    columns = CsvColumns()
+    for block in blocks:
+        columns.add(block)
+    table = CsvTable(tmp_path / "blocks.csv", columns)
+    for block in blocks:
+        table.add(block)
+    export_csv(r, tmp_path / "whole.csv")
+    assert (tmp_path / "blocks.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert "imu_angular_velocity" in (tmp_path / "whole.csv").read_text().partition("\n")[0]
 
 
 def test_export_reports_progress_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
