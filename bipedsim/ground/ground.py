@@ -48,9 +48,11 @@ class Ground:
 
     Attributes:
         patches: At least one.
+        source: File that it was read from, for messages; empty if none.
     """
 
     patches: tuple[Patch, ...]
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.patches:
@@ -200,7 +202,8 @@ class Ground:
         """
         heights = self._heights(float(x), float(y))
         if np.isnan(heights).all():
-            raise ConfigError(f"there is no ground at x = {x}, y = {y} m; its patches are: {self._listed()}")
+            where = f"{self.source}: " if self.source else ""
+            raise ConfigError(f"{where}there is no ground at x = {x}, y = {y} m; its patches are: {self._listed()}")
         i = int(np.nanargmax(heights))
         n = self.patches[i].normal_world
         c, s = math.cos(yaw), math.sin(yaw)

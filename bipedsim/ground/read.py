@@ -148,7 +148,7 @@ def read_ground(path: Path) -> Ground:
         except ConfigError as error:
             faults.append(ConfigError(f"{path}: {key}: {error}"))
     together(faults)
-    return Ground(tuple(patches))
+    return Ground(tuple(patches), str(path))
 
 
 def get_ground(name_or_path: str | Path) -> Ground:

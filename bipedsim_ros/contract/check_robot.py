@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bipedsim.config import to_json
-from bipedsim.errors import ConfigError
+from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK, ConfigError
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Evidence, evidence_of_bag
 from bipedsim_ros.contract.expected import Contract
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Check, print, and return 0 if all is as expected and 1 if something differs or is missing.
+    """Check, print, and return 0 if all is as expected, 1 if something differs or is missing, 3 for a damaged bag.
 
     Raises:
         BipedSimError: An argument is wrong, or the bag cannot be read.
@@ -85,7 +85,9 @@ def main(args: argparse.Namespace) -> int:
         print(to_json(as_dict(findings, contract.robot.name, evidence.source)))
     else:
         print(table(findings, f"{contract.robot.name}, {evidence.source}"))
-    return 0 if sound(findings) else 1
+    if evidence.incomplete:
+        return EXIT_INCOMPLETE
+    return EXIT_OK if sound(findings) else EXIT_FAILED
 
 
 def _remappings(texts: Sequence[str]) -> dict[str, str]:

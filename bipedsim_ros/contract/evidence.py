@@ -80,6 +80,7 @@ class Evidence:
         topics: Topics of the contract, by the robot's names; those that nobody knows are absent.
         others: All other topics: name to type.
         command_joints: Order of joints that the effort controller says it has; None if nobody says.
+        incomplete: Whether it is a bag of which messages are missing, so that what differs may be its damage.
     """
 
     source: str
@@ -87,6 +88,7 @@ class Evidence:
     topics: dict[str, TopicEvidence]
     others: dict[str, str] = field(default_factory=dict)
     command_joints: tuple[str, ...] | None = None
+    incomplete: bool = False
 
     def read(self, topic: ExpectedTopic) -> TopicEvidence | None:
         """Return what came on a topic, if it is of the expected type alone."""
@@ -130,7 +132,8 @@ def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: floa
         span = (last - first) * 1e-9
         raise RecordingError(f"{path}: {span:.3f} s long; nothing is left from {begin:g} s on")
     others = {name: bag.types[name] for name in bag.types if name not in wanted}
-    return Evidence(f"bag {path}, {begin:g} to {begin + duration:g} s", False, topics, others)
+    source = f"bag {path}, {begin:g} to {begin + duration:g} s"
+    return Evidence(source, False, topics, others, incomplete=bool(bag.recovered))
 
 
 def _offered(metadata: dict[str, str]) -> tuple[Endpoint, ...] | None:

@@ -295,6 +295,12 @@ def test_faults_of_a_file_are_named(tmp_path: Path, text: str, said: str) -> Non
     assert text == "{}" or text.split(":")[0] in str(caught.value)
 
 
+def test_a_file_without_ground_where_a_robot_is_to_stand_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "patches: [{name: far, point: [9, 9, 0], region: [[0, 0], [1, 0], [1, 1], [0, 1]]}]")
+    with pytest.raises(ConfigError, match=rf"^{path}: there is no ground at x = 0\.0.*far"):
+        get_ground(path).pose_on(0.0, 0.0)
+
+
 # --- the command line ---
 
 

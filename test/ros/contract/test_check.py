@@ -244,6 +244,10 @@ def test_a_bag_is_read_like_a_graph(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["check-robot", "biped14", "--bag", str(tmp_path)]) == 2
     assert f"name one of the runs in it: {run}" in capsys.readouterr().err
     assert main(["check-robot", "biped14", "--bag", str(tmp_path / "nothing")]) == 2
+    file = next((run / "bag").glob("*.mcap"))
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert main(["check-robot", "biped14", "--bag", str(run)]) == 3, "what differs may be the damage's doing"
+    assert "the file ends at byte" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--begin", "--duration", "--rate"])
