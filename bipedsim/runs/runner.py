@@ -100,9 +100,14 @@ def prepare(settings: RunConfig) -> Prepared:
     whole_ratio(control_dt, physics_dt)
     robot = load_robot(settings.robot)
     params = {**controller_params_for(scenario, controller), **settings.controller_params}
-    guard = Guard(make_controller(controller, robot, params, control_dt), robot)
+    try:
+        guard = Guard(make_controller(controller, robot, params, control_dt), robot)
+    except ConfigError as error:
+        if any(f" {key}" in str(error) for key in scenario.controller_params if key not in settings.controller_params):
+            raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
+        raise
     if scenario.velocity and guard.set_velocity is None:
-        raise ConfigError(no_velocity(scenario, controller))
+        raise ConfigError(no_velocity(settings.scenario, controller))
     return Prepared(
         settings=replace(settings, controller=controller, duration=duration, ground=ground, hardware=hardware),
         robot=robot,

@@ -33,10 +33,10 @@ def _parameters(controller: str) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(declared)) if declared is not None else ()
 
 
-def no_velocity(scenario: Scenario, controller: str) -> str:
-    """Return what to say when ``scenario`` commands a velocity that ``controller`` does not take."""
+def no_velocity(scenario: str, controller: str) -> str:
+    """Return what to say when ``scenario``, a name or path, commands a velocity that ``controller`` does not take."""
     able = [name for name, cls in CONTROLLERS.items() if hasattr(cls, "set_velocity")]
     return (
-        f"scenario {scenario.name!r} commands a velocity, but controller {controller!r} has no set_velocity; "
+        f"scenario {scenario!r} commands a velocity, but controller {controller!r} has no set_velocity; "
         f"take {', '.join(able) or 'one'} that has it, or another scenario"
     )

@@ -184,7 +184,7 @@ def plan(
             words = {**controller_params_for(scenario, arguments.controller), **words}
         own = {f"{prefix}.{name}": value for name, value in words.items()}
         if scenario is not None and scenario.velocity:
-            _check_velocity(scenario, arguments.controller)
+            _check_velocity(arguments.scenario, arguments.controller)
             if arguments.clock == "lock_step":
                 controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
         if arguments.clock != "real_time":
@@ -272,7 +272,7 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
     return parameters
 
 
-def _check_velocity(scenario: Scenario, controller: str) -> None:
+def _check_velocity(scenario: str, controller: str) -> None:
     """Refuse a walk under a controller that takes no velocity."""
     if not hasattr(find_controller(controller)[1], "set_velocity"):
         raise ConfigError(no_velocity(scenario, controller))

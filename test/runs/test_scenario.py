@@ -87,6 +87,17 @@ def test_a_walk_is_refused_by_a_controller_that_takes_no_velocity() -> None:
         prepare(RunConfig(scenario="walk", controller="posture"))
 
 
+def test_a_parameter_that_a_scenario_file_has_wrong_is_its_fault_and_another_one_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("controller: posture\ncontroller_params: {mode: 3}\nvelocity: [{at: 1, vx: 0.1}]")
+    with pytest.raises(ConfigError, match=rf"^scenario '{path}': controller_params: .*mode = 3 must be a text"):
+        prepare(RunConfig(scenario=str(path)))
+    with pytest.raises(ConfigError, match=rf"^scenario '{path}' commands a velocity"):
+        prepare(RunConfig(scenario=str(path), controller_params={"mode": "stand"}))
+    with pytest.raises(ConfigError, match=r"^controller 'posture' of 'biped14': mode = 4"):
+        prepare(RunConfig(scenario=str(path), controller_params={"mode": 4}))
+
+
 def test_a_push_that_names_no_body_of_the_robot_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("pushes: [{at: 1, impulse_over_mass: [1, 0, 0], body: torsoo}]")

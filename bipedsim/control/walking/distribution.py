@@ -128,8 +128,8 @@ class Distribution:
 
     Least squares on the six rows of the base, a little weight on the wrenches themselves and more on moments about the
     soles' centres, so that the CoP stays in mid-foot where it may. Of each foot no more is asked than friction pyramids
-    inside the cones of its vertices can give: CoP inside the sole, no pull, and less torsion the nearer the CoP is to an
-    edge and the more of the friction holds it along the ground.
+    inside the cones of its vertices can give: CoP inside the sole, no pull, and less torsion the nearer the CoP is to
+    an edge and the more of the friction holds it along the ground.
 
     Args:
         robot: Its soles.
