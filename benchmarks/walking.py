@@ -29,7 +29,7 @@ from bipedsim.sim import Simulator
 
 Command = tuple[float, float, float, float]
 
-SPEEDS = {"biped14": 0.75, "talos": 0.65, "g1": 0.45}
+SPEEDS = {"biped14": 0.75, "talos": 0.65, "g1": 0.4}
 """Commanded velocity [m/s] of the straight walks."""
 ROUGH = {"biped14": 0.5, "talos": 0.45}
 """The same on slopes and tiles."""
