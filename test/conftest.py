@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if STUDIES in item.path.parents:
             item.add_marker("studies")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What runs keep for who looks at them later, nobody does here."""
+    os.environ["TMPDIR"] = str(tmp_path_factory.mktemp("kept"))
+    tempfile.tempdir = None
 
 
 @pytest.fixture

@@ -30,12 +30,10 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
     Args:
         sim: The simulator.
         log: Called with a line for each kind of violation; without it they are only counted, and no step is kept.
-        path: Where the step is kept; by default a file in the folder for temporary files.
+        path: Where the step is kept; by default a new file in the folder for temporary files.
     """
     if log is None:
         return sim.watch(lambda name, said, begun: None)
-    if path is None:
-        path = Path(tempfile.gettempdir()) / f"bipedsim_step_{sim.robot.name}_{sim.contact_model}.npz"
     kept: list[Path] = []
 
     def report(name: str, said: str, begun: dict[str, Array]) -> None:
@@ -44,14 +42,22 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
             return
         try:
             if not kept:
-                save_step(path, sim, begun)
-                kept.append(path)
-            where = f"; `bipedsim replay {path}` takes the first such step again under every contact model"
+                file = path or _new_file(f"bipedsim_step_{sim.robot.name}_{sim.contact_model}_")
+                save_step(file, sim, begun)
+                kept.append(file)
+            where = f"; `bipedsim replay {kept[0]}` takes the first such step again under every contact model"
         except OSError as error:
-            where = f"; the step could not be kept in {path} ({error.strerror})"
+            where = f"; the step could not be kept in {path or tempfile.gettempdir()} ({error.strerror})"
         log(f"contact model {sim.contact_model}: {said}{where}")
 
     return sim.watch(report)
+
+
+def _new_file(prefix: str) -> Path:
+    """Return a file that no other run, nor another user's, has: their folder for temporary files is the same."""
+    handle, name = tempfile.mkstemp(".npz", prefix)
+    os.close(handle)
+    return Path(name)
 
 
 def save_step(path: Path, sim: Simulator, begun: Mapping[str, Array]) -> None:

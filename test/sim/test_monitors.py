@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -199,6 +200,19 @@ def test_a_step_that_makes_energy_is_kept_and_taken_again_under_every_model(
     assert main(["replay", str(kept), "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == MODELS
     assert main(["replay", str(CASE)]) == 2
+
+
+def test_two_runs_keep_their_steps_in_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    said: list[str] = []
+    for _ in range(2):
+        sim = exploding(tmp_path)
+        watch(sim, said.append)
+        sim.advance(NOTHING)
+    kept = sorted(tmp_path.glob("bipedsim_step_*_exact_*.npz"))
+    assert len(kept) == 2
+    assert all(f"bipedsim replay {file}" in " ".join(said) for file in kept)
+    assert all(replay_step(file) for file in kept)
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 0.95])
