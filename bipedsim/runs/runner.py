@@ -99,7 +99,7 @@ def prepare(settings: RunConfig) -> Prepared:
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
     whole_ratio(control_dt, physics_dt)
     robot = load_robot(settings.robot)
-    params = {**controller_params_for(scenario, controller), **settings.controller_params}
+    params = {**controller_params_for(scenario, controller, settings.scenario), **settings.controller_params}
     try:
         guard = Guard(make_controller(controller, robot, params, control_dt), robot)
     except ConfigError as error:

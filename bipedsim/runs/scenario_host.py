@@ -11,8 +11,13 @@ from bipedsim.errors import UnknownNameError
 from bipedsim.runs.scenario import Scenario
 
 
-def controller_params_for(scenario: Scenario, controller: str) -> dict[str, Any]:
+def controller_params_for(scenario: Scenario, controller: str, named: str = "") -> dict[str, Any]:
     """Return the controller parameters of a scenario that ``controller`` has, which need not be the scenario's own.
+
+    Args:
+        scenario: The scenario.
+        controller: The controller that is used.
+        named: Name or path by which the scenario was asked for, for messages; by default its own name.
 
     Raises:
         UnknownNameError: No such controller; or a parameter that the scenario's own controller does not have.
@@ -22,7 +27,7 @@ def controller_params_for(scenario: Scenario, controller: str) -> dict[str, Any]
     left = [key for key in scenario.controller_params if key not in known or controller != scenario.controller]
     if left:
         own = _parameters(scenario.controller)
-        where = f"scenario {scenario.name!r}: controller_params"
+        where = f"scenario {(named or scenario.name)!r}: controller_params"
         together([UnknownNameError("parameter", key, own, where) for key in left if key not in own])
     return {key: value for key, value in scenario.controller_params.items() if key in known}
 

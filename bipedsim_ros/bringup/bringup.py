@@ -181,7 +181,7 @@ def plan(
         controller = {name: given[name] for name in _CONTROLLER if name in given}
         words = controller_params or {}
         if scenario is not None:
-            words = {**controller_params_for(scenario, arguments.controller), **words}
+            words = {**controller_params_for(scenario, arguments.controller, arguments.scenario), **words}
         own = {f"{prefix}.{name}": value for name, value in words.items()}
         if scenario is not None and scenario.velocity:
             _check_velocity(arguments.scenario, arguments.controller)

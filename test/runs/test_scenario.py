@@ -96,6 +96,9 @@ def test_a_parameter_that_a_scenario_file_has_wrong_is_its_fault_and_another_one
         prepare(RunConfig(scenario=str(path), controller_params={"mode": "stand"}))
     with pytest.raises(ConfigError, match=r"^controller 'posture' of 'biped14': mode = 4"):
         prepare(RunConfig(scenario=str(path), controller_params={"mode": 4}))
+    path.write_text("controller: posture\ncontroller_params: {modee: steps}")
+    with pytest.raises(ConfigError, match=rf"^scenario '{path}': controller_params: unknown parameter 'modee'"):
+        prepare(RunConfig(scenario=str(path)))
 
 
 def test_a_push_that_names_no_body_of_the_robot_is_refused(tmp_path: Path) -> None:
