@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -139,14 +140,16 @@ def judged(
     jobs: int, function: Callable[[Any], list[dict[str, Any]]], cases: Sequence[Any], unit: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of all cases as they come, as long as there is time."""
-    # Forked: all have what this process has imported and compiled.
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        for rows in tqdm(pool.imap_unordered(function, cases), total=len(cases), unit=unit, mininterval=10.0):
-            yield from rows
-            for row in rows:
+    # Forked: all have what this process has imported and compiled. A command may have processes of its own.
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
+        begun = [pool.submit(function, case) for case in cases]
+        for done in tqdm(as_completed(begun), total=len(cases), unit=unit, mininterval=10.0):
+            yield from done.result()
+            for row in done.result():
                 if row["wrong"]:
                     tqdm.write(f"{row}", file=sys.stderr)
             if time.monotonic() > _state["end"]:
+                pool.shutdown(cancel_futures=True)
                 return
 
 
