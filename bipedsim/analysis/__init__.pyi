@@ -16,7 +16,7 @@ from .plates import (
     world_wrench,
 )
 from .run_summary import RunSummary, with_statistics
-from .summary_text import in_words, missed_share, silence_text, summary_lines, unit_of
+from .summary_text import in_words, length_text, missed_share, silence_text, summary_lines, unit_of
 from .verdict import Verdict, with_stop
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "force_plate",
     "gather",
     "in_words",
+    "length_text",
     "lifts",
     "load_run",
     "low_pass",

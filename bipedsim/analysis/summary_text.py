@@ -106,6 +106,15 @@ def _silences(summary: Mapping[str, Any]) -> list[tuple[float, float]]:
     return [(begin, last if end is None else end) for begin, end in summary.get("command_silences_s") or ()]
 
 
+def length_text(t: float) -> str:
+    """Return a length of time [s] in words, to three digits.
+
+    >>> length_text(11.999), length_text(3600.0)
+    ('12 s', '3600 s')
+    """
+    return f"{float(f'{t:.3g}'):g} s"
+
+
 def silence_text(summary: Mapping[str, Any]) -> str:
     """Return when no commands came, in words; empty if they always did.
 

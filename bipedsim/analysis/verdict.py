@@ -9,6 +9,7 @@ import numpy as np
 
 from bipedsim.analysis.fall import OUTCOME, has_fallen
 from bipedsim.analysis.loads import CARRIES
+from bipedsim.analysis.summary_text import length_text
 from bipedsim.control import failed
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim import Simulator
@@ -235,19 +236,19 @@ class Verdict:
 
     def _line(self, walked: float, t: float) -> str:
         if not self._judged:
-            return f"ran {t:.3g} s; nothing that could fall"
+            return f"ran {length_text(t)}; nothing that could fall"
         if self.fell_at is not None:
             return f"fell at {self.fell_at:.1f} s" + (f": {self.reason}" if self.reason else "")
         w = self._watch
         steps, jumps = int(w.counts[0]), int(w.counts[1])
-        said = f"stood {t:.3g} s"
+        said = f"stood {length_text(t)}"
         if steps and walked >= WALKED:
             speed = walked / max(w.moving[1] - w.moving[0], AIR)
-            said = f"walked {walked:.2f} m in {t:.3g} s, {speed:.2f} m/s, {_times(steps, 'step')}"
+            said = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s, {_times(steps, 'step')}"
         elif jumps:
-            said = f"stood {t:.3g} s with {_times(jumps, 'jump')}"
+            said = f"stood {length_text(t)} with {_times(jumps, 'jump')}"
         elif steps:
-            said = f"stepped in place for {t:.3g} s, {_times(steps, 'step')}"
+            said = f"stepped in place for {length_text(t)}, {_times(steps, 'step')}"
         return f"{said}, did not fall"
 
 

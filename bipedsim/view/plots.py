@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.analysis import ForcePlate, force_plate, sample_rate, unit_of
+from bipedsim.analysis import ForcePlate, force_plate, length_text, sample_rate, unit_of
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
 from bipedsim.view.panels import PANELS, check_panels
@@ -71,7 +71,7 @@ def _title(recording: Recording, cutoff: float | None) -> str:
     about = recording.about
     rate = float(about.get("rate") or sample_rate(recording.t))
     parts = [recording.robot or "unknown robot", about.get("scenario", ""), about.get("contact_model", "")]
-    parts += [f"on {about['ground']}" if "ground" in about else "", f"{recording.duration:.3g} s"]
+    parts += [f"on {about['ground']}" if "ground" in about else "", length_text(recording.duration)]
     if np.isfinite(rate):
         parts.append(f"{rate:.4g} Hz")
     if np.isfinite(recording.weight):

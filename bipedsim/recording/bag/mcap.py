@@ -10,6 +10,7 @@ import io
 import os
 import queue
 import struct
+import tempfile
 import threading
 import time
 import zlib
@@ -98,31 +99,38 @@ class LiveFile(io.BytesIO):
             at, view = at + done, view[done:]
 
 
-class PackedIndexes(list[Any]):
-    """The list in which ``mcap.writer.Writer`` gathers the indexes of its chunks until the end, in little memory.
+class SpooledIndexes(list[Any]):
+    """The list in which ``mcap.writer.Writer`` gathers the indexes of its chunks until the end, in a file.
 
-    Five chunks a second with some twenty topics each are 50 MB of objects an hour, and 2 MB as this keeps them: written
-    as they will stand in the file, and compressed.
+    Ten chunks a second with some twenty topics each are 50 MB of objects an hour. Here they wait, written as they will
+    stand in the bag, in a file without a name, which nobody has to remove.
+
+    Args:
+        folder: Where that file is, as there is room for the bag itself.
+
+    Raises:
+        OSError: The file cannot be written.
     """
 
     _PACK = 1 << 16
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._packed: list[bytes] = []
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it closes with the list
         self._open: Any = RecordBuilder()  # half of its methods are untyped
 
     def append(self, index: Any) -> None:
         """Keep one ``ChunkIndex``."""
         index.write(self._open)
         if self._open.count > self._PACK:
-            self._packed.append(zlib.compress(self._open.end()))
+            self._file.write(self._open.end())
 
     def __iter__(self) -> Iterator[Any]:
         """Yield what writes them, in their order."""
-        self._packed.append(zlib.compress(self._open.end()))
-        for packed in self._packed:
-            yield _Written(zlib.decompress(packed))
+        self._file.write(self._open.end())
+        self._file.seek(0)
+        while records := self._file.read(self._PACK):
+            yield _Written(records)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from mcap.writer import Writer
 from bipedsim.config import read_text, yaml_value
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.numerics import Indices, Integers
-from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile, PackedIndexes
+from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile, SpooledIndexes
 from bipedsim.recording.schema import JOINT_STATES
 
 METADATA_PERIOD = 1.0
@@ -142,7 +142,7 @@ class BagWriter:
             self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
             self._mcap: Any = Writer(self._file)  # half of its methods are untyped
             # Private to the library, which offers no other way; a test with many chunks sees where it stops to work.
-            vars(self._mcap)["_Writer__chunk_indices"] = PackedIndexes()
+            vars(self._mcap)["_Writer__chunk_indices"] = SpooledIndexes(path)
             self._mcap.start(profile="ros2", library=LIBRARY)
             self._file.save()
             self._write_metadata(final=False)
@@ -378,8 +378,8 @@ class Bag:
         RecordingError: ``path`` holds no bag; the message says what was found.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path = find_bag(path) or path
+    def __init__(self, path: Path | str) -> None:
+        self.path = path = find_bag(Path(path)) or Path(path)
         self.types: dict[str, str] = {}
         self.channel_metadata: dict[str, dict[str, str]] = {}
         self.custom_data: dict[str, str] = {}
