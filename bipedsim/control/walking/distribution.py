@@ -14,9 +14,8 @@ from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Integers, assign, box, entry, kernel, mul
 
-_WEIGHTS = (1.0, 1.0, 1.0, 100.0, 100.0, 1.0)
-"""Of forces and moments on the base: a tenth of a metre is the arm that makes them alike. The moment about the vertical
-counts less: where soles cannot give it, the robot turns, and does not tip."""
+_MOMENT = 100.0
+"""Weight of moments beside forces: a tenth of a metre is the arm that makes them alike."""
 _SMALL = 1e-5
 """Weight of the forces themselves beside what they must add up to."""
 _ARM = 400.0
@@ -31,6 +30,12 @@ class DistributionParams:
 
     friction: float = param(0.4, "coefficient that is relied on; tangential components stay below mu f_z / sqrt(2)")
     edge: float = param(0.003, "distance that the CoP keeps from the edge of the sole", unit="m", low=0.0)
+    yaw_weight: float = param(
+        _MOMENT,
+        "weight of the moment about the vertical, where forces have 1 and other moments 100: where narrow soles cannot "
+        "give it, a lower one lets the robot turn rather than tip",
+        low=0.0,
+    )
 
 
 class Share(NamedTuple):
@@ -40,6 +45,7 @@ class Share(NamedTuple):
         body, feet: See the classes.
         contact: (n,) feet in contact.
         limits: (K, rows, 6) rows on the wrench of each foot, all <= 0.
+        weights: (6,) of the rows of the base.
         G: (6, 6 n) what the wrenches do to the base.
         H, f, A: (6 n, 6 n), (6 n,), (rows n, 6 n) the QP over the wrenches of these feet, in sole axes at the soles'
             centres.
@@ -51,6 +57,7 @@ class Share(NamedTuple):
     feet: Feet
     contact: Integers
     limits: Array
+    weights: Array
     G: Array
     H: Array
     f: Array
@@ -86,12 +93,12 @@ def _problem(s: Share, a):  # type: ignore[no-untyped-def]
     for i in range(6 * n):
         total = 0.0
         for r in range(6):
-            total -= _WEIGHTS[r] * G[r, i] * target[r]
+            total -= s.weights[r] * G[r, i] * target[r]
         s.f[i] = total
         for j in range(6 * n):
             total = 0.0
             for r in range(6):
-                total += _WEIGHTS[r] * G[r, i] * G[r, j]
+                total += s.weights[r] * G[r, i] * G[r, j]
             H[i, j] = total
         H[i, i] += _SMALL * (1.0 if i % 6 < 3 else _ARM)
     A[:, :] = 0.0
@@ -149,6 +156,7 @@ class Distribution:
         self._rows = max(map(len, limits))
         # Feet with fewer rows repeat their last one.
         self._limits = np.array([np.vstack([rows, *[rows[-1:]] * (self._rows - len(rows))]) for rows in limits])
+        self._weights = np.array([1.0, 1.0, 1.0, _MOMENT, _MOMENT, params.yaw_weight])
         self._body, self._feet = body, feet
         self.wrench = np.zeros((len(robot.soles), 6))
         self.target = np.zeros(6)
@@ -159,7 +167,7 @@ class Distribution:
         size, rows = 6 * len(contact), self._rows * len(contact)
         G, H, f, A = np.zeros((6, size)), np.zeros((size, size)), np.zeros(size), np.zeros((rows, size))
         feet = np.array(contact, dtype=np.int64)
-        share = Share(self._body, self._feet, feet, self._limits, G, H, f, A, self.target, self.wrench)
+        share = Share(self._body, self._feet, feet, self._limits, self._weights, G, H, f, A, self.target, self.wrench)
         return box(share), H, f, A, np.zeros(rows), np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
 
     def solve(self, a: Array, contact: tuple[int, ...]) -> bool:
