@@ -177,6 +177,8 @@ class ZmpController:
         upright = pin.rpy.rpyToMatrix(0.0, 0.0, yaw_of(R))
         self._tilt[:] = pin.log3(upright.T @ R)
         self._supervisor.reset()
+        # Until the feet were felt there is no margin to show.
+        self.readouts.update(zmp_margin=0.0, dcm_error=0.0)
         self._velocity[:] = 0.0
         self._footsteps = self._footsteps[:0]
         self._touch = 0.0
