@@ -115,6 +115,7 @@ class OutputTracking:
         """Start from the measured state; feet that are lowest stand, as no load was measured yet."""
         self._t0 = observation.t
         self._begun = False
+        self._dynamics.reset()
         self._reference.reset(observation.joint_position)
         if self._support is not None:
             self._support.reset()

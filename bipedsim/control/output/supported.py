@@ -113,6 +113,10 @@ class SupportedDynamics:
         self._selection = np.eye(model.nv)[:, robot.idx_v]
         self._points = [_resting_points(sole) for sole in robot.soles]
 
+    def reset(self) -> None:
+        """Forget the attitude of before: where one is looked for, :meth:`place` begins with the last one."""
+        self.q = pin.neutral(self._model)
+
     def place(self, observation: Observation) -> None:
         """Take in joint positions and the attitude of the IMU."""
         self.q[self._robot.idx_q] = observation.joint_position
