@@ -551,3 +551,43 @@ def test_what_falls_freely_feels_no_weight_with_several_steps_in_a_tick(biped: R
     for _ in range(3):
         observation = sim.step(np.zeros(biped.nu))
         assert np.abs(observation.imu_linear_acceleration).max() < 1e-9
+
+
+@pytest.mark.parametrize("events", [True, False])
+@pytest.mark.parametrize("model", CONTACT_MODELS)
+def test_a_landing_is_restored_in_each_of_its_steps(biped: Robot, model: str, events: bool) -> None:
+    """Tilted, so that the vertices touch down one after the other, by a simulator that was elsewhere before."""
+    sim, other = (Simulator(biped, contact=model, events=events) for _ in range(2))
+    q, v = pin.integrate(biped.model, biped.q_nominal, np.eye(biped.model.nv)[3:5].T @ [0.02, 0.03]), sim.v.copy()
+    q[2], v[:3] = q[2] + 0.01, (0.2, 0.1, -0.3)
+    sim.reset(q, v)
+    rest, met = np.zeros(biped.nu), []
+    for _ in range(60):
+        before = sim.snapshot()
+        sim.step(rest)
+        met.append((before, traces(sim)))
+    assert sim.contact.wrench[:, 2].any()
+    for before, then in reversed(met):
+        other.restore(before)
+        other.step(rest)
+        same(traces(other), then)
+
+
+def test_a_foot_that_stands_is_restored_where_it_was_passing_the_ground() -> None:
+    """The compass on its left foot, while the right one passes, and mirrored."""
+    robot = load_robot("compass")
+    x, z, left, hip = robot.q_nominal
+    rest, laps = np.zeros(robot.nu), []
+    for q in (robot.q_nominal, np.array([x, z, left + hip, -hip])):
+        sim = Simulator(robot)
+        sim.reset(q, seed=0)
+        begin = sim.snapshot()
+        for _ in range(50):
+            sim.step(rest)
+        laps.append((begin, traces(sim)))
+    sim = Simulator(robot)
+    for begin, then in (*laps, *laps):
+        sim.restore(begin)
+        for _ in range(50):
+            sim.step(rest)
+        same(traces(sim), then)
