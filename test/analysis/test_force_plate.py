@@ -173,6 +173,16 @@ def test_summary_counts_only_standing_still() -> None:
     assert summary(r)["fz_max_error_N"] == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize("foot", [0, 1])
+def test_a_robot_on_one_foot_does_not_stand(foot: int) -> None:
+    r = standing(3000)
+    r.wrench[1500, foot] = 0.0
+    rows = standing_rows(r)
+    assert not rows[1500]
+    assert rows[1000:1400].all()
+    assert rows[1601:].all()
+
+
 def test_noise_of_the_velocities_does_not_hide_that_the_robot_stands() -> None:
     r = standing(3000)
     r.joint_velocity[:] = np.random.Generator(np.random.Philox(1)).normal(0.0, 0.02, r.joint_velocity.shape)

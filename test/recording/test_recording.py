@@ -14,7 +14,7 @@ from recording_support import standing
 from bipedsim.errors import RecordingError
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
-from bipedsim.recording.recording import Recording
+from bipedsim.recording.recording import Recording, joined
 from bipedsim.recording.schema import COLUMNS
 from bipedsim.sim.simulator import Simulator
 
@@ -159,3 +159,13 @@ def test_a_run_that_cannot_be_written_leaves_the_earlier_one(tmp_path: Path, mon
         standing(8).save(path)
     assert len(load_recording(path)) == 7
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_run_in_parts_was_stopped_when_the_first_of_them_says() -> None:
+    parts = [standing(3) for _ in range(3)]
+    parts[1].gave_up_at, parts[1].gave_up_why = 0.004, "it leans"
+    parts[2].gave_up_at, parts[2].gave_up_why = 0.007, "it leans more"
+    whole = joined(parts)
+    assert len(whole) == 9
+    assert (whole.gave_up_at, whole.gave_up_why) == (0.004, "it leans")
+    assert np.isnan(joined(parts[:1]).gave_up_at)

@@ -160,11 +160,36 @@ def test_what_arrives_with_its_joint_states_belongs_to_them(tmp_path: Path) -> N
     np.testing.assert_array_equal(load_recording(tmp_path / "bag").readouts["margin"], np.arange(20.0))
 
 
+def test_a_recorders_clock_that_is_set_back_moves_no_readout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it has caught up, what has no stamp belongs to none of the rows before."""
+    monkeypatch.setattr(mcap, "BLOCK", 1)
+    bag = BagWriter(tmp_path / "bag")
+    number = "std_msgs/msg/Float64"
+    joints, margin = bag.add_topic(topic("/joint_states", JOINTS)), bag.add_topic(topic("/controller/margin", number))
+    for i in range(60):
+        at = T0 + (i if i < 30 else i - 10) * MS
+        bag.add_message(joints, at, at, joint_state(i * MS, ["a"], [i], [0], [0]))
+        bag.add_message(margin, at, at, serialise(number, data=float(i)))
+        bag.flush()
+    bag.close()
+    told = load_recording(tmp_path / "bag").readouts["margin"]
+    np.testing.assert_array_equal(told[:29], np.arange(29.0))
+    np.testing.assert_array_equal(told[41:], np.arange(41.0, 60.0))
+
+
 def test_wall_clock_stamps_of_a_robot_start_at_zero(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", bag_messages(range(10), t0=T0 + 123)).close()
     r = load_recording(tmp_path / "bag")
     np.testing.assert_allclose(r.t, np.arange(10) * 1e-3, atol=1e-12)
     np.testing.assert_array_equal(r.wrench[:, 0, 2], np.arange(10))
+
+
+def test_a_fall_by_the_wall_clock_of_a_robot_counts_from_the_first_row(tmp_path: Path) -> None:
+    messages = bag_messages(range(20), t0=T0 + 123)
+    at = next(i for i, m in enumerate(messages) if m[0] == "/joint_states" and i > 6 * 12)
+    messages.insert(at + 1, ("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True)))
+    write_bag(tmp_path / "bag", messages).close()
+    assert load_recording(tmp_path / "bag").gave_up_at == pytest.approx(0.012, abs=1e-9)
 
 
 def test_the_robot_named_in_the_bag_brings_soles_limits_and_sole_poses(tmp_path: Path) -> None:
@@ -357,12 +382,14 @@ def test_a_message_that_is_damaged_in_a_whole_bag_costs_its_row_alone(tmp_path: 
 
 def test_joint_states_of_other_joints_are_left_out_and_told(tmp_path: Path) -> None:
     messages = bag_messages(range(20))
-    at = next(i for i, m in enumerate(messages) if m[0] == "/joint_states" and i > 20)
-    messages[at] = (*messages[at][:2], joint_state(4 * MS, ["wheel"], [1.0], [0.0], [0.0]))
+    states = [i for i, message in enumerate(messages) if message[0] == "/joint_states"]
+    for tick in (4, 5, 9):
+        strange = joint_state(tick * MS, ["wheel"], [1.0], [0.0], [0.0])
+        messages[states[tick]] = (*messages[states[tick]][:2], strange)
     write_bag(tmp_path / "bag", messages).close()
-    with pytest.warns(IncompleteWarning, match="/joint_states: 1 of 20 messages left out: they name wheel, and"):
+    with pytest.warns(IncompleteWarning, match="/joint_states: 3 of 20 messages left out: they name wheel, and"):
         r = load_recording(tmp_path / "bag")
-    assert np.isnan(r.joint_position).any(axis=1).sum() == 1
+    assert np.flatnonzero(np.isnan(r.joint_position).any(axis=1)).tolist() == [4, 5, 9]
 
 
 def test_ankle_wrenches_are_those_of_the_ground_on_the_foot(tmp_path: Path) -> None:
@@ -484,3 +511,18 @@ def test_what_a_run_was_is_read_for_the_stretch_it_began_or_said_to_be_unreadabl
     write_bag(tmp_path / "bad", [said("{seed"), *runs[1]]).close()
     with pytest.warns(IncompleteWarning, match="the run cannot be simulated again"):
         assert load_recording(tmp_path / "bad").run == {}
+
+
+def test_of_messages_with_the_same_stamp_the_last_one_counts(tmp_path: Path) -> None:
+    """As of a state that is repeated, and of a sensor that sends it corrected."""
+    messages = bag_messages(range(10))
+    again = [
+        ("/joint_states", JOINTS, joint_state(4 * MS, ["l_knee", "r_knee"], [40, -40], [0, 1], [2, 3])),
+        ("/cop", POINT, point(4 * MS, [0, 44, 0])),
+    ]
+    at = messages.index(("/cop", POINT, point(4 * MS, [0, 4, 0]))) + 1
+    write_bag(tmp_path / "bag", [*messages[:at], *again, *messages[at:]]).close()
+    r = load_recording(tmp_path / "bag")
+    assert len(r) == 10
+    np.testing.assert_array_equal(r.joint_position[:, 0], [0, 1, 2, 3, 40, 5, 6, 7, 8, 9])
+    np.testing.assert_array_equal(r.cop_world[:, 1], [0, 1, 2, 3, 44, 5, 6, 7, 8, 9])

@@ -372,3 +372,25 @@ def test_damaged_metadata_do_not_hide_the_messages(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", messages).close()
     (tmp_path / "bag" / "metadata.yaml").write_text("rosbag2: [")
     assert contents(Bag(tmp_path / "bag")) == expected(messages)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_files_of_a_split_bag_follow_one_another_as_they_were_written(tmp_path: Path, named: bool) -> None:
+    """Those of rosbag2 end in _10 behind _9; what metadata.yaml names may have any names."""
+    messages, folder = some_messages(12), tmp_path / "bag"
+    folder.mkdir()
+    names = [f"bag_{i}.mcap" if not named else f"{chr(ord('z') - i)}.mcap" for i in range(12)]
+    for i, name in enumerate(names):
+        part = BagWriter(tmp_path / name)
+        for j in (2 * i, 2 * i + 1):
+            topic_name, msgtype, data = messages[j]
+            part.add_message(part.add_topic(topic(topic_name, msgtype)), T0 + j, T0 + j, data)
+        part.close()
+        (tmp_path / name / f"{name}_0.mcap").rename(folder / name)
+    if named:
+        whole = yaml.safe_load((tmp_path / names[0] / "metadata.yaml").read_text())
+        whole["rosbag2_bagfile_information"]["relative_file_paths"] = names
+        (folder / "metadata.yaml").write_text(yaml.safe_dump(whole))
+    bag = Bag(folder)
+    assert contents(bag) == expected(messages)
+    assert "after later ones" not in bag.recovered
