@@ -122,6 +122,18 @@ def test_chances_follow_from_the_seed_and_a_restart_repeats_them() -> None:
     assert pass_through() == before
 
 
+@pytest.mark.parametrize("part", [JOINTS, IMU, ANKLES])
+def test_a_restart_lets_go_of_what_was_stuck(part: str) -> None:
+    schedule = FaultSchedule([Fault(part=part, does="stuck")], ROBOT, DT, 0)
+    first, *_others, last = measured(5)
+    schedule.sense(first)
+    schedule.restart()
+    told = schedule.sense(last)
+    for name in FIELDS[part]:
+        held = 0.0 * getattr(last, name) if name == "joint_velocity" else getattr(last, name)
+        np.testing.assert_array_equal(getattr(told, name), held)
+
+
 def test_commands_are_lost_or_late_and_drives_lose_strength() -> None:
     weak = Fault(part="drives", does="scaled", joint="l_knee", amount=0.25, at=0.002)
     schedule = FaultSchedule([Fault(part="commands", does="late", amount=0.003), weak], ROBOT, DT, 0)

@@ -282,6 +282,15 @@ def test_an_estimate_starts_from_good_measurements_only() -> None:
         Estimator(robot, EstimatorParams(), DT).reset(observation)
 
 
+def test_an_estimate_may_start_from_a_robot_in_motion() -> None:
+    """In the middle of a squat both feet tell how fast the base sinks."""
+    log = squat("biped14")
+    fastest = int(np.argmax(norm(log.v[:, :3])))
+    assert norm(log.v[fastest, :3]) > 0.15
+    estimate = Estimator(log.robot, EstimatorParams(), DT).reset(log.observation(fastest))
+    np.testing.assert_allclose(estimate.v[:3], log.v[fastest, :3], atol=2e-3)
+
+
 def test_the_same_stamp_again_changes_nothing() -> None:
     log = squat("biped14")
     estimator = Estimator(log.robot, EstimatorParams(), DT)

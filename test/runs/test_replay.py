@@ -1,0 +1,28 @@
+"""A step that was kept, taken again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bipedsim.model import load_robot, standing_torque
+from bipedsim.runs.replay import replay_step, save_step
+from bipedsim.sim.simulator import Simulator
+
+
+def test_a_step_under_a_push_is_taken_again_under_that_push(tmp_path: Path) -> None:
+    """The feet carry it with the robot, to the bit under the model of the run."""
+    sim = Simulator(load_robot("biped14"))
+    begun = {"q": sim.q.copy(), "v": sim.v.copy(), "torque": standing_torque(sim.robot)}
+
+    def keep(_contact: object, push: np.ndarray) -> None:
+        begun["push"] = push.copy()
+
+    sim.on_physics_step = keep
+    sim.push(np.array([0.0, 0.0, -300.0, 0.0, 0.0, 0.0]))
+    sim.step(begun["torque"])
+    save_step(tmp_path / "step.npz", sim, {**begun, "damping": sim.plant.joint_damping})
+    done = {one.model: one for one in replay_step(tmp_path / "step.npz")}
+    np.testing.assert_array_equal(done["one_step"].force, sim.contact.impulse[:, 2] / sim.physics_dt)
+    assert done["one_step"].fastest == np.abs(sim.v).max()
