@@ -185,6 +185,16 @@ def test_a_good_robot_passes_every_check() -> None:
     }
 
 
+def test_what_the_sensors_are_to_bear_is_the_robot_without_what_hangs_below_them() -> None:
+    """All of it, but for the two links behind the last joints."""
+    robot = good_robot()
+    for foot in (LEFT, RIGHT):
+        scaled(foot, "wrench", 1.5)(robot)
+    (load,) = [f for f in check(CONTRACT, robot.evidence(), "standing") if f.check == "sum of loads"]
+    below = 9.81 * sum(ROBOT.model.inertias[joint].mass for joint in ROBOT.ankle_joint_ids)
+    assert float(load.expected.split()[0]) == pytest.approx(ROBOT.weight - below, abs=0.06)
+
+
 def test_the_round_trip_is_of_the_states_that_were_answered_in_time() -> None:
     """Every fourth state gets no command of its own: three quarters are answered, after 250 us."""
     robot = good_robot()

@@ -1,4 +1,4 @@
-"""The thread beside a loop goes on, whatever one callback meets."""
+"""What a loop takes by itself; and the thread beside it goes on, whatever one callback meets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import rclpy
 from rcl_interfaces.msg import Log
+from rclpy.serialization import deserialize_message
 from ros_support import RosWorld
+from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from bipedsim_ros.loop.inbox import Background
+from bipedsim_ros.loop.inbox import Background, Inbox
+from bipedsim_ros.wire import topics
 
 pytestmark = pytest.mark.ros
 
@@ -38,4 +41,24 @@ def test_an_exception_ends_no_service_and_is_told(ros: RosWorld) -> None:
         ros.until(lambda: any(said in entry.msg for entry in log), said)
     finally:
         background.stop()
+        node.destroy_node()
+
+
+def test_a_loop_that_was_busy_takes_the_newest_state_alone(ros: RosWorld) -> None:
+    """A controller that answered those before would be late for all that follow."""
+    node = rclpy.create_node("busy", context=ros.context)
+    inbox = Inbox(node, topics.JOINT_STATES)
+    publisher = ros.node.create_publisher(JointState, topics.JOINT_STATES.name, 10)
+    try:
+        ros.connected(publisher)
+        for second in range(5):
+            message = JointState()
+            message.header.stamp.sec = second
+            publisher.publish(message)
+        assert publisher.wait_for_all_acked()
+        taken = []
+        while (data := inbox.take()) is not None:
+            taken.append(deserialize_message(data, JointState).header.stamp.sec)
+        assert taken == [4]
+    finally:
         node.destroy_node()

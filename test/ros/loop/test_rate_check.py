@@ -141,6 +141,16 @@ def test_measuring_leaves_no_trace(model: str, control_dt: float) -> None:
     assert end((0, 30)) == end(())
 
 
+def test_who_listens_to_the_steps_hears_none_of_the_measured_ones_and_all_behind_them() -> None:
+    sim = Simulator(load_robot("biped14"))
+    heard: list[float] = []
+    sim.on_physics_step = lambda *_: heard.append(sim.t)
+    assert measure(sim, Clock(1_000)) is not None
+    assert heard == []
+    sim.step(np.zeros(sim.robot.nu))
+    assert heard == [sim.t]
+
+
 def test_measuring_ends_with_its_budget() -> None:
     sim = Simulator(load_robot("biped14"))
     slow = Clock(1_000_000_000)

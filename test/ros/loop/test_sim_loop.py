@@ -4,6 +4,7 @@ reset forgets, and what a pause interrupts.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -195,6 +196,8 @@ class Answering(Surroundings):
         return self.now
 
     def wait(self, timeout_ns: int) -> bool:
+        # One that no longer steps publishes nothing either: its clock goes on.
+        assert self.now < 100_000_000 * US, "it never ends"
         assert len(self.told) < 10_000, "it never ends"
         action = self.do.pop(self._tick, None)
         if action is not None:
@@ -296,3 +299,47 @@ def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
     played._message = CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 7.0))
     loop.single_step()
     np.testing.assert_array_equal(loop._sim.command.tau_joint, 7.0)
+
+
+class Connected(Surroundings):
+    """Somebody listens to the states, and nobody sends a command.
+
+    Attributes:
+        published: When states were [ns].
+    """
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.published: list[int] = []
+        self.do = deque[Callable[[], None]]()
+
+    def subscribers(self) -> int:
+        return 1
+
+    publishers = subscribers
+
+    def publish_sensors(self, _observation: Any) -> int:
+        self.published.append(self.now)
+        return self.now
+
+    def wait(self, timeout_ns: int) -> bool:
+        self.now += timeout_ns
+        if self.now - self.published[-1] > 100_000 * US and self.do:
+            self.do.popleft()()
+        return False
+
+
+def test_a_reset_repeats_the_state_at_once_for_who_waits_for_it_as_the_begin_does() -> None:
+    """Its first message may have been lost on the way, and each half second is one in which nothing moves."""
+    played, _, loop = a_loop(Connected(), duration=0.0, start="wait_for_command")
+    begun: list[int] = []
+
+    def reset() -> None:
+        begun.append(len(played.published))
+        loop.post(loop.reset, pytest.fail)
+
+    played.do.extend([reset, loop.stop])
+    loop.run(lambda: None)
+    laps = played.published[: begun[0]], played.published[begun[0] :]
+    assert [len(lap) for lap in laps] == [2, 2]
+    assert all(lap[1] - lap[0] < 100_000 * US for lap in laps)
