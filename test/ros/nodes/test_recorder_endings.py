@@ -14,10 +14,21 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from geometry_msgs.msg import PointStamped
 from lifecycle_msgs.msg import State
-from recorder_support import TOPICS, RecorderProcess, counts_of, publish, publishers_of, ticks_in, wait_for
+from rclpy.serialization import serialize_message
+from recorder_support import (
+    TOPICS,
+    RecorderProcess,
+    counts_of,
+    message_of,
+    publish,
+    publishers_of,
+    ticks_in,
+    wait_for,
+)
 from ros_support import RosWorld
 
 from bipedsim.recording.bag.reader import Bag, BagWriter, Pending
+from bipedsim_ros.nodes import recorder_node
 from bipedsim_ros.nodes.recorder_node import Counts, _DiskThread
 
 pytestmark = pytest.mark.ros
@@ -57,6 +68,38 @@ def test_what_arrived_just_before_the_end_is_kept(ros: RosWorld, tmp_path: Path)
         assert publishers["/left_foot/cop"].wait_for_all_acked()
         assert recorder.finish(signal.SIGTERM)[0] == 0
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(100))
+
+
+def test_what_is_held_back_for_its_order_is_not_lost_at_the_end(
+    ros: RosWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the recorder waits for what may still come before it."""
+    monkeypatch.setattr(recorder_node, "HOLD_BACK_NS", 3_600_000_000_000)
+    params = recorder_node.RecorderParams(output=str(tmp_path / "bag"), topics=["/left_foot/cop"])
+    recorder = recorder_node.Recorder(ros.node, params)
+    publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped})
+    publish(publishers, range(20), period=0.0)
+    assert publishers["/left_foot/cop"].wait_for_all_acked()
+    assert recorder.step()
+    assert not Bag(tmp_path / "bag").messages.get("/left_foot/cop")
+    recorder.close()
+    assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(20))
+
+
+def test_log_times_do_not_fall_where_the_clock_is_set_back(ros: RosWorld, tmp_path: Path) -> None:
+    """A bag whose log times fall cannot be played."""
+    params = recorder_node.RecorderParams(output=str(tmp_path / "bag"), topics=["/left_foot/cop"])
+    recorder = recorder_node.Recorder(ros.node, params)
+    (source,) = recorder._subscriptions.values()
+    now = time.time_ns()
+    for tick, ms in enumerate((50, 20, 90)):
+        at, data = now + ms * 1_000_000, bytes(serialize_message(message_of(PointStamped, tick)))
+        recorder._held.append((at, tick, source, at, tick + 1, data))
+        recorder._move_to_bag(at)
+    recorder.close()
+    bag = Bag(tmp_path / "bag")
+    assert [m.log_time - now for m in bag.messages["/left_foot/cop"]] == [50_000_000, 50_000_000, 90_000_000]
+    assert ticks_in(bag, "/left_foot/cop") == [0, 1, 2]
 
 
 def test_max_duration_ends_the_recording(ros: RosWorld, tmp_path: Path) -> None:
