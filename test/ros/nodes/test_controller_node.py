@@ -85,9 +85,12 @@ class PlayedRobot:
         state.
         """
         count = len(self.commands)
-        while len(self.commands) == count:
+        for _ in range(30):
             self.publish(t_ms, **options)
             self.world.spin(lambda: len(self.commands) > count, 2.0)
+            if len(self.commands) > count:
+                break
+        assert len(self.commands) > count, f"no command answers the state at {t_ms} ms"
         self.world.spin(lambda: False, 0.1)
         return np.array(self.commands[-1].data)
 
