@@ -23,6 +23,8 @@ WALKED = 0.1
 GAP, BRIEF, RECENT = 0.1, 0.05, 0.5
 # A CoP nearer to the edge than this [m] is on it; a torque or an angle beyond this share of its limit is at it.
 EDGE, AT_LIMIT = 1e-3, 0.999
+# A joint is at its joint limit whose stop takes this share of the torque of its drive, or that is so far beyond [rad].
+HELD, AT_STOP = 0.1, 1e-6
 
 
 class _Watch(NamedTuple):
@@ -30,6 +32,7 @@ class _Watch(NamedTuple):
 
     Attributes:
         com, soles: (3,), (K, 3) CoM and sole origins in the world [m]. effort: (nu,) torques of the drives [N.m].
+        stop_impulse: (nu,) of the stops in a tick of ``control_dt`` [N.m.s], [s].
         force, sliding, margin: (K, 6), (K,), (K,) of the contact result.
         idx_q, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries: Load [N]
             above which a foot is on the ground.
@@ -46,6 +49,8 @@ class _Watch(NamedTuple):
     com: Array
     soles: Array
     effort: Array
+    stop_impulse: Array
+    control_dt: float
     force: Array
     sliding: Flags
     margin: Array
@@ -138,7 +143,8 @@ def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
     for j in range(nu):
         _note(w, j, t, abs(w.effort[j]) >= AT_LIMIT * w.effort_limit[j])
         angle = q[w.idx_q[j]]
-        _note(w, nu + j, t, not w.lower[j] < angle < w.upper[j])
+        held = abs(w.stop_impulse[j]) >= HELD * w.effort_limit[j] * w.control_dt
+        _note(w, nu + j, t, held or angle > w.upper[j] + AT_STOP or angle < w.lower[j] - AT_STOP)
     _look_at_feet(w, t)
     _note(w, w.since.shape[0] - 1, t, idle)
     lean = vertical[0] * w.upright[0] + vertical[1] * w.upright[1] + vertical[2] * w.upright[2]
@@ -171,6 +177,8 @@ class Verdict:
             com=com,
             soles=soles,
             effort=sim.effort,
+            stop_impulse=sim.stop_impulse,
+            control_dt=sim.control_dt,
             force=contact.wrench,
             sliding=contact.sliding,
             margin=contact.cop_margin,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.dynamics import CompiledContact, Projection
-from bipedsim.numerics import Array, Box, Flags, Integers, box, entry, zeros_of
+from bipedsim.numerics import Array, Box, Flags, Integers, box, entry, kept, zeros_of
 
 STATE_CHANGES, UNRESOLVED, CANDIDATES, STEPS = range(4)
 """What :attr:`ContactResult.counters` count, each since reset; see its properties."""
@@ -192,14 +192,15 @@ class CompiledModel:
         self._impulse, self.late = impulse, late
 
     def _memory(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that the next step depends on beside the result, by name."""
+        """Return the arrays that the next step depends on beside the result, by name: always the same arrays."""
         raise NotImplementedError
 
     @cached_property
     def compiled(self) -> CompiledContact:
         """For whoever compiles the solve into a step."""
         late = self._impulse if self.late is None else self.late
-        return CompiledContact(type(self).kernel, self.arrays, self._impulse, late)
+        memory = kept([*self._memory().values(), *self.result.arrays().values()])
+        return CompiledContact(type(self).kernel, self.arrays, self._impulse, late, memory)
 
     @cached_property
     def _boxed(self) -> Box:

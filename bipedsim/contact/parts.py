@@ -1,4 +1,4 @@
-"""What the ground did over a step that was solved in parts, as a vertex landed in it."""
+"""What the ground did over a step that was solved in parts, as a vertex landed in it or a joint met its stop."""
 
 from __future__ import annotations
 
@@ -116,6 +116,10 @@ class Parts:
     def again(self) -> None:
         """Take back what was counted for the step: it will be solved as a whole."""
         self._result.counters[STEPS] -= 1
+
+    def fail(self) -> None:
+        """Count that no answer was found for what was solved last, whatever the model found of the contact."""
+        self._result.counters[UNRESOLVED] += 1
 
     def end(self) -> None:
         """Write the sums as what the ground did over the step."""

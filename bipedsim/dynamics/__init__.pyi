@@ -1,5 +1,6 @@
 from .projection import Projection, edge_lines
 from .step import LANDS, CompiledContact, Dynamics
+from .stops import Stops
 from .support import NEW_PLANE, UNCHANGED, Foothold
 from .tree import SPEED_LIMIT, Tree
 from .views import live_motions, live_poses, live_rows
@@ -13,6 +14,7 @@ __all__ = [
     "Dynamics",
     "Foothold",
     "Projection",
+    "Stops",
     "Tree",
     "edge_lines",
     "live_motions",

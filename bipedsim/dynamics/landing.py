@@ -19,6 +19,8 @@ APART = 1e-9
 """A vertex this far above the ground [m] may land."""
 TOUCHING = 1e-5
 """A vertex that is no farther above the ground [m] takes part in the impact of others."""
+RESTING = 1e-6
+"""The same in an impact of joints at their stops: what contacts may be off at rest."""
 SLOW = 0.5
 """A vertex that arrives with less than what gravity adds in so many steps is put down within the step."""
 OUT_OF_REACH = 1e3
@@ -26,6 +28,11 @@ OUT_OF_REACH = 1e3
 TOGETHER = 0.1
 """Vertices that arrive within this share of a step arrive at once."""
 NEVER = 2.0
+
+WHOLE, WITHIN, UNSPLIT, CLOSED, IMPACT, REST = range(6)
+"""Parts of a step that are solved: all of it (also for forces that act within it, without looking for arrivals, and so
+but with an eye on flight), and after an arrival the impact alone and what is left; these two fill the change of v and
+leave v as it is."""
 
 
 class Landing(NamedTuple):
@@ -35,6 +42,8 @@ class Landing(NamedTuple):
         slow: Speed [m/s] below which a vertex is put down and does not land.
         lifted: (1,) how many vertices the first solve leaves out.
         arrival: (K, N) share of the step at which each of them arrives, else ``NEVER``. share: (1,) the first of these.
+        together: (1,) vertices that arrive up to this share of the step take part in the impact. touching: (1,) so do
+            those no farther above the ground [m].
         lag: (1,) by which share of a step the velocities are behind the positions: half a step, as that is what a
             semi-implicit step makes of them; nothing in flight, whose steps are corrected for it.
     """
@@ -43,6 +52,8 @@ class Landing(NamedTuple):
     lifted: Annotated[Integers, 1]
     arrival: Annotated[Array, "K", "N"]
     share: Annotated[Array, 1]
+    together: Annotated[Array, 1]
+    touching: Annotated[Array, 1]
     lag: Annotated[Array, 1]
 
 
@@ -70,8 +81,8 @@ def touch(p: Projection, a: Landing) -> None:
     for k in range(p.n_vertices.shape[0]):
         for i in range(p.n_vertices[k]):
             when = a.arrival[k, i]
-            above = p.position[k, 2] + p.offsets[k, i, 2] > TOUCHING
-            out = when > a.share[0] + TOGETHER if when < NEVER else above
+            above = p.position[k, 2] + p.offsets[k, i, 2] > a.touching[0]
+            out = when > a.together[0] if when < NEVER else above
             p.lifted[k, i] = OUT_OF_REACH if out else 0.0
 
 
@@ -113,5 +124,7 @@ def arrives(p: Projection, a: Landing, h: float, impulse: Array) -> bool:
     if not first < 1.0:
         return False
     a.share[0] = first
+    a.together[0] = first + TOGETHER
+    a.touching[0] = TOUCHING
     a.lag[0] = ahead
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -12,15 +13,39 @@ from numpy.typing import NDArray
 
 from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.flight import Flight, Momentum, look_ahead, slide
-from bipedsim.dynamics.landing import SLOW, Landing, arrives, lift, touch
+from bipedsim.dynamics.landing import (
+    CLOSED,
+    IMPACT,
+    REST,
+    RESTING,
+    SLOW,
+    UNSPLIT,
+    WHOLE,
+    WITHIN,
+    Landing,
+    arrives,
+    lift,
+    touch,
+)
 from bipedsim.dynamics.projection import Projection, edge_lines
+from bipedsim.dynamics.rows import Rows
+from bipedsim.dynamics.stops import (
+    STANDS,
+    Stops,
+    fill_rows,
+    first_arrival,
+    gather,
+    judge,
+    look_around,
+    stopped_joints,
+)
 from bipedsim.dynamics.support import Foothold
 from bipedsim.dynamics.tree import Tree
 from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.model import Robot
-from bipedsim.numerics import Array, Box, Integers, announced, box, entry, kernel, zeros_of
+from bipedsim.model import Robot, StopParams
+from bipedsim.numerics import Array, Box, Indices, Integers, Kept, announced, box, entry, keep, kernel, put_back, zeros_of
 
 _WORLD = pin.Convention.WORLD
 
@@ -43,6 +68,14 @@ class Contact(Protocol):
         """Return what has an attribute ``impulse``, (K, 6) on the feet at the sole origins in ground axes [N.s]."""
         ...
 
+    def state(self) -> dict[str, Any]:
+        """Return a copy of everything that the next step depends on; asked for where a joint is near its stop."""
+        ...
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore what :meth:`state` returned."""
+        ...
+
 
 class CompiledContact(NamedTuple):
     """A contact model on the compiled side.
@@ -51,12 +84,14 @@ class CompiledContact(NamedTuple):
         solve: Kernel ``solve(projection, arrays)``, a function of a module; it fills ``impulse`` and ``late``.
         arrays: What it reads and writes beside the projection, a named tuple.
         impulse, late: (K, 6) as in :class:`Contact`; ``late`` is used only where the model has one.
+        memory: All that the next step depends on, and the last result: kept where a joint is near its stop.
     """
 
     solve: Any
     arrays: Any
     impulse: Array
     late: Array
+    memory: Kept
 
 
 class _Projected(NamedTuple):
@@ -65,6 +100,7 @@ class _Projected(NamedTuple):
     projection: Projection
     landing: Landing
     flight: Flight
+    stops: Stops
 
 
 class _Step(NamedTuple):
@@ -73,22 +109,25 @@ class _Step(NamedTuple):
     projection: Projection
     landing: Landing
     flight: Flight
+    stops: Stops
     contact: CompiledContact
 
 
-WHOLE, WITHIN, UNSPLIT, IMPACT, REST = range(5)
-"""Parts of a step that are solved: all of it (also for forces that act within it, and without looking for landings),
-and after a landing the impact alone and what is left; these two fill the change of v and leave v as it is."""
-
-REFUSED, LANDS = -1.0, -2.0
-"""What a step returns that was not taken, as the torques are not finite, or as a vertex lands in it."""
+REFUSED, LANDS, NEAR, OTHERS, LATE = -1.0, -2.0, -3.0, -4.0, -5.0
+"""What a step returns that was not taken: torques are not finite; a vertex lands in it, or a joint arrives at its stop;
+a joint is near its stop, before a contact model that is not compiled was asked; other stops carry than were tried, and
+the same, where no joint was near and nothing of the contact's memory was kept."""
+FIRST, MORE, FIRM = range(3)
+"""Tries of a step: the first, further ones with other stops, and those in which what carries goes on to."""
+TRIES = 20
+"""Tries before they are firm."""
 
 
 @kernel
-def _begin(a: Any, v: Array, tau_joint: Array, part: int) -> bool:
-    """Fill the projection of ``a`` for a part of the step; False for bad torques."""
+def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float) -> float:
+    """Fill the projection of ``a`` for a part of the step; ``REFUSED`` for bad torques, ``NEAR``, or 0."""
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint, 0.0 if part == IMPACT else 1.0):
-        return False
+        return REFUSED
     if part == WITHIN:
         kernels.fill_bias(a.tree, a.foothold, a.projection)
     elif part == WHOLE:
@@ -97,53 +136,111 @@ def _begin(a: Any, v: Array, tau_joint: Array, part: int) -> bool:
         touch(a.projection, a.landing)
     else:
         a.projection.lifted[:, :] = 0.0
-    return True
+    if look_around(a.stops, q, v, 0.0 if part == IMPACT else left * a.tree.h, part):
+        kernels.keep_whole(a.tree, a.projection)
+        return NEAR
+    return 0.0
 
 
 @kernel
-def _end(a: Any, v: Array, impulse: Array, late: Array, part: int) -> float:
+def _hold(a: Any, q: Array, v: Array, part: int, firm: bool) -> None:
+    """Eliminate the stops that are thought to carry from what the contact sees."""
+    a.stops.plastic[0] = a.stops.plastic[0] or firm
+    fill_rows(a.stops, a.tree, q, v, part)
+    kernels.eliminate(a.tree, a.projection, v)
+    if part == WHOLE:
+        lift(a.projection, a.landing, a.tree.h)
+
+
+@kernel
+def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, firm: bool) -> float:
     """Bring the impulses of a part of the step back to joint space."""
     aloft = part != UNSPLIT
     for k in range(impulse.shape[0]):
         aloft = aloft and impulse[k, 2] == 0.0
     a.flight.aloft[0] = aloft
     if part == WITHIN:
+        halfway = kernels.find_way(a.tree, late, v)
+        if not halfway < kernels.SPEED_LIMIT:
+            return halfway
+    fastest = kernels.change(a.tree, impulse, False, v)
+    if not fastest < kernels.SPEED_LIMIT:
+        return fastest
+    if judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, firm) != STANDS:
+        if a.stops.near[0]:
+            return OTHERS
+        a.stops.near[0] = True
+        kernels.keep_whole(a.tree, a.projection)
+        return LATE
+    if part in (IMPACT, REST):
+        return fastest
+    if part == WHOLE and _events(a, impulse):
         if aloft:
             look_ahead(a.flight, a.tree, v)
-        return kernels.advance_within(a.tree, impulse, late, v)
-    if part == WHOLE and a.landing.lifted[0] > 0 and arrives(a.projection, a.landing, a.tree.h, impulse):
-        fastest = kernels.change(a.tree, impulse, 1.0, v)
-        return LANDS if fastest < kernels.SPEED_LIMIT else fastest
-    if part in (IMPACT, REST):
-        return kernels.change(a.tree, impulse, 1.0, v)
+        return LANDS
     if aloft:
         look_ahead(a.flight, a.tree, v)
-    fastest = kernels.advance(a.tree, impulse, v)
+    if part == WITHIN:
+        kernels.take_within(a.tree, v)
+        return fastest
+    kernels.take(a.tree, v)
     if aloft:
         slide(a.flight, a.tree)
     return fastest
 
 
-@entry
-def _project(step: Any, v: Array, tau_joint: Array, part: int) -> bool:
-    return _begin(step.arrays, v, tau_joint, part)
+@kernel
+def _events(a: Any, impulse: Array) -> bool:
+    """Whether a vertex lands or a joint arrives at its stop within the step; if so, fill when the first one does."""
+    landing = a.landing
+    lands = landing.lifted[0] > 0 and arrives(a.projection, landing, a.tree.h, impulse)
+    first = first_arrival(a.stops)
+    if first <= 1.0 and not (lands and landing.share[0] <= first):
+        landing.share[0] = landing.together[0] = first
+        landing.touching[0] = RESTING
+        # Joints are half a step ahead of their velocities in flight, too; the robot as a whole is corrected there.
+        landing.lag[0] = 0.5
+        lands = True
+    gather(a.stops, landing.share[0])
+    return lands
 
 
 @entry
-def _advance(step: Any, v: Array, impulse: Array, late: Array, part: int) -> float:
-    return _end(step.arrays, v, impulse, late, part)
+def _project(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float) -> float:
+    return _begin(step.arrays, q, v, tau_joint, part, left)
+
+
+@entry
+def _hold_again(step: Any, q: Array, v: Array, part: int, attempt: int) -> None:
+    _hold(step.arrays, q, v, part, attempt == FIRM)
+
+
+@entry
+def _advance(step: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> float:
+    return _end(step.arrays, q, v, impulse, late, part, attempt == FIRM)
 
 
 # A step is compiled for the type of its box, which holds the kernel of the contact model.
 @entry
-def _step(step: Any, v: Array, tau_joint: Array, part: int) -> float:
+def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> float:
     """Take a step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
     a = step.arrays
     c = a.contact
-    if not _begin(a, v, tau_joint, part):
-        return REFUSED
+    if attempt == FIRST:
+        begun = _begin(a, q, v, tau_joint, part, left)
+        if begun == REFUSED:
+            return begun
+        if begun == NEAR:
+            keep(c.memory)
+            _hold(a, q, v, part, False)
+    else:
+        put_back(c.memory)
+        _hold(a, q, v, part, attempt == FIRM)
     c.solve(a.projection, c.arrays)
-    return _end(a, v, c.impulse, c.late, part)
+    fastest = _end(a, q, v, c.impulse, c.late, part, attempt == FIRM)
+    if fastest == LATE:
+        keep(c.memory)
+    return fastest
 
 
 class Dynamics:
@@ -155,6 +252,7 @@ class Dynamics:
         robot: The robot; its model carries the reflected inertia.
         ground: What the feet meet.
         physics_dt: Step h [s].
+        stops: What happens at the position limits of joints; by default they turn on beyond them.
 
     Attributes:
         tree, foothold: The joint side of a step, and where the feet stand; refilled by every step.
@@ -162,7 +260,10 @@ class Dynamics:
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
         change: (nv,) by which the last part of a step changes v.
-        landing: When a vertex lands in the last step.
+        landing: When a vertex lands in the last step, or a joint arrives at its stop.
+        stops: The stops of the joints, and what they did in the last part of a step. stopped_joints: These joints.
+        repeated: Whether the contact model was asked for the last part without a stop that carried.
+        unresolved: Whether no set of stops was found for it of which all push.
         displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
         com: (3,) centre of mass in the world at the beginning of the last step [m].
         sole_origins: (K, 3) the same of the soles [m].
@@ -172,7 +273,9 @@ class Dynamics:
         ConfigError: The robot has no feet, or one that nothing moves.
     """
 
-    def __init__(self, robot: Robot, ground: Ground, physics_dt: float) -> None:
+    def __init__(
+        self, robot: Robot, ground: Ground, physics_dt: float, stops: StopParams = StopParams(joint_stops=False)
+    ) -> None:
         self._model = robot.model
         self._data = robot.model.createData()
         soles = robot.soles
@@ -187,7 +290,11 @@ class Dynamics:
         pin.crba(self._model, self._data, pin.neutral(self._model), pin.Convention.WORLD)
         self.foothold = Foothold.of_soles(soles, ground.arrays())
         self.projection = Projection.of_soles(soles, len(self.foothold.spare))
-        self.tree = _tree(robot, self._data, physics_dt)
+        joints = stopped_joints(robot) if stops.joint_stops else []
+        self.tree = _tree(robot, self._data, physics_dt, len(joints))
+        self.stopped_joints = tuple(robot.model.names[i] for i in joints)
+        self.stops = Stops.of_joints(robot, joints, stops.stop_restitution, physics_dt)
+        self.repeated = self.unresolved = False
         self.push = self.tree.push
         self.acceleration = self.tree.acceleration
         self.displacement = self.tree.step
@@ -202,11 +309,19 @@ class Dynamics:
         self.flight = self._momentum.flight
         self._contact: Contact | None = None
         self._step: Any = None
+        self._q: Array = np.zeros(self._model.nq)
+        self._memory: Any = None
+        # Read in every step, which a memoryview does in half the time.
+        self._near = memoryview(self.stops.near)
 
     @cached_property
     def _projected(self) -> Box:
         """For steps that are not fused."""
-        return box(_Projected(self.tree, self.foothold, self.projection, self.landing, self.flight))
+        return box(self._sides)
+
+    @property
+    def _sides(self) -> _Projected:
+        return _Projected(self.tree, self.foothold, self.projection, self.landing, self.flight, self.stops)
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
@@ -219,7 +334,8 @@ class Dynamics:
         if sizes != needed:
             raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
         self._fill(q, v)
-        _project(self._projected, v, tau_joint, WITHIN)
+        _project(self._projected, q, v, tau_joint, WITHIN, 1.0)
+        self._q = q
         return self.projection
 
     def advance(self, v: Array, impulse: Array, late: Array | None = None) -> float:
@@ -233,26 +349,29 @@ class Dynamics:
             late: As :class:`Contact` has it; the displacement then follows the course of the
                 velocity within the step.
         """
-        within = late is not None
-        return float(_advance(self._projected, v, impulse, late if within else impulse, WITHIN if within else UNSPLIT))
+        part, late = (UNSPLIT, impulse) if late is None else (WITHIN, late)
+        return float(_advance(self._projected, self._q, v, impulse, late, part, FIRST))
 
-    def step(self, q: Array, v: Array, tau_joint: Array, contact: Contact, split: bool = True) -> float:
+    def step(
+        self, q: Array, v: Array, tau_joint: Array, contact: Contact, split: bool = True, flies: bool = True
+    ) -> float:
         """Project, let the contact model act, and :meth:`advance`; in one compiled call where the model is compiled.
 
         Args:
             q, v, tau_joint, contact: (nq,), (nv,), (nu,) [N.m], and the model.
-            split: Whether to look for vertices that land, and to keep the momentum in flight.
+            split: Whether to look for what arrives within the step.
+            flies: Whether to keep the momentum in flight.
 
         Returns:
             As :meth:`advance`, and ``REFUSED`` for torques that are not finite, or ``LANDS``; ``v`` then stays as it
-            is, too. What landing there is, ``landing`` says, and ``change`` how the step would change v without it.
+            is, too. What arrives there, ``landing`` says, and ``change`` how the step would change v without it.
         """
         self._fill(q, v)
         if contact is not self._contact:
             self._take(contact)
-        part = WITHIN if contact.late is not None else WHOLE if split else UNSPLIT
-        fastest = self._part(v, tau_joint, contact, part)
-        if not split:
+        part = WITHIN if contact.late is not None else WHOLE if split else CLOSED if flies else UNSPLIT
+        fastest = self._part(q, v, tau_joint, contact, part)
+        if not flies:
             self.flight.aloft[0] = False
         return fastest
 
@@ -278,33 +397,63 @@ class Dynamics:
             As :meth:`step`.
         """
         pin.crba(self._model, self._data, q, _WORLD)
-        return self._part(v, tau_joint, contact, IMPACT)
+        return self._part(q, v, tau_joint, contact, IMPACT)
 
-    def rest(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
-        """Take a step from where an :meth:`impact` was; fill ``change``, and leave ``v``.
+    def rest(self, q: Array, v: Array, tau_joint: Array, contact: Contact, left: float) -> float:
+        """Take a step from where an :meth:`impact` was, with ``left`` of the way; fill ``change``, and leave ``v``.
 
         Returns:
             As :meth:`step`.
         """
         pin.nonLinearEffects(self._model, self._data, q, v)
-        return self._part(v, tau_joint, contact, REST)
+        return self._part(q, v, tau_joint, contact, REST, left)
 
-    def _part(self, v: Array, tau_joint: Array, contact: Contact, part: int) -> float:
+    def _part(self, q: Array, v: Array, tau_joint: Array, contact: Contact, part: int, left: float = 1.0) -> float:
+        fastest = self._try(q, v, tau_joint, contact, part, left, FIRST)
+        self.repeated, self.unresolved = fastest == LATE, False
+        if fastest > OTHERS or np.isnan(fastest):
+            return fastest
+        tried = set[bytes]()
+        while fastest in (OTHERS, LATE):
+            # From the same stops the same follows: they go round in circles.
+            stops = self.stops.held.tobytes() + self.stops.plastic.tobytes()
+            self.unresolved = self.unresolved or stops in tried or len(tried) >= TRIES
+            tried.add(stops)
+            fastest = self._try(q, v, tau_joint, contact, part, left, FIRM if self.unresolved else MORE)
+        return fastest
+
+    @property
+    def near(self) -> bool:
+        """Whether any joint was near its stop in the last part of a step."""
+        return bool(self._near[0])
+
+    def _try(
+        self, q: Array, v: Array, tau_joint: Array, contact: Contact, part: int, left: float, attempt: int
+    ) -> float:
         if self._step is not None:
-            return _step(self._step, v, tau_joint, part)
-        if not _project(self._projected, v, tau_joint, part):
-            return REFUSED
+            return _step(self._step, q, v, tau_joint, part, left, attempt)
+        if attempt == FIRST:
+            begun = _project(self._projected, q, v, tau_joint, part, left)
+            if begun == REFUSED:
+                return begun
+            self._memory = contact.state() if begun == NEAR else None
+        elif self._memory is None:
+            self._memory = contact.state()
+        else:
+            contact.set_state(self._memory)
+        if self._memory is not None:
+            _hold_again(self._projected, q, v, part, attempt)
         impulse, late = contact.solve(self.projection).impulse, contact.late
-        return _advance(self._projected, v, impulse, impulse if late is None else late, part)
+        return _advance(self._projected, q, v, impulse, impulse if late is None else late, part, attempt)
 
     def _take(self, contact: Contact) -> None:
         """Load the step of ``contact``, compiled if that was never done."""
         compiled: CompiledContact | None = getattr(contact, "compiled", None)
         self._contact, self._step = contact, None
         if compiled is not None:
-            self._step = box(_Step(self.tree, self.foothold, self.projection, self.landing, self.flight, compiled))
+            self._step = box(_Step(*self._sides, compiled))
             with announced(f"contact model {compiled.solve.__name__}", 30):
-                _step.compile((self._step.type, float64[::1], float64[::1], int64))
+                _step.compile((self._step.type, float64[::1], float64[::1], float64[::1], int64, float64, int64))
 
     def compile_contact(self, contact: Contact) -> None:
         """Compile what the kernel of ``contact`` brings into a step, and not the step."""
@@ -312,8 +461,15 @@ class Dynamics:
         if compiled is not None:
             compiled.solve.compile((box(self.projection).type.arrays, box(compiled.arrays).type.arrays))
 
+    def stops_of(self, joints: Sequence[str]) -> tuple[Indices, Indices]:
+        """Return which of the ``joints`` have a stop, and which number each of these stops has."""
+        have = [joint for joint in joints if joint in self.stopped_joints]
+        found = [joints.index(joint) for joint in have], [self.stopped_joints.index(joint) for joint in have]
+        return np.array(found[0], dtype=np.intp), np.array(found[1], dtype=np.intp)
+
     def reset(self) -> None:
-        """Forget what the feet stand on."""
+        """Forget what the feet stand on, and which stops carry."""
+        self.stops.held[:] = 0
         feet = self.foothold
         feet.patch[:] = -1
         feet.passing[:] = False
@@ -336,6 +492,7 @@ class Dynamics:
     def _kept(self) -> dict[str, NDArray[Any]]:
         f, p = self.foothold, self.projection
         return {
+            "stops": self.stops.held,
             "patch": f.patch,
             "passing": f.passing,
             "axes": f.axes,
@@ -352,8 +509,8 @@ class Dynamics:
         pin.nonLinearEffects(self._model, self._data, q, v)
 
 
-def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
-    """Return the joint side of a step, with live views of ``data``."""
+def _tree(robot: Robot, data: pin.Data, physics_dt: float, n_rows: int) -> Tree:
+    """Return the joint side of a step, with live views of ``data`` and room for some rows."""
     model, soles = robot.model, robot.soles
     nv, feet = model.nv, len(soles)
     ancestors, depth = _ancestors(list(data.parents_fromRow))
@@ -381,6 +538,7 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float) -> Tree:
         common=common,
         placement_R=np.array([sole.placement_joint_sole.rotation for sole in soles]),
         placement_p=np.array([sole.placement_joint_sole.translation for sole in soles]),
+        rows=zeros_of(Rows, {"v": nv, "K": feet, "R": n_rows}),
     )
 
 

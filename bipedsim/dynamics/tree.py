@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.dynamics.projection import Projection
+from bipedsim.dynamics.rows import Rows, impose, orthonormalise
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
 from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn_axes
 
@@ -46,6 +47,7 @@ class Tree(NamedTuple):
         L: (nv, D) factor. inverse: (nv,) 1 / diagonal of L. z: (nv,) L^-T h (tau - nle - D v). x: (nv,) work.
         Y: (K, D, 6) L^-T J^T of each foot, along its chain.
         acceleration: (nv,) mean acceleration over the step. step: (nv,) h v+, for the integration.
+        rows: Velocities that are fixed before the contact acts; none after :func:`project`.
     """
 
     M_rows: Array
@@ -73,6 +75,7 @@ class Tree(NamedTuple):
     Y: Annotated[Array, "K", "D", 6]
     acceleration: Annotated[Array, "v"]
     step: Annotated[Array, "v"]
+    rows: Rows
 
 
 @kernel
@@ -234,6 +237,7 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, sha
     for j in range(tau_joint.shape[0]):
         if not np.isfinite(tau_joint[j]):
             return False
+    t.rows.count[0] = 0
     _factor(t, share)
     _drive(t, v, tau_joint, share)
     feet = t.leaf.shape[0]
@@ -269,54 +273,105 @@ def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
 
 
 @kernel
-def advance(t: Tree, impulse: Array, v: Array) -> float:
-    """Move ``v`` (nv,) in place to v+ = v + L^-1 (z + Y^T impulse) and return the largest magnitude of v+.
+def eliminate(t: Tree, p: Projection, v: Array) -> None:
+    """Fix the velocities of ``t.rows`` in this part of the step, before the contact acts; after :func:`project`.
 
-    Where an entry would not be finite, v stays as it is and NaN is returned; so it does where one reaches
-    ``SPEED_LIMIT``. Fills ``acceleration`` and ``step`` = h v+: semi-implicit.
-
-    Args:
-        t: See :class:`Tree`.
-        impulse: (K, 6) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
-        v: (nv,).
+    The rows g, over velocities, are in ``Q``, and what they want in ``goal`` and ``goal_late``. ``whole`` and ``free``
+    hold the projection without rows (:func:`keep_whole`), so that other rows can be tried.
     """
-    fastest = change(t, impulse, 1.0, v)
-    if fastest < SPEED_LIMIT:
-        for i in range(v.shape[0]):
-            t.acceleration[i] = t.x[i] / t.h
-            v[i] += t.x[i]
-            t.step[i] = t.h * v[i]
-    return fastest
+    r = t.rows
+    nv, n_rows, size = v.shape[0], r.count[0], r.free.shape[0]
+    for n in range(n_rows):
+        y, before = r.Q[n], 0.0
+        for i in range(nv - 1, -1, -1):
+            before += y[i] * v[i]
+        r.beta[n] = before
+        for i in range(nv - 1, -1, -1):
+            if y[i] != 0.0:
+                y[i] *= t.inverse[i]
+                for d in range(t.depth[i] - 1):
+                    y[t.ancestors[i, d]] -= t.L[i, d] * y[i]
+    orthonormalise(r)
+    r.given[0] = 0.0
+    for a in range(size):
+        p.w_free[a] = r.free[a]
+        for b in range(size):
+            p.G[a, b] = r.whole[a, b]
+    for n in range(n_rows):
+        y, along, over = r.Q[n], r.along[n], -r.beta[n]
+        for i in range(nv):
+            over += y[i] * t.z[i]
+        r.given[0] -= over * (r.after[n] + 0.5 * over)
+        for k in range(t.leaf.shape[0]):
+            for c in range(6):
+                total = 0.0
+                for d in range(t.depth[t.leaf[k]]):
+                    total += t.Y[k, d, c] * y[t.ancestors[t.leaf[k], d]]
+                along[6 * k + c] = total
+        for a in range(size):
+            p.w_free[a] -= along[a] * over
+            for b in range(size):
+                p.G[a, b] -= along[a] * along[b]
 
 
 @kernel
-def advance_within(t: Tree, impulse: Array, late: Array, v: Array) -> float:
-    """Do as :func:`advance` for forces that act within the step: the displacement follows the course of the velocity.
+def keep_whole(t: Tree, p: Projection) -> None:
+    """Keep the projection without rows, for :func:`eliminate`."""
+    for a in range(p.w_free.shape[0]):
+        t.rows.free[a] = p.w_free[a]
+        for b in range(p.w_free.shape[0]):
+            t.rows.whole[a, b] = p.G[a, b]
+
+
+@kernel
+def take(t: Tree, v: Array) -> None:
+    """Move ``v`` (nv,) in place by the last :func:`change`; fill ``acceleration`` and ``step`` = h v+: semi-implicit."""
+    for i in range(v.shape[0]):
+        t.acceleration[i] = t.x[i] / t.h
+        v[i] += t.x[i]
+        t.step[i] = t.h * v[i]
+
+
+@kernel
+def find_way(t: Tree, late: Array, v: Array) -> float:
+    """Fill ``step`` for forces that act within the step: the displacement follows the course of the velocity.
 
     Torques act all through the step, half of their impulse early enough to count for ``step`` = h v + h^2 a / 2.
 
     Args:
-        late: (K, 6) ``impulse`` weighted by the share of the step that was left when it acted.
+        t: See :class:`Tree`.
+        late: (K, 6) impulse weighted by the share of the step that was left when it acted.
+        v: (nv,) before the step.
+
+    Returns:
+        As :func:`change`.
     """
-    fastest = change(t, impulse, 1.0, v)
-    if not fastest < SPEED_LIMIT:
-        return fastest
+    halfway = change(t, late, True, v)
     for i in range(v.shape[0]):
-        t.acceleration[i] = t.x[i] / t.h
-        t.step[i] = v[i]
-    halfway = change(t, late, 0.5, v)
-    if not halfway < SPEED_LIMIT:
-        return halfway
-    for i in range(v.shape[0]):
-        v[i] += t.h * t.acceleration[i]
-        t.step[i] = t.h * (t.step[i] + t.x[i])
-    return fastest
+        t.step[i] = t.h * (v[i] + t.x[i])
+    return halfway
 
 
 @kernel
-def change(t: Tree, impulse: Array, share: float, v: Array) -> float:
-    """Fill ``t.x`` with L^-1 (share z + Y^T impulse); return the largest |v + x|, NaN if any is not finite."""
+def take_within(t: Tree, v: Array) -> None:
+    """Move ``v`` (nv,) in place by the last :func:`change`; fill ``acceleration``, and leave ``step``."""
+    for i in range(v.shape[0]):
+        t.acceleration[i] = t.x[i] / t.h
+        v[i] += t.h * t.acceleration[i]
+
+
+@kernel
+def change(t: Tree, impulse: Array, late: bool, v: Array) -> float:
+    """Fill ``t.x`` with L^-1 (z + Y^T impulse); return the largest |v + x|, NaN if any is not finite.
+
+    Args:
+        t: See :class:`Tree`.
+        impulse: (K, 6) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
+        late: Whether this is the mean change over the step: that of z is half of what it is in the end.
+        v: (nv,) before the step.
+    """
     nv = v.shape[0]
+    share = 0.5 if late else 1.0
     x = t.x
     for i in range(nv):
         x[i] = share * t.z[i]
@@ -327,6 +382,8 @@ def change(t: Tree, impulse: Array, share: float, v: Array) -> float:
             for r in range(6):
                 total += t.Y[k, d, r] * impulse[k, r]
             x[t.ancestors[leaf, d]] += total
+    if t.rows.count[0] > 0:
+        impose(t.rows, x, late)
     largest = 0.0
     for i in range(nv):
         total = x[i]

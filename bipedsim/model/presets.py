@@ -1,4 +1,4 @@
-"""What a robot's drives, sensors and masses may be like beside the ideal ones: the parameters, and presets of them.
+"""What a robot's drives, stops, sensors and masses may be like beside the ideal ones: parameters, and presets of them.
 
 :mod:`bipedsim.sim.actuators` and :mod:`bipedsim.sim.noise` do what these parameters say; see docs/hardware.md.
 """
@@ -79,7 +79,15 @@ class PlantParams:
 
 
 @dataclass(frozen=True)
-class HardwareParams(ActuatorParams, NoiseParams, PlantParams):
+class StopParams:
+    """What happens where a joint comes to its position limit."""
+
+    joint_stops: bool = param(True, "whether joints stop at their position limits, or turn on beyond them")
+    stop_restitution: float = param(0.0, "Newton's e of an impact at a stop", low=0.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class HardwareParams(ActuatorParams, NoiseParams, PlantParams, StopParams):
     """All parameters of the hardware; the defaults are the ideal one, which adds nothing to the simulation."""
 
     def problems(self) -> Iterator[str]:

@@ -5,6 +5,7 @@ from .calls import call
 from .cholesky import solve_positive_definite
 from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel, on_compiling
+from .kept import Kept, keep, kept, put_back
 from .linear import is_doubtful, solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, hull_corners, simplify, span, start_as
 from .spatial import (
@@ -34,6 +35,7 @@ __all__ = [
     "Flags",
     "Indices",
     "Integers",
+    "Kept",
     "accumulate",
     "act",
     "add_wrench",
@@ -53,6 +55,8 @@ __all__ = [
     "gap",
     "hull_corners",
     "is_doubtful",
+    "keep",
+    "kept",
     "kernel",
     "margin",
     "move_inside",
@@ -63,6 +67,7 @@ __all__ = [
     "point_velocity",
     "product",
     "quintic",
+    "put_back",
     "reach",
     "rotation_error",
     "simplify",

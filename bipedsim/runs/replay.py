@@ -37,8 +37,8 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
     kept: list[Path] = []
 
     def report(name: str, said: str, begun: dict[str, Array]) -> None:
-        if name == MONITORS[JOINT]:
-            log(f"{said}: joints have no stops")
+        if name == MONITORS[JOINT] and not sim.hardware.joint_stops:
+            log(f"{said}: its joints have no stops")
             return
         try:
             if not kept:
@@ -145,7 +145,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
     done = []
     for name in CONTACT_MODELS:
         params = params_of_model if name == of_model else {}
-        dynamics = Dynamics(plant, Ground(patches), h)
+        dynamics = Dynamics(plant, Ground(patches), h, hardware)
         contact = make_contact_model(name, dynamics.projection, h, params)
         monitors = Monitors(plant, dynamics, contact, begun["torque"])
         v = begun["v"].copy()

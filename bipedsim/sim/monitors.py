@@ -1,8 +1,8 @@
 """Monitors of the physics: is what a step did what mechanics allows? One compiled call beside the step.
 
 They judge what came out, from the equations and not from what the contact model computed on its way: momentum of every
-joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits. What a model may do beyond
-the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
+joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits and their stops. What a
+model may do beyond the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bipedsim.contact import (
     distance_outside,
     for_kernels,
 )
-from bipedsim.dynamics import Dynamics, Foothold, Projection, Tree
+from bipedsim.dynamics import Dynamics, Foothold, Projection, Stops, Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, zeros_of
 
-BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT = range(8)
+BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT, STOP_WORK, STOP_PULL = range(10)
 MONITORS = (
     "momentum_error",
     "contact_work_J",
@@ -37,6 +37,8 @@ MONITORS = (
     "depth_m",
     "cop_outside_m",
     "joint_limit_rad",
+    "stop_work_J",
+    "stop_pull_Nm",
 )
 """What the monitors measure, in the order of these numbers; the momentum error is a share of what is balanced."""
 SAID = (
@@ -48,6 +50,8 @@ SAID = (
     "a foot is too deep in the ground",
     "the CoP is outside the sole",
     "a joint is beyond its limits",
+    "stops of joints give energy",
+    "a stop pulls its joint",
 )
 BALANCED = 1e-7
 """Rounding of the equations of motion, as a share of their largest term; of forces, as a share of the weight."""
@@ -56,7 +60,9 @@ INSIDE = 1e-4
 LEVEL = 0.9
 """Cosine of the tilt up to which the CoP is looked for: near a tilt of atan(1 / mu) the force lies in the sole."""
 GIVES = 1e-3
-"""How far beyond its limit [rad] a joint gets that a drive holds at it: drives give way."""
+"""How far beyond its limit [rad] a joint without stops gets that a drive holds at it: drives give way."""
+HELD = 1e-6
+"""The same of a joint that has stops [rad]."""
 
 
 class _Monitored(NamedTuple):
@@ -65,7 +71,7 @@ class _Monitored(NamedTuple):
     Attributes:
         tree, feet, projection, result: Of dynamics and contact.
         torque: (nu,) what the dynamics took as the joints' torques [N.m].
-        idx_q, lower, upper: (nu,) limits of the joints [rad].
+        stops: The stops of the joints, which may be none. idx_q, lower, upper: (nu,) limits of the joints [rad].
         weight: Of the robot [N]. springs: Whether contacts hold energy. stored: (1,) the most that they hold now [J].
         residual, cop, cop_ground: (nv,), (2,), (3,) work.
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
@@ -79,6 +85,7 @@ class _Monitored(NamedTuple):
     projection: Projection
     result: ContactResult
     torque: Array
+    stops: Stops
     idx_q: Integers
     lower: Array
     upper: Array
@@ -116,7 +123,10 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
 # Of two numbers the larger one by `if`: max() of the compiler minds NaN, which takes ten times as long.
 @kernel
 def _momentum(m: _Monitored, v: Array, share: float) -> float:
-    """Return the largest |M dv / h + share (nle + D v+ - tau - push) - J^T f / h|, beside the largest term."""
+    """Return the largest |M dv / h + share (nle + D v+ - tau - push) - J^T f / h - s / h|, beside the largest term.
+
+    f are the impulses of the contact, s those of the stops.
+    """
     t, p, r = m.tree, m.residual, m.result
     dv, h = t.acceleration, t.h
     largest = 0.0
@@ -128,6 +138,11 @@ def _momentum(m: _Monitored, v: Array, share: float) -> float:
         p[t.actuated[j]] -= share * m.torque[j]
         if abs(m.torque[j]) > largest:
             largest = abs(m.torque[j])
+    if m.stops.near[0]:
+        for j in range(m.stops.impulse.shape[0]):
+            p[m.stops.idx_v[j]] -= m.stops.impulse[j] / h
+            if abs(m.stops.impulse[j]) > largest * h:
+                largest = abs(m.stops.impulse[j]) / h
     for i in range(v.shape[0]):
         # Whole rows as they lie in memory are faster than only the entries that are not zero.
         row, own, rest = t.M_rows[i], dv[i], 0.0
@@ -187,6 +202,19 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
     return deepest
 
 
+@kernel
+def _look_at_stops(m: _Monitored, contact: float, t: float) -> None:
+    """Note what the stops did, beside what the ``contact`` gave [J], which may be the reason why they carry.
+
+    Of models with springs, what these give is no part of it.
+    """
+    if m.tree.rows.count[0] > 0:
+        given = m.tree.rows.given[0]
+        _note(m, STOP_WORK, given if m.springs else given + contact, 0, t)
+    for j in range(m.stops.impulse.shape[0]):
+        _note(m, STOP_PULL, m.stops.held[j] * m.stops.impulse[j] / m.tree.h, j, t)
+
+
 @entry
 def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
     """Judge the step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
@@ -209,6 +237,8 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
             work += 0.5 * f[a] * (p.w_free[6 * k + a] + w[a])
         touching = touching or f[2] != 0.0
         allowed += f[2] * min(_look_at_foot(m, k, w, t) / m.tree.h, RECOVERY)
+    if m.stops.near[0]:
+        _look_at_stops(m, work - allowed, t)
     if m.springs:
         # A spring gives back no more than what went in since the feet were last in the air.
         gain = work - m.stored[0]
@@ -255,11 +285,13 @@ class Monitors:
 
     def __init__(self, plant: Robot, dynamics: Dynamics, contact: ContactModel, torque: Array) -> None:
         self._plant = plant
+        self._stopped = dynamics.stopped_joints
         promises: Promises = getattr(contact, "promises", Promises())
         limit = np.full(len(MONITORS), INSIDE)
-        limit[BALANCE], limit[JOINT] = BALANCED, GIVES
-        limit[[FRICTION, PULL]] = BALANCED * plant.weight
-        limit[WORK], limit[GAP], limit[DEPTH] = promises.lift * plant.weight, promises.gap, promises.depth
+        limit[BALANCE], limit[JOINT] = BALANCED, HELD if len(dynamics.stops.held) else GIVES
+        limit[[FRICTION, PULL, STOP_PULL]] = BALANCED * plant.weight
+        limit[[WORK, STOP_WORK]] = promises.lift * plant.weight
+        limit[GAP], limit[DEPTH] = promises.gap, promises.depth
         self._monitored = zeros_of(
             _Monitored,
             {"v": plant.model.nv, "n": len(MONITORS)},
@@ -268,6 +300,7 @@ class Monitors:
             projection=dynamics.projection,
             result=for_kernels(contact.result),
             torque=torque,
+            stops=dynamics.stops,
             idx_q=np.ascontiguousarray(plant.idx_q, dtype=np.int64),
             lower=plant.position_lower,
             upper=plant.position_upper,
@@ -286,6 +319,8 @@ class Monitors:
         for array in (m.stored, m.when, m.where, m.hits):
             array[:] = 0
         m.worst[:] = -np.inf
+        # Of what did nothing.
+        m.worst[[STOP_WORK, STOP_PULL]] = 0.0
         self.go_on(v)
 
     def go_on(self, v: Array) -> None:
@@ -305,6 +340,8 @@ class Monitors:
         where = int(self._monitored.where[i])
         if i == JOINT:
             return f" ({self._plant.joint_names[where]})"
+        if i == STOP_PULL:
+            return f" ({self._stopped[where]})"
         return f" ({self._plant.soles[where].name} foot)" if i in (FRICTION, PULL, GAP, DEPTH, COP) else ""
 
     def figures(self) -> dict[str, dict[str, Any]]:

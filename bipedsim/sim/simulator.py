@@ -25,6 +25,10 @@ from bipedsim.sim.steps import Steps
 from bipedsim.sim.tick import Tick
 
 
+BEYOND_STOP = 1e-6
+"""How far beyond its limit [rad] a joint may begin that has a stop: postures are rounded."""
+
+
 class _Push(NamedTuple):
     """A wrench (6,) in world axes at the origin of a frame, from ``begin`` to ``end``, counted in physics steps."""
 
@@ -50,6 +54,7 @@ class Snapshot:
     tick: ContactResult | None
     actuators: dict[str, NDArray[Any]] | None = None
     noise: dict[str, Any] | None = None
+    stop_impulse: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,7 @@ class Simulator:
         control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by
             default.
         contact_params: Parameters of the contact model that differ from its defaults.
-        hardware: What drives, sensors and masses are like, see :func:`bipedsim.model.hardware.read_hardware`; ideal by
+        hardware: What drives, stops, sensors and masses are like, see :func:`bipedsim.model.hardware.read_hardware`; ideal by
             default, which adds nothing to the simulation and costs nothing.
         seed: Of all noise; see :class:`bipedsim.sim.noise.Noise`.
         events: Whether landings happen within a step, and flight keeps its momentum (docs/contact_models.md); without,
@@ -117,6 +122,8 @@ class Simulator:
         q: (nq,) configuration, base position and quaternion x y z w first.
         v: (nv,) velocity, base linear and angular in the base frame first.
         effort: (nu,) torque of the drives in the last physics step [N.m]; always the same array.
+        stop_impulse: (nu,) impulses of the stops on their joints over the last control tick [N.m.s]; always the same
+            array.
         contact: What the ground did over the last control tick; of several physics steps, see
             :class:`bipedsim.sim.tick.Tick`.
         on_physics_step: Called after every physics step, of which a control tick may hold several, with its contact
@@ -159,7 +166,7 @@ class Simulator:
             # The dynamics keep the array itself, which the actuators rewrite at every step.
             plant = replace(plant, joint_damping=self._actuators.damping)
         self._damping = plant.joint_damping
-        self._dynamics = Dynamics(plant, self.ground, self.physics_dt)
+        self._dynamics = Dynamics(plant, self.ground, self.physics_dt, self.hardware)
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
         )
@@ -179,6 +186,9 @@ class Simulator:
             command = self._actuators.command
             self.effort, self._torque = self._actuators.effort, self._actuators.torque
         self.command = Command(command)
+        self.stop_impulse: Array = np.zeros(robot.nu)
+        self._stopped = False
+        self._stop_order = self._dynamics.stops_of(robot.joint_names)
         self._acceleration = np.zeros(nv)
         self._steps = 0
         self._pushes: tuple[_Push, ...] = ()
@@ -208,7 +218,7 @@ class Simulator:
 
         Raises:
             ConfigError: The seed is no integer of at least 0, ``q`` or ``v`` has the wrong size or is not finite, the
-                quaternion is none, or there is no ground at the origin to stand on.
+                quaternion is none, a joint is beyond its stop, or there is no ground at the origin to stand on.
         """
         if q is None:
             nominal = self.robot.q_nominal
@@ -217,9 +227,11 @@ class Simulator:
         v = self._checked("v", np.zeros(self._model.nv) if v is None else v, self._model.nv)
         if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
             raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
+        self._check_limits(q)
         self.q = pin.normalize(self._model, q)
         self.v = v.copy()
         self._steps = 0
+        self.stop_impulse[:] = 0.0
         self._pushes = ()
         self._dynamics.push[:] = 0.0
         self.seed, self.draw = (self.seed, self.draw + 1) if seed is None else (seed, 0)
@@ -274,6 +286,9 @@ class Simulator:
             self._checked("tau_joint", tau, self.robot.nu)
         self.command.tau_joint[:] = tau
         self._moved = True
+        if self._stopped:
+            self._stopped = False
+            self.stop_impulse[:] = 0.0
         if self._tick is not None:
             return self._advance_tick(self._tick)
         self._physics_step()
@@ -300,11 +315,19 @@ class Simulator:
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
         self.q = self._stepping.move(self.q, self.v)
+        if self._stepping.stopped:
+            self._add_stops()
         if self.monitors is not None and self._stepping.unseen:
             self.monitors.go_on(self.v)
         self._steps += 1
         if self.on_physics_step is not None:
             self.on_physics_step(self._contact.result, dynamics.push)
+
+    def _add_stops(self) -> None:
+        """Take in what the stops did in a physics step; those of passive joints have no place."""
+        self._stopped = True
+        joints, stops = self._stop_order
+        self.stop_impulse[joints] += self._stepping.stop_impulse[stops]
 
     def watch(self, report: Callable[[str, str, dict[str, Array]], None]) -> Monitors:
         """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs one to two microseconds a step.
@@ -413,10 +436,16 @@ class Simulator:
             None if self._tick is None else self._tick.state(),
             None if self._actuators is None else self._actuators.state(),
             None if self._noise is None else self._noise.state(),
+            self.stop_impulse.copy(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
-        """Go back to a snapshot of this simulator and return the observation of that moment."""
+        """Go back to a snapshot of this simulator and return the observation of that moment.
+
+        Raises:
+            ConfigError: A joint is beyond its stop.
+        """
+        self._check_limits(snapshot.q)
         self._steps = snapshot.steps
         self.seed, self.draw = snapshot.drawn
         self.q = snapshot.q.copy()
@@ -431,6 +460,8 @@ class Simulator:
             self._tick.set_state(snapshot.tick)
         if self._actuators is not None and snapshot.actuators is not None:
             self._actuators.set_state(snapshot.actuators)
+        self.stop_impulse[:] = 0.0 if snapshot.stop_impulse is None else snapshot.stop_impulse
+        self._stopped = True
         self._moved = False
         if self.monitors is not None:
             self.monitors.go_on(self.v)
@@ -471,6 +502,19 @@ class Simulator:
         """Compile the contact model's part of a step, and landings, while another process compiles the rest."""
         self._dynamics.compile_contact(self._contact)
         self._stepping.warm_up(self.q, self.v)
+
+    def _check_limits(self, q: Array) -> None:
+        """Raise ConfigError where a joint of ``q`` (nq,) is beyond its stop: nothing says how it came there."""
+        stops = self._dynamics.stops
+        angle = q[stops.idx_q]
+        beyond = np.maximum(stops.lower - angle, angle - stops.upper)
+        if len(beyond) and beyond.max() > BEYOND_STOP:
+            worst = int(np.argmax(beyond))
+            limits = f"[{stops.lower[worst]:.6g}, {stops.upper[worst]:.6g}]"
+            raise ConfigError(
+                f"joint {self._dynamics.stopped_joints[worst]!r} is at {angle[worst]:.6g}, beyond its limits {limits}; "
+                "begin within them, or take hardware whose joint_stops are false"
+            )
 
     def _checked(self, name: str, values: Array, size: int) -> Array:
         array = np.asarray(values, dtype=np.float64)
