@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -119,8 +120,8 @@ a joint is near its stop, before a contact model that is not compiled was asked;
 the same, where no joint was near and nothing of the contact's memory was kept."""
 FIRST, MORE, FIRM = range(3)
 """Tries of a step: the first, further ones with other stops, and those in which what carries goes on to."""
-TRIES = 20
-"""Tries before they are firm."""
+TRIES, MANY = 20, 5
+"""Tries before all sets of so many of those stops are tried that carried in one of them, and before they are firm."""
 
 
 @kernel
@@ -413,12 +414,19 @@ class Dynamics:
         self.repeated, self.unresolved = fastest == LATE, False
         if fastest > OTHERS or np.isnan(fastest):
             return fastest
-        tried = set[bytes]()
+        held = self.stops.held
+        tried, sides, others = set[bytes](), held.copy(), None
         while fastest in (OTHERS, LATE):
-            # From the same stops the same follows: they go round in circles.
-            stops = self.stops.held.tobytes() + self.stops.plastic.tobytes()
-            self.unresolved = self.unresolved or stops in tried or len(tried) >= TRIES
-            tried.add(stops)
+            # From the same stops the same follows: they go round in circles, as the contact answers in between.
+            if others is None and (held.tobytes() in tried or len(tried) >= TRIES):
+                others = _sets_of(sides)
+            if others is not None and not self.unresolved:
+                other = next((stops for stops in others if stops.tobytes() not in tried), None)
+                self.unresolved = other is None
+                if other is not None:
+                    held[:] = other
+            tried.add(held.tobytes())
+            sides[held != 0] = held[held != 0]
             fastest = self._try(q, v, tau_joint, contact, part, left, FIRM if self.unresolved else MORE)
         return fastest
 
@@ -507,6 +515,15 @@ class Dynamics:
     def _fill(self, q: Array, v: Array) -> None:
         pin.crba(self._model, self._data, q, _WORLD)
         pin.nonLinearEffects(self._model, self._data, q, v)
+
+
+def _sets_of(sides: Integers) -> Iterator[Integers]:
+    """Yield all sets of the stops that are not 0 in ``sides``, of the first of them where there are many."""
+    those = np.flatnonzero(sides)[:MANY]
+    for chosen in itertools.product([True, False], repeat=len(those)):
+        stops = sides.copy()
+        stops[those] *= chosen
+        yield stops
 
 
 def _tree(robot: Robot, data: pin.Data, physics_dt: float, n_rows: int) -> Tree:

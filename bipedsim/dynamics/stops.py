@@ -185,6 +185,7 @@ def _reads(s: Stops, t: Tree) -> float:
     """Read what every stop did from the rows; return the largest impulse."""
     largest, n = 0.0, 0
     for j in range(s.idx_q.shape[0]):
+        s.impulse[j] = 0.0
         if s.held[j] != 0:
             s.impulse[j] = t.rows.impulse[n]
             largest = max(largest, abs(s.impulse[j]))
@@ -228,9 +229,7 @@ def judge(
     Returns:
         ``STANDS`` or ``AGAIN``. Which joints arrive within the whole step, ``arrivals`` says.
     """
-    pulls = np.inf
-    if t.rows.count[0] > 0:
-        pulls = PULLS * _reads(s, t)
+    pulls = PULLS * _reads(s, t) if s.near[0] else np.inf
     if part == WHOLE:
         s.arrivals[0] = 0
     way = 0.5 * s.span[0] / t.h if part == REST and aloft else 1.0

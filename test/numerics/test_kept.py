@@ -1,0 +1,38 @@
+"""Arrays that compiled code keeps and puts back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bipedsim.numerics import call
+from bipedsim.numerics.kept import keep, kept, put_back
+
+
+def test_arrays_of_all_kinds_come_back_to_the_bit() -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(3, 5)), rng.integers(9, size=4), rng.random(7) < 0.5, np.zeros((0, 3)), np.full(2, np.nan)]
+    wanted = [array.tobytes() for array in arrays]
+    room = kept(arrays)
+    call(keep, room)
+    for array in arrays:
+        array[...] = 1
+    call(put_back, room)
+    assert [array.tobytes() for array in arrays] == wanted
+    arrays[0][:] = 2.0
+    call(put_back, room)
+    assert [array.tobytes() for array in arrays] == wanted, "it is kept until something else is"
+
+
+def test_nothing_beside_them_is_touched() -> None:
+    whole = np.arange(10.0)
+    room = kept([whole[2:5]])
+    call(keep, room)
+    whole[:] = -1.0
+    call(put_back, room)
+    assert whole.tolist() == [-1, -1, 2, 3, 4, -1, -1, -1, -1, -1]
+
+
+def test_an_array_in_pieces_is_refused() -> None:
+    with pytest.raises(ValueError, match="in one piece"):
+        kept([np.zeros((4, 4))[:, 1]])
