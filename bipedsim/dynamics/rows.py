@@ -21,7 +21,7 @@ class Rows(NamedTuple):
     """Rows of fixed velocities, R at most, over nv velocities, for K feet.
 
     Attributes:
-        count: (1,) how many there are in this part of the step; 0 for a step as if there were none.
+        used: (1,) how many there are in this part of the step; 0 for a step as if there were none.
         Q: (R, nv) in: the rows g; out: the orthonormal rows. R: (R, R) upper triangle of the factor.
         goal, goal_late: (R,) in: g v after the step, and the mean of g v over its way, where that is another one.
         beta, beta_late: (R,) the changes to these from what g v is before, along the orthonormal rows.
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
         given: (1,) kinetic energy that the rows gave, without contact, beside the step without them [J].
     """
 
-    count: Annotated[Integers, 1]
+    used: Annotated[Integers, 1]
     Q: Annotated[Array, "R", "v"]
     R: Annotated[Array, "R", "R"]
     goal: Annotated[Array, "R"]
@@ -52,7 +52,7 @@ def orthonormalise(r: Rows) -> None:
 
     ``beta`` comes as g v before the step, which is taken off the goals.
     """
-    for n in range(r.count[0]):
+    for n in range(r.used[0]):
         y = r.Q[n]
         size = 0.0
         for i in range(y.shape[0]):
@@ -93,7 +93,7 @@ def orthonormalise(r: Rows) -> None:
 def impose(r: Rows, xi: Array, late: bool) -> None:
     """Correct ``xi`` (nv,) in place to what the rows want; where it is not the ``late`` one, fill the impulses."""
     beta = r.beta_late if late else r.beta
-    for n in range(r.count[0]):
+    for n in range(r.used[0]):
         lacks = beta[n]
         for i in range(xi.shape[0]):
             lacks -= r.Q[n, i] * xi[i]
@@ -108,10 +108,10 @@ def impose(r: Rows, xi: Array, late: bool) -> None:
 @kernel
 def solve_back(r: Rows) -> None:
     """Turn impulses along the orthonormal rows into those along g, in place."""
-    for n in range(r.count[0] - 1, -1, -1):
+    for n in range(r.used[0] - 1, -1, -1):
         if r.R[n, n] == 0.0:
             continue
         total = r.impulse[n]
-        for m in range(n + 1, r.count[0]):
+        for m in range(n + 1, r.used[0]):
             total -= r.R[n, m] * r.impulse[m]
         r.impulse[n] = total / r.R[n, n]

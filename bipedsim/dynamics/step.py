@@ -46,7 +46,20 @@ from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, StopParams
-from bipedsim.numerics import Array, Box, Indices, Integers, Kept, announced, box, entry, keep, kernel, put_back, zeros_of
+from bipedsim.numerics import (
+    Array,
+    Box,
+    Indices,
+    Integers,
+    Kept,
+    announced,
+    box,
+    entry,
+    keep,
+    kernel,
+    put_back,
+    zeros_of,
+)
 
 _WORLD = pin.Convention.WORLD
 
@@ -244,6 +257,10 @@ def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: floa
     return fastest
 
 
+TURN_ON = StopParams(joint_stops=False)
+"""Joints turn on beyond their limits."""
+
+
 class Dynamics:
     """Projects the dynamics of one robot on its feet, and brings contact impulses back to joint space.
 
@@ -275,7 +292,7 @@ class Dynamics:
     """
 
     def __init__(
-        self, robot: Robot, ground: Ground, physics_dt: float, stops: StopParams = StopParams(joint_stops=False)
+        self, robot: Robot, ground: Ground, physics_dt: float, stops: StopParams = TURN_ON
     ) -> None:
         self._model = robot.model
         self._data = robot.model.createData()
@@ -313,7 +330,7 @@ class Dynamics:
         self._q: Array = np.zeros(self._model.nq)
         self._memory: Any = None
         # Read in every step, which a memoryview does in half the time.
-        self._near = memoryview(self.stops.near)
+        self._near = memoryview(self.stops.near)  # type: ignore[arg-type]
 
     @cached_property
     def _projected(self) -> Box:

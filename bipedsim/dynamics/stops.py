@@ -53,7 +53,8 @@ class Stops(NamedTuple):
         near: (1,) whether any joint is near a limit in this part of the step. span: (1,) the time for which the
             velocity after the step is the one of the way [s], 0 in an impact.
         arrivals: (1,) how many joints arrive within the step. arrival: (S,) share of the step at which each does, else
-            ``NEVER``. side: (S,) at which stop. together: (1,) those that arrive up to this share take part in an impact.
+            ``NEVER``. side: (S,) at which stop. together: (1,) share up to which those arrive that take part in an
+            impact.
         bounced, plastic: (1,) whether any stop has restitution in this try, and whether none must have any.
         closing: (1,) whether a joint that was fast got to its limit in this part of the step by the velocity after it.
     """
@@ -177,7 +178,7 @@ def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int) -> None:
         fast = side * v[s.idx_v[j]] > s.slow
         s.closing[0] = s.closing[0] or (fast and _gap(s, j, side, q[s.idx_q[j]]) > APART)
         n += 1
-    r.count[0] = n
+    r.used[0] = n
 
 
 @kernel
@@ -263,7 +264,7 @@ def judge(
         else:
             s.held[j] = side
             return AGAIN
-    if s.bounced[0] and t.rows.count[0] > 0 and _gives(s, t, p, impulse, v, part):
+    if s.bounced[0] and t.rows.used[0] > 0 and _gives(s, t, p, impulse, v, part):
         s.plastic[0] = True
         return AGAIN
     return STANDS

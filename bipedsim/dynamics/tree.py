@@ -237,7 +237,7 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, sha
     for j in range(tau_joint.shape[0]):
         if not np.isfinite(tau_joint[j]):
             return False
-    t.rows.count[0] = 0
+    t.rows.used[0] = 0
     _factor(t, share)
     _drive(t, v, tau_joint, share)
     feet = t.leaf.shape[0]
@@ -280,7 +280,7 @@ def eliminate(t: Tree, p: Projection, v: Array) -> None:
     hold the projection without rows (:func:`keep_whole`), so that other rows can be tried.
     """
     r = t.rows
-    nv, n_rows, size = v.shape[0], r.count[0], r.free.shape[0]
+    nv, n_rows, size = v.shape[0], r.used[0], r.free.shape[0]
     for n in range(n_rows):
         y, before = r.Q[n], 0.0
         for i in range(nv - 1, -1, -1):
@@ -325,7 +325,7 @@ def keep_whole(t: Tree, p: Projection) -> None:
 
 @kernel
 def take(t: Tree, v: Array) -> None:
-    """Move ``v`` (nv,) in place by the last :func:`change`; fill ``acceleration`` and ``step`` = h v+: semi-implicit."""
+    """Move ``v`` (nv,) by the last :func:`change`; fill ``acceleration`` and ``step`` = h v+: semi-implicit."""
     for i in range(v.shape[0]):
         t.acceleration[i] = t.x[i] / t.h
         v[i] += t.x[i]
@@ -382,7 +382,7 @@ def change(t: Tree, impulse: Array, late: bool, v: Array) -> float:
             for r in range(6):
                 total += t.Y[k, d, r] * impulse[k, r]
             x[t.ancestors[leaf, d]] += total
-    if t.rows.count[0] > 0:
+    if t.rows.used[0] > 0:
         impose(t.rows, x, late)
     largest = 0.0
     for i in range(nv):

@@ -63,11 +63,11 @@ def _copy(typing: Any, to: Any, source: Any, size: Any) -> Any:
 def keep(k: Kept) -> None:
     """Copy the arrays."""
     for i in range(k.where.shape[0]):
-        _copy(k.where[i, 1], k.where[i, 0], k.where[i, 2])
+        _copy(k.where[i, 1], k.where[i, 0], k.where[i, 2])  # type: ignore[call-arg]
 
 
 @kernel
 def put_back(k: Kept) -> None:
     """Make the arrays what they were when they were copied."""
     for i in range(k.where.shape[0]):
-        _copy(k.where[i, 0], k.where[i, 1], k.where[i, 2])
+        _copy(k.where[i, 0], k.where[i, 1], k.where[i, 2])  # type: ignore[call-arg]

@@ -208,7 +208,7 @@ def _look_at_stops(m: _Monitored, contact: float, t: float) -> None:
 
     Of models with springs, what these give is no part of it.
     """
-    if m.tree.rows.count[0] > 0:
+    if m.tree.rows.used[0] > 0:
         given = m.tree.rows.given[0]
         _note(m, STOP_WORK, given if m.springs else given + contact, 0, t)
     for j in range(m.stops.impulse.shape[0]):

@@ -24,7 +24,6 @@ from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.steps import Steps
 from bipedsim.sim.tick import Tick
 
-
 BEYOND_STOP = 1e-6
 """How far beyond its limit [rad] a joint may begin that has a stop: postures are rounded."""
 
@@ -108,8 +107,8 @@ class Simulator:
         control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by
             default.
         contact_params: Parameters of the contact model that differ from its defaults.
-        hardware: What drives, stops, sensors and masses are like, see :func:`bipedsim.model.hardware.read_hardware`; ideal by
-            default, which adds nothing to the simulation and costs nothing.
+        hardware: What drives, stops, sensors and masses are like, see :func:`bipedsim.model.hardware.read_hardware`;
+            ideal by default, which adds nothing to the simulation and costs nothing.
         seed: Of all noise; see :class:`bipedsim.sim.noise.Noise`.
         events: Whether landings happen within a step, and flight keeps its momentum (docs/contact_models.md); without,
             it is plain time stepping, as papers have it.

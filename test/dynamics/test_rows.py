@@ -66,7 +66,7 @@ def test_rows_are_fixed_whatever_the_contact_does(name: str, count: int) -> None
         step, r = dense(robot, q, v, tau), dynamics.tree.rows
         rows, goal = rng.normal(size=(count, robot.model.nv)), rng.normal(size=count)
         call(keep_whole, dynamics.tree, p)
-        r.count[0] = count
+        r.used[0] = count
         r.Q[:count], r.goal[:count], r.goal_late[:count] = rows, goal, goal
         call(eliminate, dynamics.tree, p, v)
         free, _ = solved(step, v, rows, goal, np.zeros(len(step.J)))
@@ -93,7 +93,7 @@ def test_a_row_that_says_nothing_new_changes_nothing() -> None:
         p = dynamics.project(q, v, tau)
         r: Any = dynamics.tree.rows
         call(keep_whole, dynamics.tree, p)
-        r.count[0] = count
+        r.used[0] = count
         for n in range(count):
             r.Q[n], r.goal[n], r.goal_late[n] = (1.0 + n) * row, 0.1 * (1 + n), 0.0
         call(eliminate, dynamics.tree, p, v)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -112,7 +113,7 @@ def bounced(robot: Robot, model: str, h: float, restitution: float) -> tuple[np.
     hits = np.flatnonzero((speeds[:-1] < 0.0) & (speeds[1:] > 0.0))
     # Between two steps: where it would have been with the speed of before.
     times = h * (hits + np.clip((angles[hits] - LOWER) / (-h * speeds[hits]), 0.0, 1.0))
-    return times, np.array([angles[a:b].max() for a, b in zip(hits[:-1], hits[1:], strict=True)])
+    return times, np.array([angles[a:b].max() for a, b in itertools.pairwise(hits)])
 
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)

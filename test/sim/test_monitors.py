@@ -128,7 +128,7 @@ def test_each_monitor_hears_an_error_of_its_kind(box: Robot, spoil: Any, first: 
 
 def test_a_joint_beyond_its_limit_is_named() -> None:
     robot = load_robot("biped14")
-    sim = Simulator(robot)
+    sim = Simulator(robot, hardware={"joint_stops": False})
     said: list[str] = []
     monitors = watch(sim, said.append)
     q = sim.q.copy()
@@ -144,13 +144,50 @@ def test_a_joint_beyond_its_limit_is_named() -> None:
         assert monitors.figures()["joint_limit_rad"]["steps_beyond"] == 3
         assert len(said) == lap, "once since each reset"
     assert said[0] == said[1]
-    assert said[0].endswith("joints have no stops")
+    assert said[0].endswith("its joints have no stops")
     assert said[0].startswith("a joint is beyond its limits at t = 0.001000 s (l_knee): 0.01 rad")
     # Energy is judged from the velocity with which a step begins: after restore(), too.
     middle = sim.snapshot()
     sim.advance(np.full(robot.nu, 5.0))
     sim.restore(middle)
     np.testing.assert_array_equal(monitors.before, middle.v)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "first"), [(0.0, "momentum_error"), (-1.0, "stop_pull_Nm"), (None, "joint_limit_rad")]
+)
+def test_what_is_wrong_with_a_stop_is_heard(spoil: float | None, first: str) -> None:
+    """A stop whose impulse is told wrongly, or pulls, or that is not there although the joint should have one."""
+    robot = load_robot("biped14")
+    sim = Simulator(robot)
+    monitors = sim.watch(lambda name, said, begun: None)
+    q = sim.q.copy()
+    q[2] += 1.0
+    knee = robot.joint_names.index("l_knee")
+    q[robot.idx_q[knee]] = robot.position_lower[knee]
+    sim.reset(q)
+    torque = np.zeros(robot.nu)
+    torque[knee] = -20.0
+    for _ in range(5):
+        sim.advance(torque)
+    assert sim.stop_impulse[knee] > 0.0
+    assert not any(figure["steps_beyond"] for figure in monitors.figures().values())
+    look, stops = monitors.look, sim._dynamics.stops
+
+    def spoilt(steps: int, q: Any, v: Any, share: float) -> int:
+        if spoil is not None:
+            stops.impulse[:] *= spoil
+        return look(steps, q, v, share)
+
+    monitors.look = spoilt
+    if spoil is None:
+        stops.lower[:] = -9.0
+    for _ in range(20):
+        sim.advance(torque)
+    assert monitors.figures()[first]["steps_beyond"] > 0
+    name, said = next(monitors.described(1 << MONITORS.index(first)))
+    assert name == first
+    assert "l_knee" in said or first == "momentum_error"
 
 
 def exploding(folder: Path) -> Simulator:
