@@ -291,9 +291,7 @@ class Dynamics:
         ConfigError: The robot has no feet, or one that nothing moves.
     """
 
-    def __init__(
-        self, robot: Robot, ground: Ground, physics_dt: float, stops: StopParams = TURN_ON
-    ) -> None:
+    def __init__(self, robot: Robot, ground: Ground, physics_dt: float, stops: StopParams = TURN_ON) -> None:
         self._model = robot.model
         self._data = robot.model.createData()
         soles = robot.soles
