@@ -85,6 +85,19 @@ def test_a_joint_at_its_limit_and_commands_that_stay_away_are_reasons() -> None:
     assert verdict.figures()["verdict"] == "stood 0.1 s, did not fall"
 
 
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_joint_at_its_stop_is_a_reason(stops: bool) -> None:
+    robot = load_robot("biped14")
+    sim = Simulator(robot, hardware={"joint_stops": stops})
+    verdict = Verdict(sim)
+    torque = np.zeros(robot.nu)
+    torque[robot.joint_names.index("l_ankle_pitch")] = -40.0
+    while verdict.fell_at is None and sim.t < 3.0:
+        sim.step(torque)
+        verdict.tick()
+    assert verdict.reason == "l_ankle_pitch at its joint limit from 0.1 s"
+
+
 def test_a_verdict_that_begins_again_is_a_new_one() -> None:
     """After a fall without commands: a landing is no step, and commands stay away from when they do."""
     robot = load_robot("biped14")
