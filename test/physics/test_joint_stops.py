@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from marks import sampled
-from physics_support import G
+from physics_support import G, special_robot
 from scipy.integrate import solve_ivp
 from theory import MODELS, THEORY, Theory
 from uncompiled import InPython
@@ -258,6 +258,8 @@ def test_a_snapshot_at_a_stop_goes_on_to_the_bit(model: str) -> None:
         if sim.stop_impulse.any() and (sim.contact.impulse[:, 2] > 0.0).any():
             break
     middle = sim.snapshot()
+    held = sim._dynamics.stops.held.copy()
+    assert held.any()
     torque = np.full(robot.nu, -3.0)
 
     def after(simulator: Simulator) -> list[bytes]:
@@ -269,6 +271,7 @@ def test_a_snapshot_at_a_stop_goes_on_to_the_bit(model: str) -> None:
 
     first = after(sim)
     sim.restore(middle)
+    np.testing.assert_array_equal(sim._dynamics.stops.held, held)
     assert after(sim) == first
     other = dropped(robot, model, stop_restitution=0.4)
     other.restore(middle)
@@ -325,6 +328,33 @@ def test_a_posture_beyond_a_limit_is_refused_with_the_name_of_the_joint(tmp_path
     sim.reset(np.array([UPPER + 1e-9]))
     sim.advance(np.array([5.0]))
     assert sim.q[0] <= UPPER + 1e-12
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_a_stop_did_adds_up_over_an_impact(model: str) -> None:
+    """The shoulder rests on its stop, the elbow arrives at its own: momentum about the shoulder is all accounted for.
+
+    Without gravity only the drive and the stop of the shoulder change it.
+    """
+    arm, q, speed, tau = special_robot("arm"), np.array([0.6, -1.6]), 3.0, np.array([20.0, 0.0])
+    limits = pin.Model(arm.model)
+    limits.gravity.linear = np.zeros(3)
+    limits.upperPositionLimit = q + [0.0, 3.3e-3]
+    robot = replace(arm, model=limits, position_upper=q + [0.0, 3.3e-3], q_nominal=q)
+    sim = Simulator(robot, Ground.plane(np.array([0.0, 0.0, -9.0]), np.eye(3)), model)
+    sim.reset(q, np.array([0.0, speed]))
+    data = limits.createData()
+
+    def momentum() -> float:
+        pin.crba(limits, data, sim.q)
+        return float((np.triu(data.M) + np.triu(data.M, 1).T)[0] @ sim.v)
+
+    before, total = momentum(), 0.0
+    for _ in range(4):
+        sim.advance(tau)
+        total += sim.stop_impulse[0]
+    np.testing.assert_allclose(sim.v, 0.0, atol=1e-9)
+    assert total == pytest.approx(momentum() - before - 4 * 1e-3 * tau[0], abs=1e-3 * abs(before))
 
 
 def test_a_foot_and_a_stop_are_solved_for_together(tmp_path: Path) -> None:
