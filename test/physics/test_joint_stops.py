@@ -63,7 +63,7 @@ def swung(sim: Simulator, angle: float, speed: float, duration: float) -> tuple[
 @pytest.mark.parametrize("restitution", [0.0, 0.6, 1.0])
 def test_without_gravity_a_rod_goes_to_and_fro_as_newton_says(tmp_path: Path, model: str, restitution: float) -> None:
     """The instants are those of a point between two walls, whose speed is e times what it was after each."""
-    h, speed = 1e-3, 4.0
+    h, speed = 1e-3, 4.3217
     sim = Simulator(pendulum(tmp_path, 0.0), contact=model, hardware={"stop_restitution": restitution})
     angles, speeds = swung(sim, 0.0, speed, 1.5)
     assert angles.min() >= LOWER - 1e-12
@@ -255,11 +255,11 @@ def test_a_snapshot_at_a_stop_goes_on_to_the_bit(model: str) -> None:
     sim = dropped(robot, model, stop_restitution=0.4)
     for _ in range(1000):
         sim.advance(np.zeros(robot.nu))
-        if sim.stop_impulse.any() and (sim.contact.impulse[:, 2] > 0.0).any():
+        held = sim._dynamics.stops.held.copy()
+        if held.any() and sim.stop_impulse.any() and (sim.contact.impulse[:, 2] > 0.0).any():
             break
-    middle = sim.snapshot()
-    held = sim._dynamics.stops.held.copy()
     assert held.any()
+    middle = sim.snapshot()
     torque = np.full(robot.nu, -3.0)
 
     def after(simulator: Simulator) -> list[bytes]:
@@ -354,7 +354,9 @@ def test_what_a_stop_did_adds_up_over_an_impact(model: str) -> None:
         sim.advance(tau)
         total += sim.stop_impulse[0]
     np.testing.assert_allclose(sim.v, 0.0, atol=1e-9)
-    assert total == pytest.approx(momentum() - before - 4 * 1e-3 * tau[0], abs=1e-3 * abs(before))
+    # A step is of first order: M of its beginning is that of half a step to a whole one ago.
+    slope = 0.5 * 0.25 * abs(np.sin(q[1]))
+    assert total == pytest.approx(momentum() - before - 4 * 1e-3 * tau[0], abs=1.1 * slope * speed**2 * 1e-3)
 
 
 def test_a_foot_and_a_stop_are_solved_for_together(tmp_path: Path) -> None:
