@@ -49,7 +49,8 @@ def test_a_box_that_lands_flat_sticks_inside_the_cone_of_its_velocity(tmp_path: 
 def test_conditions_agree_with_1000_random_impacts_of_the_simulator(biped: Robot) -> None:
     """Outside a band around zero; half the velocities lie on the boundary or near it. The whole outcome agrees, too."""
     states = Stances(biped, seed=11)
-    sim = Simulator(biped, physics_dt=H)
+    # Drawn at random, joints are beyond their limits.
+    sim = Simulator(biped, physics_dt=H, hardware={"joint_stops": False})
     rng = states.rng
     still = np.zeros(biped.nu)
     reach = np.full(biped.model.nv, 20.0)
