@@ -337,10 +337,10 @@ def test_what_a_stop_did_adds_up_over_an_impact(model: str) -> None:
     Without gravity only the drive and the stop of the shoulder change it.
     """
     arm, q, speed, tau = special_robot("arm"), np.array([0.6, -1.6]), 3.0, np.array([20.0, 0.0])
-    limits = pin.Model(arm.model)
+    limits, room = pin.Model(arm.model), np.array([0.0, 3.3e-3])
     limits.gravity.linear = np.zeros(3)
-    limits.upperPositionLimit = q + [0.0, 3.3e-3]
-    robot = replace(arm, model=limits, position_upper=q + [0.0, 3.3e-3], q_nominal=q)
+    limits.upperPositionLimit = q + room
+    robot = replace(arm, model=limits, position_upper=q + room, q_nominal=q)
     sim = Simulator(robot, Ground.plane(np.array([0.0, 0.0, -9.0]), np.eye(3)), model)
     sim.reset(q, np.array([0.0, speed]))
     data = limits.createData()
