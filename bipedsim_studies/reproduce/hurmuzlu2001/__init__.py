@@ -18,6 +18,7 @@ from bipedsim_studies.reproduce.hurmuzlu2001 import (
     pyramid,
     springs,
     three_balls,
+    three_links,
     wall,
     zero_dynamics,
 )
@@ -31,7 +32,8 @@ PAPER = Paper(
         ),
         "juggler": Case("Fig. 1d and eq. 7: an object that only impacts move, to heights on order", juggler.case),
         "wall": Case("Fig. 1e and eq. 43: a manipulator at a wall, free, impacting, constrained", wall.case),
-        "phase_plane": Case("Fig. 2 to 4: kinds of motion, impact and switching, return map", phase_plane.case),
+        "three_links": Case("Fig. 2 to 4: kinds of motion of a mass and of a biped on a spring", three_links.case),
+        "phase_plane": Case("Fig. 4: a walker of two links without a spring, return map", phase_plane.case),
         "chair": Case("eq. 13 to 16: a chair on four legs, forces and acceleration", chair.case),
         "three_balls": Case("Fig. 10: every impact law on three balls in a row", three_balls.case),
         "energy": Case("section 3.2.2: energy after impacts without friction, every law", energy.case),
