@@ -123,14 +123,12 @@ class ThreeLinks:
         A = self.coupling
         weight = self.gravity * self.moments * np.sin(phi)
         spring = np.array([self.pivot * phi[0], 0.0, 0.0])
-        N = np.asarray((A * np.sin(apart)) @ np.square(rate) - weight + spring, dtype=np.float64)
-        return A * np.cos(apart), N
+        return A * np.cos(apart), (A * np.sin(apart)) @ rate**2 - weight + spring
 
     def acceleration(self, phi: Array, rate: Array, u: Array) -> Array:
         """Return phi'' (3,)."""
         M, N = self.equations(phi, rate)
-        found: Array = np.linalg.solve(M, SELECTION @ u - N)
-        return found
+        return np.asarray(np.linalg.solve(M, SELECTION @ u - N), dtype=np.float64)
 
     def momentum(self, phi: Array, rate: Array) -> float:
         """Return the angular momentum about the stance foot [kg.m^2/s], on which the torques have no effect."""
