@@ -11,12 +11,13 @@ constant coefficients L. With A = sum m L L^T + I and B = sum m L the equations 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import Polynomial
+from numpy.polynomial import Chebyshev, Polynomial
+from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from bipedsim.errors import ConfigError
@@ -31,6 +32,7 @@ SELECTION: Array = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
 EXCHANGED = np.array([1, 0, 2])
 """The swinging leg becomes the stance leg."""
 
+Numbers = NDArray[np.inexact]
 LinkTorque = Callable[[float, Array, Array], Array]
 """Of time [s], phi (3,) and phi' (3,): u (2,) [N.m]."""
 
@@ -130,6 +132,16 @@ class ThreeLinks:
         M, N = self.equations(phi, rate)
         return np.asarray(np.linalg.solve(M, SELECTION @ u - N), dtype=np.float64)
 
+    def flow(self, x: Numbers, u: Numbers) -> Numbers:
+        """Return the change (6, k) of states x (6, k), phi over phi', under torques u (2, k); complex ones, too."""
+        phi, rate = x[:3], x[3:]
+        apart, A = phi[:, None] - phi[None, :], self.coupling[:, :, None]
+        M = np.moveaxis(A * np.cos(apart), 2, 0)
+        N = np.einsum("ijk,jk->ik", A * np.sin(apart), rate**2)
+        N = N - self.gravity * self.moments[:, None] * np.sin(phi)
+        N[0] += self.pivot * phi[0]
+        return np.vstack([rate, np.linalg.solve(M, (SELECTION @ u - N).T[..., None])[..., 0].T])
+
     def momentum(self, phi: Array, rate: Array) -> float:
         """Return the angular momentum about the stance foot [kg.m^2/s], on which the torques have no effect."""
         return float(self.equations(phi, rate)[0].sum(axis=0) @ rate)
@@ -205,7 +217,7 @@ class LinkConstraint:
         frequency: Of the feedback that holds them, critically damped [rad/s].
     """
 
-    def __init__(self, walker: ThreeLinks, paths: tuple[Polynomial, Polynomial], frequency: float = 30.0) -> None:
+    def __init__(self, walker: ThreeLinks, paths: Sequence[Polynomial | Chebyshev], frequency: float = 30.0) -> None:
         self.walker = walker
         self._paths = tuple((path, path.deriv(1), path.deriv(2)) for path in paths)
         self._frequency = frequency

@@ -13,6 +13,7 @@ from bipedsim_studies.reproduce.hurmuzlu2001 import (
     impact_dampers,
     juggler,
     kane,
+    optimal_step,
     phase_plane,
     planar_gait,
     pyramid,
@@ -46,6 +47,7 @@ PAPER = Paper(
             "Fig. 11, 13 and eq. 41: a mass that follows a sine through a wall", controlled_mass.case
         ),
         "planar_gait": Case("Fig. 5 and section 5.2.1: a planar biped walks under computed torque", planar_gait.case),
+        "optimal_step": Case("eq. 58: the step of three links that needs the least torques", optimal_step.case),
         "adaptive": Case("section 5.2.1: an arm learns its masses while it follows a path", adaptive.case),
         "zero_dynamics": Case("sections 4.3, 5.2: the return map on a virtual constraint", zero_dynamics.case),
     },

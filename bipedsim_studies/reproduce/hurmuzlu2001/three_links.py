@@ -153,6 +153,7 @@ class Way:
         posture: (n, nq) configurations.
         landings: Rates of the stance leg before touch-downs [rad/s].
         force: (n, 2) of the ground on the stance foot, ahead and upwards [N].
+        torque: (n, 2) of the trunk on stance leg and swinging leg, or (n, 1) of the spring [N.m].
     """
 
     t: Array
@@ -161,6 +162,7 @@ class Way:
     posture: Array
     landings: Array
     force: Array
+    torque: Array
 
     @property
     def period(self) -> float:
@@ -180,7 +182,7 @@ def swing(kind: Kind, spring: float) -> Way:
         sim.advance(np.array([-spring * sim.q[0]]))
         rows.append((sim.t, float(sim.q[0]), float(sim.v[0])))
     t, angle, rate = np.array(rows).T
-    return Way(t, angle, rate, angle[:, None], np.zeros(0), np.zeros((len(t), 2)))
+    return Way(t, angle, rate, angle[:, None], np.zeros(0), np.zeros((len(t), 2)), -spring * angle[:, None])
 
 
 def robot_state(robot: Robot, walker: ThreeLinks, phi: Array, rate: Array, stance: int = 0) -> tuple[Array, Array]:
@@ -204,7 +206,7 @@ def engine(constraint: LinkConstraint, angle: float, rate: float, duration: floa
     sim.reset(*robot_state(robot, walker, constraint.posture(angle), rate * constraint.slopes(angle)))
     legs, stance = ("left_leg", "right_leg"), 0
     rates = list[float]()
-    rows = [(0.0, angle, rate, sim.q.copy(), np.zeros(2))]
+    rows = [(0.0, angle, rate, sim.q.copy(), np.zeros(2), np.zeros(2))]
     while sim.t < duration and len(rates) < landings:
         phi, dphi = link_state(sim.q, sim.v, stance)
         u = constraint.torque(sim.t, phi, dphi)
@@ -215,9 +217,9 @@ def engine(constraint: LinkConstraint, angle: float, rate: float, duration: floa
             rates.append(float(dphi[0]))
             stance = 1 - stance
         phi, dphi = link_state(sim.q, sim.v, stance)
-        rows.append((sim.t, phi[0], dphi[0], sim.q.copy(), result.wrench[stance, [X, Z]].copy()))
-    t, angles, speeds, postures, forces = (np.array(column) for column in zip(*rows, strict=True))
-    return Way(t, angles, speeds, postures, np.array(rates), forces)
+        rows.append((sim.t, phi[0], dphi[0], sim.q.copy(), result.wrench[stance, [X, Z]].copy(), u))
+    t, angles, speeds, postures, forces, torques = (np.array(column) for column in zip(*rows, strict=True))
+    return Way(t, angles, speeds, postures, np.array(rates), forces, torques)
 
 
 def by_events(constraint: LinkConstraint, rate: float) -> Array:

@@ -59,6 +59,15 @@ def test_energy_and_momentum_are_those_of_the_robot() -> None:
         assert WALKER.moment(phi) == pytest.approx(weight[1], abs=1e-9)
 
 
+def test_many_states_at_once_change_as_one_after_the_other() -> None:
+    walker = replace(WALKER, pivot=300.0)
+    states = [state(seed) for seed in range(4)]
+    x = np.array([[*phi, *rate] for phi, rate, _ in states]).T
+    u = np.array([torque for *_, torque in states]).T
+    one_by_one = [np.append(rate, walker.acceleration(phi, rate, torque)) for phi, rate, torque in states]
+    assert_allclose(walker.flow(x, u).T, one_by_one, atol=1e-10)
+
+
 def test_the_spring_at_the_pivot_keeps_the_energy() -> None:
     walker = replace(WALKER, pivot=700.0)
     phi, rate = np.array([-0.1, 0.05, 0.1]), np.array([0.3, -0.2, 0.1])

@@ -1,0 +1,92 @@
+"""The indirect method: the conditions that variations of eq. 58 must vanish, as a boundary value problem.
+
+With H = u^T u / 2 + p^T f they are p' = -dH/dx, 0 = dH/du, and at the ends p(0) = -(dg/dx(0))^T lambda, p(T) =
+(dg/dx(T))^T lambda. H stays, as f does not know the time, and is what a second more would cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import solve_bvp
+from scipy.interpolate import CubicSpline
+
+from bipedsim.numerics import Array
+from bipedsim_studies.optimal.collocation import NoOptimumError
+from bipedsim_studies.optimal.problem import Problem, Trajectory
+
+TOLERANCE = 1e-7
+MOST_NODES = 5000
+FINE = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Extremal(Trajectory):
+    """A motion that no variation makes cheaper, in first order.
+
+    Attributes:
+        p: (n, k) the multipliers of the dynamics. hamiltonian: (k,) H. multipliers: (r,) lambda, of the ends.
+    """
+
+    p: Array
+    hamiltonian: Array
+    multipliers: Array
+
+
+def _control(problem: Problem, x: Array, p: Array) -> Array:
+    """Return u = -(df/du)^T p; f is linear in u."""
+    _, by_u = problem.slopes(x, np.zeros((problem.controls, x.shape[1])))
+    return -np.einsum("imk,ik->mk", by_u, p)
+
+
+def _costates(problem: Problem, near: Trajectory) -> tuple[Array, Array]:
+    """Return p (n, k) and lambda (r,) that fit a motion best: p' = -(df/dx)^T p is linear, so is u in p."""
+    n, steps = problem.states, FINE
+    t = np.linspace(0.0, problem.duration, steps + 1)
+    x, u = CubicSpline(near.t, near.x, axis=1)(t), CubicSpline(near.t, near.u, axis=1)(t)
+    A, B = problem.slopes(x, u)
+    back = np.zeros((steps + 1, n, n))
+    back[-1] = np.eye(n)
+    h = t[1]
+    for k in range(steps, 0, -1):
+        now, then = A[:, :, k].T, A[:, :, k - 1].T
+        back[k - 1] = np.linalg.solve(np.eye(n) - 0.5 * h * then, (np.eye(n) + 0.5 * h * now) @ back[k])
+    rows = np.concatenate([-B[:, :, k].T @ back[k] for k in range(steps + 1)])
+    last = np.linalg.lstsq(rows, u.T.ravel(), rcond=None)[0]
+    p = np.einsum("kij,j->ik", back, last)
+    first_slopes, last_slopes = problem.end_slopes(x[:, 0], x[:, -1])
+    tied = np.linalg.lstsq(np.vstack([-first_slopes.T, last_slopes.T]), np.concatenate([p[:, 0], last]), rcond=None)[0]
+    return np.array([np.interp(near.t, t, row) for row in p]), tied
+
+
+def extremal(problem: Problem, near: Trajectory) -> Extremal:
+    """Return the motion near another one that meets the necessary conditions.
+
+    Raises:
+        NoOptimumError: None was found.
+    """
+    n = problem.states
+    p, tied = _costates(problem, near)
+
+    def rate(_t: Array, y: Array, _ties: Array) -> Array:
+        x, p = y[:n], y[n:]
+        u = _control(problem, x, p)
+        A, _ = problem.slopes(x, u)
+        return np.vstack([problem.flow(x, u), -np.einsum("ijk,ik->jk", A, p)])
+
+    def lack(first: Array, last: Array, ties: Array) -> Array:
+        by_first, by_last = problem.end_slopes(first[:n], last[:n])
+        ends = np.asarray(problem.ends(first[:n], last[:n]))
+        return np.concatenate([ends, first[n:] + by_first.T @ ties, last[n:] - by_last.T @ ties])
+
+    found = solve_bvp(rate, lack, near.t, np.vstack([near.x, p]), tied, tol=TOLERANCE, max_nodes=MOST_NODES)
+    if found.status != 0:
+        raise NoOptimumError(f"no extremal step of {problem.duration:g} s: {found.message}")
+    t = np.linspace(0.0, problem.duration, FINE + 1)
+    y = found.sol(t)
+    x, p = y[:n], y[n:]
+    u = _control(problem, x, p)
+    half = 0.5 * np.square(u).sum(axis=0)
+    H = half + np.einsum("ik,ik->k", p, problem.flow(x, u))
+    return Extremal(t, x, u, float(CubicSpline(t, half).integrate(0.0, problem.duration)), p, H, found.p)
