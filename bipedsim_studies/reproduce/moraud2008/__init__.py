@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bipedsim_studies.reproduce.common import Case, Paper
-from bipedsim_studies.reproduce.moraud2008 import bend_and_jump, friction, hip_sway, priority, squats, toe_fall
+from bipedsim_studies.reproduce.moraud2008 import bend_and_jump, friction, hip_sway, plates, priority, squats, toe_fall
 
 PAPER = Paper(
     "E. M. Moraud, J. G. Hale, G. Cheng: Constraint-based ground contact handling in humanoid robotics simulation. "
@@ -14,6 +14,7 @@ PAPER = Paper(
         "fig8": Case("time per step, exact against one-step, during bend-and-jump", bend_and_jump.case),
         "fig9": Case("hip sway of a full-size humanoid until one foot rests on its edge", hip_sway.case),
         "fig11": Case("two squats of 1.25 s and 1 s, open-loop joint trajectories under PD", squats.case),
+        "plates": Case("section V: the sway and the squats as force plates show them", plates.case),
         "friction": Case("section V.C: a foot pulled sideways slips at mu f_z", friction.case),
     },
 )

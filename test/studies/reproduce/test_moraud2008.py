@@ -12,7 +12,7 @@ import reproduce_support
 from bipedsim.model import load_robot
 from bipedsim.model.sole import checked_polygon
 from bipedsim_studies.reproduce.common import Outcome
-from bipedsim_studies.reproduce.moraud2008 import bend_and_jump, friction, squats, toe_fall
+from bipedsim_studies.reproduce.moraud2008 import bend_and_jump, friction, plates, squats, toe_fall
 
 measured = partial(reproduce_support.measured, "moraud2008")
 
@@ -53,6 +53,33 @@ def test_planned_squats_last_as_long_as_the_papers() -> None:
     assert s[t > start].max() == 0.0
     assert (s[2:] - s[:-2]) / 2e-3 == pytest.approx(ds[1:-1], abs=1e-4)
     assert (ds[2:] - ds[:-2]) / 2e-3 == pytest.approx(dds[1:-1], abs=0.02)
+
+
+def test_a_plate_rounds_and_its_filter_enlarges_that_by_no_more_than_its_gain() -> None:
+    """Section V: a plate of 1 N; the worst error is that whose signs are those of the impulse response."""
+    from bipedsim.analysis import low_pass
+
+    rate = 1000.0
+    bound = plates.gain(rate)
+    assert 1.0 < bound < 2.0
+    rng = np.random.default_rng(3)
+    for error in (rng.uniform(-0.5, 0.5, 3000), 0.5 * np.sign(rng.normal(size=3000)), np.full(3000, 0.5)):
+        assert np.abs(low_pass(error, rate, plates.CUTOFF, plates.ORDER)).max() <= 0.5 * bound
+    impulse = np.zeros(3001)
+    impulse[1500] = 1.0
+    response = low_pass(impulse, rate, plates.CUTOFF, plates.ORDER)
+    worst = low_pass(0.5 * np.sign(response), rate, plates.CUTOFF, plates.ORDER)
+    assert worst[1500] == pytest.approx(0.5 * bound, rel=1e-6)
+
+
+def test_the_overload_of_a_squat_is_that_of_its_plan() -> None:
+    start = squats.BEGIN
+    for period in squats.PERIODS:
+        bottom, h = start + 0.5 * period, 1e-4
+        before, at, after = (squats.lowering(bottom + side)[0] for side in (-h, 0.0, h))
+        assert -(before - 2.0 * at + after) / h**2 == pytest.approx(24.0 * squats.DEPTH / period**2, rel=1e-5)
+        start += period
+    assert measured("plates", "squats: ratio of both overloads") == pytest.approx(1.25**2, abs=0.05)
 
 
 @pytest.mark.parametrize("mu", [0.13, 0.45])
