@@ -1,0 +1,237 @@
+"""A planar biped that learns its masses while it walks: the adaptive law of Slotine and Li on feet that rest.
+
+With the rows J of the feet that rest and Z of what they leave (J Z = 0), let s be the part of e' + slope e in Z, v_r =
+v - s, and a_r the change of v_r that is wanted. The forces of the dynamics that the robot is believed to have,
+
+    Y belief = M (a_r - damping s) + C(q, v) v_r + g,
+
+are shared between the ground and the drives. Then V = s^T M s / 2 + sum (belief - truth)^2 / (2 gain) falls by damping
+s^T M s while the feet rest, if beliefs change by -gain Y^T s: the ground has no power on s, for J s = 0. Where beliefs
+are true it is the computed torque of eq. 56, with the poles -slope and -damping; where they stay wrong, one whose model
+is wrong.
+
+J.-J. Slotine, W. Li: On the adaptive control of robot manipulators. International Journal of Robotics Research 6(3),
+    1987.
+Y. Hurmuzlu, F. Genot, B. Brogliato: Modeling, stability and control of biped robots: a general framework. INRIA, 2001,
+    section 5.2.1: any adaptive technique of manipulators can be applied to the smooth phases of bipeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.control.output import LoadedFeet, PlanarGait, PlanarWalk, SupportedDynamics
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, Flags
+from bipedsim.sim import Command, Observation
+
+RANK = 1e-9
+EARLY = 0.02
+"""Share of the weight of a foot that lands before it is to carry."""
+
+
+@dataclass(frozen=True)
+class AdaptiveGains:
+    """Of the law.
+
+    Attributes:
+        slope, damping: [1/s].
+        gain: Of the belief in all mass at once [1/J]; a group's is that over its share of the mass.
+    """
+
+    slope: float = 10.0
+    damping: float = 10.0
+    gain: float = 0.01
+
+
+class BelievedDynamics:
+    """M a + C(q, v) w + g by link groups, which is linear in their masses.
+
+    Args:
+        robot: Without quaternions: all joints turn or slide.
+        groups: Name to the joints whose bodies are one group; together all bodies with a mass.
+
+    Attributes:
+        names: Of the groups.
+        masses: (g,) of the groups [kg].
+    """
+
+    def __init__(self, robot: Robot, groups: Mapping[str, Sequence[str]]) -> None:
+        self._model, self._data = robot.model, robot.model.createData()
+        self._damping = robot.joint_damping
+        self.names = tuple(groups)
+        parameters = np.array([inertia.toDynamicParameters() for inertia in list(robot.model.inertias)[1:]])
+        self._bodies = np.zeros((parameters.size, len(groups)))
+        for k, joints in enumerate(groups.values()):
+            for joint in joints:
+                i = robot.model.getJointId(joint) - 1
+                self._bodies[10 * i : 10 * i + 10, k] = parameters[i]
+        self.masses: Array = self._bodies[::10].sum(axis=0)
+
+    def _dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        found: Array = pin.computeJointTorqueRegressor(self._model, self._data, q, v, a) @ self._bodies
+        return found
+
+    def by_group(self, q: Array, v: Array, w: Array, a: Array) -> Array:
+        """Return Y (nv, g) of M a + C(q, v) w + g. C w is bilinear and symmetric in v and w."""
+        still = np.zeros_like(v)
+        found: Array = self._dynamics(q, still, a)
+        found = found + 0.25 * (self._dynamics(q, v + w, still) - self._dynamics(q, v - w, still))
+        return found
+
+    def known(self, w: Array, a: Array) -> Array:
+        """Return what rotors and viscous friction add (nv,), which is believed as it is."""
+        rest: Array = np.asarray(self._model.armature) * a + self._damping * w
+        return rest
+
+
+class AdaptiveWalk:
+    """Lets a planar biped walk a gait with masses that it learns.
+
+    Args:
+        robot: A biped in the plane, as ``planar_biped``; its inertias are the truth, known up to the belief.
+        gait: The gait.
+        groups: See :class:`BelievedDynamics`.
+        belief: (g,) masses and inertias that are believed at the start, over the true ones.
+        dt: Control period [s].
+        delay: Time to stand before the walk [s].
+        gains: Of the law.
+        adapts: Whether beliefs change.
+
+    Attributes:
+        belief: (g,) now.
+        s: (nv,) of the last tick.
+        share: (2,) of the weight on each foot in the last tick.
+        readouts: ``tracking_error``, the largest error of a joint [rad].
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        gait: PlanarGait,
+        groups: Mapping[str, Sequence[str]],
+        belief: Array,
+        dt: float,
+        delay: float = 0.5,
+        gains: AdaptiveGains | None = None,
+        adapts: bool = True,
+    ) -> None:
+        self._robot, self._dt, self._delay = robot, dt, delay
+        self._gains = gains or AdaptiveGains()
+        self._walk = PlanarWalk(robot, gait, "adaptive walk")
+        self._state, self._feet = SupportedDynamics(robot), LoadedFeet(robot)
+        self._drift_of = _Drift(robot)
+        self.dynamics = BelievedDynamics(robot, groups)
+        rate = self._gains.gain * robot.mass / self.dynamics.masses
+        self._rate: Array = rate if adapts else np.zeros_like(rate)
+        self._first = np.array(belief, dtype=np.float64)
+        self._drives = robot.idx_v
+        self._passive = np.setdiff1d(np.arange(robot.model.nv), robot.idx_v)
+        ways = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
+        joints = [robot.model.getJointId(name) for name in robot.joint_names]
+        self._legs = np.array([[float(joint in way) for way in ways] for joint in joints])
+        self._points = [sole.n_vertices for sole in robot.soles]
+        self._t0, self._begun = 0.0, False
+        self._landed = np.zeros(2, np.bool_)
+        self._command = Command(np.zeros(robot.nu))
+        self.belief: Array = self._first.copy()
+        self.s: Array = np.zeros(robot.model.nv)
+        self.share: Array = np.full(2, 0.5)
+        self.readouts: dict[str, float] = {"tracking_error": 0.0}
+
+    def reset(self, observation: Observation) -> None:
+        """Believe again what was believed at first."""
+        self._t0, self._begun = observation.t, False
+        self._landed[:] = False
+        self.belief = self._first.copy()
+
+    def update(self, observation: Observation) -> Command:
+        """Return the torques of one tick, and learn."""
+        t = observation.t - self._t0 - self._delay
+        self.share = self._carried(observation, t)
+        self._state.place(observation)
+        J = self._state.find_velocity(observation, self.share > 0.0)
+        q, v = self._state.q, self._state.v
+        place, speed, bend = self._walk.at(t)
+        error = observation.joint_position - place
+        tau, learns = self.law(q, v, J, error, observation.joint_velocity - speed, bend)
+        limit = self._robot.effort_limit
+        self._command.tau_joint[:] = np.clip(tau, -limit, limit)
+        self.belief = self.belief + self._dt * learns
+        self.readouts["tracking_error"] = float(np.abs(error).max())
+        return self._command
+
+    def law(self, q: Array, v: Array, J: Array, error: Array, rate: Array, bend: Array) -> tuple[Array, Array]:
+        """Return torques (nu,) [N.m] and the change of the beliefs (g,) [1/s], and fill ``s``.
+
+        Args:
+            q, v: (nv,) of the robot, J v = 0.
+            J: (3 p, nv) rows of the vertices of the feet with a ``share``.
+            error, rate: (nu,) of the joints [rad, rad/s].
+            bend: (nu,) accelerations that the joints are to have [rad/s^2].
+        """
+        slope, drives = self._gains.slope, self._drives
+        Z = _left_by(J)
+        # On two feet, legs that disagree are heard by what they carry.
+        heard = np.maximum(self._legs @ self.share, EARLY)
+        onto = Z @ np.linalg.lstsq(heard[:, None] * Z[drives], np.diag(heard), rcond=RANK)[0]
+        self.s = onto @ (rate + slope * error)
+        v_r = v - self.s
+        steady = -np.linalg.pinv(J, RANK) @ self._drift_of.both(q, v, v_r, self.share > 0.0)
+        a_r = steady + onto @ (bend - slope * rate - steady[drives]) - self._gains.damping * self.s
+        Y = self.dynamics.by_group(q, v, v_r, a_r)
+        whole = Y @ self.belief + self.dynamics.known(v_r, a_r)
+        return self._between(J, whole), -self._rate * (Y.T @ self.s)
+
+    def _carried(self, observation: Observation, t: float) -> Array:
+        """Return the share of the weight of each foot (2,); one that lands early has little."""
+        if self._begun:
+            self._feet.update(observation)
+        self._begun = True
+        share = self._walk.share(t)
+        self._landed = self._walk.coming(t) & (self._landed | self._feet.loaded)
+        carried: Array = np.where(self._landed, np.maximum(share, EARLY), share)
+        return carried / carried.sum()
+
+    def _between(self, J: Array, whole: Array) -> Array:
+        """Return what drives have to do (nu,) of forces (nv,); the ground takes the rest with least f^2 / share."""
+        parts = [np.full(3 * n, part) for n, part in zip(self._points, self.share, strict=True) if part > 0.0]
+        weight, carried = np.concatenate(parts), J[:, self._passive]
+        force = weight * (carried @ (np.linalg.pinv((carried.T * weight) @ carried, RANK) @ whole[self._passive]))
+        found: Array = (whole - J.T @ force)[self._drives]
+        return found
+
+
+class _Drift:
+    """J' of the vertices of the feet, bilinear in two velocities."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._model, self._data = robot.model, robot.model.createData()
+        self._points = [[(sole.joint_id, pin.SE3(np.eye(3), x)) for x in sole.vertices_joint] for sole in robot.soles]
+        self._still = np.zeros(robot.model.nv)
+
+    def _of(self, q: Array, v: Array, resting: Flags) -> Array:
+        model, data = self._model, self._data
+        pin.forwardKinematics(model, data, q, v, self._still)
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        points = [point for points, rests in zip(self._points, resting, strict=True) if rests for point in points]
+        return np.concatenate(
+            [pin.getFrameClassicalAcceleration(model, data, joint, place, axes).linear for joint, place in points]
+        )
+
+    def both(self, q: Array, v: Array, w: Array, resting: Flags) -> Array:
+        """Return J'(v) w (m,), which is symmetric in v and w, of the feet of ``resting`` (2,)."""
+        drift: Array = 0.25 * (self._of(q, v + w, resting) - self._of(q, v - w, resting))
+        return drift
+
+
+def _left_by(J: Array) -> Array:
+    """Return an orthonormal basis (nv, k) of the velocities with J v = 0."""
+    _, sizes, rows = np.linalg.svd(J)
+    rank = int((sizes > RANK * sizes[0]).sum())
+    basis: Array = rows[rank:].T
+    return basis
