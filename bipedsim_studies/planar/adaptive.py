@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.control.output import LoadedFeet, PlanarGait, PlanarWalk, SupportedDynamics
+from bipedsim.control.output import LoadedFeet, SupportedDynamics
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Command, Observation
@@ -46,6 +47,19 @@ class AdaptiveGains:
     slope: float = 10.0
     damping: float = 10.0
     gain: float = 0.01
+
+
+class Plan(Protocol):
+    """Joint angles of a walk over time, as :class:`bipedsim.control.output.PlanarWalk` has them."""
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Return angles (nu,) [rad], velocities and accelerations at ``t`` [s]."""
+
+    def share(self, t: float) -> Array:
+        """Return what each foot (2,) is to carry of the weight."""
+
+    def coming(self, t: float) -> Flags:
+        """Return which feet (2,) swing and may land."""
 
 
 class BelievedDynamics:
@@ -94,7 +108,7 @@ class AdaptiveWalk:
 
     Args:
         robot: A biped in the plane, as ``planar_biped``; its inertias are the truth, known up to the belief.
-        gait: The gait.
+        walk: What is followed.
         groups: See :class:`BelievedDynamics`.
         belief: (g,) masses and inertias that are believed at the start, over the true ones.
         dt: Control period [s].
@@ -112,7 +126,7 @@ class AdaptiveWalk:
     def __init__(
         self,
         robot: Robot,
-        gait: PlanarGait,
+        walk: Plan,
         groups: Mapping[str, Sequence[str]],
         belief: Array,
         dt: float,
@@ -122,7 +136,7 @@ class AdaptiveWalk:
     ) -> None:
         self._robot, self._dt, self._delay = robot, dt, delay
         self._gains = gains or AdaptiveGains()
-        self._walk = PlanarWalk(robot, gait, "adaptive walk")
+        self._walk = walk
         self._state, self._feet = SupportedDynamics(robot), LoadedFeet(robot)
         self._drift_of = _Drift(robot)
         self.dynamics = BelievedDynamics(robot, groups)

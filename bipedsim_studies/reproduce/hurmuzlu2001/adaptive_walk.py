@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bipedsim.control.output import PlanarGait
+from bipedsim.control.output import PlanarGait, PlanarWalk
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
@@ -66,9 +66,8 @@ class Run:
 def walk(robot: Robot, belief: float, adapts: bool, name: str, progress: bool) -> Run:
     """Let the biped stand and walk with a belief."""
     sim = Simulator(robot)
-    controller = AdaptiveWalk(
-        robot, GAIT, GROUPS, np.full(len(GROUPS), belief), sim.control_dt, delay=DELAY, adapts=adapts
-    )
+    plan, start = PlanarWalk(robot, GAIT, name), np.full(len(GROUPS), belief)
+    controller = AdaptiveWalk(robot, plan, GROUPS, start, sim.control_dt, delay=DELAY, adapts=adapts)
     rows = []
     for observation in steps(sim, DURATION, controller, label=name, progress=progress):
         rows.append((observation.t, controller.readouts["tracking_error"], controller.belief, sim.q.copy()))

@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 from numpy.testing import assert_allclose
 
+from bipedsim.control.output import PlanarWalk
 from bipedsim.model import load_robot
 from bipedsim.sim import Simulator
 from bipedsim_studies.planar import AdaptiveGains, AdaptiveWalk, BelievedDynamics
@@ -24,7 +25,7 @@ BELIEF = np.array([0.7, 1.3, 0.8, 1.2])
 @lru_cache
 def law(adapts: bool = True) -> AdaptiveWalk:
     """Return the law, whose plan takes a second."""
-    return AdaptiveWalk(ROBOT, GAIT, GROUPS, BELIEF, 1e-3, gains=GAINS, adapts=adapts)
+    return AdaptiveWalk(ROBOT, PlanarWalk(ROBOT, GAIT, "test"), GROUPS, BELIEF, 1e-3, gains=GAINS, adapts=adapts)
 
 
 def mass_matrix(q: np.ndarray) -> np.ndarray:

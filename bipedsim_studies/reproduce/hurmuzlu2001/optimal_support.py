@@ -1,0 +1,382 @@
+"""Section 5.2.1, optimal control of a support phase: the swing of a planar biped's step for less torque.
+
+On one flat foot ``planar_biped`` has as many drives as degrees of freedom, so that a motion says its torques. Splines
+are added to the joints of a gait that was not optimised, between the same ends, so that it walks on as before. What
+they are to bring down is 1/2 integral of u^T u, the cost of eq. 58; the centre of pressure stays in the foot, the
+swinging foot as high as it was, and the knees stay bent. Solved by sequential quadratic programmes of Gauss and Newton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import daqp
+import numpy as np
+import pinocchio as pin
+from scipy.integrate import simpson
+from scipy.interpolate import BSpline
+
+from bipedsim.control.output import PlanarWalk
+from bipedsim.errors import BipedSimError
+from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array, Flags
+from bipedsim.sim import Simulator
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim_studies.planar import AdaptiveWalk
+from bipedsim_studies.reproduce.common import MARK_COLOUR, Axes, Check, Figure, label, steps, study
+from bipedsim_studies.reproduce.hurmuzlu2001.adaptive_walk import GAIT, GROUPS, draw_posture
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
+
+ROBOT = "planar_biped"
+BEGINS = (1.8, 2.4)
+"""Of the third and the fourth step on one foot, counted from the start of the walk [s]."""
+NODES, FINE = 46, 91
+"""Instants in a support phase for the programme, and to judge it."""
+SHAPES = (8, 12)
+"""Splines a joint, for the optimum and to see what more of them would bring."""
+ROOM = 0.06
+"""Largest distance of the centre of pressure from mid-foot [m]: 5 cm inside the edges."""
+FRICTION, PRESSED = 0.3, 0.6
+"""Most friction, and least normal force over the weight."""
+LEAST_KNEE = 0.15
+"""[rad]"""
+ROUNDING = 1e-6
+"""The swinging foot stays as high as it was, but for this [m]: it lands when it did."""
+DAMPING = 1e-6
+"""Of the steps, as Levenberg has it, with torques in units of 300 N.m [1/rad^2]."""
+ITERATIONS, SETTLED = 60, 1e-4
+DELAY, DURATION = 0.1, 3.6
+"""Standing before the walk, and the run [s]."""
+MIRRORED = [3, 4, 5, 0, 1, 2]
+"""Joints of the other leg."""
+FLAT = [0, 2, 4]
+"""Rows of a spatial velocity in the plane: x, z and pitch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A support phase at n instants.
+
+    Attributes:
+        t: (n,) [s]. q, v: (n, 9). u: (n, 6) [N.m]. force: (n, 3) of the ground on the foot, ahead and upwards [N], and
+        moment about mid-foot [N.m]. heights: (n, 2) of toe and heel of the swinging foot [m].
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    u: Array
+    force: Array
+    heights: Array
+
+    @property
+    def cop(self) -> Array:
+        """(n,) centre of pressure ahead of mid-foot [m]."""
+        ahead: Array = -self.force[:, 2] / self.force[:, 1]
+        return ahead
+
+    @property
+    def torque_cost(self) -> float:
+        """1/2 integral of u^T u [N^2.m^2.s]."""
+        return float(simpson(0.5 * np.square(self.u).sum(axis=1), x=self.t))
+
+    @property
+    def energy(self) -> float:
+        """Integral of the sum of |u q'| [J]."""
+        return float(simpson(np.abs(self.u * self.v[:, 3:]).sum(axis=1), x=self.t))
+
+
+class Support:
+    """A planar biped on one flat foot that rests at the origin.
+
+    Args:
+        robot: The biped. stance: Its foot.
+    """
+
+    def __init__(self, robot: Robot, stance: int) -> None:
+        self._robot, self._data = robot, robot.model.createData()
+        self.stance = stance
+        self._foot, self._other = robot.soles[stance], robot.soles[1 - stance]
+        self._middle = pin.SE3(np.eye(3), self._foot.vertices_joint.mean(axis=0))
+        self._leg = slice(3 + 3 * stance, 6 + 3 * stance)
+
+    def _place(self) -> tuple[Array, Array]:
+        """Return velocity rows (3, 9) of mid-foot and its drift (3,)."""
+        model, data, axes = self._robot.model, self._data, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        joint = self._foot.joint_id
+        rows = pin.getFrameJacobian(model, data, joint, self._middle, axes)[FLAT]
+        drift = pin.getFrameClassicalAcceleration(model, data, joint, self._middle, axes).vector[FLAT]
+        return rows, drift
+
+    def at(self, joints: Array, rates: Array, bends: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return q (9,), v (9,), torques (6,), force (3,) and heights (2,) for joints, rates and accelerations (6,)."""
+        model, data = self._robot.model, self._data
+        q, v, a, still = np.zeros(9), np.zeros(9), np.zeros(9), np.zeros(9)
+        q[3:] = joints
+        q[2] = -q[self._leg].sum()
+        pin.forwardKinematics(model, data, q)
+        foot = (data.oMi[self._foot.joint_id] * self._middle).translation
+        q[:2] = -foot[[X, Z]]
+        pin.computeJointJacobians(model, data, q)
+        heights = np.array([data.oMi[self._other.joint_id].act(x)[Z] for x in self._other.vertices_joint])
+        rows, _ = self._place()
+        v[3:] = rates
+        v[:3] = -np.linalg.solve(rows[:, :3], rows[:, 3:] @ rates)
+        pin.forwardKinematics(model, data, q, v, still)
+        _, drift = self._place()
+        a[3:] = bends
+        a[:3] = -np.linalg.solve(rows[:, :3], drift + rows[:, 3:] @ bends)
+        forces = pin.rnea(model, data, q, v, a) + self._robot.joint_damping * v
+        ground = np.linalg.solve(rows[:, :3].T, forces[:3])
+        return q, v, forces[3:] - rows[:, 3:].T @ ground, ground, heights
+
+    def along(self, t: Array, joints: Array, rates: Array, bends: Array) -> Motion:
+        """Return the motion at t (n,)."""
+        found = [self.at(*each) for each in zip(joints, rates, bends, strict=True)]
+        q, v, u, force, heights = (np.array(column) for column in zip(*found, strict=True))
+        return Motion(t, q, v, u, force, heights)
+
+    def energy(self, q: Array, v: Array) -> float:
+        """Return the kinetic and potential energy [J], that of the rotors included."""
+        model, data = self._robot.model, self._data
+        rotors = 0.5 * float(np.asarray(model.armature) @ np.square(v))
+        bodies = model.copy()
+        bodies.armature = np.zeros(model.nv)
+        data = bodies.createData()
+        kinetic = pin.computeKineticEnergy(bodies, data, q, v)
+        return float(kinetic + pin.computePotentialEnergy(bodies, data, q)) + rotors
+
+
+class NoSupportError(BipedSimError):
+    """No better support phase was found."""
+
+
+class Splines:
+    """What is added to six joints between two instants: splines that vanish there with two derivatives.
+
+    Args:
+        duration: [s]. count: Splines a joint.
+    """
+
+    def __init__(self, duration: float, count: int) -> None:
+        inner = np.linspace(0.0, duration, count + 2)
+        knots = np.concatenate([np.zeros(5), inner, np.full(5, duration)])
+        self._curves = BSpline(knots, np.eye(len(knots) - 6), 5)
+        self.count = len(knots) - 12
+
+    def at(self, t: Array, weights: Array) -> list[Array]:
+        """Return angles, rates and accelerations (n, 6) that ``weights`` (count * 6,) add."""
+        return [self._curves(t, k)[:, 3:-3] @ weights.reshape(self.count, 6) for k in range(3)]
+
+
+def reference(walk: PlanarWalk, begin: float, t: Array) -> list[Array]:
+    """Return angles, rates and accelerations (n, 6) of the walk from ``begin`` [s] on."""
+    return [np.array(rows) for rows in zip(*(walk.at(begin + each) for each in t), strict=True)]
+
+
+def improved(robot: Robot, walk: PlanarWalk, begin: float, count: int) -> tuple[Splines, Array]:
+    """Return splines and weights with which the support phase at ``begin`` [s] costs least.
+
+    Raises:
+        NoSupportError: The programmes do not come to rest.
+    """
+    duration = GAIT.step_duration
+    t = np.linspace(0.0, duration, NODES)
+    stance = int(np.argmax(walk.share(begin + 0.5 * duration)))
+    support, splines, known = Support(robot, stance), Splines(duration, count), reference(walk, begin, t)
+    old = support.along(t, *known)
+    floor = old.heights.min(axis=1) - ROUNDING
+
+    def motion(weights: Array) -> Motion:
+        return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
+
+    def terms(weights: Array) -> tuple[Array, Array]:
+        """Return what is squared, and what must not be negative."""
+        now = motion(weights)
+        lifted, bent = now.heights - floor[:, None], now.q[:, [4, 7]] - LEAST_KNEE
+        ahead, up = now.force[:, 0], now.force[:, 1]
+        holds = [FRICTION * up - ahead, FRICTION * up + ahead, up - PRESSED * robot.weight]
+        kept = [ROOM - now.cop, ROOM + now.cop, lifted.ravel(), bent.ravel()]
+        bounds = np.concatenate([*(10.0 * each for each in kept), *(each / robot.weight for each in holds)])
+        return now.u.ravel() / 300.0, bounds
+
+    weights = np.zeros(6 * splines.count)
+    for _ in range(ITERATIONS):
+        step = _programme(terms, weights)
+        weights = weights + step
+        if np.abs(step).max() < SETTLED:
+            return splines, weights
+    raise NoSupportError(f"no support phase of less torque: the last step was {np.abs(step).max():.2g} rad")
+
+
+def _programme(terms: Callable[[Array], tuple[Array, Array]], weights: Array) -> Array:
+    """Return the step of Gauss and Newton within linearised bounds."""
+    h = 1e-6
+    aimed, bounds = terms(weights)
+    sides = [terms(weights + h * unit) for unit in np.eye(len(weights))]
+    rows = np.array([(side[0] - aimed) / h for side in sides]).T
+    slopes = np.array([(side[1] - bounds) / h for side in sides]).T
+    square, slope = rows.T @ rows + DAMPING * np.eye(len(weights)), rows.T @ aimed
+    far = np.full(len(bounds), 1e30)
+    kinds = np.zeros(len(bounds), dtype=np.intc)
+    step, _, verdict, _ = daqp.solve(square, slope, np.ascontiguousarray(slopes), far, -bounds, kinds)
+    if verdict != 1:
+        raise NoSupportError(f"no step towards a better support phase: the programme ends with {verdict}")
+    return np.asarray(step)
+
+
+class Better:
+    """A walk some of whose support phases have splines added.
+
+    Args:
+        walk: The walk. added: Of the phases that begin at their keys [s].
+    """
+
+    def __init__(self, walk: PlanarWalk, added: dict[float, tuple[Splines, Array]]) -> None:
+        self._walk, self._added = walk, added
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Return angles (6,) [rad], velocities and accelerations ``t`` [s] after the start."""
+        known = self._walk.at(t)
+        for begin, (splines, weights) in self._added.items():
+            if begin < t < begin + GAIT.step_duration:
+                more = splines.at(np.array([t - begin]), weights)
+                return known[0] + more[0][0], known[1] + more[1][0], known[2] + more[2][0]
+        return known
+
+    def share(self, t: float) -> Array:
+        """Return what each foot (2,) is to carry of the weight."""
+        return self._walk.share(t)
+
+    def coming(self, t: float) -> Flags:
+        """Return which feet (2,) swing and may land."""
+        return self._walk.coming(t)
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What the engine did in both support phases: cost of torques [N^2.m^2.s], energy [J], and largest error [rad]."""
+
+    torque_cost: float
+    energy: float
+    error: float
+
+
+def engine(robot: Robot, walk: PlanarWalk | Better, name: str, progress: bool) -> Walked:
+    """Let the biped walk by computed torque, and measure both support phases."""
+    sim = Simulator(robot)
+    controller = AdaptiveWalk(robot, walk, GROUPS, np.ones(len(GROUPS)), sim.control_dt, delay=DELAY, adapts=False)
+    rows = [
+        (observation.t, sim.effort.copy(), sim.effort * sim.v[3:], controller.readouts["tracking_error"])
+        for observation in steps(sim, DURATION, controller, label=name, progress=progress)
+    ]
+    t, u, power, error = (np.array(column) for column in zip(*rows, strict=True))
+    torque_cost = energy = 0.0
+    for begin in BEGINS:
+        within = (t > DELAY + begin) & (t <= DELAY + begin + GAIT.step_duration)
+        torque_cost += 0.5 * float(np.square(u[within]).sum()) * sim.control_dt / len(BEGINS)
+        energy += float(np.abs(power[within]).sum()) * sim.control_dt / len(BEGINS)
+    return Walked(torque_cost, energy, float(error.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The support phase that was drawn, the optimal one, and one with more splines; the same by the engine.
+
+    Attributes:
+        robot: The biped. support: On its foot.
+        drawn, best, finer: Support phases.
+        drawn_walk, best_walk: What the engine did in the first two.
+    """
+
+    robot: Robot
+    support: Support
+    drawn: Motion
+    best: Motion
+    finer: Motion
+    drawn_walk: Walked
+    best_walk: Walked
+
+
+def measure(progress: bool = False) -> Found:
+    """Improve the support phase, and walk with and without it."""
+    robot = load_robot(ROBOT)
+    walk = PlanarWalk(robot, GAIT, "optimal support")
+    begin = BEGINS[0]
+    t = np.linspace(0.0, GAIT.step_duration, FINE)
+    support = Support(robot, int(np.argmax(walk.share(begin + 0.5 * GAIT.step_duration))))
+    known = reference(walk, begin, t)
+
+    def added(splines: Splines, weights: Array) -> Motion:
+        return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
+
+    (splines, weights), finer = (improved(robot, walk, begin, count) for count in SHAPES)
+    other = weights.reshape(-1, 6)[:, MIRRORED].ravel()
+    better = Better(walk, dict(zip(BEGINS, ((splines, weights), (splines, other)), strict=True)))
+    return Found(
+        robot=robot,
+        support=support,
+        drawn=support.along(t, *known),
+        best=added(splines, weights),
+        finer=added(*finer),
+        drawn_walk=engine(robot, walk, "drawn", progress),
+        best_walk=engine(robot, better, "optimal", progress),
+    )
+
+
+def checks(found: Found) -> Iterator[Check]:
+    """Return costs, bounds and what the engine needed."""
+    drawn, best = found.drawn, found.best
+    yield Check.shown("1/2 integral of u^T u on one foot, drawn", drawn.torque_cost, "N^2.m^2.s")
+    yield Check.shown("... optimal", best.torque_cost, "N^2.m^2.s")
+    yield Check.at_most("... optimal over drawn", best.torque_cost / drawn.torque_cost, 0.7)
+    yield Check.near("... of more splines over optimal", found.finer.torque_cost / best.torque_cost, 1.0, 0.02)
+    yield Check.at_most("|centre of pressure from mid-foot|", np.abs(best.cop).max(), ROOM, "m")
+    for name, motion in (("drawn", drawn), ("optimal", best)):
+        work = float(simpson((motion.u * motion.v[:, 3:]).sum(axis=1), x=motion.t))
+        ends = [found.support.energy(motion.q[row], motion.v[row]) for row in (0, -1)]
+        yield Check.at_most(f"{name}: |work of the drives - energy gained|", abs(work - ends[1] + ends[0]), 0.01, "J")
+    after, before = found.best_walk, found.drawn_walk
+    yield Check.near("engine, drawn: cost over the plan's", before.torque_cost / drawn.torque_cost, 1.0, 0.05)
+    yield Check.near("engine, optimal: cost over the plan's", after.torque_cost / best.torque_cost, 1.0, 0.05)
+    yield Check.at_most("engine: cost, optimal over drawn", after.torque_cost / before.torque_cost, 0.7)
+    yield Check.at_most("engine: largest error of a joint", after.error, 0.01, "rad")
+    way = found.robot.weight * GAIT.step_length
+    yield Check.shown("energy |u q'| over weight and way, drawn", drawn.energy / way)
+    yield Check.shown("... optimal", best.energy / way)
+
+
+def draw(figure: Figure, found: Found) -> None:
+    """Draw postures, torques and the centre of pressure of both."""
+    grid = figure.add_gridspec(2, 3)
+    for row, (name, motion) in enumerate((("drawn", found.drawn), ("optimal", found.best))):
+        ax = figure.add_subplot(grid[row, 0])
+        draw_phase(ax, found, motion)
+        label(ax, f"{name}: {motion.torque_cost:.0f} N²m²s", aspect="equal", ylim=(-0.05, 1.5))
+    axes = [figure.add_subplot(grid[at]) for at in ((0, 1), (0, 2), (1, 1), (1, 2))]
+    stance = slice(0, 3) if found.support.stance == 0 else slice(3, 6)
+    swing = slice(3, 6) if stance.start == 0 else slice(0, 3)
+    for ax, leg, title in ((axes[0], stance, "stance leg"), (axes[1], swing, "swinging leg")):
+        for k, name in enumerate(("hip", "knee", "ankle")):
+            ax.plot(found.best.t, found.best.u[:, leg][:, k], color=FOOT_COLOURS[k], label=name)
+            ax.plot(found.drawn.t, found.drawn.u[:, leg][:, k], ":", color=FOOT_COLOURS[k])
+        label(ax, f"{title} [N m]; dotted: drawn", x="time [s]", legend="best")
+    for name, motion, style in (("drawn", found.drawn, ":"), ("optimal", found.best, "-")):
+        half = 0.5 * np.square(motion.u).sum(axis=1)
+        axes[2].plot(motion.t, half, style, color=TOTAL_COLOUR, label=name)
+        axes[3].plot(motion.t, 1e3 * motion.cop, style, color=TOTAL_COLOUR, label=name)
+    for side in (-1.0, 1.0):
+        axes[3].axhline(1e3 * side * ROOM, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
+    label(axes[2], "half the squares of the torques [N²m²]", x="time [s]", legend="best")
+    label(axes[3], "centre of pressure from mid-foot [mm]", x="time [s]", legend="best")
+
+
+def draw_phase(ax: Axes, found: Found, motion: Motion) -> None:
+    """Draw postures at even times."""
+    for row in np.linspace(0, len(motion.t) - 1, 6).astype(int):
+        draw_posture(ax, found.robot, motion.q[row], 1.0 if row in (0, len(motion.t) - 1) else 0.4)
+    ax.axhline(0.0, color=MARK_COLOUR, linewidth=1.0)
+
+
+case = study(measure, checks, draw, (15.0, 8.0))
