@@ -66,12 +66,17 @@ class Steps:
             As :meth:`Dynamics.step`.
         """
         d = self._dynamics
+        unresolved = self._parts.unresolved
         fastest = d.step(q, v, torque, self._contact, self._events, self._events)
         self.stopped = d.near
         if self.stopped:
             self._note_stops()
         self._landed = fastest == LANDS
-        if self._landed:
+        if self._landed and self._parts.unresolved > unresolved and self._stops.arrivals[0] == 0:
+            # Without the vertices that may land, no set may be left that holds the others: three of four are none.
+            self._parts.forgive(unresolved)
+            fastest = self._unsplit(q, v, torque, False)
+        elif self._landed:
             return self._land(q, v, torque, judge)
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)

@@ -30,6 +30,14 @@ SLIP_TOLERANCE = 1e-10
 # Where rounding allows no more, a foot may slip faster or slower by this [m/s] after so many turns.
 PATIENCE = 20
 SLOW = 1e-9
+# A foot inside its limit surface that slips by less than this [m] in the step is held by friction.
+AT_REST = 1e-6
+# Rounding of how far out the friction of such a foot is.
+LIMIT = 1.0 + 1e-9
+NEWTON_TURNS = 15
+NEWTON_HALVES = 4
+NUDGE = 1e-6
+FARTHEST = 1.0
 # A pivot this small beside the first one is rounding, and its row depends on the others.
 DEPENDENT = 1e-9
 # As in the numerics of feet that stick: shift beside the largest diagonal entry, and how often it is refined.
@@ -284,9 +292,10 @@ def _turn_slips(p: Projection, s: Selection):
         if s.scratch.rows[k] == 0 or not trial.sliding[k]:
             continue
         fz = trial.impulse[k, 2]
-        far, speed = _turn_slip(k, p, s)
+        far, speed = _turn_slip(k, p, s, True)
         moved = max(moved, far)
         drift = max(drift, speed)
+        s.scratch.drift[k] = speed
         if fz <= 0.0:
             # Without load there is no friction, and no turn to relax.
             for a in range(3):
@@ -315,7 +324,7 @@ def _turn_slips(p: Projection, s: Selection):
 
 
 @kernel
-def _turn_slip(k, p: Projection, s: Selection):
+def _turn_slip(k, p: Projection, s: Selection, bounded):
     """Fill the turn of the friction of foot ``k``, see :func:`friction_at`; return how far it goes, and its speed."""
     trial = s.trial
     slip, turn = trial.slip[k], s.scratch.turn[1, k]
@@ -324,7 +333,9 @@ def _turn_slip(k, p: Projection, s: Selection):
     moved = abs(c - trial.radius[k])
     if c > 0.0:
         # The torsion itself is what the turn begins with.
-        slip[2] = min(max(slip[2] * trial.radius[k] / c, -1.0), 1.0)
+        slip[2] = slip[2] * trial.radius[k] / c
+        if bounded:
+            slip[2] = min(max(slip[2], -1.0), 1.0)
     else:
         slip[2] = 0.0
     trial.radius[k] = c
@@ -399,11 +410,169 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
 
 
 @kernel
-def solve(p: Projection, s: Selection):
-    """Solve for the impulses of all feet in the modes ``s.trial.mode``; ``s.trial`` is filled."""
+def _respond(p: Projection, s: Selection):
+    """Fill ``s.trial`` with the impulses, velocities and CoPs that belong to the friction ``s.trial.slip``."""
     settings, trial, scratch = s.settings, s.trial, s.scratch
     feet = trial.mode.shape[0]
-    size = 6 * feet
+    for k in range(feet):
+        foot = FootMode(
+            trial.mode[k], trial.sliding[k], p.n_vertices[k], p.offsets[k], scratch.heights[k],
+            scratch.errors[k], settings.h, settings.gamma,
+        )  # fmt: skip
+        slip = Sliding(p.mu_dynamic[k], trial.radius[k], trial.slip[k])
+        rows = Rows(scratch.T[k], scratch.F[k], scratch.b[k], scratch.r_vj[k])
+        scratch.rows[k] = constraints(foot, slip, rows)
+        scratch.whole[k] = scratch.rows[k] == 6
+    multipliers(p, s, p.w_free)
+    spread(scratch, trial.impulse)
+    for r in range(6 * feet):
+        total = p.w_free[r]
+        for k in range(feet):
+            for a in range(6):
+                total += p.G[r, 6 * k + a] * trial.impulse[k, a]
+        trial.w_next[r] = total
+    for k in range(feet):
+        if scratch.rows[k] > 0:
+            _pressure(k, p, s)
+
+
+@kernel
+def _miss(p: Projection, s: Selection):
+    """Fill ``s.scratch.miss`` with how far the frictions ``s.scratch.tried`` are from those of the slips they cause.
+
+    Both (3K,) hold the torsions over a length of the foot that does not change with its CoP. Returns what
+    :func:`_turn_slips` does, and the sum of the squares.
+    """
+    trial, scratch = s.trial, s.scratch
+    feet = trial.mode.shape[0]
+    for k in range(feet):
+        for a in range(3):
+            trial.slip[k, a] = scratch.tried[3 * k + a]
+        trial.radius[k] = scratch.span[k]
+    _respond(p, s)
+    moved = drift = square = 0.0
+    for k in range(feet):
+        for a in range(3):
+            scratch.miss[3 * k + a] = 0.0
+        if scratch.rows[k] == 0 or not trial.sliding[k]:
+            continue
+        far, speed = _turn_slip(k, p, s, False)
+        moved = max(moved, far)
+        drift = max(drift, speed)
+        scratch.drift[k] = speed
+        turn = scratch.turn[1, k]
+        scratch.miss[3 * k] = turn[0]
+        scratch.miss[3 * k + 1] = turn[1]
+        if scratch.span[k] > 0.0:
+            reached = (trial.slip[k, 2] + turn[2]) * trial.radius[k] / scratch.span[k]
+            scratch.miss[3 * k + 2] = reached - scratch.tried[3 * k + 2]
+        for a in range(3):
+            square += scratch.miss[3 * k + a] ** 2
+    return moved, drift, square
+
+
+@kernel
+def _find_slips(p: Projection, s: Selection) -> bool:
+    """Find the frictions that belong to their slips by Newton's method, with differences for derivatives.
+
+    For what turns do not find: feet of one body share what friction of one of them does to all, and next to a vertex
+    about which a foot turns the friction changes much with little. Returns whether they were found; the best are left.
+    """
+    trial, e = s.trial, s.scratch
+    feet = trial.mode.shape[0]
+    size = 3 * feet
+    for k in range(feet):
+        e.span[k] = 0.0
+        if e.rows[k] == 0 or not trial.sliding[k]:
+            continue
+        if trial.impulse[k, 2] <= 0.0:
+            return False
+        n = p.n_vertices[k]
+        first, count = clamped_range(trial.mode[k], n)
+        if count > 1:
+            i = (first + 1) % n
+            e.span[k] = np.hypot(p.vertices[k, i, 0] - p.vertices[k, first, 0], p.vertices[k, i, 1] - p.vertices[k, first, 1])
+    for k in range(feet):
+        for a in range(3):
+            e.tried[3 * k + a] = trial.slip[k, a]
+        e.tried[3 * k + 2] = trial.slip[k, 2] * trial.radius[k] / e.span[k] if e.span[k] > 0.0 else 0.0
+    moved, drift, square = _miss(p, s)
+    for _ in range(NEWTON_TURNS):
+        if moved <= SLIP_TOLERANCE or drift <= SLOW:
+            return True
+        for i in range(size):
+            e.best[i] = e.tried[i]
+            e.least[i] = e.miss[i]
+        for j in range(size):
+            if not trial.sliding[j // 3] or e.rows[j // 3] == 0 or (j % 3 == 2 and e.span[j // 3] == 0.0):
+                for i in range(size):
+                    e.slope[i, j] = 0.0
+                e.slope[j, j] = -1.0
+                continue
+            nudge = NUDGE if e.best[j] < 0.0 else -NUDGE
+            e.tried[j] = e.best[j] + nudge
+            _miss(p, s)
+            e.tried[j] = e.best[j]
+            for i in range(size):
+                e.slope[i, j] = (e.miss[i] - e.least[i]) / nudge
+        for i in range(size):
+            e.miss[i] = -e.least[i]
+        solve_dense(e.slope, e.miss, size, e.way, e.pivot_rows, e.pivot_columns)
+        longest = 0.0
+        for i in range(size):
+            longest = max(longest, abs(e.way[i]))
+        share = 1.0 if longest <= FARTHEST else FARTHEST / longest
+        better = False
+        for _ in range(NEWTON_HALVES):
+            for i in range(size):
+                e.tried[i] = e.best[i] + share * e.way[i]
+            moved, drift, now = _miss(p, s)
+            if now < square:
+                better = True
+                square = now
+                break
+            share *= 0.25
+        if not better:
+            # Next to a kink: the turn itself.
+            for i in range(size):
+                e.tried[i] = e.best[i] + e.least[i]
+            moved, drift, square = _miss(p, s)
+    return moved <= SLIP_TOLERANCE or drift <= SLOW
+
+
+@kernel
+def _rests(p: Projection, s: Selection) -> bool:
+    """Whether the feet whose slips did not settle are at rest, with a friction that they can have.
+
+    Two points of one rigid body cannot both be held to the last digit while one of them is lifted out of the ground:
+    their distance along the ground changes with the square of the tilt. Each of them is nearly held, and how much each
+    holds against the other moves nothing; the turns of that go on for ever.
+    """
+    trial, e = s.trial, s.scratch
+    for k in range(e.rows.shape[0]):
+        if e.rows[k] == 0 or not trial.sliding[k] or e.drift[k] <= SLOW:
+            continue
+        f = trial.impulse[k]
+        reach = p.mu_dynamic[k] * f[2]
+        if not reach > 0.0:
+            return False
+        c = _share_out(k, p, s)
+        ux, uy, wz = _slip_velocity(k, trial)
+        if np.sqrt(ux * ux + uy * uy) + c * abs(wz) > AT_REST / s.settings.h:
+            return False
+        torsion = f[5] - (trial.cop_ground[k, 0] * f[1] - trial.cop_ground[k, 1] * f[0])
+        x = f[0] / reach, f[1] / reach, torsion / (reach * c) if c > 0.0 else 0.0
+        count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
+        if x[0] * x[0] + x[1] * x[1] + x[2] * x[2] > 0.0 and gauge(x, e.shares, count, np.inf)[0] > LIMIT:
+            return False
+    return True
+
+
+@kernel
+def solve(p: Projection, s: Selection):
+    """Solve for the impulses of all feet in the modes ``s.trial.mode``; ``s.trial`` is filled."""
+    trial, scratch = s.trial, s.scratch
+    feet = trial.mode.shape[0]
     s.result.counters[CANDIDATES] += 1
     for k in range(feet):
         trial.sliding[k] = False
@@ -418,30 +587,16 @@ def solve(p: Projection, s: Selection):
         scratch.turn[:, :, :] = 0.0
         trial.converged[0] = False
         for turn in range(iterations):
-            for k in range(feet):
-                foot = FootMode(
-                    trial.mode[k], trial.sliding[k], p.n_vertices[k], p.offsets[k], scratch.heights[k],
-                    scratch.errors[k], settings.h, settings.gamma,
-                )  # fmt: skip
-                slip = Sliding(p.mu_dynamic[k], trial.radius[k], trial.slip[k])
-                rows = Rows(scratch.T[k], scratch.F[k], scratch.b[k], scratch.r_vj[k])
-                scratch.rows[k] = constraints(foot, slip, rows)
-                scratch.whole[k] = scratch.rows[k] == 6
-            multipliers(p, s, p.w_free)
-            spread(scratch, trial.impulse)
-            for r in range(size):
-                total = p.w_free[r]
-                for k in range(feet):
-                    for a in range(6):
-                        total += p.G[r, 6 * k + a] * trial.impulse[k, a]
-                trial.w_next[r] = total
-            for k in range(feet):
-                if scratch.rows[k] > 0:
-                    _pressure(k, p, s)
+            _respond(p, s)
             moved, drift = _turn_slips(p, s)
             if moved <= SLIP_TOLERANCE or (turn >= PATIENCE and drift <= SLOW):
                 trial.converged[0] = True
                 break
+            if turn == PATIENCE and _find_slips(p, s):
+                trial.converged[0] = True
+                break
+        if not trial.converged[0]:
+            trial.converged[0] = _rests(p, s)
         if not (_start_sliding(p, s) or _hold_resting(p, s)):
             break
         iterations = SLIP_ITERATIONS

@@ -11,8 +11,11 @@ from bipedsim.numerics import kernel
 
 
 @kernel
-def fall_back(p: Projection, s: Selection):
-    """Replace the candidate that was solved last by one that holds the lowest vertices and only pushes."""
+def fall_back(p: Projection, s: Selection) -> bool:
+    """Replace the candidate that was solved last by one that holds the lowest vertices and only pushes.
+
+    Returns whether that violates nothing, after all.
+    """
     if _hold_lowest(p, s):
         solve(p, s)
     # Face to edge to vertex to none, for every foot.
@@ -20,6 +23,7 @@ def fall_back(p: Projection, s: Selection):
         if not _release(p, s):
             break
         solve(p, s)
+    return judge(p, s)
 
 
 @kernel

@@ -17,6 +17,7 @@ from bipedsim.contact.selection.candidate import is_sound, solve
 from bipedsim.contact.selection.fallback import fall_back
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose
+from bipedsim.contact.selection.search import search
 from bipedsim.contact.selection.write_result import write_result
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
@@ -35,6 +36,9 @@ class OneStepParams:
     resolves: int = param(3, "solves at most after the first one, in steps in which a mode changes", low=0, high=20)
     tolerance: float = param(
         1e-9, "a CoP this far outside or a vertex this far below is on the edge", unit="m", low=1e-12, high=1e-3
+    )
+    candidates: int = param(
+        100, "sets of modes that a step may try whose resolves did not settle; 0: none", low=0, high=10000
     )
     rules: str = param(
         "revised",
@@ -62,13 +66,14 @@ def one_step(p: Projection, s: Selection):
         changed = choose(p, s)
         if not changed:
             break
-    unresolved = changed or not trial.converged[0]
-    sound = is_sound(p, s)
-    if (changed or not sound) and settings.rules == REVISED:
-        fall_back(p, s)
+    unresolved = changed or not trial.converged[0] or not is_sound(p, s)
+    if unresolved and settings.candidates > 0:
+        unresolved = not search(p, s)
+    if unresolved and settings.rules == REVISED:
+        unresolved = not fall_back(p, s)
     for k in range(feet):
         state.present[k] = trial.chosen[k] if resolves == 0 else trial.mode[k]
-    write_result(p, s, unresolved or not sound)
+    write_result(p, s, unresolved)
 
 
 class OneStep(SelectionModel):
@@ -90,4 +95,7 @@ class OneStep(SelectionModel):
         resolves = params.resolves if params.rules == "revised" else 0
         self.params = params
         shared = physics_dt, params.gamma, params.threshold, params.tolerance
-        super().__init__(projection, Settings(*shared, rules=_RULES[params.rules], resolves=resolves))
+        # What is taken in the next step only is not searched for in this one.
+        candidates = params.candidates if resolves > 0 else 0
+        settings = Settings(*shared, rules=_RULES[params.rules], resolves=resolves, candidates=candidates)
+        super().__init__(projection, settings)

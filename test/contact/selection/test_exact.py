@@ -10,7 +10,7 @@ from motion_support import Motion
 
 from bipedsim.contact.modes import mode_name
 from bipedsim.contact.selection.arrays import Queue
-from bipedsim.contact.selection.exact import _better
+from bipedsim.contact.selection.search import _better
 from bipedsim.model import load_robot
 from bipedsim.numerics import box, entry, zeros_of
 from bipedsim.runs.scenario import SCENARIOS
