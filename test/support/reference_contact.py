@@ -222,7 +222,9 @@ def solve_candidates(step: Step, modes: Integers, iterations: int = 400, toleran
             load, radius = solved.friction_load(k)
             shares, arms, _ = solved.spread(k, np.arange(count))
             used = reach(shares, arms, load)
-            free = used > mu * np.maximum(solved.impulse[:, k, 2], 0.0)
+            # What is loaded at one corner carries no torsion; at a vertex itself all that there is of it is rounding.
+            twisted = (radius == 0.0) & (modes[:, k] > len(sole.vertices)) & (np.abs(solved.torsion(k)) > 1e-12)
+            free = twisted | (used > mu * np.maximum(solved.impulse[:, k, 2], 0.0))
             fresh[:, k] = free & ~sliding[:, k] & (modes[:, k] > 0)
             slip[fresh[:, k], k] = -load[fresh[:, k]] / used[fresh[:, k], None]
             solved.moving[fresh[:, k], k] = -load[fresh[:, k]]
@@ -398,11 +400,14 @@ class _Solver:
         """Return what friction carries, (C, 3) impulses (f_x, f_y, torsion / c), and c (C,)."""
         every = np.arange(len(self.modes))
         radius = self.spread(k, every)[2]
+        spin = np.divide(self.torsion(k), radius, out=np.zeros_like(radius), where=radius > 0.0)
+        return np.column_stack([self.impulse[:, k, :2], spin]), radius
+
+    def torsion(self, k: int) -> Array:
+        """Return the torque (C,) about the normal through the CoP [N.m.s]."""
         arm = self.cop[:, k] @ self.step.projection.rotation[k, :, :2].T
-        f, tau = self.impulse[:, k, :3], self.impulse[:, k, 3:]
-        torsion = tau[:, 2] - cross2(arm, f)
-        spin = np.divide(torsion, radius, out=np.zeros_like(torsion), where=radius > 0.0)
-        return np.column_stack([f[:, :2], spin]), radius
+        torque: Array = self.impulse[:, k, 5] - cross2(arm, self.impulse[:, k, :3])
+        return torque
 
     def _turn(self, k: int, which: Indices, slip: Array, turn: Array) -> None:
         """Fill ``turn`` with the way to the friction nearest to s + d u, d the inverse of the mobility over mu f_z.
