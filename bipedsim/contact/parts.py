@@ -86,6 +86,8 @@ class Parts:
         self._result = result
         self._sum = zeros_of(_Sum, {"K": feet, "N": widest}, projection=projection, result=for_kernels(result))
         self._boxed = box(self._sum)
+        # Read at every step: a number of an array takes several times as long.
+        self._counters = result.counters.data
 
     def begin(self) -> None:
         """Start with the part that was solved last."""
@@ -116,7 +118,7 @@ class Parts:
     @property
     def unresolved(self) -> int:
         """Steps so far that ended without a violation-free state."""
-        return int(self._result.counters[UNRESOLVED])
+        return self._counters[UNRESOLVED]
 
     def again(self) -> None:
         """Take back what was counted for the step: it will be solved as a whole."""

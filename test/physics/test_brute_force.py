@@ -13,7 +13,7 @@ from physics_support import standing_torque
 from reference_contact import Step, solve_candidates, torsional_radius
 from reference_rules import brute_force
 
-from bipedsim.contact.base import ContactModel
+from bipedsim.contact.base import UNRESOLVED, ContactModel
 from bipedsim.contact.models import make_contact_model
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
@@ -114,6 +114,22 @@ def test_exact_finds_a_set_without_violation_where_brute_force_finds_one(feet: i
     )
     assert (missed, unnoticed, differing, unconverged, backwards) == ([], [], [], 0, 0)
     assert worst < 1e-8
+
+
+def test_one_step_searches_where_its_resolves_do_not_settle() -> None:
+    states = States(2, 4, seed=204)
+    projection = states._dynamics.projection
+    models = [make_contact_model("one_step", projection, H, {"candidates": count}) for count in (0, 100)]
+    for _ in range(40):
+        step = states.next()
+        for model in models:
+            counted = model.result.unresolved
+            model.set_state(states.model.state())
+            model.result.counters[UNRESOLVED] = counted
+            model.solve(step.projection)
+    alone, searching = (model.result.unresolved for model in models)
+    assert alone > 0
+    assert searching == 0
 
 
 def test_the_judge_knows_torsion_of_known_shapes() -> None:

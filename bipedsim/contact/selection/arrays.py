@@ -99,6 +99,9 @@ class Scratch(NamedTuple):
         rows, whole: How many rows are constrained, whether T and F are the identity.
         shares: What the vertices of a foot bear, see :mod:`bipedsim.contact.selection.friction`.
         turn: Last two turns of the slip. relaxation: Share of a turn that is made.
+        tried, miss, best, least, way, slope, span: Of Newton's method for frictions: a guess, how far it is off, both
+            of the best one so far, the step from it, the derivatives, and the length over which torsion is taken [m].
+        drift: How much faster or slower a foot slips by its last turn [m/s].
         resting: Whether friction of a foot that slides is less than it could be.
         GF, A, L, work, rhs, lam, residual, correction, pivot_rows, pivot_columns: Of the linear equations.
         perfect, cost: What each vertex of a foot should be, and the weight of leaving it otherwise.

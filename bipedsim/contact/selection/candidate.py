@@ -34,8 +34,10 @@ SLOW = 1e-9
 AT_REST = 1e-6
 # Rounding of how far out the friction of such a foot is.
 LIMIT = 1.0 + 1e-9
+# Newton's method for frictions: turns, shares of a step that are tried (each a quarter of the last), step of the
+# differences, and longest step.
 NEWTON_TURNS = 15
-NEWTON_HALVES = 4
+NEWTON_SHARES = 4
 NUDGE = 1e-6
 FARTHEST = 1.0
 # A pivot this small beside the first one is rounding, and its row depends on the others.
@@ -490,8 +492,8 @@ def _find_slips(p: Projection, s: Selection) -> bool:
         n = p.n_vertices[k]
         first, count = clamped_range(trial.mode[k], n)
         if count > 1:
-            i = (first + 1) % n
-            e.span[k] = np.hypot(p.vertices[k, i, 0] - p.vertices[k, first, 0], p.vertices[k, i, 1] - p.vertices[k, first, 1])
+            a, b = p.vertices[k, first], p.vertices[k, (first + 1) % n]
+            e.span[k] = np.hypot(b[0] - a[0], b[1] - a[1])
     for k in range(feet):
         for a in range(3):
             e.tried[3 * k + a] = trial.slip[k, a]
@@ -523,7 +525,7 @@ def _find_slips(p: Projection, s: Selection) -> bool:
             longest = max(longest, abs(e.way[i]))
         share = 1.0 if longest <= FARTHEST else FARTHEST / longest
         better = False
-        for _ in range(NEWTON_HALVES):
+        for _ in range(NEWTON_SHARES):
             for i in range(size):
                 e.tried[i] = e.best[i] + share * e.way[i]
             moved, drift, now = _miss(p, s)
