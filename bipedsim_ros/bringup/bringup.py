@@ -189,6 +189,8 @@ def plan(
                 controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
         if arguments.clock != "real_time":
             controller["priority"] = 0
+        if arguments.clock == "lock_step":
+            controller["outputs_first"] = True
         if stats_file is not None:
             controller["stats_file"] = str(stats_file.with_name(STOP_FILE))
         if run_folder is not None:

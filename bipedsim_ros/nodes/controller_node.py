@@ -102,6 +102,11 @@ class ControllerNodeParams:
         low=0.0,
         high=100.0,
     )
+    outputs_first: bool = param(
+        False,
+        "publish readouts and estimate before the command and not behind it: of a simulation that waits for the "
+        "command they are then recorded beside their own tick",
+    )
     stats_file: str = param("", "JSON file for when and why the controller was stopped, if it was: written at the end")
     priority: int = param(
         50,
@@ -357,8 +362,12 @@ class ControllerNode:
         self._update_time.record(time.monotonic_ns() - begin)
         self._updates += 1
         self._command = self._writer.write(tau_joint[self._order])
-        self._commands.publish(self._command)
-        self._outputs.publish(now)
+        if self._params.outputs_first:
+            self._outputs.publish(now)
+            self._commands.publish(self._command)
+        else:
+            self._commands.publish(self._command)
+            self._outputs.publish(now)
         if stood and self._guard.fallen:
             self._node.get_logger().error(
                 f"fallen at t = {observation.t:.3f} s: {self._guard.reason}; the joints are damped until a reset"

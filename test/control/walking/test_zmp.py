@@ -151,8 +151,8 @@ def sagittal(rows: Rows) -> float:
 
 
 @pytest.mark.parametrize("name", sampled(["biped14", "talos"]))
-def test_the_inertia_of_the_swinging_leg_explains_40_percent_of_the_error_of_the_zmp(name: str) -> None:
-    assert sagittal(short(name)[1]) < 0.6 * sagittal(short(name, swing_inertia=0.0)[1])
+def test_the_inertia_of_the_swinging_leg_explains_a_third_of_the_error_of_the_zmp(name: str) -> None:
+    assert sagittal(short(name)[1]) < 0.66 * sagittal(short(name, swing_inertia=0.0)[1])
 
 
 def test_g1_falls_in_quick_steps_if_its_swinging_leg_had_no_inertia() -> None:
