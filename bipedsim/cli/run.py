@@ -61,27 +61,30 @@ def main(args: argparse.Namespace) -> int:
 def _write_run(
     args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any]
 ) -> None:
-    """Write the files that a run was asked for, and print its summary."""
+    """Print the summary of a run, and write the files that it was asked for."""
     from bipedsim.analysis import lifts, summary_lines
     from bipedsim.runs import SETTLE
 
     if args.output:
         recording.save(args.output)
+    # Before anything is drawn, which may be interrupted.
+    if args.json:
+        print(to_json(summary, indent=None), flush=True)
+    else:
+        # How far the feet of a robot that steps are from where they began says nothing.
+        steps = lifts(recording, SETTLE)
+        print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())), flush=True)
+        if args.output:
+            print(f"wrote {args.output}", flush=True)
     if args.plot:
         from bipedsim.view import plot
 
         plot(recording, args.plot)
+        if not args.json:
+            print(f"wrote {args.plot}", flush=True)
     if args.animate:
         from bipedsim.view.animation import animate_run
 
         animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
-    if args.json:
-        print(to_json(summary, indent=None))
-        return
-    # How far the feet of a robot that steps are from where they began says nothing.
-    steps = lifts(recording, SETTLE)
-    print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())))
-    for path in (args.output, args.plot, args.animate):
-        if path:
-            print(f"wrote {path}")
-
+        if not args.json:
+            print(f"wrote {args.animate}", flush=True)

@@ -60,7 +60,8 @@ def inertia_problem(mass: float, inertia: Array) -> str:
         return ""
     return (
         f"inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
-        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two"
+        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two. Mend it in the URDF, or "
+        "make one body of it and the one that carries it: `locked` in robot.yaml"
     )
 
 

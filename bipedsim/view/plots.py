@@ -6,6 +6,7 @@ matplotlib takes a second to import, so that it is imported when something is dr
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 WALK_ASPECT = 2.5
 """Length over width, seen from above, beyond which the CoP gets the width of the page."""
+_NOTE = 140
+"""Letters of a note in the title that have room beside each other."""
 NOISE = 1e-6
 """Torque [N.m] below which joints are left out."""
 
@@ -78,7 +81,8 @@ def _title(recording: Recording, cutoff: float | None) -> str:
         parts.append(f"m g = {recording.weight:.1f} N")
     if cutoff is not None:
         parts.append(f"low-pass {cutoff:g} Hz")
-    return "   ·   ".join(part for part in parts if part) + "".join(f"\n{note}" for note in recording.notes)
+    notes = (textwrap.fill(note, _NOTE) for note in recording.notes)
+    return "\n".join(["   ·   ".join(part for part in parts if part), *notes])
 
 
 def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | None) -> dict[str, float]:
@@ -175,7 +179,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
 
 
-_SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|l|r|L|R)(?=[_.]|$)")
+_SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|Left|Right|LEFT|RIGHT|l|r|L|R)(?=[_.]|$)")
 
 
 def _joint_groups(names: Sequence[str]) -> dict[str, list[int]]:

@@ -68,6 +68,24 @@ def test_push_is_felt_and_survived(tmp_path: Path, capsys: pytest.CaptureFixture
     assert recording.base_pose[-1, 2] > 0.7
 
 
+def test_what_a_run_was_is_said_before_it_is_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while it is drawn costs the picture and nothing else."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bipedsim.view.plot", interrupted)
+    run = tmp_path / "run.npz"
+    assert main(["run", "--duration", "0.05", "--output", str(run), "--plot", str(tmp_path / "run.png")]) == 130
+    printed = capsys.readouterr().out
+    assert "did not fall" in printed
+    assert f"wrote {run}" in printed
+    assert "run.png" not in printed
+    assert len(load_recording(run)) == 50
+
+
 def test_a_run_longer_than_a_block_is_exported_like_one_that_is_held_whole(tmp_path: Path) -> None:
     r = standing(40_000)
     r.save(tmp_path / "run.npz")
