@@ -73,7 +73,7 @@ def test_every_argument_reaches_a_node() -> None:
     given |= {"hardware": "realistic", "seed": 3}
     sim, controller = plan(given).nodes
     assert sim.parameters == given
-    assert controller.parameters == {"rate": 500.0, "priority": 0}
+    assert controller.parameters == {"rate": 500.0, "priority": 0, "outputs_first": True}
 
 
 def test_your_own_controller_is_started_by_you() -> None:
