@@ -81,7 +81,7 @@ class States:
         return min(float(step.heights(k).min()) for k in range(len(self.robot.soles)))
 
 
-UNSETTLED = pytest.mark.xfail(strict=True, reason="the judge's own slip comes to rest within 1e-7 in state 0, not 1e-12")
+UNSETTLED = pytest.mark.xfail(strict=True, reason="the slip of the judge rests within 1e-7 in state 0, not 1e-12")
 
 
 @pytest.mark.slow
