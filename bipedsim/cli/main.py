@@ -32,13 +32,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         if handled is None:
             raise KeyboardInterrupt
 
+    usual = sys.unraisablehook
+
+    def unless_interrupted(unraisable: Any) -> None:
+        # Raised in a destructor or callback, as many modules have while they load: it is raised again.
+        if unraisable.exc_type is not KeyboardInterrupt:
+            usual(unraisable)
+
     try:
         import signal
 
+        sys.unraisablehook = unless_interrupted
         before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGALRM)}
         try:
             return _answer(argv)
         finally:
+            sys.unraisablehook = usual
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             for number, handler in before.items():
                 signal.signal(number, handler)

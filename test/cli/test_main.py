@@ -278,6 +278,24 @@ def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -
         assert not before[1:]
 
 
+def test_ctrl_c_in_a_destructor_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dies:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt
+
+    def answer(_argv: object) -> int:
+        Dies()
+        return 0
+
+    shown: list[object] = []
+    monkeypatch.setattr("bipedsim.cli.main._answer", answer)
+    monkeypatch.setattr(sys, "unraisablehook", shown.append)
+    assert main([]) == 0
+    assert not shown
+    Dies()
+    assert len(shown) == 1, "nobody else is kept from seeing it"
+
+
 def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
     # The bar shows that it is on its way.
