@@ -104,8 +104,8 @@ class ControllerNodeParams:
     )
     outputs_first: bool = param(
         False,
-        "publish readouts and estimate before the command and not behind it: of a simulation that waits for the "
-        "command they are then recorded beside their own tick",
+        "publish readouts and estimate before the command and not behind it: before a simulation that waits for the "
+        "command goes on",
     )
     stats_file: str = param("", "JSON file for when and why the controller was stopped, if it was: written at the end")
     priority: int = param(
