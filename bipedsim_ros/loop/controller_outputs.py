@@ -41,7 +41,7 @@ class ControllerOutputs:
         self._fallen = publisher(node, topics.FALLEN)
         self._told_fallen = False
         self._fallen.publish(Bool(data=False))
-        self._last_period = -1
+        self._last_period = self._last_told = -1
 
     def unheard(self, listeners: int) -> list[str]:
         """Return the topics that have fewer subscriptions than ``listeners``."""
@@ -59,6 +59,16 @@ class ControllerOutputs:
         if period == self._last_period:
             return
         self._last_period = period
+        self._last_told = t_ns
+        self._tell(t_ns)
+
+    def repeat(self, t_ns: int) -> None:
+        """Publish once more what was published for the joint states stamped ``t_ns`` [ns], if anything was."""
+        if t_ns == self._last_told:
+            self._tell(t_ns)
+
+    def _tell(self, t_ns: int) -> None:
+        guard = self._guard
         for name, readout, writer in self._readouts:
             readout.publish(writer.write(guard.readouts[name]))
         estimate = guard.estimate if self._odometry is not None else None

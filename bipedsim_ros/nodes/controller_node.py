@@ -341,8 +341,10 @@ class ControllerNode:
         if not self._ready(observation):
             return
         if now == last:
-            # The same measurement again: its command was lost, or came from another state of the simulation.
+            # The same measurement again: its command was lost, or came from another state of the simulation; or it is
+            # the first one, repeated for who comes late, a recorder for one, who has not heard the readouts, either.
             if self._command is not None:
+                self._outputs.repeat(now)
                 self._commands.publish(self._command)
             return
         if last is None:

@@ -152,6 +152,25 @@ def test_a_repeated_state_gets_the_same_command_and_no_update(ros: RosWorld, rob
     np.testing.assert_allclose(robot.answer(1)[3:], first[3:] + 1.0)
 
 
+def test_what_the_controller_shows_of_a_repeated_state_is_repeated(ros: RosWorld, robot: PlayedRobot) -> None:
+    """A recorder that has not heard the readouts of the first state hears them with the state that is repeated."""
+    early = ros.collect(Float64, "/controller/steps")
+    ros.start("controller_node", controller="user_controllers:Steered")
+    command = robot.answer(0)
+    ros.until(lambda: early, "the readout")
+    late = ros.collect(Float64, "/controller/steps")
+    ros.until(lambda: ros.node.count_subscribers("/controller/steps") == 2, "the second listener")
+    ros.spin(lambda: False, 0.5)
+    assert not late
+    np.testing.assert_array_equal(robot.answer(0), command)
+    ros.until(lambda: late, "the readout once more")
+    assert late[0].data == early[0].data == 0.0
+    heard = len(late)
+    robot.answer(5)
+    robot.answer(5)
+    assert len(late) == heard, "between two periods nothing was told, so there is nothing to repeat"
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
