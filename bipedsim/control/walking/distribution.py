@@ -10,6 +10,7 @@ import numpy as np
 
 from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet
+from bipedsim.dynamics import edge_lines
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Integers, assign, box, entry, kernel, mul
@@ -224,9 +225,8 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
 
 def _inset(polygon: Array, distance: float) -> Array | None:
     """Return a convex polygon (m, 2), counter-clockwise, whose edges are moved in; None where that leaves nothing."""
-    along = np.roll(polygon, -1, axis=0) - polygon
-    normal = np.column_stack([along[:, 1], -along[:, 0]]) / np.hypot(*along.T)[:, None]
-    room = np.sum(normal * polygon, axis=1) - distance
+    edges = edge_lines(polygon)
+    normal, room = edges[:, :2], edges[:, 2] - distance
     corners = np.array(
         [np.linalg.solve([normal[i - 1], normal[i]], [room[i - 1], room[i]]) for i in range(len(polygon))]
     )

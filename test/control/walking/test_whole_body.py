@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from functools import lru_cache
 
@@ -282,6 +283,30 @@ def test_the_torsion_of_a_rectangle_is_that_of_the_literature() -> None:
             assert abs((rows @ w).max()) < 1e-8
             w[5] += sign * 1e-4
             assert (rows @ w).max() > 1e-5
+
+
+@given(seed=seeds)
+@settings(max_examples=30)
+def test_of_a_round_sole_no_more_is_asked_than_all_its_vertices_can_give_and_little_less(seed: int) -> None:
+    """Rows are those of six of its 32 vertices: a hexagon, which holds all of the circle but the sixth near its rim."""
+    radius, n = 0.1, 32
+    turns = 2.0 * np.pi * np.arange(n) / n
+    circle = radius * np.column_stack([np.cos(turns), np.sin(turns)])
+    sole = dataclasses.replace(loaded("biped14").soles[0], vertices=circle)
+    params = DistributionParams(edge=0.0)
+    rows = _rows(sole, params)
+    assert len(rows) < 4 * n, "all 32 vertices would have more rows than friction pyramids have edges"
+    generator = np.random.default_rng(seed)
+    # The farthest that the rows let a random wrench go.
+    wrench = np.array([*generator.normal(0.0, 0.1, 2), 1.0, *generator.normal(0.0, 0.03, 3)])
+    ahead = np.concatenate([wrench[:2], [0.0], wrench[3:]])
+    up = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    reach = min(-(row @ up) / (row @ ahead) for row in rows if row @ ahead > 1e-12)
+    assert not_of_vertices(sole, up + 0.999999 * reach * ahead, params.friction) < 1e-6
+    # Pressure alone, at three quarters of the radius, whichever way.
+    angle = generator.uniform(0.0, 2.0 * np.pi)
+    x, y = 0.75 * radius * np.array([np.cos(angle), np.sin(angle)])
+    assert (rows @ np.array([0.0, 0.0, 1.0, y, -x, 0.0])).max() < 0.0
 
 
 def test_an_edge_that_leaves_nothing_of_a_sole_is_refused() -> None:
