@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from bipedsim.errors import BipedSimError, IncompleteWarning
 from bipedsim.recording import COLUMNS, load_recording
-from bipedsim.recording.bag import Bag, message_counts
+from bipedsim.recording.bag import Bag
 from bipedsim.runs import rerun
 
 ROBOTS = ("biped14", "talos", "g1")
@@ -75,13 +75,19 @@ def look(bag: Path, duration: float) -> tuple[list[str], dict[str, str]]:
     if not np.array_equal(np.rint(run.t * RATE), np.arange(ticks + 1)):
         missing = sorted({*range(ticks + 1)} - {*np.rint(run.t * RATE).astype(int).tolist()})
         wrong.append(f"{len(run)} rows and not {ticks + 1}; missing {missing[:5]}")
-    counts = message_counts(bag)
+    whole = Bag(bag)
     topics = [*OF_SIMULATOR, *(f"/{foot}_foot/{what}" for foot in run.feet for what in FOOT)]
     topics += [f"/{foot}_foot_ft/wrench" for foot in run.feet]
+    # The state at t = 0 is repeated until every topic has a listener, so that some of them are heard more than once;
+    # then the simulator waits until nobody answers it any more.
+    last, first = (message.log_time for message in whole.messages["/joint_states"][-ticks - 1 : -ticks + 1])
+    begun = (last + first) // 2
     for topic in topics:
-        if counts.get(topic) != counts["/joint_states"]:
-            wrong.append(f"{topic} has {counts.get(topic)} messages, /joint_states {counts['/joint_states']}")
-    said = Bag(bag).custom_data
+        times = [message.log_time for message in whole.messages.get(topic, [])]
+        after = sum(time > begun for time in times)
+        if after != ticks or len(times) == after:
+            wrong.append(f"{topic} has {after} messages of {ticks} ticks, {len(times) - after} of t = 0")
+    said = whole.custom_data
     # What it missed is the state at t = 0, which is repeated until every topic of it has a listener.
     for key in ("lost", "dropped"):
         if said.get(key, "0") != "0":
