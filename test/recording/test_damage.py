@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -172,6 +173,20 @@ def test_metadata_that_is_no_text_costs_nothing_but_a_word(tmp_path: Path, capsy
     (bag / "metadata.yaml").write_bytes(b"\xff\xfe rosbag2")
     assert "metadata.yaml is damaged" in judge(bag, whole, capsys)
     assert differing(load_recording(bag), whole) == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+@pytest.mark.parametrize("bag", ["", "/bag_0.mcap"])
+def test_what_is_no_file_is_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, bag: str
+) -> None:
+    """Whoever opens a pipe that nobody writes to waits for ever."""
+    folder = write(tmp_path / "bag")
+    file = folder / "bag_0.mcap"
+    file.unlink()
+    {"pipe": os.mkfifo, "folder": os.mkdir, "device": lambda name: name.symlink_to("/dev/zero")}[kind](file)
+    assert main(["summary", f"{folder}{bag}"]) == EXIT_USAGE
+    assert "bag_0.mcap: no regular file" in (said := capsys.readouterr().err) or "holds .mcap files" in said
 
 
 def test_a_table_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

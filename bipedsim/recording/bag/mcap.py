@@ -239,6 +239,9 @@ class McapFile:
     @contextmanager
     def _opened(self) -> Iterator[None]:
         try:
+            if self.path.exists() and not self.path.is_file():
+                # A pipe that nobody writes to would be waited for.
+                raise RecordingError(f"{self.path}: no regular file, but a folder, pipe or device")
             with self.path.open("rb") as self._file:
                 self._window, self._window_at = b"", 0
                 yield
