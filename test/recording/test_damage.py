@@ -186,7 +186,8 @@ def test_what_is_no_file_is_not_waited_for(
     file.unlink()
     {"pipe": os.mkfifo, "folder": os.mkdir, "device": lambda name: name.symlink_to("/dev/zero")}[kind](file)
     assert main(["summary", f"{folder}{bag}"]) == EXIT_USAGE
-    assert "bag_0.mcap: no regular file" in (said := capsys.readouterr().err) or "holds .mcap files" in said
+    said = capsys.readouterr().err
+    assert "bag_0.mcap: no regular file" in said if not bag else "bag_0.mcap: " in said
 
 
 def test_a_table_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
