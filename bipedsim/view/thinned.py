@@ -8,7 +8,7 @@ from bipedsim.analysis import sample_rate
 from bipedsim.numerics import Array, Flags, Indices, Integers, entry
 from bipedsim.recording import Recording, joined
 
-MOST = 1 << 16
+MOST = 1 << 15
 """Rows up to which a run is shown as it is."""
 STRETCHES = 1200
 """Of a longer run at most so many stretches of equal time are told apart."""

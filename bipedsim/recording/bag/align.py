@@ -43,7 +43,7 @@ from bipedsim.recording.schema import (
     columns_on,
 )
 
-ROWS = 1 << 15
+ROWS = 1 << 13
 """Rows of a block; where time stands still, or at the end of a stretch, there may be others."""
 LATE_NS = 10_000_000_000
 """How long a row waits for messages of its stamp, by the clock of the recorder."""
