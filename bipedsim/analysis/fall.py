@@ -10,8 +10,11 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array, Indices, kernel
 from bipedsim.recording import Recording
 
-OUTCOME = ("fell_at_s", "steps", "distance_m", "verdict")
-"""The figures of a verdict, whether the robot fell and what became of it."""
+OUTCOME = (
+    *("fell_at_s", "steps", "distance_m"),
+    *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "verdict"),
+)
+"""The figures of a verdict: whether the robot fell, what became of it, and how hard its torques were driven."""
 STOPPED = ("gave_up_at_s", "gave_up_why")
 """When a :class:`~bipedsim.control.Guard` stopped its controller [s], and why."""
 TILT = np.deg2rad(60.0)

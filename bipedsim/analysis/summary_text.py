@@ -30,7 +30,10 @@ _COMMANDS = (
     "command_silences_s",
     "pushes_dropped_by_kind",
 )
-_IN_WORDS = ("readouts", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict")
+_IN_WORDS = (
+    *("readouts", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict"),
+    *("torque_limited_fraction", "torque_limited", "torque_swings_hz"),
+)
 """What has lines of its own at the end."""
 _SHOWN = 5
 
@@ -63,6 +66,8 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
             lines.append(_line(key, text) + (_NOTES.get(key, "") if value else ""))
     for name, span in (summary.get("readouts") or {}).items():
         lines.append(_line(name, f"{span['min']:.6g} to {span['max']:.6g}"))
+    if summary.get("torque_limited_fraction") is not None:
+        lines.append(_line("torques", _driven(summary)))
     if summary.get("physics"):
         lines.append(_line("physics", _judged(summary["physics"])))
     gave_up = summary.get("gave_up_at_s")
@@ -73,6 +78,27 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
+
+
+def _driven(summary: Mapping[str, Any]) -> str:
+    """Return how hard the torques were driven, in words."""
+    limited, turned = summary["torque_limited"], summary["torque_swings_hz"]
+    said = "never at their limits"
+    if limited:
+        shares = ", ".join(f"{joint} {percent(share)}" for joint, share in list(limited.items())[:_SHOWN])
+        more = f" and {len(limited) - _SHOWN} more joints" if len(limited) > _SHOWN else ""
+        said = f"at a limit in {percent(summary['torque_limited_fraction'])} of ticks ({shares}{more})"
+    joint, rate = next(iter(turned.items()), ("", 0.0))
+    return said + (f"; from side to side up to {rate:.3g} times a second ({joint})" if turned else "")
+
+
+def percent(share: float) -> str:
+    """Return a share as readers see it: what is there is never 0.
+
+    >>> percent(0.43), percent(0.0004)
+    ('43 %', 'less than 1 %')
+    """
+    return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
 
 
 def _judged(physics: Mapping[str, Mapping[str, Any]]) -> str:

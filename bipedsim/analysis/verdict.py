@@ -9,7 +9,7 @@ import numpy as np
 
 from bipedsim.analysis.fall import OUTCOME, has_fallen
 from bipedsim.analysis.loads import CARRIES
-from bipedsim.analysis.summary_text import length_text
+from bipedsim.analysis.summary_text import length_text, percent
 from bipedsim.control import failed
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim import Simulator
@@ -25,6 +25,11 @@ GAP, BRIEF, RECENT = 0.1, 0.05, 0.5
 EDGE, AT_LIMIT = 1e-3, 0.999
 # A joint is at its joint limit whose stop takes this share of the torque of its drive, or that is so far beyond [rad].
 HELD, AT_STOP = 0.1, 1e-6
+# A torque goes from side to side that had this share of its limit on one side and has it on the other: noise of sensors
+# does not take it there.
+SWING = 0.5
+# The line tells of a joint that was at its limit in this share of the ticks, or turned so often in a second.
+OFTEN_LIMITED, OFTEN_TURNED = 0.1, 50.0
 
 
 class _Watch(NamedTuple):
@@ -32,10 +37,11 @@ class _Watch(NamedTuple):
 
     Attributes:
         com, soles: (3,), (K, 3) CoM and sole origins in the world [m]. effort: (nu,) torques of the drives [N.m].
+        command: (nu,) torques that the drives are asked for, within their limits [N.m].
         stop_impulse: (nu,) of the stops in a tick of ``control_dt`` [N.m.s], [s].
         force, sliding, margin: (K, 6), (K,), (K,) of the contact result.
         idx_q, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries: Load [N]
-            above which a foot is on the ground.
+            above which a foot is on the ground. judged: Whether the robot can fall.
         upright, height: (3,), (1,) vertical in axes of the base, and height [m], at the start; 0 before.
         fell: (1,) when [s]; NaN while it has not.
         since, last: (2 nu + K + 2,) when a condition began, and when it was seen last [s]: torque limit and joint limit
@@ -44,11 +50,15 @@ class _Watch(NamedTuple):
         counts: (3,) steps, jumps, the foot whose landings end strides.
         way: (3,) length of all strides [m], and where the last one ended. moving: (2,) first lift and last landing [s].
         now: (2,) where the base is.
+        ticks: (2,) how many there were, and in how many of them a torque was at its limit.
+        limited, turned: (nu,) ticks in which that of a joint was at its limit; how often it went from side to side.
+        side: (nu,) sign of the last torque that was large.
     """
 
     com: Array
     soles: Array
     effort: Array
+    command: Array
     stop_impulse: Array
     control_dt: float
     force: Array
@@ -60,6 +70,7 @@ class _Watch(NamedTuple):
     upper: Array
     flat: Flags
     carries: float
+    judged: bool
     upright: Annotated[Array, 3]
     height: Annotated[Array, 1]
     fell: Annotated[Array, 1]
@@ -71,6 +82,10 @@ class _Watch(NamedTuple):
     way: Annotated[Array, 3]
     moving: Annotated[Array, 2]
     now: Annotated[Array, 2]
+    ticks: Annotated[Integers, 2]
+    limited: Annotated[Integers, "j"]
+    turned: Annotated[Integers, "j"]
+    side: Annotated[Array, "j"]
 
 
 @kernel
@@ -122,11 +137,31 @@ def _look_at_feet(w: _Watch, t: float) -> None:
     _note(w, 2 * nu + feet, t, loaded and tips and at_edge)
 
 
+@kernel
+def _look_at_torques(w: _Watch) -> None:
+    """Count the torques that are at their limits, and those that go from side to side."""
+    some = False
+    for j in range(w.command.shape[0]):
+        torque, limit = w.command[j], w.effort_limit[j]
+        if abs(torque) >= AT_LIMIT * limit:
+            w.limited[j] += 1
+            some = True
+        if abs(torque) >= SWING * limit:
+            if torque * w.side[j] < 0.0:
+                w.turned[j] += 1
+            w.side[j] = np.sign(torque)
+    w.ticks[0] += 1
+    w.ticks[1] += some
+
+
 @entry
 def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
     """Take in the tick that ended at ``t`` [s] in the configuration ``q`` (nq,)."""
     w = boxed.arrays
     if not np.isnan(w.fell[0]):
+        return
+    _look_at_torques(w)
+    if not w.judged:
         return
     x, y, z, s = q[3], q[4], q[5], q[6]
     vertical = (2.0 * (x * z - y * s), 2.0 * (y * z + x * s), 1.0 - 2.0 * (x * x + y * y))
@@ -168,15 +203,16 @@ class Verdict:
         self._under = _under(under)
         self._robot = robot = sim.robot
         # What is fixed cannot fall, and a body without drives has no posture to fall from.
-        self._judged = robot.free_flyer and robot.nu > 0
+        self._judged = judged = robot.free_flyer and robot.nu > 0
         feet, nu, contact = len(robot.soles), robot.nu, sim.contact
         com, soles = sim.places()
         self._watch = zeros_of(
             _Watch,
-            {"n": 2 * nu + feet + 2, "K": feet},
+            {"n": 2 * nu + feet + 2, "K": feet, "j": nu},
             com=com,
             soles=soles,
             effort=sim.effort,
+            command=sim.command.tau_joint,
             stop_impulse=sim.stop_impulse,
             control_dt=sim.control_dt,
             force=contact.wrench,
@@ -188,6 +224,7 @@ class Verdict:
             upper=robot.position_upper,
             flat=np.array([sole.n_vertices > 2 for sole in robot.soles]),
             carries=CARRIES * robot.weight,
+            judged=judged,
         )
         self._box = box(self._watch)
         self.restart()
@@ -196,6 +233,8 @@ class Verdict:
         """Begin again: the next tick shows how the robot stands."""
         w = self._watch
         for array in (w.upright, w.height, w.way, w.moving, w.now, w.since, w.landed):
+            array[:] = 0
+        for array in (w.ticks, w.limited, w.turned, w.side):
             array[:] = 0
         for array in (w.fell, w.last, w.up):
             array[:] = np.nan
@@ -208,7 +247,7 @@ class Verdict:
 
     def tick(self, idle: bool = False) -> None:
         """Take in the control tick that the simulator made last; ``idle`` says that commands stay away."""
-        if self._judged:
+        if self._robot.nu:
             _look(self._box, self._sim.t, self._sim.q, idle)
 
     @property
@@ -240,7 +279,25 @@ class Verdict:
         walked = float(w.way[0] + np.hypot(*(w.now - w.way[1:])))
         told = (int(w.counts[0]), walked) if self._judged else (None, None)
         line = self._line(walked, (self._sim.t if until is None else until) - self._began)
-        return dict(zip(OUTCOME, (self.fell_at, *told, line + self._under), strict=True))
+        limited, turned = self._torques()
+        torques = (w.ticks[1] / max(w.ticks[0], 1), limited, turned) if self._robot.nu else (None, None, None)
+        # A joint that is the reason of the fall has been told.
+        told_of = "at its torque limit" in line
+        line += _of_torques({} if told_of else limited, turned) + self._under
+        return dict(zip(OUTCOME, (self.fell_at, *told, *torques, line), strict=True))
+
+    def _torques(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return in what share of the ticks each joint was at its torque limit, and how often its torque went from
+        side to side [1/s], most first; joints of which neither is true are left out.
+        """
+        w, names = self._watch, self._robot.joint_names
+        ticks = max(int(w.ticks[0]), 1)
+        found = ((w.limited, float(ticks)), (w.turned, ticks * self._sim.control_dt))
+        limited, turned = (
+            {names[j]: float(counts[j] / whole) for j in np.argsort(-counts, kind="stable") if counts[j]}
+            for counts, whole in found
+        )
+        return limited, turned
 
     def _line(self, walked: float, t: float) -> str:
         if not self._judged:
@@ -252,7 +309,7 @@ class Verdict:
         said = f"stood {length_text(t)}"
         if steps and walked >= WALKED:
             speed = walked / max(w.moving[1] - w.moving[0], AIR)
-            said = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s, {_times(steps, 'step')}"
+            said = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s while walking, {_times(steps, 'step')}"
         elif jumps:
             said = f"stood {length_text(t)} with {_times(jumps, 'jump')}"
         elif steps:
@@ -276,6 +333,20 @@ def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Seq
         return {**outcome, "verdict": f"{outcome['verdict']}, but {stop}"}
     # What the joints did next is no reason.
     return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{_under(under)}"}
+
+
+def _of_torques(limited: Mapping[str, float], turned: Mapping[str, float]) -> str:
+    """Return what the line says of torques that were often at their limits, and of torques that chatter."""
+    said = ""
+    often = [joint for joint, share in limited.items() if share >= OFTEN_LIMITED]
+    if often:
+        more = f" ({len(often) - 1} more {'joints' if len(often) > 2 else 'joint'})" if len(often) > 1 else ""
+        said = f"; {often[0]} at its torque limit in {percent(limited[often[0]])} of ticks{more}"
+    joint, rate = next(iter(turned.items()), ("", 0.0))
+    if rate >= OFTEN_TURNED:
+        said += " and" if often[:1] == [joint] else f"; {joint}"
+        said += f" driven from side to side {rate:.0f} times a second"
+    return said
 
 
 def _under(faults: Sequence[str]) -> str:

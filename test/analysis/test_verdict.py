@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from physics_support import special_robot, standing_torque
 
 from bipedsim.analysis.fall import fall_time
+from bipedsim.analysis.summary_text import summary_lines
 from bipedsim.analysis.verdict import Verdict
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.errors import EXIT_FELL
 from bipedsim.model import load_robot
+from bipedsim.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim.simulator import Simulator
 
@@ -34,6 +38,9 @@ def test_who_stays_has_stood(scenario: str, duration: float, said: str, steps: i
 def test_who_walks_is_told_how_far_and_how_fast() -> None:
     recording, summary = run(RunConfig(scenario="walk", duration=5.0))
     assert summary["verdict"].startswith("walked ")
+    # It stands for the first 2 s: the way over the whole time is no speed that it walked at.
+    speed = float(summary["verdict"].partition(" m/s while walking, ")[0].split()[-1])
+    assert 1.3 * summary["distance_m"] / 5.0 < speed < 0.5
     assert summary["verdict"].endswith(" steps, did not fall")
     # Stretches of a tenth of a second and more in which a foot is off the ground, from the forces.
     landings = 0
@@ -132,3 +139,43 @@ def test_what_cannot_fall_has_run() -> None:
     verdict.tick()
     assert verdict.figures()["fell_at_s"] is None
     assert verdict.figures()["verdict"] == "ran 0.001 s; nothing that could fall"
+
+
+def chattering(duration: float, hardware: str = "realistic") -> tuple[Recording, dict[str, Any]]:
+    """Stand under a damping of one joint that is far too high for a sampled controller with noise."""
+    hot = {"kd": {"l_hip_yaw": 1000.0}}
+    with pytest.warns(UserWarning, match="kd dt / I_eff is above 1"):
+        return run(RunConfig(controller_params=hot, hardware=hardware, duration=duration))
+
+
+@pytest.mark.parametrize("hardware", ["ideal", "realistic"])
+def test_a_controller_that_chatters_between_its_limits_is_told_of(hardware: str) -> None:
+    """Judged by a count over the recorded commands."""
+    recording, summary = chattering(1.0, hardware)
+    limit, torque = recording.effort_limit, recording.joint_command
+    at_limit = np.abs(torque) >= 0.999 * limit
+    assert summary["torque_limited_fraction"] == pytest.approx(at_limit.any(axis=1).mean())
+    swings = {}
+    for name, own, most in zip(recording.joint_names, torque.T, limit, strict=True):
+        sides = np.sign(own[np.abs(own) >= 0.5 * most])
+        swings[name] = np.count_nonzero(np.diff(sides)) / summary["duration_s"]
+    shares = dict(zip(recording.joint_names, at_limit.mean(axis=0), strict=True))
+    for key, counted in (("torque_limited", shares), ("torque_swings_hz", swings)):
+        assert summary[key] == pytest.approx({name: value for name, value in counted.items() if value})
+    share, swing = shares["l_hip_yaw"], swings["l_hip_yaw"]
+    assert share > 0.5
+    assert swing > 100.0
+    assert summary["verdict"] == (
+        f"stood 1 s, did not fall; l_hip_yaw at its torque limit in {100 * share:.0f} % of ticks and driven from side "
+        f"to side {swing:.0f} times a second"
+    )
+    (line,) = (line for line in summary_lines(summary) if line.startswith("torques"))
+    assert f"(l_hip_yaw {100 * share:.0f} %); from side to side up to {swing:.3g} times a second (l_hip_yaw)" in line
+
+
+def test_torques_that_stay_within_their_limits_are_told_as_such() -> None:
+    _, summary = run(RunConfig(scenario="walk", hardware="realistic", duration=5.0))
+    assert (summary["torque_limited_fraction"], summary["torque_limited"]) == (0.0, {})
+    assert max(summary["torque_swings_hz"].values(), default=0.0) < 5.0
+    assert summary["verdict"].endswith("did not fall")
+    assert any(line.split()[:2] == ["torques", "never"] for line in summary_lines(summary))

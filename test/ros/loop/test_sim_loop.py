@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from builtin_interfaces.msg import Time
+
 from bipedsim.model import load_robot
 from bipedsim.runs import Fault, FaultSchedule, Push, PushSchedule
 from bipedsim.sim import LARGEST_PUSH, Simulator
@@ -134,6 +136,31 @@ def test_a_robot_that_nobody_commands_any_more_falls_for_want_of_commands() -> N
     said = statistics.outcome["verdict"]
     begun = float(said.partition("no commands from ")[2].split()[0])
     assert begun == pytest.approx(0.1, abs=0.01), said
+
+
+def test_torques_at_their_limits_are_counted_behind_topics_too() -> None:
+    knee = ROBOT.joint_names.index("l_knee")
+    played = Surroundings([(50, True)] * 40)
+    torque, waited = np.zeros(ROBOT.nu), played.wait
+
+    def wait(timeout_ns: int) -> bool:
+        came = waited(timeout_ns)
+        if came:
+            # Twice what the drive can give, to one side and to the other.
+            torque[knee] = 2.0 * (-1.0) ** len(played.events) * ROBOT.effort_limit[knee]
+            played._message = CommandWriter(ROBOT.nu).write(torque)
+        return came
+
+    played.wait = wait
+    _, statistics, loop = a_loop(played, duration=0.04, log=lambda _text: None)
+    loop.run(lambda: None)
+    outcome = statistics.outcome
+    # The first tick has no command yet.
+    assert outcome["torque_limited"] == {"l_knee": 39 / 40}
+    assert outcome["torque_swings_hz"] == {"l_knee": pytest.approx(38 / 0.04)}
+    assert "l_knee at its torque limit in 98 % of ticks and driven from side to side" in outcome["verdict"]
+    told = statistics.diagnostics(Time())
+    assert "torque_limited.l_knee" in {pair.key for status in told.status for pair in status.values}
 
 
 def test_who_asks_when_the_loop_has_ended_is_answered() -> None:
