@@ -16,7 +16,7 @@ from .plates import (
     world_wrench,
 )
 from .run_summary import RunSummary, with_statistics
-from .summary_text import in_words, length_text, missed_share, silence_text, summary_lines, unit_of
+from .summary_text import in_words, length_text, missed_share, physics_text, silence_text, summary_lines, unit_of
 from .verdict import Verdict, with_stop
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "low_pass",
     "missed_share",
     "name_of",
+    "physics_text",
     "recorded_configurations",
     "rotate",
     "sample_rate",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
+
+import numpy as np
 
 UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m"}
 """What a name may end in, and the unit that it stands for: ``foot_drift_m``."""
@@ -30,12 +33,26 @@ _COMMANDS = (
     "command_silences_s",
     "pushes_dropped_by_kind",
 )
+_RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
+"""Below this a length, angle, time or force is rounding of what computed it; by what a name ends in."""
+_NO_UNIT = 1e-6
 _IN_WORDS = (
     *("readouts", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict"),
     *("torque_limited_fraction", "torque_limited", "torque_swings_hz"),
 )
 """What has lines of its own at the end."""
 _SHOWN = 5
+
+
+_KEPT = "momentum, energy, friction, depth, CoP and joint limits"
+"""What monitors judge (:mod:`bipedsim.sim.monitors`): of any step, also of those of a fall."""
+
+
+def resolution_of(name: str) -> float:
+    """Return the least difference of a figure or readout that means something, in its unit."""
+    last = name.rpartition("_")[2] if "_" in name else ""
+    unit = READOUT_UNITS.get(name)
+    return _RESOLUTION.get(last if unit is None else unit.replace(".", ""), _NO_UNIT)
 
 
 def unit_of(name: str) -> str:
@@ -61,15 +78,16 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         if key == "overruns":
             lines += _in_time(summary) if with_ros else []
             continue
-        text = _text(value)
+        text = _text(value, resolution_of(key))
         if text:
             lines.append(_line(key, text) + (_NOTES.get(key, "") if value else ""))
     for name, span in (summary.get("readouts") or {}).items():
-        lines.append(_line(name, f"{span['min']:.6g} to {span['max']:.6g}"))
+        step = resolution_of(name)
+        lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
     if summary.get("torque_limited_fraction") is not None:
         lines.append(_line("torques", _driven(summary)))
     if summary.get("physics"):
-        lines.append(_line("physics", _judged(summary["physics"])))
+        lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
     gave_up = summary.get("gave_up_at_s")
     if gave_up is not None:
         why = summary.get("gave_up_why")
@@ -101,15 +119,20 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
 
 
-def _judged(physics: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what the monitors of the physics found, in words."""
+def physics_text(physics: Mapping[str, Mapping[str, Any]], unresolved: int) -> str:
+    """Return what the monitors of the physics found, in words, in a run that had ``unresolved`` steps."""
     beyond = [
         f"{name} {figure['worst']:.3g} at {figure['at_s']:.3f} s ({figure['steps_beyond']} steps beyond "
         f"{figure['allowed']:.3g})"
         for name, figure in physics.items()
         if figure["steps_beyond"]
     ]
-    return "beyond what the contact model promises: " + ", ".join(beyond) if beyond else "as the contact model promises"
+    if beyond:
+        return "beyond what the contact model promises: " + ", ".join(beyond)
+    if unresolved:
+        steps = f"{unresolved} unresolved step{'s' * (unresolved > 1)}"
+        return f"{steps} broke a rule of the contact model; {_KEPT} as it promises all the same"
+    return f"{_KEPT} as the contact model promises, in every step"
 
 
 def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:
@@ -178,9 +201,15 @@ def _line(key: str, text: str) -> str:
     return f"{_NAMES.get(key, key):26} {text} {unit_of(key)}".rstrip()
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, resolution: float = _NO_UNIT) -> str:
     if isinstance(value, Mapping):
-        return "  ".join(f"{name} {_text(entry)}" for name, entry in value.items() if entry is not None)
+        shown = ((name, _text(entry, resolution)) for name, entry in value.items() if entry is not None)
+        return "  ".join(f"{name} {text}" for name, text in shown)
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if not math.isfinite(value):
+        return str(value)
+    rounded = float(f"{round(value / resolution) * resolution:.6g}") + 0.0
+    return np.format_float_positional(rounded, trim="-") if abs(rounded) < 1e6 else f"{rounded:.6g}"

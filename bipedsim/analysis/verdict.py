@@ -232,10 +232,10 @@ class Verdict:
     def restart(self) -> None:
         """Begin again: the next tick shows how the robot stands."""
         w = self._watch
-        for array in (w.upright, w.height, w.way, w.moving, w.now, w.since, w.landed):
+        for array in (w.upright, w.height, w.way, w.moving, w.now, w.since, w.landed, w.side):
             array[:] = 0
-        for array in (w.ticks, w.limited, w.turned, w.side):
-            array[:] = 0
+        for counts in (w.ticks, w.limited, w.turned):
+            counts[:] = 0
         for array in (w.fell, w.last, w.up):
             array[:] = np.nan
         w.counts[:] = 0, 0, -1

@@ -11,7 +11,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
-from bipedsim.analysis import OUTCOME, in_words
+from bipedsim.analysis import OUTCOME, in_words, physics_text
 from bipedsim.config import to_json
 from bipedsim_ros.loop.realtime import Histogram
 
@@ -134,9 +134,10 @@ class Statistics:
         outcome_level = DiagnosticStatus.ERROR if fell else DiagnosticStatus.OK
         said = self.outcome.get("verdict", "not started")
         outcome = _status("bipedsim: robot", outcome_level, said, values, OUTCOME if self.outcome else ())
-        beyond = [name for name, figure in self.outcome.get("physics", {}).items() if figure["steps_beyond"]]
+        found = self.outcome.get("physics", {})
+        beyond = any(figure["steps_beyond"] for figure in found.values())
         physics_level = DiagnosticStatus.WARN if beyond else DiagnosticStatus.OK
-        told = f"beyond what the contact model promises: {', '.join(beyond)}" if beyond else "as it promises"
+        told = physics_text(found, self.unresolved_steps) if found else "not started"
         physics = _status("bipedsim: physics", physics_level, told, values, ("physics",) if self.outcome else ())
         result = DiagnosticArray(status=[loop, commands, contact, outcome, physics])
         result.header.stamp = stamp

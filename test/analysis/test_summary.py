@@ -133,11 +133,32 @@ def test_json_says_null_where_a_number_is_not_finite() -> None:
 
 def test_what_the_monitors_found_is_told_in_a_line() -> None:
     sound = {"worst": -0.1, "at_s": 0.5, "allowed": 1e-6, "steps_beyond": 0}
-    for beyond, said in (
-        (sound, "as the contact model promises"),
-        ({**sound, "worst": 2.5, "steps_beyond": 3}, "work_J 2.5 at 0.500 s (3 steps beyond 1e-06)"),
+    broken = {**sound, "worst": 2.5, "steps_beyond": 3}
+    judged = "momentum, energy, friction, depth, CoP and joint limits as "
+    for beyond, unresolved, said in (
+        (sound, 0, f"{judged}the contact model promises, in every step"),
+        (sound, 1, f"1 unresolved step broke a rule of the contact model; {judged}it promises all the same"),
+        (broken, 0, "beyond what the contact model promises: work_J 2.5 at 0.500 s (3 steps beyond 1e-06)"),
+        (broken, 2, "beyond what the contact model promises: work_J 2.5 at 0.500 s (3 steps beyond 1e-06)"),
     ):
-        assert summary_lines({**SUMMARY, "physics": {"gap_m": sound, "work_J": beyond}})[-1].endswith(said)
+        summary = {**SUMMARY, "unresolved_steps": unresolved, "physics": {"gap_m": sound, "work_J": beyond}}
+        line = summary_lines(summary)[-1]
+        assert line[:26].strip() == "physics"
+        assert line[27:] == said
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        *(("foot_drift_m", 7.6e-16, "0 m"), ("penetration_m", 2.31e-6, "0.000002 m"), ("distance_m", -1e-12, "0 m")),
+        *(("fz_max_error_N", 3.4e-9, "0 N"), ("fz_N", {"max": 47187.6543}, "max 47187.7 N"), ("steps", 0, "0")),
+        *(("base_orientation_error_rad", 2.5e-9, "0 rad"), ("duration_s", 2e6, "2e+06 s")),
+        *(("readouts", {"dcm_error": {"min": 1e-18, "max": 0.0033730}}, "0 to 0.003373 m"), ("x", 1e-17, "0")),
+    ],
+)
+def test_figures_are_shown_as_finely_as_they_mean_something(key: str, value: object, shown: str) -> None:
+    (line,) = summary_lines({key: value})
+    assert line[26:].strip() == shown
 
 
 def test_a_run_in_which_nothing_stands_still_tells_its_forces(capsys: pytest.CaptureFixture[str]) -> None:
