@@ -8,6 +8,7 @@ from typing import Any
 from bipedsim.analysis.controller import ControllerFigures
 from bipedsim.analysis.fall import OUTCOME, STOPPED
 from bipedsim.analysis.plates import RunFigures
+from bipedsim.analysis.verdict import with_stop
 from bipedsim.recording import Recording
 
 _UNCOUNTED = (
@@ -64,4 +65,9 @@ class RunSummary:
     def figures(self) -> dict[str, Any]:
         """Return the figures of all rows so far, with the keys of summary.json."""
         figures = {"robot": self._robot or None, **self._parts[0].figures(), **self._parts[1].figures()}
-        return with_statistics(figures, self._statistics) if self._statistics else figures
+        if not self._statistics:
+            return figures
+        # The simulator does not know of what a bag may show.
+        whole = with_statistics(figures, self._statistics)
+        faults = self._statistics.get("faults") or ()
+        return with_stop(whole, whole["gave_up_at_s"], whole["gave_up_why"] or "", faults)

@@ -91,7 +91,7 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     gave_up = summary.get("gave_up_at_s")
     if gave_up is not None:
         why = summary.get("gave_up_why")
-        said = f"controller stopped at t = {gave_up:.3f} s: {why}" if why else f"found fallen at t = {gave_up:.3f} s"
+        said = f"controller stopped at t = {gave_up:.3f} s{f': {why}' if why else ''}"
         lines.append(f"{said}; from then on the joints were damped")
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")

@@ -20,12 +20,12 @@ FALL_TILT = 1.0
 """Tilt of the IMU from its attitude in the standing posture beyond which a robot has fallen [rad], by default."""
 
 
-_NOT_FINITE = "its torque of "
+_NOT_FINITE, _RAISED = "its torque of ", "its update raised "
 
 
 def failed(reason: str) -> bool:
     """Return whether a :class:`Guard` stopped a controller for what the controller did, and not for a fall."""
-    return reason.startswith(_NOT_FINITE)
+    return reason.startswith((_NOT_FINITE, _RAISED))
 
 
 def joint_damping(robot: Robot) -> Array:
@@ -96,12 +96,20 @@ class Guard:
     def update(self, observation: Observation) -> Command:
         """Return the controller's command, or joint damping once the robot has fallen.
 
+        An exception of the controller goes on to who asked; it is the end of the controller, as a fall is.
+
         Raises:
             ConfigError: The controller returned no :class:`Command`, or one of the wrong size.
         """
         if self.fell_at is None:
-            command: Command = self._controller.update(observation)
-            tau_joint = checked_torque(command, observation)
+            try:
+                command: Command = self._controller.update(observation)
+                tau_joint = checked_torque(command, observation)
+            except Exception as error:
+                self.fell_at = observation.t
+                said = str(error).strip().partition("\n")[0]
+                self.reason = f"{_RAISED}{type(error).__name__}{f': {said}' if said else ''}"
+                raise
             self.reason = self._fault(observation, tau_joint)
             if not self.reason:
                 return command

@@ -88,13 +88,13 @@ def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
 
 
 def mark_events(ax: Axes, recording: Recording) -> None:
-    """Mark pushes, and the time from which the joints were damped because the robot had fallen."""
+    """Mark pushes, and the time from which the joints were damped because the controller was stopped."""
     for number, (start, end) in enumerate(recording.pushes):
         # A tenth of a second is hardly seen in a long run.
         end = max(end, start + 0.003 * recording.duration)
         ax.axvspan(start, end, color=PUSH_COLOUR, linewidth=0.0, zorder=0.5, label="" if number else "push")
     if np.isfinite(recording.gave_up_at):
-        ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="fallen")
+        ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="stopped")
 
 
 def at_least(ax: Axes, span: float) -> None:

@@ -185,18 +185,24 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
             if follower is not None:
                 follower.finish()
             output.close()
-    statistics = _read_statistics(statistics_file)
-    stop = _read_statistics(scratch / STOP_FILE)
-    if statistics and stop:
-        from bipedsim.analysis import with_stop
-
-        told = with_stop(statistics, stop["gave_up_at_s"], stop["gave_up_why"], statistics.get("faults") or ())
-        statistics = {**told, **stop}
+    statistics = _judged(_read_statistics(statistics_file), _read_statistics(scratch / STOP_FILE), failed)
     if failed:
         return Outcome(EXIT_FAILED, statistics, failed)
     # Without a duration an interrupt is the way to end a bring-up and no failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
     return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
+
+
+def _judged(statistics: dict[str, Any], stop: Mapping[str, Any], failed: str) -> dict[str, Any]:
+    """Return the simulator's statistics with what it cannot know: why the controller stopped, or which node failed."""
+    if statistics and stop:
+        from bipedsim.analysis import with_stop
+
+        told = with_stop(statistics, stop["gave_up_at_s"], stop["gave_up_why"], statistics.get("faults") or ())
+        return {**told, **stop}
+    if failed and statistics.get("verdict"):
+        return {**statistics, "verdict": f"{statistics['verdict']}, but {failed}"}
+    return statistics
 
 
 def _watch(

@@ -234,6 +234,12 @@ class ControllerNode:
                 if time.monotonic_ns() >= next_report:
                     next_report += NS_PER_S
                     self._report()
+        except Exception:
+            # What the controller raised ends the node; the bag and who started it are told first.
+            if self._guard.fallen:
+                self._outputs.publish(self._reader.t_ns)
+                self._write_stop()
+            raise
         finally:
             self._background.stop()
         spent = self._update_time.summary_us()

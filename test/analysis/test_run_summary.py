@@ -66,6 +66,16 @@ def test_a_fall_in_one_block_is_that_of_the_run() -> None:
     assert figures.figures()["gave_up_at_s"] == 1.5
 
 
+def test_a_stop_that_only_the_bag_knows_is_in_the_verdict() -> None:
+    stood = {"verdict": "stood 2 s, did not fall, under imu lost", "fell_at_s": None, "faults": ["imu lost"]}
+    for stopped, said in ((np.nan, ""), (1.5, ", but the controller was stopped at t = 1.500 s")):
+        figures = RunSummary()
+        rows = standing(10)
+        rows.gave_up_at, rows.statistics = stopped, stood
+        figures.add(rows)
+        assert figures.figures()["verdict"] == stood["verdict"] + said
+
+
 def test_the_command_prints_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = walked()
     run.notes = ("something to know",)

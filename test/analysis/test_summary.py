@@ -87,7 +87,7 @@ def test_what_became_of_the_robot_is_told_in_words_and_readouts_have_units() -> 
     }
     readout, seen, verdict = summary_lines(fallen)[-3:]
     assert readout.split() == ["zmp_margin", "0", "to", "0.125", "m"]
-    assert seen.startswith("found fallen at t = 2.250 s")
+    assert seen == "controller stopped at t = 2.250 s; from then on the joints were damped"
     assert verdict == "biped14 fell at 2.5 s: no commands from 1.5 s"
 
 

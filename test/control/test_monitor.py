@@ -8,9 +8,9 @@ import pytest
 from paths import BODIES
 from user_controllers import EchoParams, NotFinite, Rest, Steered
 
-from bipedsim.control.monitor import Guard
+from bipedsim.control.monitor import Guard, failed
 from bipedsim.model import Robot, load_robot
-from bipedsim.sim.io import Observation
+from bipedsim.sim.io import Command, Observation
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,24 @@ def test_a_fallen_robot_is_damped_within_its_limits_until_the_reset(robot: Robot
     guard.reset(observation)
     assert not guard.fallen
     assert not guard.reason
+
+
+def test_what_a_controller_raises_goes_on_and_ends_it(robot: Robot) -> None:
+    class Raises(Rest):
+        def update(self, observation: Observation) -> Command:
+            raise KeyError("l_knee")
+
+    guard = Guard(Raises(robot, EchoParams(), 1e-3), robot)
+    observation = standing(robot)
+    guard.reset(observation)
+    observation.t = 1.25
+    with pytest.raises(KeyError, match="l_knee"):
+        guard.update(observation)
+    assert (guard.fell_at, failed(guard.reason)) == (1.25, True)
+    assert guard.reason == "its update raised KeyError: 'l_knee'"
+    assert (guard.update(observation).tau_joint * observation.joint_velocity <= 0.0).all(), "damped"
+    guard.reset(observation)
+    assert not guard.fallen
 
 
 def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> None:

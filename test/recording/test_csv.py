@@ -214,7 +214,7 @@ def test_the_legend_hides_no_title_and_names_only_what_is_there(
     (figure,) = drawn
     first = figure.subfigs[0].subfigs[0].axes[0]
     legend = first.get_legend()
-    assert {"push", "fallen"} <= {text.get_text() for text in legend.get_texts()}
+    assert {"push", "stopped"} <= {text.get_text() for text in legend.get_texts()}
     (title,) = (text for text in first.get_children() if isinstance(text, Text) and "f_z" in text.get_text())
     assert not legend.get_window_extent().overlaps(title.get_window_extent())
     texts = {text.get_text() for text in figure.findobj(Text)}

@@ -329,7 +329,11 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     ("arguments", "code", "said"),
     sampled(
         [
-            (("--controller", "user_controllers:Crash"), 1, "controller_node ended (exit code 1)"),
+            (
+                ("--controller", "user_controllers:Crash", "--clock", "lock_step"),
+                1,
+                "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller crashes",
+            ),
             (
                 ("--controller", "user_controllers:NotFinite", "--duration", "0.5", "--clock", "lock_step"),
                 1,

@@ -106,6 +106,18 @@ def test_a_pause_is_no_stall() -> None:
     assert "simulated time has stood at 1.000 s for 60 s (sim_node is running)" in stall.look(moving, 460.0)
 
 
+def test_a_node_that_ended_is_in_the_verdict() -> None:
+    stood = {"verdict": "stood 2 s, did not fall", "ticks": 2000}
+    ended = "controller_node ended (killed by SIGKILL)"
+    assert runner._judged(stood, {}, "") == stood
+    assert runner._judged({}, {}, ended) == {}
+    assert runner._judged(stood, {}, ended)["verdict"] == f"stood 2 s, did not fall, but {ended}"
+    stop = {"gave_up_at_s": 1.5, "gave_up_why": "its update raised KeyError: 'l_knee'"}
+    judged = runner._judged(stood, stop, "controller_node ended (exit code 1)")
+    why = "the controller was stopped at t = 1.500 s: its update raised KeyError: 'l_knee'"
+    assert judged == {**stood, **stop, "verdict": f"stood 2 s, did not fall, but {why}"}
+
+
 def test_the_sign_of_the_ankle_wrenches_reaches_the_recorder(tmp_path: Path) -> None:
     parameters = tmp_path / "nodes.yaml"
     parameters.write_text("controller_node:\n  ros__parameters:\n    ft_sign: -1.0\n")
