@@ -1,5 +1,5 @@
 from .base import Controller, checked_torque
-from .controllers import CONTROLLERS, find_controller, make_controller, robot_params
+from .controllers import CONTROLLERS, controller_params, find_controller, make_controller, robot_params
 from .loads import RELIEVED
 from .monitor import FALL_TILT, Guard, failed, joint_damping
 
@@ -10,6 +10,7 @@ __all__ = [
     "Controller",
     "Guard",
     "checked_torque",
+    "controller_params",
     "failed",
     "find_controller",
     "joint_damping",

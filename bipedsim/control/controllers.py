@@ -123,16 +123,25 @@ def make_controller(
         UnknownNameError: No such controller or parameter; the message lists the choices.
         ConfigError: A parameter is wrong, or the controller has none.
     """
+    params = controller_params(name, robot, overrides)
+    controller: Controller = find_controller(name)[1](robot, params, dt)
+    return controller
+
+
+def controller_params(name: str, robot: Robot, overrides: Mapping[str, Any] | None = None) -> Any:
+    """Return the ``Params`` that :func:`make_controller` makes a controller with; None of one that has none.
+
+    Raises:
+        UnknownNameError, ConfigError: As :func:`make_controller`.
+    """
     prefix, cls = find_controller(name)
     where = f"controller {name!r} of {robot.name!r}"
     if not hasattr(cls, "Params"):
         if overrides:
             raise ConfigError(f"{where}: it has no Params, but {', '.join(overrides)} is given")
-        without: Controller = cls(robot, None, dt)
-        return without
+        return None
     values = robot_params(robot, prefix)
     for key, value in (overrides or {}).items():
         old = values.get(key)
         values[key] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    controller: Controller = cls(robot, from_mapping(cls.Params, values, where), dt)
-    return controller
+    return from_mapping(cls.Params, values, where)

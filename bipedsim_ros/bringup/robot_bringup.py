@@ -18,6 +18,7 @@ from bipedsim.cli import add_run_option, key_values
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.runs import Scenario, get_scenario
 from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, from_text, plan
+from bipedsim_ros.bringup.checks import check_names
 from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.bringup.up import add_options, add_overwrite
 from bipedsim_ros.wire import topics as ros_topics
@@ -74,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run ``bipedsim control`` until a node ends or the user interrupts; return 0, or 1 if a node failed.
+    """Run ``bipedsim control`` until a node ends or the user interrupts; return 0, or 1 or 2 if a node failed.
 
     Raises:
         BipedSimError: An argument is wrong.
@@ -84,6 +85,7 @@ def main(args: argparse.Namespace) -> int:
     require_rclpy()
     given = from_text({name: getattr(args, name) or "" for name in ROBOT_ARGUMENTS})
     bringup = plan_robot(given, key_values(args.set, "--set"), args.overwrite)
+    check_names(bringup)
     folder = bringup.run_folder
     with outputs_replaced(folder):
         with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:

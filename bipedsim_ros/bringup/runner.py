@@ -19,11 +19,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, BipedSimError, ConfigError, RecordingError
+from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.alone import looking_for_robots
 from bipedsim_ros.bringup.bringup import DEMO, STOP_FILE, BringUp, argument_names, from_text, parameters_text, plan
+from bipedsim_ros.bringup.checks import check_names
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
 from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
 
@@ -45,7 +46,7 @@ class Outcome:
     """How a bring-up ended.
 
     Attributes:
-        exit_code: 0, 1 if a node failed, 130 if it was interrupted before its duration.
+        exit_code: 0, 1 if a node failed, 2 if it refused its parameters, 130 if it was interrupted before its duration.
         statistics: What sim_node counted; empty if it left nothing.
         failed: Which node failed, and how; empty if none did.
     """
@@ -187,7 +188,9 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
             output.close()
     statistics = _judged(_read_statistics(statistics_file), _read_statistics(scratch / STOP_FILE), failed)
     if failed:
-        return Outcome(EXIT_FAILED, statistics, failed)
+        # Before the first tick a node has refused its parameters, and said why.
+        refused = not statistics.get("ticks") and any(child.poll() == EXIT_USAGE for child in children)
+        return Outcome(EXIT_USAGE if refused else EXIT_FAILED, statistics, failed)
     # Without a duration an interrupt is the way to end a bring-up and no failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
     return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
@@ -350,6 +353,7 @@ def run_arguments(args: argparse.Namespace) -> int:
         stats_file = Path(scratch) / "sim.json"
         with looking_for_robots(environment(given.get("network", ""))) as refuse_others:
             bringup = plan(given, controller_params, contact_params, stats_file, overwrite)
+            check_names(bringup)
             refuse_others()
         if bringup.run_folder is not None:
             # Absolute, because nodes may be started elsewhere one day.

@@ -332,7 +332,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
             (
                 ("--controller", "user_controllers:Crash", "--clock", "lock_step"),
                 1,
-                "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller crashes",
+                "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller",
             ),
             (
                 ("--controller", "user_controllers:NotFinite", "--duration", "0.5", "--clock", "lock_step"),
@@ -341,17 +341,20 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
             ),
             (("--clock", "slow"), 2, "unknown clock 'slow'"),
             (("--params-file", "nowhere.yaml"), 2, "there is no such file"),
-            (("--robot", "biped15"), 1, "ended (exit code 2)"),
-            (("--set", "squat_deep=1"), 1, "unknown parameter 'posture.squat_deep'"),
+            (("--set", "squat_deep=1", "--contact-set", "gama=1"), 2, "unknown parameter 'squat_deep'; did you mean"),
+            (("--params-file", "other.yaml"), 2, "sim_node ended (exit code 2)"),
         ],
-        keep=4,
+        keep=5,
     ),
 )
 def test_failures_end_the_bringup_and_are_named(
     tmp_path: Path, ros_env: dict[str, str], arguments: tuple[str, ...], code: int, said: str
 ) -> None:
+    (tmp_path / "other.yaml").write_text("sim_node: {ros__parameters: {robot: biped15}}")
     up = Up(tmp_path, ros_env, "--duration", "30", *arguments)
     assert up.wait() == code, up.output
+    started = code == 1 or "other.yaml" in arguments
+    assert ("_node]" in up.output) == started, "what is wrong is found before"
     assert said in up.output.splitlines()[-1] if "ended" in said else said in up.output
 
 

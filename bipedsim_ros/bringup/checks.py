@@ -1,0 +1,78 @@
+"""What the nodes of a bring-up would refuse, found before any of them starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bipedsim.config import from_mapping, together
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.control import controller_params, find_controller
+from bipedsim.errors import ConfigError
+from bipedsim.ground import get_ground
+from bipedsim.model import Robot, load_robot, read_hardware
+from bipedsim.runs import FaultSchedule, read_faults
+from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp
+
+
+def check_names(bringup: BringUp) -> None:
+    """Check what the nodes are told by name: robot, ground, hardware, faults, parameters of controller and contact.
+
+    With a file of parameters, which may say another robot, the nodes do so alone.
+
+    Raises:
+        ConfigError: Something is wrong; all of it is told at once.
+    """
+    if bringup.arguments.params_file:
+        return
+    arguments = bringup.arguments
+    parameters = {node.executable: node.parameters for node in bringup.nodes}
+    sim = parameters.get("sim_node")
+    # Nothing else can be judged without the robot.
+    robot = load_robot(arguments.robot)
+    checks: list[Callable[[], object]] = []
+    if sim is not None:
+        checks.append(lambda: get_ground(sim.get("ground", arguments.ground)))
+        checks.append(lambda: read_hardware(sim.get("hardware", arguments.hardware), robot))
+        checks.append(lambda: _check_faults(sim, arguments.rate, robot))
+        checks.append(lambda: _check_contact(sim, arguments.contact_model))
+    if "controller_node" in parameters and arguments.controller != NO_CONTROLLER:
+        checks.append(lambda: _check_controller(parameters["controller_node"], arguments.controller, robot))
+    together([fault for fault in map(_fault_of, checks) if fault is not None])
+
+
+def _fault_of(check: Callable[[], object]) -> ConfigError | None:
+    try:
+        check()
+    except ConfigError as fault:
+        return fault
+    return None
+
+
+def _check_faults(sim: Mapping[str, Any], rate: float, robot: Robot) -> None:
+    FaultSchedule(read_faults(sim.get("faults", "")), robot, 1.0 / rate, 0)
+
+
+def _check_contact(sim: Mapping[str, Any], model: str) -> None:
+    given = _under(sim, f"{model}.")
+    if given:
+        from_mapping(CONTACT_MODELS[model].Params, given, f"contact model {model}")
+
+
+def _check_controller(node: Mapping[str, Any], controller: str, robot: Robot) -> None:
+    prefix, _ = find_controller(controller)
+    controller_params(controller, robot, _under(node, f"{prefix}."))
+
+
+def _under(parameters: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the parameters of a node that begin with ``prefix``, without it; ``kp.l_knee`` is an entry of ``kp``."""
+    found: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if not name.startswith(prefix):
+            continue
+        head, dot, entry = name.removeprefix(prefix).partition(".")
+        if dot:
+            found[head] = {**found.get(head, {}), entry: value}
+        else:
+            found[head] = value
+    return found

@@ -1,0 +1,64 @@
+"""What is wrong with a bring-up is found before its nodes start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bipedsim.cli.main import main
+from bipedsim.errors import EXIT_USAGE, ConfigError
+from bipedsim_ros.bringup import plan, plan_robot
+from bipedsim_ros.bringup.checks import check_names
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "contact", "said"),
+    [
+        ({}, {"squat_deep": 1.0}, {}, "controller 'posture' of 'biped14': unknown parameter 'squat_deep'; did you"),
+        ({}, {"squat_depth": "deep"}, {}, "squat_depth = 'deep' must be"),
+        ({}, {"kp.l_knee": "high"}, {}, "kp.l_knee = 'high' must be"),
+        ({}, {"kp.l_knee": 100}, {}, None),
+        ({"controller": "user_controllers:Echo"}, {"gain": 11.0}, {}, "gain = 11.0 is above its maximum 10"),
+        ({"controller": "user_controllers:Ecco"}, {}, {}, "unknown class 'Ecco'; did you mean 'Echo'?"),
+        ({"contact_model": "ncp"}, {}, {"gama": 1.0}, "contact model ncp: unknown parameter 'gama'"),
+        ({"robot": "biped15"}, {}, {}, "unknown robot 'biped15'; did you mean 'biped14'?"),
+        ({"ground": "stares"}, {}, {}, "unknown ground 'stares'"),
+        ({"hardware": "reallistic"}, {}, {}, "'reallistic'"),
+        ({"hardware": "{encoder_bitz: 12}"}, {}, {}, "unknown parameter 'encoder_bitz'"),
+        ({"faults": "{part: imu, does: lostt}"}, {}, {}, "'lostt'"),
+        ({"faults": "{part: drives, does: scaled, amount: 0, joint: l_kne}"}, {}, {}, "l_kne"),
+        ({"robot": "g1", "scenario": "walk", "hardware": "realistic"}, {}, {"gamma": 0.1}, None),
+    ],
+)
+def test_names_are_checked(given: Any, words: Any, contact: Any, said: str | None) -> None:
+    bringup = plan(given, words, contact)
+    if said is None:
+        check_names(bringup)
+        return
+    with pytest.raises(ConfigError) as error:
+        check_names(bringup)
+    assert said in str(error.value)
+
+
+def test_all_that_is_wrong_is_told_at_once_by_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = ["--set", "squat_deep=1"]
+    assert main(["up", *wrong, "--contact-set", "gama=1", "--ground", "stares"]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "3 things are wrong" in said
+    assert all(word in said for word in ("squat_deep", "gama", "stares"))
+    assert main(["control", *wrong]) == EXIT_USAGE
+    assert "squat_deep" in capsys.readouterr().err
+
+
+def test_a_file_may_say_another_robot(tmp_path: Path) -> None:
+    """Only the nodes know what comes of both."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("controller_node: {ros__parameters: {robot: talos}}")
+    check_names(plan({"params_file": str(file)}, {"squat_deep": 1.0}))
+
+
+def test_a_controller_for_a_robot_is_checked_without_a_simulator() -> None:
+    check_names(plan_robot({"robot": "talos", "controller": "zmp"}))
+    check_names(plan_robot({"controller": "none", "record": "nowhere"}))
