@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from bipedsim.analysis import Verdict, controller_figures, sole_depth, sole_drift, summary, with_stop
 from bipedsim.config import RunConfig, check
-from bipedsim.control import Guard, make_controller
+from bipedsim.control import Controller, Guard, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot
@@ -99,13 +99,19 @@ def prepare(settings: RunConfig) -> Prepared:
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
     whole_ratio(control_dt, physics_dt)
     robot = load_robot(settings.robot)
-    params = {**controller_params_for(scenario, controller, settings.scenario), **settings.controller_params}
+    told, own = controller_params_for(scenario, controller, settings.scenario), settings.controller_params
+
+    def make(params: Mapping[str, Any]) -> Controller:
+        return make_controller(controller, robot, params, control_dt)
+
     try:
-        guard = Guard(make_controller(controller, robot, params, control_dt), robot)
+        made = make({**told, **own})
     except ConfigError as error:
-        if any(f" {key}" in str(error) for key in scenario.controller_params if key not in settings.controller_params):
-            raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
-        raise
+        # The scenario is to blame where it fails alone, and what else is given does not.
+        if not _fails(make, told) or _fails(make, own):
+            raise
+        raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
+    guard = Guard(made, robot)
     if scenario.velocity and guard.set_velocity is None:
         raise ConfigError(no_velocity(settings.scenario, controller))
     return Prepared(
@@ -119,6 +125,14 @@ def prepare(settings: RunConfig) -> Prepared:
         physics_dt=physics_dt,
         ticks=max(1, round(duration * settings.rate)),
     )
+
+
+def _fails(make: Callable[[Mapping[str, Any]], object], params: Mapping[str, Any]) -> bool:
+    try:
+        make(params)
+    except ConfigError:
+        return True
+    return False
 
 
 class Run:

@@ -96,6 +96,13 @@ def test_a_parameter_that_a_scenario_file_has_wrong_is_its_fault_and_another_one
         prepare(RunConfig(scenario=str(path), controller_params={"mode": "stand"}))
     with pytest.raises(ConfigError, match=r"^controller 'posture' of 'biped14': mode = 4"):
         prepare(RunConfig(scenario=str(path), controller_params={"mode": 4}))
+    # The parameters that there are include those of the scenario, whose fault that is not.
+    for own in ({"squat_deep": 0.1}, {"squat_depth": -1.0}):
+        with pytest.raises(ConfigError, match=r"^controller 'posture' of 'biped14': "):
+            prepare(RunConfig(scenario="squat", controller_params=own))
+    with pytest.raises(ConfigError, match=r"^controller 'posture' of|^posture: ") as error:
+        prepare(RunConfig(scenario="squat", controller_params={"squat_depth": 0.9}))
+    assert "scenario" not in str(error.value), "it can be squatted, only not so deep"
     path.write_text("controller: posture\ncontroller_params: {modee: steps}")
     with pytest.raises(ConfigError, match=rf"^scenario '{path}': controller_params: unknown parameter 'modee'"):
         prepare(RunConfig(scenario=str(path)))
