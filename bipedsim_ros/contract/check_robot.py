@@ -21,7 +21,7 @@ from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import as_dict, sound, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
 from bipedsim_ros.contract.robot_contract import robot_contract
-from bipedsim_ros.wire import THIS_MACHINE, add_network_option, network_environment, topics
+from bipedsim_ros.wire import THIS_MACHINE, WHERE, add_network_option, network_environment, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +83,9 @@ def main(args: argparse.Namespace) -> int:
     findings = check(contract, evidence, args.state)
     if args.json:
         print(to_json(as_dict(findings, contract.robot.name, evidence.source)))
+    elif evidence.nobody(contract):
+        listed = ", ".join(topic.found_as for topic in contract.sensors)
+        print(f"{contract.robot.name}, {evidence.source}\n\nno robot is up: nobody publishes {listed}\n  -> {WHERE}")
     else:
         print(table(findings, f"{contract.robot.name}, {evidence.source}"))
     if evidence.incomplete:

@@ -95,6 +95,14 @@ class Evidence:
         seen = self.topics.get(topic.found_as)
         return seen if seen is not None and seen.messages and seen.types == (topic.msgtype,) else None
 
+    def nobody(self, contract: Contract) -> bool:
+        """Return whether a live graph holds nothing of a robot: no sensor, by whatever name, and nobody who obeys."""
+        named = [self.topics.get(topic.found_as, TopicEvidence()) for topic in contract.sensors]
+        obeys = self.topics.get(contract.commands.found_as, TopicEvidence()).subscriptions
+        types = {topic.msgtype for topic in contract.sensors}
+        alike = types & set(self.others.values())
+        return self.live and not alike and not obeys and not any(seen.publishers for seen in named)
+
 
 def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: float) -> Evidence:
     """Read a bag directory or .mcap file.

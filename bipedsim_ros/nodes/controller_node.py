@@ -43,6 +43,7 @@ from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
+    WHERE,
     CommandWriter,
     ImuReader,
     JointStateReader,
@@ -429,7 +430,8 @@ class ControllerNode:
     def _say_what_is_waited_for(self) -> None:
         topic, now = self._inbox.topic, time.monotonic()
         if not self._next_wait:
-            self._node.get_logger().info(f"waiting for {topic}: sim_node may still be compiling")
+            nobody = "" if self._inbox.publishers() else f", which nobody publishes yet: {WHERE}"
+            self._node.get_logger().info(f"waiting for {topic}{nobody}")
             self._next_wait = self._begun + _PATIENCE_S
         elif now >= self._next_wait:
             self._next_wait = now + _PATIENCE_S

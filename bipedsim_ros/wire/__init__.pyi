@@ -24,7 +24,7 @@ from .endpoints import (
     requested,
 )
 from .message_definitions import definition_of
-from .network import THIS_MACHINE, NetworkParams, add_network_option, network_environment
+from .network import THIS_MACHINE, WHERE, NetworkParams, add_network_option, network_environment
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
 from .transforms import make_transforms
 from .wire import NS_PER_S, MessageError, parse
@@ -38,6 +38,7 @@ __all__ = [
     "STANDARD_BASE",
     "THIS_MACHINE",
     "TOPICS",
+    "WHERE",
     "WORLD_FRAME",
     "CommandReader",
     "CommandWriter",

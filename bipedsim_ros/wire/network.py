@@ -26,6 +26,11 @@ CHOOSING = (
 )
 """Variables by which a user has already said it."""
 THIS_MACHINE = "only this machine takes part in the ROS graph; --network subnet lets others in (docs/network.md)"
+WHERE = (
+    "a simulator may still be compiling; else start the robot (for a simulated one: bipedsim up), or look where it is: "
+    "both need the same ROS_DOMAIN_ID, and --network subnet if it is on another machine (docs/network.md)"
+)
+"""What to do where no robot is found."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from recording_support import write_bag
 from bipedsim.cli.main import main
 from bipedsim.recording.bag.reader import Qos
 from bipedsim_ros.contract.check import check
-from bipedsim_ros.contract.evidence import Endpoint
+from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.finding import NOT_CHECKED, OK
 
 Plant = Callable[[PlayedRobot], None]
@@ -265,3 +265,18 @@ def test_a_bag_is_read_like_a_graph(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_time_without_end_is_refused(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-robot", "biped14", "--bag", "bag", option, value]) == 2
     assert f"error: {option} {value} must be" in capsys.readouterr().err
+
+
+def test_a_graph_with_any_part_of_a_robot_is_not_empty() -> None:
+    end = (Endpoint("driver", CONTRACT.joints.controller),)
+    empty = {CONTRACT.joints.found_as: TopicEvidence((CONTRACT.joints.msgtype,), (), end)}
+    graphs = [
+        (Evidence("live", True, {}), True),
+        (Evidence("live", True, empty, {"/rosout": "rcl_interfaces/msg/Log"}), True),
+        (Evidence("bag", False, {}), False),
+        (Evidence("live", True, {}, {"/torso/imu": CONTRACT.imu.msgtype}), False),
+        (Evidence("live", True, {CONTRACT.imu.found_as: TopicEvidence((), end, ())}), False),
+        (Evidence("live", True, {CONTRACT.commands.found_as: TopicEvidence((), (), end)}), False),
+    ]
+    for evidence, nobody in graphs:
+        assert evidence.nobody(CONTRACT) == nobody, evidence

@@ -116,6 +116,17 @@ def test_faults_of_a_graph_are_found(ros: RosWorld) -> None:
     assert wrong["/left_foot_ft/wrench", "type"]["found"] == "geometry_msgs/msg/PoseStamped"
 
 
+def test_that_no_robot_is_up_is_told_once(ros: RosWorld) -> None:
+    checker = bipedsim(ros, "check-robot", "biped14")
+    ros.until(lambda: checker.poll() is not None, "the end of check-robot")
+    out, _ = checker.communicate()
+    assert checker.returncode == 1
+    assert out.count("/joint_states") == out.count("/right_foot_ft/wrench") == 1
+    assert "no robot is up: nobody publishes /joint_states, /imu/data, " in out
+    assert "bipedsim up" in out
+    assert "ROS_DOMAIN_ID" in out
+
+
 def test_a_wrong_argument_is_explained(capfd: pytest.CaptureFixture[str]) -> None:
     from bipedsim.cli.main import main
 

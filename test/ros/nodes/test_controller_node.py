@@ -217,10 +217,11 @@ def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: Play
 
 def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
     node = ros.start("controller_node", controller=ECHO)
-    said = "waiting for /joint_states: sim_node may still be compiling"
+    said = "waiting for /joint_states, which nobody publishes yet: a simulator may still be compiling; else"
     ros.until(lambda: said in node.output, "a line with the topic")
     assert "WARN" not in node.output
     assert node.stop() == 0
+    assert node.output.count("waiting for") == 1
     assert "no updates; no joint states came" in node.output
     assert "nan" not in node.output
 
