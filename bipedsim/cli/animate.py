@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from bipedsim.cli.options import add_span, output_beside
+from bipedsim.cli.waiting import waiting
 
 AROUND = 1.0
 """What is read before and behind what is shown [s]."""
@@ -46,18 +47,19 @@ def main(args: argparse.Namespace) -> int:
     check_output(output, args.fps)
     # The first and the last frame may show a row just outside.
     around = [None if t is None else t + more for t, more in ((args.start, -AROUND), (args.stop, AROUND))]
-    frames = animate(
-        load_run(args.recording, -1, *around),
-        output,
-        robot=load_robot(args.robot) if args.robot else None,
-        ground=get_ground(args.ground) if args.ground else None,
-        view=args.view,
-        fps=args.fps,
-        speed=args.speed,
-        start=args.start,
-        stop=args.stop,
-        postures=args.postures,
-        progress=sys.stderr.isatty(),
-    )
+    with waiting(f"drawing {output}"):
+        frames = animate(
+            load_run(args.recording, -1, *around),
+            output,
+            robot=load_robot(args.robot) if args.robot else None,
+            ground=get_ground(args.ground) if args.ground else None,
+            view=args.view,
+            fps=args.fps,
+            speed=args.speed,
+            start=args.start,
+            stop=args.stop,
+            postures=args.postures,
+            progress=sys.stderr.isatty(),
+        )
     print(f"wrote {output}: {frames} {'postures' if output.suffix == '.png' else 'frames'}")
     return 0

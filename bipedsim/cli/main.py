@@ -70,6 +70,7 @@ def _answer(argv: Sequence[str] | None) -> int:
     import warnings
 
     from bipedsim.cli.commands import make_parser
+    from bipedsim.cli.waiting import give_bars_room
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, DamagedError, IncompleteWarning, shown
 
     command = "bipedsim"
@@ -88,6 +89,7 @@ def _answer(argv: Sequence[str] | None) -> int:
             warnings.simplefilter("always", IncompleteWarning)
             warnings.showwarning = tell
             args = make_parser().parse_args(argv)
+            give_bars_room()
             command = f"bipedsim {args.command}"
             return int(args.function(args)) or (EXIT_INCOMPLETE if told else 0)
     except BipedSimError as error:

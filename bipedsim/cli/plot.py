@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from bipedsim.cli.options import output_beside
+from bipedsim.cli.waiting import waiting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,8 @@ def main(args: argparse.Namespace) -> int:
 
     output = output_beside(args.recording, args.output, ".png")
     check_panels(args.panels or ())
-    run = gather(args.recording, Thinned, Thinned.COLUMNS).recording()
-    plot(run, output, **({"panels": args.panels} if args.panels else {}))
+    with waiting(f"drawing {output}"):
+        run = gather(args.recording, Thinned, Thinned.COLUMNS).recording()
+        plot(run, output, **({"panels": args.panels} if args.panels else {}))
     print(f"wrote {output}")
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bipedsim.cli.options import add_fail_on_fall, add_run_options, code_of, run_config
+from bipedsim.cli.waiting import waiting
 from bipedsim.config import to_json
 from bipedsim.errors import ConfigError
 
@@ -34,22 +35,26 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is wrong, or the simulation diverged.
     """
-    from bipedsim.runs import RunInterruptedError, run
-    from bipedsim.view.animation import check_output
+    settings = run_config(args)
+    loading = f"loading {settings.robot}"
+    with waiting(loading, not args.json):
+        from bipedsim.runs import RunInterruptedError, run
+        from bipedsim.view.animation import check_output
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
-    settings = run_config(args)
     if args.animate:
         # Not after minutes of simulation.
         check_output(args.animate)
     try:
-        recording, summary = run(
-            settings,
-            progress=not args.json and sys.stderr.isatty(),
-            log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
-            step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
-        )
+        # The bar of the run takes its place.
+        with waiting(loading, not args.json):
+            recording, summary = run(
+                settings,
+                progress=not args.json and sys.stderr.isatty(),
+                log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
+                step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
+            )
     except RunInterruptedError as stopped:
         _write_run(args, settings, stopped.recording, stopped.summary)
         print(f"bipedsim run: {stopped}; the figures and files are of what was simulated until then", file=sys.stderr)
@@ -77,14 +82,16 @@ def _write_run(
         if args.output:
             print(f"wrote {args.output}", flush=True)
     if args.plot:
-        from bipedsim.view import plot
+        with waiting(f"drawing {args.plot}", not args.json):
+            from bipedsim.view import plot
 
-        plot(recording, args.plot)
+            plot(recording, args.plot)
         if not args.json:
             print(f"wrote {args.plot}", flush=True)
     if args.animate:
         from bipedsim.view.animation import animate_run
 
-        animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
+        with waiting(f"drawing {args.animate}", not args.json):
+            animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
         if not args.json:
             print(f"wrote {args.animate}", flush=True)
