@@ -2,7 +2,7 @@ from .beside import compiling_beside
 from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
-from .replay import Replayed, is_step, replay_step, watch
+from .replay import Replayed, is_step, patches_of, replay_step, watch
 from .rerun import Changes, Difference, Rerun, describe_push, describe_run, rerun
 from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run
 from .scenario import SCENARIOS, Scenario, get_scenario
@@ -48,6 +48,7 @@ __all__ = [
     "no_velocity",
     "parse_pushes",
     "parse_velocities",
+    "patches_of",
     "prepare",
     "read_faults",
     "replay_step",

@@ -175,15 +175,16 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
 
 
 def patches_of(kept: Mapping[str, Any]) -> tuple[Patch, ...]:
-    """Return the patches of a ground from its arrays by name (:meth:`bipedsim.ground.Ground.arrays`)."""
+    """Return the patches of a ground from its arrays, or lists, by name (:meth:`bipedsim.ground.Ground.arrays`)."""
     patches = []
+    region = np.asarray(kept["region"])
     for i, count in enumerate(kept["counts"]):
         static, dynamic = float(kept["mu_static"][i]), float(kept["mu_dynamic"][i])
         patches.append(
             Patch(
                 kept["point"][i],
                 kept["rotation"][i],
-                kept["region"][i, :count] if count else None,
+                region[i, :count] if count else None,
                 None if np.isnan(static) else static,
                 None if np.isnan(dynamic) else dynamic,
             )

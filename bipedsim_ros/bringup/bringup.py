@@ -167,7 +167,7 @@ def plan(
     sim = {name: given[name] for name in _SIM if name in given}
     sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
     if scenario is not None:
-        sim |= _start_and_pushes(scenario, arguments.robot)
+        sim |= {"title": Path(arguments.scenario).stem, **_start_and_pushes(scenario, arguments.robot)}
         if scenario.faults:
             sim["faults"] = f"[{', '.join(fault.text() for fault in for_run(scenario.faults, arguments.faults))}]"
     if run_folder is not None:

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bipedsim.analysis import Verdict
 from bipedsim.errors import BipedSimError, DivergenceError
@@ -265,7 +266,8 @@ class SimLoop:
             q = self._sim.ground.place(q)
             q[2] += self._params.drop_height
         self._observation = self._sim.reset(q)
-        self._publishers.publish_run(describe_run(self._sim, self._faults.faults))
+        about = {"scenario": self._params.title, "ground": Path(self._params.ground).stem}
+        self._publishers.publish_run({**describe_run(self._sim, self._faults.faults), schema.ABOUT: about})
         self._verdict.restart()
         self._commands.clear()
         self._pushes.restart()

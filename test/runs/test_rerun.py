@@ -50,6 +50,8 @@ def test_noise_faults_and_ground_are_repeated_too(tmp_path: Path) -> None:
     noisy = recorded(tmp_path, hardware="realistic", seed=3, ground=str(ground))
     ground.unlink()
     assert rerun(noisy).first is None
+    # Patches with edges of their own.
+    assert rerun(recorded(tmp_path, ground="stairs")).first is None
     lossy = f"[{weak}, {{part: commands, does: lost, share: 0.2}}]"
     failing = rerun(recorded(tmp_path, faults=lossy))
     assert failing.first is None

@@ -28,6 +28,7 @@ from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.bag.sole_poses import made_of, put_sole_poses
 from bipedsim.recording.recording import Recording, between, joined, nothing_between
 from bipedsim.recording.schema import (
+    ABOUT,
     CARRIERS,
     COLUMNS,
     CONTACT_FIELDS,
@@ -419,11 +420,19 @@ class BagRows:
         self._late += rows.late
         out.robot = self._bag.custom_data.get("robot", "")
         if self._robot is not None:
-            out.about = {"robot": out.robot or self._robot.name}
+            out.about = {"robot": out.robot or self._robot.name, **self._about()}
             out.describe_robot(self._robot)
             if out.sole_poses.flags.writeable:
                 put_sole_poses(out, self._robot)
         return out
+
+    def _about(self) -> dict[str, str]:
+        """Return what a picture says of the run, as far as the simulator has said it."""
+        begun = [said for said in self._said if "contact_model" in said]
+        if not begun:
+            return {}
+        told = {name: text for name, text in begun[-1].get(ABOUT, {}).items() if text}
+        return {**told, "contact_model": begun[-1]["contact_model"]}
 
     def _count(self, rows: _Rows, before: int | None) -> None:
         """Count rows, and those that their stamps leave out; ``before`` is the stamp of the row before them [ns]."""

@@ -13,7 +13,7 @@ from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
 from bipedsim.ground import GROUNDS, Ground, get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
-from bipedsim.runs import get_scenario
+from bipedsim.runs import get_scenario, patches_of
 from bipedsim.view.animation.camera import VIEWS
 from bipedsim.view.animation.motion import frame_times, read_motion, stretch
 from bipedsim.view.animation.skeleton import Skeleton
@@ -155,11 +155,13 @@ def animate_run(recording: Recording, settings: RunConfig, path: Path, progress:
 
 
 def _ground_of(recording: Recording) -> Ground:
-    """Return the ground that the recording names.
+    """Return the ground that the recording holds, or names.
 
     Raises:
-        RecordingError: It was a file of the user's: a recording knows only its name.
+        RecordingError: It was a file of the user's, of which the recording knows only the name.
     """
+    if "ground" in recording.run:
+        return Ground(patches_of(recording.run["ground"]))
     name = recording.about.get("ground")
     if not name:
         return Ground.flat()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import shutil
 import struct
@@ -452,6 +453,15 @@ def test_what_the_simulator_counted_is_read_and_missed_where_it_is_not(tmp_path:
         assert figures.figures().get("fell_at_s") == (expected or {}).get("fell_at_s")
         assert any("left no figures" in note for note in figures.notes) == (expected is None)
         assert load_recording(tmp_path / "bag").run == ({"seed": 1, "pushes": []} if said else {})
+
+
+def test_a_bag_says_what_ran(tmp_path: Path) -> None:
+    kind = "std_msgs/msg/String"
+    told = [{"contact_model": "ncp", "about": {"scenario": "stairs", "ground": "low_stairs"}}, {"push": {"t": 0.0}}]
+    said = [(RUN, kind, serialise(kind, data=json.dumps(one))) for one in told]
+    write_bag(tmp_path / "bag", [*said, *bag_messages(range(50))], {"robot": "biped14"}).close()
+    expected = {"robot": "biped14", "scenario": "stairs", "contact_model": "ncp", "ground": "low_stairs"}
+    assert {**load_recording(tmp_path / "bag").about, "robot": "biped14"} == expected
 
 
 def test_columns_that_nobody_wants_take_no_memory_and_the_others_are_the_same(tmp_path: Path) -> None:

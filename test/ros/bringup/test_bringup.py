@@ -96,7 +96,7 @@ def test_scenario_tells_the_controller_and_pushes() -> None:
     assert controller.parameters == {"posture.mode": "stand", "posture.squat_depth": 0.02}
     (push,) = sim.parameters["pushes"]
     assert float(push.split()[3]) == pytest.approx(0.1 * load_robot("biped14").weight, rel=1e-5)
-    assert plan({"scenario": "drop"}).nodes[0].parameters == {"drop_height": 0.05}
+    assert plan({"scenario": "drop"}).nodes[0].parameters == {"title": "drop", "drop_height": 0.05}
     with pytest.raises(UnknownNameError, match="scenario"):
         plan({"scenario": "fly"})
 
@@ -118,7 +118,7 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("hardware: {preset: realistic, command_delay: 0.003}\ncontroller_params: {n_steps: 3}")
     sim, controller = plan({"scenario": str(path)}).nodes
-    assert sim.parameters == {"hardware": "{preset: realistic, command_delay: 0.003}"}
+    assert sim.parameters == {"title": "mine", "hardware": "{preset: realistic, command_delay: 0.003}"}
     assert controller.parameters == {"posture.n_steps": 3}
 
 
@@ -310,6 +310,8 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     assert (summary["fell_at_s"], summary["verdict"][:5]) == (None, "stood")
     recording = load_recording(folder)
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
+    about = {"scenario": "pushed", "ground": "flat", "contact_model": "one_step"}
+    assert {name: recording.about[name] for name in about} == about
     again = rerun(recording)
     assert (again.first, len(again.simulated), again.notes) == (None, 2000, ()), "a bag holds all that it takes"
     for name in ("recorder_node", "sim_node", "controller_node"):
