@@ -15,6 +15,7 @@ import numpy as np
 
 from bipedsim.analysis import ForcePlate, force_plate, length_text, sample_rate, unit_of
 from bipedsim.errors import RecordingError
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.view.panels import PANELS, check_panels
 from bipedsim.view.plot_contact import draw_cop, draw_modes, outlines
@@ -38,6 +39,8 @@ WALK_ASPECT = 2.5
 """Length over width, seen from above, beyond which the CoP gets the width of the page."""
 _NOTE = 140
 """Letters of a note in the title that have room beside each other."""
+SEEN = 3.0, 1.0, 1.0
+"""How far axes of the vertical, forward and sideways force reach at most, as a share of the weight."""
 NOISE = 1e-6
 """Torque [N.m] below which joints are left out."""
 
@@ -143,6 +146,36 @@ def _compose(
         _draw_readouts(place["readouts"], recording)
 
 
+def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:
+    """End the axis at ``limit`` [N] to either side where a force (n, m) goes beyond, and write down how far.
+
+    An impact lasts a tick and would flatten all the rest.
+    """
+    low, high = float(np.nanmin(force, initial=0.0)), float(np.nanmax(force, initial=0.0))
+    bottom, top = ax.get_ylim()
+    over, under = high > limit, low < -limit
+    if not (over or under):
+        return
+    bottom = -limit if under else max(bottom, low - 0.05 * limit)
+    ax.set_ylim(bottom, limit if over else min(top, high + 0.05 * limit))
+    for cut, peak, edge, side in ((over, high, limit, "top"), (under, low, -limit, "bottom")):
+        if not cut:
+            continue
+        at = float(t[np.nanargmax((force == peak).any(axis=1))])
+        late = at > t[0] + 0.8 * (t[-1] - t[0])
+        ax.text(
+            at,
+            edge,
+            f" cut: peak {peak:.0f} N at {at:.2f} s ",
+            ha="right" if late else "left",
+            va=side,
+            fontsize=8,
+            color=TOTAL_COLOUR,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+            zorder=5.0,
+        )
+
+
 def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
     # Without sole poses the axes are those of the soles, and the totals hold for level feet.
     force = plate.force if plate is not None else recording.wrench[:, :, :3]
@@ -160,18 +193,9 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
         for ax in axes:
             at_least(ax, 0.05 * recording.weight)
-        # An impact lasts a tick and would flatten all the rest; its height is written beside it.
-        ceiling = 3.0 * recording.weight
-        if np.nanmax(total) > ceiling:
-            axes[0].set_ylim(min(0.0, float(np.nanmin(total))) - 0.05 * ceiling, ceiling)
-            axes[0].text(
-                recording.t[int(np.nanargmax(total))],
-                ceiling,
-                f" peak {np.nanmax(total):.0f} N",
-                va="top",
-                fontsize=8,
-                color=TOTAL_COLOUR,
-            )
+        whole = np.concatenate([force, force.sum(axis=1, keepdims=True)], axis=1)
+        for ax, values, share in zip(axes, (whole[..., 2], force[..., 0], force[..., 1]), SEEN, strict=True):
+            _cut_peaks(ax, recording.t, values, share * recording.weight)
     # One row beside the title has room for four.
     n = len(axes[0].get_legend_handles_labels()[0])
     columns = n if n <= 4 else -(-n // 2)

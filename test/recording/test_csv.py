@@ -195,18 +195,42 @@ def test_matplotlib_is_imported_only_to_draw() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_legend_hides_no_title_and_names_only_what_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn = []
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures of all pictures, as they were written."""
+    figures = []
 
     @contextmanager
     def kept(*of: Any) -> Iterator[Figure]:
         with picture(*of) as figure:
-            drawn.append(figure)
+            figures.append(figure)
             yield figure
 
     monkeypatch.setattr(plots, "picture", kept)
+    return figures
+
+
+def test_the_peak_of_an_impact_is_cut_with_its_value_and_the_rest_stays_readable(
+    tmp_path: Path, drawn: list[Figure]
+) -> None:
+    r = standing(2000)
+    r.wrench[300, 0, 2] = 100.0 * r.weight
+    r.wrench[1900, 1, 0] = -20.0 * r.weight
+    plot(r, tmp_path / "run.png", ["forces"])
+    axes = drawn[0].subfigs[0].subfigs[0].axes
+    limits, peaks = [ax.get_ylim() for ax in axes], [{text.get_text().strip() for text in ax.texts} for ax in axes]
+    assert limits[0][1] == pytest.approx(3.0 * r.weight)
+    assert limits[1][0] == pytest.approx(-r.weight)
+    assert limits[2][1] < 0.2 * r.weight, "nothing goes sideways"
+    total = r.wrench[300, :, 2].sum()
+    assert peaks == [
+        {f"cut: peak {total:.0f} N at {r.t[300]:.2f} s"},
+        {f"cut: peak {-20.0 * r.weight:.0f} N at {r.t[1900]:.2f} s"},
+        set(),
+    ]
+
+
+def test_the_legend_hides_no_title_and_names_only_what_is_there(tmp_path: Path, drawn: list[Figure]) -> None:
     r = standing(2000)
     r.mode[0] = 0
     r.gave_up_at, r.pushes = 1.5, ((0.5, 0.6),)
