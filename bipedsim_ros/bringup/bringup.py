@@ -286,6 +286,14 @@ def argument_help(name: str) -> str:
     return help_of(info, "" if info.default in ("", 0.0) else None)
 
 
+def argument_metavar(name: str) -> str:
+    """Return what stands for the value of one argument: its unit, N of a whole number, FOLDER or FILE, or NAME."""
+    info = Arguments.__dataclass_fields__[name]
+    kinds = {"record": "FOLDER", "params_file": "FILE", "faults": "FAULTS"}
+    whole = get_type_hints(Arguments)[name] is int
+    return info.metadata["unit"].upper() or kinds.get(name, "N" if whole else "NAME")
+
+
 def argument_names() -> tuple[str, ...]:
     """Return the names of all arguments."""
     return tuple(info.name for info in dataclasses.fields(Arguments))

@@ -6,6 +6,7 @@ import dataclasses
 import pkgutil
 import re
 import shlex
+import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,13 @@ def test_command_lines_are_understood(arguments: list[str]) -> None:
         make_contact_model(args["contact_model"], projection, 1e-3, params)
     if args["command"] == "reproduce":
         assert set(args["case"]) <= set(get_paper(args["paper"]).cases)
+
+
+def test_what_the_commands_of_the_readme_write_is_no_news_to_git() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout of git")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    outputs = re.findall(r"(?:--plot|--animate|--record|--output|-o) ([\w./]+)", text)
+    assert {"squat.png", "walk.gif", "demo.csv", "runs/g1"} <= {*outputs}
+    ignored = subprocess.run(["git", "check-ignore", *outputs], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert {*outputs} == {*ignored.stdout.split()}

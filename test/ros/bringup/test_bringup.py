@@ -26,7 +26,16 @@ from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.bag.reader import BagWriter, Topic
 from bipedsim.runs.rerun import rerun
-from bipedsim_ros.bringup.bringup import DEMO, Arguments, BringUp, argument_help, argument_names, from_text, plan
+from bipedsim_ros.bringup.bringup import (
+    DEMO,
+    Arguments,
+    BringUp,
+    argument_help,
+    argument_metavar,
+    argument_names,
+    from_text,
+    plan,
+)
 from bipedsim_ros.bringup.robot_bringup import only_of_nodes
 from bipedsim_ros.bringup.runner import Outcome, conclude, discard_empty
 
@@ -74,6 +83,13 @@ def test_every_argument_reaches_a_node() -> None:
     sim, controller = plan(given).nodes
     assert sim.parameters == given
     assert controller.parameters == {"rate": 500.0, "priority": 0, "outputs_first": True}
+
+
+def test_the_help_says_what_each_argument_takes() -> None:
+    taken = {name: argument_metavar(name) for name in argument_names()}
+    assert {taken[name] for name in ("rate", "physics_dt", "duration", "command_timeout")} == {"HZ", "S"}
+    assert (taken["seed"], taken["record"], taken["params_file"], taken["robot"]) == ("N", "FOLDER", "FILE", "NAME")
+    assert {name for name in taken if taken[name] == name.upper()} == {"faults"}
 
 
 def test_your_own_controller_is_started_by_you() -> None:
