@@ -3,7 +3,7 @@ from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures
 from .fall import OUTCOME, fall_time
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
-from .load_run import Gathers, gather, load_run
+from .load_run import Gathers, completed, gather, load_run
 from .loads import CARRIES, PRESSES
 from .plates import (
     ForcePlate,
@@ -29,6 +29,7 @@ __all__ = [
     "Verdict",
     "centre_of_pressure",
     "complete_rows",
+    "completed",
     "controller_figures",
     "creep_rate",
     "fall_time",

@@ -26,7 +26,7 @@ def load_run(path: Path | str, segment: int = -1, start: float | None = None, st
         RecordingError: Nothing readable is there, or no row between these times, or more rows than there is memory for;
             the message says what was found.
     """
-    return _completed(load_recording(path, segment, start, stop))
+    return completed(load_recording(path, segment, start, stop))
 
 
 class Gathers(Protocol):
@@ -69,17 +69,17 @@ def gather(
         last = rows.t[-1] if len(rows) else last
         here = between(rows.t, start, stop)
         if here.all():
-            gathered.add(_completed(rows))
+            gathered.add(completed(rows))
         elif here.any():
-            gathered.add(_completed(rows.rows(here)))
+            gathered.add(completed(rows.rows(here)))
         found = found or bool(here.any())
     if not (found or start is stop is None):
         raise nothing_between(start, stop, str(path), first, last)
     return gathered
 
 
-def _completed(recording: Recording) -> Recording:
-    """Fill in the forces under the soles of a robot's recording."""
+def completed(recording: Recording) -> Recording:
+    """Fill in the forces under the soles of a robot's recording, which has only those of its ankles; return it."""
     if not feet_with_ankles_only(recording):
         return recording
     try:

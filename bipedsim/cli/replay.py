@@ -37,9 +37,10 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from bipedsim.analysis import load_run
+    from bipedsim.analysis import completed
     from bipedsim.config import to_json
     from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK
+    from bipedsim.recording import load_recording
     from bipedsim.runs import Changes, rerun
 
     changes = Changes(
@@ -48,7 +49,10 @@ def _run(args: argparse.Namespace) -> int:
         hardware=args.hardware or None,
         ground=args.ground or None,
     )
-    recording = load_run(args.recording)
+    recording = load_recording(args.recording)
+    if not recording.run:
+        # A simulated run is compared as it was recorded: what damage left out of it stays out.
+        recording = completed(recording)
     done = rerun(recording, changes)
     what_if = changes != Changes() or not recording.run
     ticks = len(done.simulated)

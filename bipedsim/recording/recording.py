@@ -161,6 +161,7 @@ class Recording(RecordedColumns):
             "about": dict(self.about),
             "run": dict(self.run),
             "columns": list(COLUMNS),
+            "sole_vertices": [len(vertices) for vertices in self.sole_vertices],
         }
         arrays = {name: getattr(self, name) for name in ("effort_limit", *COLUMNS)}
         arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
@@ -326,6 +327,7 @@ def load_npz(path: Path) -> Recording:
             readouts = [f"readout_{name}" for name in header.get("readouts", ())]
             # An older run lacks the columns that came later: they stay empty.
             columns = header.get("columns", [name for name in COLUMNS if name in data])
+            sizes = dict(zip(soles, header.get("sole_vertices", ()), strict=False))
             arrays: dict[str, Array] = {}
             for name in ("effort_limit", *columns, *soles, *readouts, *(set(data.files) - {"header"})):
                 if name in arrays or name in lost:
@@ -333,6 +335,8 @@ def load_npz(path: Path) -> Recording:
                 try:
                     array = data[name]
                     target = getattr(run, name) if hasattr(run, name) else run.t if name in readouts else array
+                    if name in sizes and len(array) != sizes[name]:
+                        raise ValueError(f"{len(array)} and not {sizes[name]} vertices")
                     # NumPy would repeat one row for all.
                     if array.shape != target.shape:
                         raise ValueError(f"shape {array.shape} and not {target.shape}")

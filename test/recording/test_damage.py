@@ -251,7 +251,9 @@ def test_an_array_of_another_shape_is_damage(tmp_path: Path, capsys: pytest.Capt
     with np.load(tmp_path / "run.npz") as file:
         arrays = dict(file)
     arrays |= {name: arrays[name][:1] for name in ("wrench", "readout_margin")}
+    arrays["sole_vertices_0"] = arrays["sole_vertices_0"][:-1]
     np.savez(tmp_path / "run.npz", **arrays)
     told = judge(tmp_path / "run.npz", run, capsys)
     assert "wrench (ValueError: shape (1, " in told
     assert "readout_margin (ValueError: shape (1,) and not (50,))" in told
+    assert "sole_vertices_0 (ValueError: 3 and not 4 vertices)" in told

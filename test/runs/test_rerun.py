@@ -141,6 +141,12 @@ def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFix
     recording.wrench[7] += 1.0
     recording.save(path)
     assert main(["replay", str(path)]) == 1
+    # What damage has left out is not replaced by what the ankles say.
+    recording.wrench[:] = np.nan
+    recording.save(path)
+    capsys.readouterr()
+    assert main(["replay", str(path)]) == 0
+    assert "every bit of" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
