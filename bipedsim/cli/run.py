@@ -30,10 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run, write and print; what was simulated before Ctrl-C is written, too.
+    """Run, write and print; what was simulated before Ctrl-C, or an error of the controller, is written, too.
 
     Raises:
         BipedSimError: An argument is wrong, or the simulation diverged.
+        Exception: Whatever the controller raised.
     """
     settings = run_config(args)
     loading = f"loading {settings.robot}"
@@ -46,6 +47,12 @@ def main(args: argparse.Namespace) -> int:
     if args.animate:
         # Not after minutes of simulation.
         check_output(args.animate)
+
+    def write_partial(recording: Recording, summary: dict[str, Any], why: str = "") -> None:
+        _write_run(args, settings, recording, summary)
+        why = why or f"ended by an error at t = {recording.t[-1]:.3f} s"
+        print(f"bipedsim run: {why}; the figures and files are of what was simulated until then", file=sys.stderr)
+
     try:
         # The bar of the run takes its place.
         with waiting(loading, not args.json):
@@ -54,10 +61,10 @@ def main(args: argparse.Namespace) -> int:
                 progress=not args.json and sys.stderr.isatty(),
                 log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
                 step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
+                partial=write_partial,
             )
     except RunInterruptedError as stopped:
-        _write_run(args, settings, stopped.recording, stopped.summary)
-        print(f"bipedsim run: {stopped}; the figures and files are of what was simulated until then", file=sys.stderr)
+        write_partial(stopped.recording, stopped.summary, f"{stopped}")
         raise
     _write_run(args, settings, recording, summary)
     return code_of(summary, args.fail_on_fall)

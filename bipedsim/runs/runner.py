@@ -232,6 +232,7 @@ def run(
     label: str = "",
     log: Callable[[str], None] | None = None,
     step_file: Path | None = None,
+    partial: Callable[[Recording, dict[str, Any]], None] | None = None,
 ) -> tuple[Recording, dict[str, Any]]:
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
 
@@ -241,6 +242,8 @@ def run(
         observer: Looks on.
         label: Stands before the bar.
         log, step_file: Of :class:`Run`.
+        partial: Called with recording and summary of what was simulated before an error ends the run: that of a
+            simulation that left the finite numbers, or whatever the controller raises.
 
     Raises:
         ConfigError: Something in the settings is wrong.
@@ -269,6 +272,10 @@ def run(
             raise
         # In here, where the command line does not repeat the interrupt.
         raise RunInterruptedError(*_result(prepared, run, builder, time.perf_counter() - started)) from error
+    except Exception:
+        if len(builder) and partial is not None:
+            partial(*_result(prepared, run, builder, time.perf_counter() - started))
+        raise
     return _result(prepared, run, builder, time.perf_counter() - started)
 
 

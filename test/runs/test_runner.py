@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.control.controllers import make_controller
+from bipedsim.recording import load_recording
 from bipedsim.runs.runner import Run, prepare
 
 
@@ -22,3 +26,16 @@ def test_a_run_begins_with_a_controller_that_has_answered_nothing_yet(controller
         expected = np.clip(fresh.update(run.observation).tau_joint, -limit, limit)
         np.testing.assert_array_equal(run.tau_joint, expected)
         run.step()
+
+
+def test_what_was_simulated_before_the_controller_raised_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its exception goes on to whoever wrote it; with Ctrl-C the same is left."""
+    file = tmp_path / "run.npz"
+    with pytest.raises(RuntimeError, match="this controller crashes"):
+        main(["run", "--controller", "user_controllers:Crash", "--duration", "1", "--output", str(file)])
+    out, err = capsys.readouterr()
+    assert "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller" in out
+    assert "ended by an error at t = 0.051 s; the figures and files are of what was simulated until then" in err
+    assert len(load_recording(file)) == 51
