@@ -539,7 +539,8 @@ def python_reader(path: Path, whole: Recording) -> int:
             read = load_recording(path)
         except RecordingError as error:
             os.write(2, f"error: {error}\n".encode())
-            return EXIT_INCOMPLETE if isinstance(error, DamagedError) else EXIT_USAGE
+            told = any(issubclass(one.category, IncompleteWarning) for one in caught)
+            return EXIT_INCOMPLETE if told or isinstance(error, DamagedError) else EXIT_USAGE
     said = [str(one.message) for one in caught if issubclass(one.category, IncompleteWarning)]
     os.write(2, "\n".join(said).encode())
     if said and not set(" ".join(said).split()) & set(" ".join(read.notes).split()):

@@ -135,12 +135,18 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         hardware = HardwareParams(**about["hardware"])
         begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
         patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordingError(f"{path}: no step that a monitor has kept ({error})") from error
     robot = load_robot(name_of_robot)
     plant = perturbed(robot, hardware)
-    if begun["q"].shape != (plant.model.nq,) or begun["torque"].shape != (plant.nu,):
-        raise ConfigError(f"{path}: {robot.name} has other joints now than when the step was kept")
+    nv = plant.model.nv
+    shapes = {"q": plant.model.nq, "v": nv, "torque": plant.nu, "push": nv, "damping": len(plant.joint_damping)}
+    wrong = [name for name, n in shapes.items() if begun[name].shape != (n,) or not np.isfinite(begun[name]).all()]
+    if wrong:
+        raise ConfigError(
+            f"{path}: {', '.join(wrong)} do not fit {robot.name}: it has other joints now than when the step was kept, "
+            "or the file is damaged"
+        )
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])
     done = []
     for name in CONTACT_MODELS:

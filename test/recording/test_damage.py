@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -257,3 +258,18 @@ def test_an_array_of_another_shape_is_damage(tmp_path: Path, capsys: pytest.Capt
     assert "wrench (ValueError: shape (1, " in told
     assert "readout_margin (ValueError: shape (1,) and not (50,))" in told
     assert "sole_vertices_0 (ValueError: 3 and not 4 vertices)" in told
+
+
+def test_a_length_that_lies_gets_no_memory(tmp_path: Path) -> None:
+    """Two gigabytes, says the first record of a file of some kilobytes."""
+    file = write(tmp_path / "bag") / "bag_0.mcap"
+    raw = bytearray(file.read_bytes())
+    raw[9:17] = (1 << 31).to_bytes(8, "little")
+    file.write_bytes(raw)
+    tracemalloc.start()
+    try:
+        with pytest.warns(IncompleteWarning):
+            load_recording(file.parent)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 28
+    finally:
+        tracemalloc.stop()

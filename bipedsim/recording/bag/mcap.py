@@ -277,6 +277,9 @@ class McapFile:
 
     def _read(self, at: int, size: int) -> bytes:
         """Return bytes of the file; those beside them are kept at hand."""
+        if at + size > self.size:
+            # Not before: whoever asks for more than there is gets memory for all of it.
+            raise _BrokenError(f"the file ends at byte {self.size} without a footer")
         begin = at - self._window_at
         if begin < 0 or begin + size > len(self._window):
             self._file.seek(at)
