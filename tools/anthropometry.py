@@ -1,6 +1,7 @@
-"""Make robot.urdf of biped14 and of planar_biped from anthropometric tables.
+"""Make robot.urdf of biped14, parallel_ankles and planar_biped from anthropometric tables.
 
     python tools/anthropometry.py biped14 > bipedsim/robots/biped14/robot.urdf
+    python tools/anthropometry.py parallel_ankles > bipedsim/robots/parallel_ankles/robot.urdf
     python tools/anthropometry.py planar_biped > bipedsim_studies/bodies/planar_biped/robot.urdf
 """
 
@@ -43,6 +44,19 @@ the points A and B of eq. 6. The paper gives no numbers: segments are those of b
 Effort and velocity limits are those of biped14.
 """
 
+PARALLEL_ANKLES = """Made by tools/anthropometry.py from anthropometric tables.
+
+The biped of biped14, a person of 70 kg, without ankle yaw and with ankles as many humanoids have them: pitch and roll of
+    the foot have
+no drive of their own. Two drives in the calf turn a crank each, and from either crank a rod with a universal joint at
+    its upper end goes
+down to a ball joint on the foot, behind the ankle: both cranks up or down pitch the foot, one against the other rolls it.
+    In the
+sagittal plane crank, rod, foot and shank are a parallelogram. The ball joints close the chains: they are `loops` of
+    robot.yaml.
+Cranks and rods are design values; their mass and inertia are taken out of the shank.
+"""
+
 TOTAL_MASS = 70.0
 LEG_LENGTH = 0.84
 """Hip to ankle [m]: thigh 0.245 H + shank 0.246 H (Winter Fig. 4.1) gives the height H below."""
@@ -62,6 +76,9 @@ TRUNK_FRACTION, THIGH_FRACTION, SHANK_FRACTION, FOOT_FRACTION = 0.678, 0.100, 0.
 
 HIP_HOUSING_MASS, HIP_HOUSING_RADIUS = 0.5, 0.05
 ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS = 0.2, 0.04
+
+CRANK_LENGTH, CRANK_MASS, CRANK_RADIUS = 0.05, 0.25, 0.03
+ROD_LENGTH, ROD_MASS, ROD_RADIUS, ROD_HALF_SPACING = 0.2, 0.1, 0.006, 0.045
 
 
 @dataclass(frozen=True)
@@ -170,23 +187,16 @@ def fixed(name: str, parent: str, xyz: list[float]) -> str:
     )
 
 
-def _leg(side: str) -> list[str]:
+def _thigh_and_shank(side: str, shank_rest: Body) -> list[str]:
+    """Return hip, thigh and knee of a leg, with what is the shank's own of the shank."""
     left = side == "left"
     sign, s = (1.0, "l") if left else (-1.0, "r")
     hip = sphere(HIP_HOUSING_MASS, HIP_HOUSING_RADIUS, (0.0, 0.0, 0.0))
-    ankle = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, 0.0))
-    ankle_of_shank = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, -SHANK_LENGTH))
     thigh_rest = minus(minus(thigh(), hip), hip)
-    shank_rest = minus(minus(shank(), ankle_of_shank), ankle_of_shank)
-    hip_ball, ankle_ball = f'<sphere radius="{HIP_HOUSING_RADIUS}"/>', f'<sphere radius="{ANKLE_HOUSING_RADIUS}"/>'
+    hip_ball = f'<sphere radius="{HIP_HOUSING_RADIUS}"/>'
     thigh_rod = f'<cylinder radius="0.06" length="{THIGH_LENGTH:.9g}"/>'
     shank_rod = f'<cylinder radius="0.045" length="{SHANK_LENGTH:.9g}"/>'
-    block = f'<box size="{FOOT_LENGTH} {FOOT_WIDTH} {ANKLE_HEIGHT:.9g}"/>'
-    x_foot = FOOT_LENGTH / 2 - HEEL_TO_ANKLE
-    inward, outward = 0.4, 0.8
-    yaw = (-inward, outward) if left else (-outward, inward)
     roll = (-0.35, 0.6) if left else (-0.6, 0.35)
-    tilt = (-0.5, 0.5)
     return [
         link(f"{s}_hip_yaw_link", hip, hip_ball),
         joint(
@@ -195,7 +205,7 @@ def _leg(side: str) -> list[str]:
             f"{s}_hip_yaw_link",
             [0.0, sign * HIP_HALF_SPACING, 0.0],
             "0 0 1",
-            (*yaw, 100.0, 3.87),
+            (*_yaw(side), 100.0, 3.87),
         ),
         link(f"{s}_hip_roll_link", hip),
         joint(f"{s}_hip_roll", f"{s}_hip_yaw_link", f"{s}_hip_roll_link", [0.0] * 3, "1 0 0", (*roll, 160.0, 5.8)),
@@ -203,6 +213,35 @@ def _leg(side: str) -> list[str]:
         joint(f"{s}_hip_pitch", f"{s}_hip_roll_link", f"{s}_thigh", [0.0] * 3, "0 1 0", (-2.1, 0.7, 160.0, 5.8)),
         link(f"{s}_shank", shank_rest, shank_rod, (0.0, 0.0, -SHANK_LENGTH / 2)),
         joint(f"{s}_knee", f"{s}_thigh", f"{s}_shank", [0.0, 0.0, -THIGH_LENGTH], "0 1 0", (0.0, 2.6, 300.0, 7.0)),
+    ]
+
+
+def _yaw(side: str) -> tuple[float, float]:
+    inward, outward = 0.4, 0.8
+    return (-inward, outward) if side == "left" else (-outward, inward)
+
+
+def _foot(s: str) -> list[str]:
+    """Return the link of a foot, and its ankle and sole."""
+    block = f'<box size="{FOOT_LENGTH} {FOOT_WIDTH} {ANKLE_HEIGHT:.9g}"/>'
+    x_foot = FOOT_LENGTH / 2 - HEEL_TO_ANKLE
+    return [
+        link(f"{s}_foot", foot(), block, (x_foot, 0.0, -ANKLE_HEIGHT / 2)),
+        fixed(f"{s}_ankle", f"{s}_foot", [0.0] * 3),
+        fixed(f"{s}_sole", f"{s}_foot", [0.0, 0.0, -ANKLE_HEIGHT]),
+    ]
+
+
+def _leg(side: str) -> list[str]:
+    s = side[0]
+    ankle = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, 0.0))
+    ankle_of_shank = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, -SHANK_LENGTH))
+    shank_rest = minus(minus(shank(), ankle_of_shank), ankle_of_shank)
+    ankle_ball = f'<sphere radius="{ANKLE_HOUSING_RADIUS}"/>'
+    tilt = (-0.5, 0.5)
+    foot_link, *frames = _foot(s)
+    return [
+        *_thigh_and_shank(side, shank_rest),
         link(f"{s}_ankle_yaw_link", ankle, ankle_ball),
         joint(
             f"{s}_ankle_yaw",
@@ -210,7 +249,7 @@ def _leg(side: str) -> list[str]:
             f"{s}_ankle_yaw_link",
             [0.0, 0.0, -SHANK_LENGTH],
             "0 0 1",
-            (*yaw, 100.0, 3.87),
+            (*_yaw(side), 100.0, 3.87),
         ),
         link(f"{s}_ankle_pitch_link", ankle),
         joint(
@@ -221,10 +260,63 @@ def _leg(side: str) -> list[str]:
             "0 1 0",
             (-1.3, 0.77, 160.0, 5.8),
         ),
-        link(f"{s}_foot", foot(), block, (x_foot, 0.0, -ANKLE_HEIGHT / 2)),
+        foot_link,
         joint(f"{s}_ankle_roll", f"{s}_ankle_pitch_link", f"{s}_foot", [0.0] * 3, "1 0 0", (*tilt, 100.0, 4.8)),
-        fixed(f"{s}_ankle", f"{s}_foot", [0.0] * 3),
-        fixed(f"{s}_sole", f"{s}_foot", [0.0, 0.0, -ANKLE_HEIGHT]),
+        *frames,
+    ]
+
+
+def crank() -> Body:
+    """Return a crank in the frame of its axis: a disc behind which the arm is."""
+    inertia = np.diag([0.25, 0.5, 0.25]) * CRANK_MASS * CRANK_RADIUS**2
+    return Body(CRANK_MASS, np.array([-0.2 * CRANK_LENGTH, 0.0, 0.0]), inertia)
+
+
+def rod() -> Body:
+    """Return a rod in the frame of its upper end, from which it hangs."""
+    across, along = ROD_MASS * ROD_LENGTH**2 / 12, ROD_MASS * ROD_RADIUS**2 / 2
+    return Body(ROD_MASS, np.array([0.0, 0.0, -ROD_LENGTH / 2]), np.diag([across, across, along]))
+
+
+def moved(body: Body, by: Array) -> Body:
+    """Return a body in a frame in which its own is at ``by`` (3,)."""
+    return Body(body.mass, body.centre + by, body.inertia)
+
+
+def _parallel_leg(side: str) -> list[str]:
+    s, outer = side[0], 1.0 if side == "left" else -1.0
+    ankle = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, 0.0))
+    shank_rest = minus(shank(), moved(ankle, np.array([0.0, 0.0, -SHANK_LENGTH])))
+    disc = f'<sphere radius="{CRANK_RADIUS}"/>'
+    bar = f'<cylinder radius="{ROD_RADIUS}" length="{ROD_LENGTH}"/>'
+    parts, frames = [], []
+    for which, sign in (("outer", outer), ("inner", -outer)):
+        y = sign * ROD_HALF_SPACING
+        axis, arm = [0.0, y, ROD_LENGTH - SHANK_LENGTH], [-CRANK_LENGTH, 0.0, 0.0]
+        for part, at in ((crank(), np.array(axis)), (rod(), np.add(axis, arm))):
+            shank_rest = minus(shank_rest, moved(part, at))
+        crank_link, cross, rod_link = f"{s}_crank_{which}_link", f"{s}_rod_{which}_cross", f"{s}_rod_{which}"
+        parts += [
+            link(crank_link, crank(), disc),
+            joint(f"{s}_crank_{which}", f"{s}_shank", crank_link, axis, "0 1 0", (-1.3, 1.0, 100.0, 7.0)),
+            f'  <link name="{cross}"/>',
+            _passive(f"{rod_link}_pitch", "revolute", crank_link, cross, "0 1 0", arm),
+            link(rod_link, rod(), bar, (0.0, 0.0, -ROD_LENGTH / 2)),
+            _passive(f"{rod_link}_roll", "revolute", cross, rod_link, "1 0 0"),
+            fixed(f"{rod_link}_end", rod_link, [0.0, 0.0, -ROD_LENGTH]),
+        ]
+        frames.append(fixed(f"{s}_lever_{which}", f"{s}_foot", [-CRANK_LENGTH, y, 0.0]))
+    foot_link, *others = _foot(s)
+    pitch, roll = (-1.2, 0.77, 0.0, 5.8), (-0.5, 0.5, 0.0, 4.8)
+    return [
+        *_thigh_and_shank(side, shank_rest),
+        link(f"{s}_ankle_link", ankle, f'<sphere radius="{ANKLE_HOUSING_RADIUS}"/>'),
+        joint(f"{s}_ankle_pitch", f"{s}_shank", f"{s}_ankle_link", [0.0, 0.0, -SHANK_LENGTH], "0 1 0", pitch),
+        foot_link,
+        joint(f"{s}_ankle_roll", f"{s}_ankle_link", f"{s}_foot", [0.0] * 3, "1 0 0", roll),
+        *others,
+        *frames,
+        *parts,
     ]
 
 
@@ -257,6 +349,13 @@ def biped14() -> str:
     return document("biped14", BIPED14, [base(), imu, *_leg("left"), *_leg("right")])
 
 
+def parallel_ankles() -> str:
+    """Return the text of ``robot.urdf`` of parallel_ankles."""
+    imu = fixed("imu_link", "base_link", [0.0, 0.0, 0.1])
+    parts = [base(), imu, *_parallel_leg("left"), *_parallel_leg("right")]
+    return document("parallel_ankles", PARALLEL_ANKLES, parts)
+
+
 def _planar_leg(side: str) -> list[str]:
     s, sign = side[0], 1.0 if side == "left" else -1.0
     thigh_rod = f'<cylinder radius="0.06" length="{THIGH_LENGTH:.9g}"/>'
@@ -277,9 +376,10 @@ def _planar_leg(side: str) -> list[str]:
     ]
 
 
-def _passive(name: str, kind: str, parent: str, child: str, axis: str) -> str:
+def _passive(name: str, kind: str, parent: str, child: str, axis: str, at: list[float] | None = None) -> str:
+    origin = f'<origin xyz="{_numbers(at)}" rpy="0 0 0"/>' if at else ""
     return (
-        f'  <joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'  <joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{origin}'
         f'<axis xyz="{axis}"/></joint>'
     )
 
@@ -295,4 +395,4 @@ def planar_biped() -> str:
 
 
 if __name__ == "__main__":
-    print({"biped14": biped14, "planar_biped": planar_biped}[sys.argv[1]](), end="")
+    print({"biped14": biped14, "parallel_ankles": parallel_ankles, "planar_biped": planar_biped}[sys.argv[1]](), end="")

@@ -1,3 +1,4 @@
+from .loops import Loops
 from .projection import Projection, edge_lines
 from .step import LANDS, CompiledContact, Dynamics
 from .stops import Stops
@@ -13,6 +14,7 @@ __all__ = [
     "CompiledContact",
     "Dynamics",
     "Foothold",
+    "Loops",
     "Projection",
     "Stops",
     "Tree",

@@ -22,16 +22,19 @@ class Rows(NamedTuple):
 
     Attributes:
         used: (1,) how many there are in this part of the step; 0 for a step as if there were none.
+        size: (R,) square of the length of y, or of a longer one beside which a row is judged to be new.
         Q: (R, nv) in: the rows g; out: the orthonormal rows. R: (R, R) upper triangle of the factor.
         goal, goal_late: (R,) in: g v after the step, and the mean of g v over its way, where that is another one.
         beta, beta_late: (R,) the changes to these from what g v is before, along the orthonormal rows.
         after: (R,) ``goal`` along the orthonormal rows.
         along: (R, 6K) Q Y^T. whole, free: (6K, 6K), (6K,) Delassus matrix and free velocities without the rows.
         impulse: (R,) along g, that the rows needed: generalised, so [N.m.s] of a revolute joint.
+        shift: (R,) work.
         given: (1,) kinetic energy that the rows gave, without contact, beside the step without them [J].
     """
 
     used: Annotated[Integers, 1]
+    size: Annotated[Array, "R"]
     Q: Annotated[Array, "R", "v"]
     R: Annotated[Array, "R", "R"]
     goal: Annotated[Array, "R"]
@@ -43,20 +46,18 @@ class Rows(NamedTuple):
     whole: Annotated[Array, "6K", "6K"]
     free: Annotated[Array, "6K"]
     impulse: Annotated[Array, "R"]
+    shift: Annotated[Array, "R"]
     given: Annotated[Array, 1]
 
 
 @kernel
-def orthonormalise(r: Rows) -> None:
+def orthonormalise(r: Rows, first: int) -> None:
     """Make Q of rows y = L^-T g^T orthonormal, by Gram and Schmidt twice over, and fill R, ``after`` and betas.
 
-    ``beta`` comes as g v before the step, which is taken off the goals.
+    ``beta`` comes as g v before the step, which is taken off the goals. Rows before the ``first`` are done already.
     """
-    for n in range(r.used[0]):
+    for n in range(first, r.used[0]):
         y = r.Q[n]
-        size = 0.0
-        for i in range(y.shape[0]):
-            size += y[i] * y[i]
         for m in range(n):
             r.R[m, n] = 0.0
         for _ in range(2):
@@ -70,7 +71,7 @@ def orthonormalise(r: Rows) -> None:
         left = 0.0
         for i in range(y.shape[0]):
             left += y[i] * y[i]
-        if not left > DEPENDENT * DEPENDENT * size:
+        if not left > DEPENDENT * DEPENDENT * r.size[n]:
             r.R[n, n] = r.beta[n] = r.beta_late[n] = r.after[n] = 0.0
             for i in range(y.shape[0]):
                 y[i] = 0.0

@@ -28,6 +28,7 @@ from bipedsim.dynamics.landing import (
     lift,
     touch,
 )
+from bipedsim.dynamics.loops import ITERATIONS, CLOSED as LOOPS_CLOSED, Loops, close_loops, hold_loops, read_loops
 from bipedsim.dynamics.projection import Projection, edge_lines
 from bipedsim.dynamics.rows import Rows
 from bipedsim.dynamics.stops import (
@@ -115,6 +116,7 @@ class _Projected(NamedTuple):
     landing: Landing
     flight: Flight
     stops: Stops
+    loops: Loops
 
 
 class _Step(NamedTuple):
@@ -124,6 +126,7 @@ class _Step(NamedTuple):
     landing: Landing
     flight: Flight
     stops: Stops
+    loops: Loops
     contact: CompiledContact
 
 
@@ -142,6 +145,8 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
     """Fill the projection of ``a`` for a part of the step; ``REFUSED`` for bad torques, ``NEAR``, or 0."""
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint, 0.0 if part == IMPACT else 1.0):
         return REFUSED
+    if a.loops.size.shape[0] > 0:
+        hold_loops(a.loops, a.tree, a.projection, v, part)
     if part == WITHIN:
         kernels.fill_bias(a.tree, a.foothold, a.projection)
     elif part == WHOLE:
@@ -160,8 +165,9 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
 def _hold(a: Any, q: Array, v: Array, part: int, firm: bool) -> None:
     """Eliminate the stops that are thought to carry from what the contact sees."""
     a.stops.plastic[0] = a.stops.plastic[0] or firm
-    fill_rows(a.stops, a.tree, q, v, part)
-    kernels.eliminate(a.tree, a.projection, v)
+    first = a.loops.error.shape[0]
+    fill_rows(a.stops, a.tree, q, v, part, first)
+    kernels.eliminate(a.tree, a.projection, v, first)
     if part == WHOLE:
         lift(a.projection, a.landing, a.tree.h)
 
@@ -180,7 +186,10 @@ def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, fir
     fastest = kernels.change(a.tree, impulse, False, v)
     if not fastest < kernels.SPEED_LIMIT:
         return fastest
-    if judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, firm) != STANDS:
+    first = a.loops.error.shape[0]
+    if first > 0:
+        read_loops(a.loops, a.tree)
+    if judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, firm, first) != STANDS:
         if a.stops.near[0]:
             return OTHERS
         a.stops.near[0] = True
@@ -307,7 +316,8 @@ class Dynamics:
         self.foothold = Foothold.of_soles(soles, ground.arrays())
         self.projection = Projection.of_soles(soles, len(self.foothold.spare))
         joints = stopped_joints(robot) if stops.joint_stops else []
-        self.tree = _tree(robot, self._data, physics_dt, len(joints))
+        self.loops = Loops.of_robot(robot.loops, robot.model)
+        self.tree = _tree(robot, self._data, physics_dt, len(joints) + len(self.loops.error))
         self.stopped_joints = tuple(robot.model.names[i] for i in joints)
         self.stops = Stops.of_joints(robot, joints, stops.stop_restitution, physics_dt)
         self.repeated = self.unresolved = False
@@ -323,6 +333,10 @@ class Dynamics:
         self.ground_axes = self.foothold.axes
         self._momentum = Momentum(robot, self.tree, self.com)
         self.flight = self._momentum.flight
+        self._closing: tuple[Box, Box, pin.Data, Array] | None = None
+        if robot.loops:
+            data = robot.model.createData()
+            self._closing = box(self.loops), box(self.tree), data, live_poses(data, robot.model.njoints)
         self._contact: Contact | None = None
         self._step: Any = None
         self._q: Array = np.zeros(self._model.nq)
@@ -337,7 +351,7 @@ class Dynamics:
 
     @property
     def _sides(self) -> _Projected:
-        return _Projected(self.tree, self.foothold, self.projection, self.landing, self.flight, self.stops)
+        return _Projected(self.tree, self.foothold, self.projection, self.landing, self.flight, self.stops, self.loops)
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
@@ -397,9 +411,23 @@ class Dynamics:
         Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
         """
         after: Array = pin.integrate(self._model, q, self.displacement)
+        if self._closing is not None:
+            after = self.closed(after)
         if self.flight.aloft[0]:
             self.correct(after, v)
         return after
+
+    def closed(self, q: Array) -> Array:
+        """Return ``q`` (nq,), which the last part of a step leads to, with its loops closed."""
+        if self._closing is None:
+            return q
+        loops, tree, data, poses = self._closing
+        for _ in range(ITERATIONS):
+            pin.forwardKinematics(self._model, data, q)
+            if not close_loops(loops, tree, poses) > LOOPS_CLOSED:
+                break
+            q = pin.integrate(self._model, q, self.loops.change)
+        return q
 
     def correct(self, q: Array, v: Array) -> None:
         """Keep momentum where the last step, in flight, has ended: at (q, v), (nq,), (nv,), changed in place."""

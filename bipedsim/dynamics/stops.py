@@ -162,9 +162,9 @@ def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int) -> tuple[f
 
 
 @kernel
-def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int) -> None:
-    """Make a row of every stop that is thought to carry."""
-    r, n = t.rows, 0
+def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int, first: int) -> None:
+    """Make a row of every stop that is thought to carry, from row ``first`` on."""
+    r, n = t.rows, first
     s.bounced[0] = False
     for j in range(s.idx_q.shape[0]):
         side = s.held[j]
@@ -182,9 +182,9 @@ def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int) -> None:
 
 
 @kernel
-def _reads(s: Stops, t: Tree) -> float:
-    """Read what every stop did from the rows; return the largest impulse."""
-    largest, n = 0.0, 0
+def _reads(s: Stops, t: Tree, first: int) -> float:
+    """Read what every stop did from the rows, which begin at ``first``; return the largest impulse."""
+    largest, n = 0.0, first
     for j in range(s.idx_q.shape[0]):
         s.impulse[j] = 0.0
         if s.held[j] != 0:
@@ -213,7 +213,7 @@ def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int
 
 @kernel
 def judge(
-    s: Stops, t: Tree, p: Projection, impulse: Array, q: Array, v: Array, part: int, aloft: bool, firm: bool
+    s: Stops, t: Tree, p: Projection, impulse: Array, q: Array, v: Array, part: int, aloft: bool, firm: bool, first: int
 ) -> int:
     """Say whether the stops that were thought to carry do, and no others; else change one of them.
 
@@ -226,11 +226,12 @@ def judge(
         firm: Whether the tries have to end: stops that pull are kept, and only what passes its limit is changed; of
             forces within the step, whose feet give way, joints are left at their limits with the velocity that they
             have.
+        first: Row of the first stop that carries.
 
     Returns:
         ``STANDS`` or ``AGAIN``. Which joints arrive within the whole step, ``arrivals`` says.
     """
-    pulls = PULLS * _reads(s, t) if s.near[0] else np.inf
+    pulls = PULLS * _reads(s, t, first) if s.near[0] else np.inf
     if part == WHOLE:
         s.arrivals[0] = 0
     way = 0.5 * s.span[0] / t.h if part == REST and aloft else 1.0
@@ -264,7 +265,7 @@ def judge(
         else:
             s.held[j] = side
             return AGAIN
-    if s.bounced[0] and t.rows.used[0] > 0 and _gives(s, t, p, impulse, v, part):
+    if s.bounced[0] and t.rows.used[0] > first and _gives(s, t, p, impulse, v, part):
         s.plastic[0] = True
         return AGAIN
     return STANDS

@@ -273,31 +273,49 @@ def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
 
 
 @kernel
-def eliminate(t: Tree, p: Projection, v: Array) -> None:
+def eliminate(t: Tree, p: Projection, v: Array, first: int) -> None:
     """Fix the velocities of ``t.rows`` in this part of the step, before the contact acts; after :func:`project`.
 
     The rows g, over velocities, are in ``Q``, and what they want in ``goal`` and ``goal_late``. ``whole`` and ``free``
-    hold the projection without rows (:func:`keep_whole`), so that other rows can be tried.
+    hold the projection without rows (:func:`keep_whole`), or with those before the ``first`` only, which are eliminated
+    already, so that other rows can be tried.
     """
+    reach_rows(t, v, first)
+    orthonormalise(t.rows, first)
+    take_off(t, p, first)
+
+
+@kernel
+def reach_rows(t: Tree, v: Array, first: int) -> None:
+    """Make y = L^-T g^T of rows g in ``Q``; fill ``beta`` with g v, and ``size``."""
     r = t.rows
-    nv, n_rows, size = v.shape[0], r.used[0], r.free.shape[0]
-    for n in range(n_rows):
+    for n in range(first, r.used[0]):
         y, before = r.Q[n], 0.0
-        for i in range(nv - 1, -1, -1):
+        for i in range(v.shape[0] - 1, -1, -1):
             before += y[i] * v[i]
         r.beta[n] = before
-        for i in range(nv - 1, -1, -1):
+        for i in range(v.shape[0] - 1, -1, -1):
             if y[i] != 0.0:
                 y[i] *= t.inverse[i]
                 for d in range(t.depth[i] - 1):
                     y[t.ancestors[i, d]] -= t.L[i, d] * y[i]
-    orthonormalise(r)
+        size = 0.0
+        for i in range(v.shape[0]):
+            size += y[i] * y[i]
+        r.size[n] = size
+
+
+@kernel
+def take_off(t: Tree, p: Projection, first: int) -> None:
+    """Take orthonormal rows off the Delassus matrix and the free velocities of the feet."""
+    r = t.rows
+    nv, size = t.x.shape[0], r.free.shape[0]
     r.given[0] = 0.0
     for a in range(size):
         p.w_free[a] = r.free[a]
         for b in range(size):
             p.G[a, b] = r.whole[a, b]
-    for n in range(n_rows):
+    for n in range(first, r.used[0]):
         y, along, over = r.Q[n], r.along[n], -r.beta[n]
         for i in range(nv):
             over += y[i] * t.z[i]

@@ -1,19 +1,24 @@
 from .hardware import differs, perturbed, read_hardware
 from .load import load_robot
+from .loops import CONNECT, WELD, Loop, LoopEquations
 from .names import ROBOTS
 from .posture import reach, sole_placements
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
-from .robot import Robot, inverse_inertia, stability_ratio, standing_torque
+from .robot import Robot, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
 from .sole import Sole, checked_polygon, padded_vertices
 
 __all__ = [
+    "CONNECT",
     "IDEAL",
     "PRESETS",
     "REALISTIC",
     "ROBOTS",
+    "WELD",
     "ActuatorParams",
     "HardwareParams",
+    "Loop",
+    "LoopEquations",
     "NoiseParams",
     "Robot",
     "Sole",
@@ -23,6 +28,7 @@ __all__ = [
     "inverse_inertia",
     "load_robot",
     "padded_vertices",
+    "passive_columns",
     "perturbed",
     "reach",
     "read_hardware",

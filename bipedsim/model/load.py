@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import numbers_per_joint, per_joint
+from bipedsim.config import numbers_per_joint, per_joint, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.hardware import check_presets
+from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.names import ROBOTS
 from bipedsim.model.posture import place_base, stand
-from bipedsim.model.robot import Robot, has_free_flyer
+from bipedsim.model.robot import Robot, has_free_flyer, open_loops, passive_columns
 from bipedsim.model.schema import FootConfig, RobotConfig, read_robot_config, urdf_path
 from bipedsim.model.sole import Sole, checked_polygon
 from bipedsim.model.urdf import inertia_problem, read_urdf
@@ -237,7 +238,52 @@ class RobotReader:
         frame = self._frame(model, name, "imu.frame")
         return frame.name, int(frame.parentJoint), frame.placement
 
-    def nominal(self, model: pin.Model, soles: tuple[Sole, ...], joints: tuple[str, ...], idx_q: Indices) -> Array:
+    def loops(self, model: pin.Model) -> tuple[Loop, ...]:
+        """Return what closes chains, with all that is wrong with it in one error."""
+        found, faults = [], []
+        for name, loop in self.config.loops.items():
+            frames = []
+            for key in ("frame1", "frame2"):
+                try:
+                    frames.append(self._frame(model, getattr(loop, key), f"loops.{name}.{key}"))
+                except ConfigError as error:
+                    faults.append(error)
+            if len(frames) < 2:
+                continue
+            first, second = frames
+            if first.parentJoint == second.parentJoint:
+                faults.append(
+                    ConfigError(
+                        f"{self.source}: loops.{name}: {first.name!r} and {second.name!r} move with the same joint, "
+                        f"{model.names[first.parentJoint]!r}; a loop is between two bodies"
+                    )
+                )
+            places = first.placement * loop.placement1.transform(), second.placement * loop.placement2.transform()
+            found.append(Loop(name, loop.type, (int(first.parentJoint), int(second.parentJoint)), places))
+        together(faults)
+        return tuple(found)
+
+    def _closed(self, model: pin.Model, loops: tuple[Loop, ...], q: Array, idx_v: Indices) -> Array:
+        """Return ``q`` with its loops closed by the joints without a drive."""
+        equations = LoopEquations(model, loops)
+        columns = passive_columns(model, idx_v)
+        found, done = close(equations, model, q, columns)
+        if not done:
+            raise ConfigError(
+                f"{self.source}: posture: {open_loops(equations, loops, found)} by the passive joints "
+                f"({', '.join(self.passive) or 'none'}) from there; give the angles that close them, or mend the frames"
+            )
+        return found
+
+    def nominal(
+        self,
+        model: pin.Model,
+        soles: tuple[Sole, ...],
+        joints: tuple[str, ...],
+        idx_q: Indices,
+        idx_v: Indices,
+        loops: tuple[Loop, ...],
+    ) -> Array:
         q = pin.neutral(model)
         lower, upper = model.lowerPositionLimit, model.upperPositionLimit
         movable = (*joints, *self.passive)
@@ -249,6 +295,8 @@ class RobotReader:
                 raise ConfigError(
                     f"{self.source}: posture.{joint} = {q[i]:g} rad is outside the limits [{lower[i]:g}, {upper[i]:g}]"
                 )
+        if loops:
+            q = self._closed(model, loops, q, idx_v)
         if not has_free_flyer(model) or not soles:
             return q
         placed = place_base(model, soles, q)
@@ -258,7 +306,7 @@ class RobotReader:
             )
         if not joints or max(s.n_vertices for s in soles) < 3:
             return placed
-        standing = stand(model, soles, q)
+        standing = stand(model, soles, q, loops)
         if standing is None:
             raise ConfigError(
                 f"{self.source}: posture: no posture near it has flat soles and the centre of mass over the support; "
@@ -312,7 +360,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
     feet = [reader.read_foot(model, name, foot) for name, foot in config.feet.items()]
     soles = tuple(sole for sole, _ in feet)
     imu_frame, imu_joint, imu_placement = reader.imu(model)
-    q_nominal = reader.nominal(model, soles, joints, idx_q)
+    loops = reader.loops(model)
+    q_nominal = reader.nominal(model, soles, joints, idx_q, idx_v, loops)
     reader.check_mass_matrix(model, q_nominal)
     return Robot(
         name=config.name,
@@ -341,4 +390,5 @@ def load_robot(name_or_path: str | Path) -> Robot:
         hardware=check_presets(config.hardware, joints, f"{source}: hardware"),
         sources={k: str(v) for k, v in config.sources.items()},
         warnings=tuple(reader.warnings),
+        loops=loops,
     )

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.model.loops import Loop, LoopEquations
 from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array
 
@@ -161,16 +162,33 @@ def _nearest(model: pin.Model, wanted: Array, start: Array, residual: Residual) 
     return None
 
 
-def stand(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array | None:
+def stand(model: pin.Model, soles: Sequence[Sole], q: Array, loops: Sequence[Loop] = ()) -> Array | None:
     """Return the standing posture nearest to ``q``: soles flat on z = 0, CoM over their centre, joints in their limits.
+
+    Args:
+        model, soles, loops: The robot.
+        q: (nq,) with its loops closed.
 
     Returns:
         The configuration (nq,), or None where there is no such posture near ``q``.
     """
     data = model.createData()
     start = place_base(model, soles, q)
-    standing = _nearest(model, start, start, partial(_flat, model, data, soles))
+    standing = _nearest(model, start, start, _with_loops(model, loops, partial(_flat, model, data, soles)))
     return None if standing is None else place_base(model, soles, standing)
+
+
+def _with_loops(model: pin.Model, loops: Sequence[Loop], residual: Residual) -> Residual:
+    """Return ``residual`` with the errors of the loops, if there are any."""
+    if not loops:
+        return residual
+    equations = LoopEquations(model, loops)
+
+    def closed(q: Array) -> tuple[Array, Array]:
+        (value, jacobian), (open_by, rows) = residual(q), equations.at(q)
+        return np.concatenate([value, open_by]), np.vstack([jacobian, rows])
+
+    return closed
 
 
 def _without_pitching(
@@ -197,6 +215,7 @@ def reach(
     com: Array,
     feet: Sequence[Sequence[pin.SE3]],
     no_pitching: bool = False,
+    loops: Sequence[Loop] = (),
 ) -> list[Array]:
     """Return postures with the CoM and the soles where they are wanted, one after the other along a path.
 
@@ -207,6 +226,7 @@ def reach(
         feet: n times the pose of every sole in the world.
         no_pitching: Whether the path has no angular momentum about the y axis, so that a robot in flight moves along
             it without turning.
+        loops: Of the robot, which stay closed.
 
     Returns:
         The configurations (nq,); fewer than n where the robot cannot follow further.
@@ -214,7 +234,7 @@ def reach(
     data = model.createData()
     found: list[Array] = []
     for wanted, placements in zip(com, feet, strict=True):
-        residual: Residual = partial(_fixed, model, data, soles, placements, wanted)
+        residual = _with_loops(model, loops, partial(_fixed, model, data, soles, placements, wanted))
         if no_pitching:
             residual = partial(_without_pitching, model, model.createData(), found[-1] if found else q, residual)
         posture = _nearest(model, q, found[-1] if found else q, residual)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from bipedsim.errors import ConfigError
+from bipedsim.model.loops import CLOSED, Loop, LoopEquations, close
 from bipedsim.model.posture import place_base
 from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array, Indices
@@ -18,6 +21,11 @@ from bipedsim.numerics import Array, Indices
 def has_free_flyer(model: pin.Model) -> bool:
     """Whether the first joint of ``model`` is a free flyer."""
     return model.njoints > 1 and model.joints[1].nq == 7
+
+
+def passive_columns(model: pin.Model, idx_v: Indices) -> Indices:
+    """Return the velocity indices of the joints without a drive, a free flyer aside."""
+    return np.setdiff1d(np.arange(6 if has_free_flyer(model) else 0, model.nv), idx_v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +52,7 @@ class Robot:
         hardware: Preset of the hardware to this robot's parameters.
         sources: Where the numbers of robot.yaml were published.
         warnings: What was odd but usable.
+        loops: What closes chains of joints beside the tree.
     """
 
     name: str
@@ -72,6 +81,7 @@ class Robot:
     hardware: dict[str, dict[str, Any]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    loops: tuple[Loop, ...] = ()
 
     @property
     def nu(self) -> int:
@@ -119,19 +129,58 @@ class Robot:
         return self.with_inertia(trunk, pin.Inertia(body.mass, lever, body.inertia))
 
     def settle(self, posture: ArrayLike) -> Array:
-        """Return q (nq,) with the joints at ``posture`` (nu,) and all sole vertices at z = 0 by least squares."""
-        q = pin.neutral(self.model)
+        """Return q (nq,) with the joints at ``posture`` (nu,) and all sole vertices at z = 0 by least squares.
+
+        Joints without a drive are where loops put them, else at 0.
+
+        Raises:
+            ConfigError: With the joints there, no loop can be closed.
+        """
+        q = self.q_nominal.copy() if self.loops else pin.neutral(self.model)
         q[self.idx_q] = np.asarray(posture, dtype=np.float64)
+        if self.loops:
+            q = self.closed(q)
         return place_base(self.model, self.soles, q) if self.free_flyer and self.soles else q
+
+
+    def closed(self, q: ArrayLike) -> Array:
+        """Return ``q`` (nq,) with the joints that have no drive turned so that all loops are closed.
+
+        Raises:
+            ConfigError: Newton's method finds no such place from there; the message names the loops.
+        """
+        start = np.asarray(q, dtype=np.float64)
+        if not self.loops:
+            return start.copy()
+        equations = LoopEquations(self.model, self.loops)
+        found, done = close(equations, self.model, start, passive_columns(self.model, self.idx_v))
+        if not done:
+            raise ConfigError(f"{self.name}: {open_loops(equations, self.loops, found)} with the joints where they are")
+        return found
+
+
+def open_loops(equations: LoopEquations, loops: Sequence[Loop], q: Array) -> str:
+    """Return which loops are open at ``q`` (nq,), and by how much, in words."""
+    gaps = equations.gaps(q)
+    said = [f"{loop.name} by {gap:.3g} m or rad" for loop, gap in zip(loops, gaps, strict=True) if gap > CLOSED]
+    return f"loop {', '.join(said)} cannot be closed"
+
+
+def constrained_inverse(model: pin.Model, loops: Sequence[Loop], q: Array) -> Array:
+    """Return the inverse (nv, nv) of the mass matrix at ``q`` for motions that keep the loops closed."""
+    data = model.createData()
+    pin.crba(model, data, q)
+    inverse: Array = np.linalg.inv(np.triu(data.M) + np.triu(data.M, 1).T)
+    if loops:
+        rows = LoopEquations(model, loops).at(q)[1]
+        inverse = inverse - inverse @ rows.T @ np.linalg.pinv(rows @ inverse @ rows.T, 1e-12, hermitian=True) @ rows @ inverse
+    return inverse
 
 
 def inverse_inertia(robot: Robot) -> Array:
     """Return the actuated part (nu, nu) of M^-1 [1/(kg.m^2)] at the nominal posture, the base free."""
-    data = robot.model.createData()
-    pin.crba(robot.model, data, robot.q_nominal)
-    mass_matrix = np.triu(data.M) + np.triu(data.M, 1).T
-    inverse: Array = np.linalg.inv(mass_matrix)[np.ix_(robot.idx_v, robot.idx_v)]
-    return inverse
+    inverse = constrained_inverse(robot.model, robot.loops, robot.q_nominal)
+    return inverse[np.ix_(robot.idx_v, robot.idx_v)]
 
 
 def stability_ratio(robot: Robot, kd: ArrayLike, h: float) -> Array:
@@ -146,7 +195,7 @@ def stability_ratio(robot: Robot, kd: ArrayLike, h: float) -> Array:
 def standing_torque(robot: Robot) -> Array:
     """Return the joint torques (nu,) [N.m] that hold the nominal posture with the least contact wrenches.
 
-    The wrenches carry what no drive can: the base, and passive joints, as far as the ground reaches them.
+    The wrenches carry what no drive can: the base, and passive joints, as far as ground and loops reach them.
     """
     model = robot.model
     data = model.createData()
@@ -158,6 +207,8 @@ def standing_torque(robot: Robot) -> Array:
         at_sole = sole.placement_joint_sole.inverse().action @ local
         rotation = (data.oMi[sole.joint_id] * sole.placement_joint_sole).rotation
         rows += [rotation @ at_sole[:3], rotation @ at_sole[3:]]
+    if robot.loops:
+        rows.append(LoopEquations(model, robot.loops).at(robot.q_nominal)[1])
     J = np.vstack(rows)
     passive = np.setdiff1d(np.arange(model.nv), robot.idx_v)
     wrench = np.linalg.lstsq(J.T[passive], gravity[passive], rcond=None)[0]

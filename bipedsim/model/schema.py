@@ -15,6 +15,7 @@ import pinocchio as pin
 
 from bipedsim.config import Polygon, Vector, from_file, param
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.loops import CONNECT, WELD
 
 PACKAGE = "example-robot-data"
 PerJoint = float | Mapping[str, float]
@@ -67,6 +68,17 @@ class FootConfig:
 
 
 @dataclass(frozen=True)
+class LoopConfig:
+    """One entry of ``loops``: two frames on different bodies that stay together."""
+
+    type: str = param(CONNECT, "connect: the origins are one point; weld: the axes are the same too", choices=(CONNECT, WELD))
+    frame1: str = param("", "URDF link or frame of the one body; forces are along its axes", required=True)
+    frame2: str = param("", "the same of the other body", required=True)
+    placement1: PlacementConfig = param(PlacementConfig(), "what is held in frame1: {xyz: [m], rpy: [rad]}")
+    placement2: PlacementConfig = param(PlacementConfig(), "what is held in frame2: {xyz: [m], rpy: [rad]}")
+
+
+@dataclass(frozen=True)
 class ImuConfig:
     """The key ``imu``."""
 
@@ -90,6 +102,7 @@ class RobotConfig:
     locked: Mapping[str, float] = param(
         {}, "joint to angle [rad] that is welded; `others` is the angle of joints named nowhere else"
     )
+    loops: Mapping[str, LoopConfig] = param({}, "loop name to the two frames that close a chain")
     feet: Mapping[str, FootConfig] = param({}, "foot name to its sole")
     imu: ImuConfig = param(ImuConfig(), "{frame: URDF frame of the IMU}; default the root link")
     effort_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="N.m")

@@ -1,7 +1,7 @@
 """Monitors of the physics: is what a step did what mechanics allows? One compiled call beside the step.
 
 They judge what came out, from the equations and not from what the contact model computed on its way: momentum of every
-joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits and their stops. What a
+joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits and their stops, loops. What a
 model may do beyond the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
 """
 
@@ -23,11 +23,11 @@ from bipedsim.contact import (
     distance_outside,
     for_kernels,
 )
-from bipedsim.dynamics import Dynamics, Foothold, Projection, Stops, Tree
+from bipedsim.dynamics import Dynamics, Foothold, Loops, Projection, Stops, Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, zeros_of
 
-BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT, STOP_WORK, STOP_PULL = range(10)
+BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT, STOP_WORK, STOP_PULL, LOOP = range(11)
 MONITORS = (
     "momentum_error",
     "contact_work_J",
@@ -39,6 +39,7 @@ MONITORS = (
     "joint_limit_rad",
     "stop_work_J",
     "stop_pull_Nm",
+    "loop_gap_m",
 )
 """What the monitors measure, in the order of these numbers; the momentum error is a share of what is balanced."""
 SAID = (
@@ -52,6 +53,7 @@ SAID = (
     "a joint is beyond its limits",
     "stops of joints give energy",
     "a stop pulls its joint",
+    "a loop is open",
 )
 BALANCED = 1e-7
 """Rounding of the equations of motion, as a share of their largest term; of forces, as a share of the weight."""
@@ -63,6 +65,8 @@ GIVES = 1e-3
 """How far beyond its limit [rad] a joint without stops gets that a drive holds at it: drives give way."""
 HELD = 1e-6
 """The same of a joint that has stops [rad]."""
+CLOSED = 1e-9
+"""How far the two ends of a loop may be apart [m], or turned [rad]."""
 
 
 class _Monitored(NamedTuple):
@@ -71,7 +75,8 @@ class _Monitored(NamedTuple):
     Attributes:
         tree, feet, projection, result: Of dynamics and contact.
         torque: (nu,) what the dynamics took as the joints' torques [N.m].
-        stops: The stops of the joints, which may be none. idx_q, lower, upper: (nu,) limits of the joints [rad].
+        stops: The stops of the joints, which may be none. loops: The loops, the same. loop: (M,) to which one each of
+            their rows belongs. idx_q, lower, upper: (nu,) limits of the joints [rad].
         weight: Of the robot [N]. springs: Whether contacts hold energy. stored: (1,) the most that they hold now [J].
         residual, cop, cop_ground: (nv,), (2,), (3,) work.
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
@@ -86,6 +91,8 @@ class _Monitored(NamedTuple):
     result: ContactResult
     torque: Array
     stops: Stops
+    loops: Loops
+    loop: Integers
     idx_q: Integers
     lower: Array
     upper: Array
@@ -125,7 +132,7 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
 def _momentum(m: _Monitored, v: Array, share: float) -> float:
     """Return the largest |M dv / h + share (nle + D v+ - tau - push) - J^T f / h - s / h|, beside the largest term.
 
-    f are the impulses of the contact, s those of the stops.
+    f are the impulses of the contact, s those of stops and loops.
     """
     t, p, r = m.tree, m.residual, m.result
     dv, h = t.acceleration, t.h
@@ -143,6 +150,12 @@ def _momentum(m: _Monitored, v: Array, share: float) -> float:
             p[m.stops.idx_v[j]] -= m.stops.impulse[j] / h
             if abs(m.stops.impulse[j]) > largest * h:
                 largest = abs(m.stops.impulse[j]) / h
+    for n in range(m.loops.impulse.shape[0]):
+        for i in range(v.shape[0]):
+            held = m.loops.rows[n, i] * m.loops.impulse[n] / h
+            p[i] -= held
+            if abs(held) > largest:
+                largest = abs(held)
     for i in range(v.shape[0]):
         # Whole rows as they lie in memory are faster than only the entries that are not zero.
         row, own, rest = t.M_rows[i], dv[i], 0.0
@@ -239,6 +252,8 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
         allowed += f[2] * min(_look_at_foot(m, k, w, t) / m.tree.h, RECOVERY)
     if m.stops.near[0]:
         _look_at_stops(m, work - allowed, t)
+    for n in range(m.loop.shape[0]):
+        _note(m, LOOP, abs(m.loops.error[n]), m.loop[n], t)
     if m.springs:
         # A spring gives back no more than what went in since the feet were last in the air.
         gain = work - m.stored[0]
@@ -291,7 +306,7 @@ class Monitors:
         limit[BALANCE], limit[JOINT] = BALANCED, HELD if len(dynamics.stops.held) else GIVES
         limit[[FRICTION, PULL, STOP_PULL]] = BALANCED * plant.weight
         limit[[WORK, STOP_WORK]] = promises.lift * plant.weight
-        limit[GAP], limit[DEPTH] = promises.gap, promises.depth
+        limit[GAP], limit[DEPTH], limit[LOOP] = promises.gap, promises.depth, CLOSED
         self._monitored = zeros_of(
             _Monitored,
             {"v": plant.model.nv, "n": len(MONITORS)},
@@ -301,6 +316,8 @@ class Monitors:
             result=for_kernels(contact.result),
             torque=torque,
             stops=dynamics.stops,
+            loops=dynamics.loops,
+            loop=np.array([k for k, loop in enumerate(plant.loops) for _ in range(loop.size)], dtype=np.int64),
             idx_q=np.ascontiguousarray(plant.idx_q, dtype=np.int64),
             lower=plant.position_lower,
             upper=plant.position_upper,
@@ -342,6 +359,8 @@ class Monitors:
             return f" ({self._plant.joint_names[where]})"
         if i == STOP_PULL:
             return f" ({self._stopped[where]})"
+        if i == LOOP:
+            return f" ({self._plant.loops[where].name})"
         return f" ({self._plant.soles[where].name} foot)" if i in (FRICTION, PULL, GAP, DEPTH, COP) else ""
 
     def figures(self) -> dict[str, dict[str, Any]]:

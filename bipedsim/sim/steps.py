@@ -35,6 +35,7 @@ class Steps:
     Attributes:
         stop_impulse: (S,) impulses of the stops on their joints over the last step [N.m.s].
         stopped: Whether any of them may not be 0.
+        loop_impulse: (M,) impulses of the loops on their second bodies over the last step [N.s, N.m.s].
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class Steps:
         self._stops = dynamics.stops
         self.stopped = False
         self.stop_impulse: Array = np.zeros(len(self._stops.held))
+        self._loops = dynamics.loops
+        self.loop_impulse: Array = np.zeros(len(self._loops.impulse))
         self._place: Array = np.zeros(model.nq)
 
     def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> float:
@@ -78,6 +81,8 @@ class Steps:
             fastest = self._unsplit(q, v, torque, False)
         elif self._landed:
             return self._land(q, v, torque, judge)
+        if len(self.loop_impulse):
+            self.loop_impulse[:] = self._loops.impulse
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)
         return fastest
@@ -124,6 +129,7 @@ class Steps:
         # The robot as a whole keeps its momentum where a stop is all that it meets.
         self._flies = bool(d.flight.aloft[0] and stops)
         before = self.stop_impulse.copy() if self.stopped else 0.0
+        before_landing = self._loops.impulse.copy()
         change = d.change.copy()
         d.acceleration[:] = change / h
         if judge is not None:
@@ -134,6 +140,7 @@ class Steps:
         # A joint would not be at its stop then.
         for behind in (lag, 1.0 - share)[: 1 if lag + share <= 1.0 or stops else 2]:
             self.stop_impulse[:] = before
+            self.loop_impulse[:] = before_landing
             fastest = self._from_landing(q, v, torque, change, share, behind, judge)
             # A stop that is reached in the rest of the step has an impulse, of which no share may be taken back.
             if not 0.0 <= fastest < SPEED_LIMIT or (self._parts.sound and not self._stops.closing[0]):
@@ -143,6 +150,7 @@ class Steps:
             d.set_state(memory[1])
         # No answer to the impact alone: the gap is closed within the step, as of a vertex that is put down.
         fastest = self._unsplit(q, v, torque, stops)
+        self.loop_impulse[:] = self._loops.impulse
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)
         return fastest
@@ -156,7 +164,8 @@ class Steps:
         self._parts.begin()
         self._parts.add(until)
         self.stop_impulse *= until
-        self._place = place = pin.integrate(self._model, q, share * h * (v + (lag + 0.5 * share) * change))
+        self.loop_impulse *= until
+        self._place = place = d.closed(pin.integrate(self._model, q, share * h * (v + (lag + 0.5 * share) * change)))
         arriving = v + until * change
         fastest = d.impact(place, arriving, torque, self._contact)
         if not 0.0 <= fastest < SPEED_LIMIT:
@@ -198,6 +207,7 @@ class Steps:
         self._parts.add(share, at_once)
         if self._dynamics.unresolved:
             self._parts.fail()
+        self.loop_impulse += share * self._loops.impulse
         if self._stops.near[0]:
             self.stop_impulse += share * self._stops.impulse
             self.stopped = True

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.control.chains import Chains
 from bipedsim.control.loads import WHOLE
 from bipedsim.dynamics import live_motions, live_poses, live_rows
 from bipedsim.model import Robot
@@ -209,6 +210,7 @@ class StaticSupport:
     left shifts the centre of pressure under every foot alike, within the soles. Feet that carry less than a fifth of
     the weight together, as in the air, get in proportion less. A plan says what each foot carries and how the CoM
     moves: then the force leans with the planned acceleration, and ``balance`` acts on the difference of the velocities.
+    Where loops close chains, joints without a drive follow from the driven ones, and these carry the torques of those.
 
     Args:
         robot: The robot; free-flying, with at least one foot.
@@ -222,6 +224,7 @@ class StaticSupport:
         self._data = data = model.createData()
         self._q = pin.neutral(model)
         self._v = np.zeros(model.nv)
+        self._chains = Chains(robot) if robot.loops else None
         self._up = np.zeros(3)
         self._now = np.array([0.0, 1.0])
         self._forces = pin.StdVec_Force()
@@ -261,6 +264,8 @@ class StaticSupport:
     def reset(self) -> None:
         """Take the next tick as standing: before its first step, a simulator has measured no ground reaction."""
         self._now[1] = 1.0
+        if self._chains is not None:
+            self._chains.reset()
 
     def torque(self, observation: Observation, a_up: float = 0.0, plan: Array = UNPLANNED) -> Array:
         """Return the generalised torques (nv,); base rows are 0 in equilibrium. Overwritten by the next call.
@@ -274,6 +279,8 @@ class StaticSupport:
         robot = self._robot
         self._q[robot.idx_q] = observation.joint_position
         self._v[robot.idx_v] = observation.joint_velocity
+        if self._chains is not None:
+            self._chains.follow(self._q, self._v)
         pin.centerOfMass(self._model, self._data, self._q, self._v, False)
         x, y, z, w = observation.imu_orientation
         self._up[:] = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
@@ -281,6 +288,8 @@ class StaticSupport:
         _balance(self._box, self._up, observation.imu_angular_velocity, observation.foot_wrench, plan)
         self._now[1] = 0.0
         torque: Array = pin.computeStaticTorque(self._model, self._data, self._q, self._forces)
+        if self._chains is not None:
+            self._chains.carry(torque)
         return torque
 
 

@@ -1,0 +1,250 @@
+"""Closed chains: rows that are always there, eliminated before stops and contact act (:mod:`.rows`).
+
+A loop holds a frame of one body to a frame of another one. Its error is where the second frame is as the first one sees
+it, e = R1^T (p2 - p1), and of a weld its turn as well; its rows are the velocities of both bodies at one and the same
+point, p2, along the axes of the first frame. So joints that carry both bodies have no part in it, and what holds a loop
+together is internal to the robot, exactly.
+
+Velocities of a semi-implicit step are those of half a step ago. A way that stays on the curve on which loops are
+closed, as positions go with the velocity after the step, has e(q (+) h v+) = 0: the velocity is tangent in the middle
+of the way, which is that of SHAKE (Ryckaert, Ciccotti and Berendsen, "Numerical integration of the cartesian equations
+of motion of a system with constraints", J. Comput. Phys. 23, 1977), a leapfrog. To second order it is
+G v+ = -h/2 k, with k = G' v, the acceleration of the loop at constant joint velocities. What is left, of third order in
+h, is taken from the configuration alone, after the step, by Newton's method in the metric of the kinetic energy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.dynamics.landing import IMPACT, REST, WITHIN
+from bipedsim.dynamics.projection import Projection
+from bipedsim.dynamics.tree import Tree, keep_whole, reach_rows, take_off
+from bipedsim.dynamics.rows import orthonormalise
+from bipedsim.model import Loop
+from bipedsim.numerics import (
+    Array,
+    Integers,
+    act,
+    entry,
+    kernel,
+    mul_t,
+    point_acceleration,
+    point_velocity,
+    turn,
+    turn_axes,
+    zeros_of,
+)
+
+CLOSED = 1e-13
+"""Largest error [m or rad] of a loop that is left after a step."""
+ITERATIONS = 10
+
+
+class Loops(NamedTuple):
+    """The loops of a robot: L loops of M rows in all, over nv velocities.
+
+    Attributes:
+        first, second: (L,) joints that carry the two frames, 0 for the world.
+        first_R, first_p, second_R, second_p: (L, 3, 3), (L, 3) the frames in them.
+        size: (L,) rows of each, 3 or 6.
+        first_chain, second_chain: (L, D) velocities that move one of the bodies and not the other.
+        first_length, second_length: (L,) how many these are.
+        rows: (M, nv) g of the last part of a step, which change the error by g v in time.
+        error: (M,) of the loops where it began [m, rad]. bias: (M,) G' v [m/s^2, rad/s^2].
+        impulse: (M,) of the loops on their second bodies in it, along the axes of the first frame [N.s, N.m.s].
+        axes, other: (3, 3) work.
+        change: (nv,) of the configuration that closes the loops.
+    """
+
+    first: Integers
+    second: Integers
+    first_R: Array  # noqa: N815 -- R is the rotation
+    first_p: Array
+    second_R: Array  # noqa: N815
+    second_p: Array
+    size: Integers
+    first_chain: Annotated[Integers, "L", "D"]
+    second_chain: Annotated[Integers, "L", "D"]
+    first_length: Annotated[Integers, "L"]
+    second_length: Annotated[Integers, "L"]
+    rows: Annotated[Array, "M", "v"]
+    error: Annotated[Array, "M"]
+    bias: Annotated[Array, "M"]
+    impulse: Annotated[Array, "M"]
+    axes: Annotated[Array, 3, 3]
+    other: Annotated[Array, 3, 3]
+    change: Annotated[Array, "v"]
+
+    @classmethod
+    def of_robot(cls, loops: Sequence[Loop], model: pin.Model) -> Loops:
+        """Return the loops of a robot with this model."""
+        chains = [[_moving(model, joint) for joint in loop.joints] for loop in loops]
+        found = zeros_of(
+            cls,
+            {"L": len(loops), "M": sum(loop.size for loop in loops), "D": model.nv, "v": model.nv},
+            first=np.array([loop.joints[0] for loop in loops], dtype=np.int64),
+            second=np.array([loop.joints[1] for loop in loops], dtype=np.int64),
+            first_R=np.array([loop.placements[0].rotation for loop in loops]).reshape(-1, 3, 3),
+            first_p=np.array([loop.placements[0].translation for loop in loops]).reshape(-1, 3),
+            second_R=np.array([loop.placements[1].rotation for loop in loops]).reshape(-1, 3, 3),
+            second_p=np.array([loop.placements[1].translation for loop in loops]).reshape(-1, 3),
+            size=np.array([loop.size for loop in loops], dtype=np.int64),
+        )
+        for k, (one, two) in enumerate(chains):
+            for chain, length, mine, other in (
+                (found.first_chain, found.first_length, one, two),
+                (found.second_chain, found.second_length, two, one),
+            ):
+                own = [i for i in mine if i not in other]
+                chain[k, : len(own)] = own
+                length[k] = len(own)
+        return found
+
+
+def _moving(model: pin.Model, joint: int) -> list[int]:
+    """Return the velocities (n,) that move a joint of the model, from the root on."""
+    return [i for j in model.supports[joint] if j for i in range(model.idx_vs[j], model.idx_vs[j] + model.nvs[j])]
+
+
+@kernel
+def _find_errors(o: Loops, poses: Array) -> None:
+    """Fill the errors of all loops, of bodies at ``poses`` (joints, 12)."""
+    n = 0
+    for k in range(o.size.shape[0]):
+        first, second = poses[o.first[k]], poses[o.second[k]]
+        place, other = act(first, o.first_p[k]), act(second, o.second_p[k])
+        turn_axes(first, o.first_R[k], o.axes)
+        apart = mul_t(o.axes, (other[0] - place[0], other[1] - place[1], other[2] - place[2]))
+        for a in range(3):
+            o.error[n + a] = apart[a]
+        if o.size[k] == 6:
+            turn_axes(second, o.second_R[k], o.other)
+            for a in range(3):
+                # The turn of small errors: half of the difference between rotation and transpose.
+                b, c = (a + 1) % 3, (a + 2) % 3
+                total = 0.0
+                for i in range(3):
+                    total += o.axes[i, c] * o.other[i, b] - o.axes[i, b] * o.other[i, c]
+                o.error[n + 3 + a] = 0.5 * total
+        n += o.size[k]
+
+
+@kernel
+def _fill_rows(o: Loops, k: int, n: int, chain: Array, length: int, sign: float, at: Array, J_rows: Array) -> None:
+    """Add the motion of one of the bodies of loop ``k`` to its rows, from ``n`` on: at the point ``at`` (3,)."""
+    for d in range(length):
+        i = chain[d]
+        column = J_rows[i]
+        u = mul_t(o.axes, point_velocity(column, at))
+        for a in range(3):
+            o.rows[n + a, i] = sign * u[a]
+        if o.size[k] == 6:
+            w = mul_t(o.axes, column[3:])
+            for a in range(3):
+                o.rows[n + 3 + a, i] = sign * w[a]
+
+
+@kernel
+def _find_bias(o: Loops, k: int, n: int, t: Tree) -> None:
+    """Fill how loop ``k``, whose rows begin at ``n``, is accelerated at constant joint velocities."""
+    first, second = t.poses[o.first[k]], t.poses[o.second[k]]
+    twist, rate = t.twists[o.first[k]], t.accelerations[o.first[k]]
+    twist2, rate2 = t.twists[o.second[k]], t.accelerations[o.second[k]]
+    a = turn(first, point_acceleration(twist, rate, o.first_p[k]))
+    b = turn(second, point_acceleration(twist2, rate2, o.second_p[k]))
+    linear = mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
+    for c in range(3):
+        o.bias[n + c] = linear[c]
+    if o.size[k] == 6:
+        a, b = turn(first, rate[3:]), turn(second, rate2[3:])
+        angular = mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
+        for c in range(3):
+            o.bias[n + 3 + c] = angular[c]
+
+
+@kernel
+def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int) -> None:
+    """Eliminate the loops, as the first rows of ``t``, in this part of a step; after its projection.
+
+    Args:
+        o, t, p: See :class:`Loops`, :class:`Tree` and :class:`Projection`.
+        v: (nv,) where the part begins.
+        part: Of the step.
+    """
+    r, n, h = t.rows, 0, t.h
+    _find_errors(o, t.poses)
+    for k in range(o.size.shape[0]):
+        turn_axes(t.poses[o.first[k]], o.first_R[k], o.axes)
+        at = act(t.poses[o.second[k]], o.second_p[k])
+        _fill_rows(o, k, n, o.first_chain[k], o.first_length[k], -1.0, at, t.J_rows)
+        _fill_rows(o, k, n, o.second_chain[k], o.second_length[k], 1.0, at, t.J_rows)
+        if part != IMPACT:
+            _find_bias(o, k, n, t)
+        n += o.size[k]
+    for m in range(n):
+        for i in range(v.shape[0]):
+            r.Q[m, i] = o.rows[m, i]
+        # In an impact the velocity is that of its moment; in the rest after it, and of forces within the step, it is
+        # that of where the part begins, and not of half a step before.
+        ahead = 0.0 if part == IMPACT else h if part in (WITHIN, REST) else 0.5 * h
+        r.goal[m] = -ahead * o.bias[m]
+        r.goal_late[m] = -0.5 * ahead * o.bias[m]
+    r.used[0] = n
+    reach_rows(t, v, 0)
+    n = 0
+    for k in range(o.size.shape[0]):
+        for part_of in range(n, n + o.size[k], 3):
+            largest = max(r.size[part_of], r.size[part_of + 1], r.size[part_of + 2])
+            for m in range(part_of, part_of + 3):
+                r.size[m] = largest
+        n += o.size[k]
+    orthonormalise(r, 0)
+    keep_whole(t, p)
+    take_off(t, p, 0)
+
+
+@kernel
+def read_loops(o: Loops, t: Tree) -> None:
+    """Take in the impulses of the loops from the rows."""
+    for m in range(o.impulse.shape[0]):
+        o.impulse[m] = t.rows.impulse[m]
+
+
+@entry
+def close_loops(loops: Any, tree: Any, poses: Array) -> float:
+    """Fill ``change``, which closes the loops at ``poses`` (joints, 12); return the largest error [m or rad].
+
+    It is the least one in the metric of the kinetic energy where the last part of a step began, and leaves joints that
+    stand at their stops.
+    """
+    o, t = loops.arrays, tree.arrays
+    r, x = t.rows, o.change
+    _find_errors(o, poses)
+    largest = 0.0
+    for m in range(o.error.shape[0]):
+        largest = max(largest, abs(o.error[m]))
+    if not largest > CLOSED:
+        return largest
+    for i in range(x.shape[0]):
+        x[i] = 0.0
+    for n in range(r.used[0]):
+        if r.R[n, n] == 0.0:
+            r.shift[n] = 0.0
+            continue
+        lacks = -o.error[n] if n < o.error.shape[0] else 0.0
+        for m in range(n):
+            lacks -= r.R[m, n] * r.shift[m]
+        r.shift[n] = lacks / r.R[n, n]
+        for i in range(x.shape[0]):
+            x[i] += r.Q[n, i] * r.shift[n]
+    for i in range(x.shape[0]):
+        total = x[i]
+        for d in range(t.depth[i] - 1):
+            total -= t.L[i, d] * x[t.ancestors[i, d]]
+        x[i] = total * t.inverse[i]
+    return largest
