@@ -7,7 +7,7 @@ import pinocchio as pin
 from tqdm import tqdm
 
 from bipedsim.errors import RecordingError
-from bipedsim.model import Robot
+from bipedsim.model import Chains, LoopEquations, Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 
@@ -23,7 +23,7 @@ def complete_rows(recording: Recording, robot: Robot) -> Flags:
     complete = np.isfinite(recording.joint_position).all(axis=1)
     if robot.free_flyer:
         complete &= np.isfinite(recording.base_pose).all(axis=1)
-    if _without_drives(robot):
+    if _seen_by_soles(recording, robot):
         complete &= np.isfinite(recording.sole_poses).all(axis=(1, 2))
     return np.asarray(complete)
 
@@ -31,7 +31,8 @@ def complete_rows(recording: Recording, robot: Robot) -> Flags:
 def recorded_configurations(recording: Recording, robot: Robot, progress: bool = False) -> Array:
     """Return the configurations (n, nq) of a run, NaN where a row lacks something.
 
-    Joints without drives, such as the coordinates of a planar base, are where the recorded poses of the soles put them.
+    Joints without drives are where the recording has them, else where closed chains put them; else, such as the
+    coordinates of a planar base, where the recorded poses of the soles do.
 
     Args:
         recording: The run.
@@ -44,6 +45,8 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
     """
     model = robot.model
     who = name_of(recording)
+    named, recorded = recording.joint_names, recording.joint_position
+    passive = _seen_by_soles(recording, robot)
     recording = recording.in_order(robot.joint_names)
     if [sole.name for sole in robot.soles] != list(recording.feet):
         raise RecordingError(f"{who} has the feet {', '.join(recording.feet)}, not those of {robot.name}")
@@ -51,7 +54,12 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
     if robot.free_flyer:
         q[:, :7] = recording.base_pose
     q[:, robot.idx_q] = recording.joint_position
-    passive = _without_drives(robot)
+    for joint in _without_drives(robot):
+        if model.names[joint] in named:
+            q[:, model.idx_qs[joint]] = recorded[:, named.index(model.names[joint])]
+        elif joint not in passive:
+            _follow(q, robot)
+            break
     if passive:
         _place(passive, q, recording, robot, who, progress)
     if not np.isfinite(q).all(axis=1).any():
@@ -79,6 +87,20 @@ def _without_drives(robot: Robot) -> list[int]:
     return [joint for joint in range(first, robot.model.njoints) if robot.model.idx_vs[joint] not in robot.idx_v]
 
 
+def _seen_by_soles(recording: Recording, robot: Robot) -> list[int]:
+    """Return the joints without a drive of which neither the recording nor closed chains say where they are."""
+    joints = [joint for joint in _without_drives(robot) if robot.model.names[joint] not in recording.joint_names]
+    return [] if joints and robot.loops and Chains(robot).determined else joints
+
+
+def _follow(q: Array, robot: Robot) -> None:
+    """Fill the columns of joints without a drive in ``q`` (n, nq), where closed chains put them."""
+    chains, still = Chains(robot), np.zeros(robot.model.nv)
+    for row in q:
+        chains.follow(row[robot.idx_q], still[robot.idx_v])
+        chains.fill(row, still)
+
+
 def _place(joints: list[int], q: Array, recording: Recording, robot: Robot, who: str, progress: bool) -> None:
     """Fill the columns of ``joints`` in ``q`` (n, nq): the soles come as close as can be to their recorded poses.
 
@@ -92,10 +114,14 @@ def _place(joints: list[int], q: Array, recording: Recording, robot: Robot, who:
     rows = np.flatnonzero(np.isfinite(q[:, others]).all(axis=1) & np.isfinite(recording.sole_poses).all(axis=(1, 2)))
     # Every row begins where the one before it has ended.
     now, change = robot.q_nominal.copy(), np.zeros(model.nv)
+    loops = LoopEquations(model, robot.loops) if robot.loops else None
     for i in tqdm(rows, desc="states", unit="row", disable=not progress, leave=False):
         now[others] = q[i, others]
         for _ in range(STEPS):
             error, J = _off_the_soles(robot, data, now, recording.sole_poses[i])
+            if loops is not None:
+                open_by, rows_of_loops = loops.at(now)
+                error, J = np.append(error, -open_by), np.vstack([J, rows_of_loops])
             moved, _, rank, _ = np.linalg.lstsq(J[:, columns], error, rcond=None)
             if rank < len(columns):
                 names = ", ".join(model.names[joint] for joint in joints)

@@ -62,6 +62,20 @@ def fitting(robot: Robot, but: str) -> str:
     return f"; its robot.yaml has values for {', '.join(names)}: take --controller {names[0]}" if names else ""
 
 
+def refuse_loops(robot: Robot, who: str) -> None:
+    """Refuse a robot with closed chains, for a controller whose equations know of trees alone.
+
+    Raises:
+        ConfigError: It has loops.
+    """
+    if robot.loops:
+        names = ", ".join(loop.name for loop in robot.loops)
+        raise ConfigError(
+            f"controller {who!r} knows no closed chains, and {robot.name!r} has the loops {names}; take --controller "
+            "posture, in any mode but steps"
+        )
+
+
 def checked_torque(command: Any, observation: Observation) -> Array:
     """Return the torques (nu,) [N.m] of what a controller's ``update`` has returned.
 

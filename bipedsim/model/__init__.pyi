@@ -1,3 +1,4 @@
+from .chains import Chains
 from .hardware import differs, perturbed, read_hardware
 from .load import load_robot
 from .loops import CONNECT, WELD, Loop, LoopEquations
@@ -16,6 +17,7 @@ __all__ = [
     "ROBOTS",
     "WELD",
     "ActuatorParams",
+    "Chains",
     "HardwareParams",
     "Loop",
     "LoopEquations",

@@ -16,7 +16,7 @@ import numpy as np
 
 from bipedsim.errors import DivergenceError, RecordingError
 from bipedsim.ground import Ground, get_ground
-from bipedsim.model import IDEAL, Robot, load_robot
+from bipedsim.model import IDEAL, Chains, Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.recording import COLUMNS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
@@ -242,6 +242,11 @@ def _begin_robot(
     q, v = sim.q.copy(), np.zeros(robot.model.nv)
     q[robot.idx_q] = recording.joint_position[first, order]
     v[robot.idx_v] = np.nan_to_num(recording.joint_velocity[first, order])
+    if robot.loops:
+        chains = Chains(robot)
+        chains.follow(q[robot.idx_q], v[robot.idx_v])
+        chains.fill(q, v)
+        q = robot.closed(q)
     if robot.free_flyer:
         posed = bool(np.isfinite(recording.base_pose[first]).all())
         q[:7] = recording.base_pose[first] if posed else q[:7]

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from bipedsim.contact import ContactResult, mode_name
-from bipedsim.model import Robot
+from bipedsim.model import Chains, Robot
 from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
 from bipedsim.sim import Observation, Simulator
 from bipedsim_ros.wire import (
@@ -35,7 +35,8 @@ class SensorPublishers:
 
     def __init__(self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher) -> None:
         self._imu_writer = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame))
-        self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame)
+        chains = Chains(robot) if robot.loops else None
+        self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
         self._imu = make(node, topics.IMU)
         self._joint_states = make(node, topics.JOINT_STATES)
         self._ankles = [

@@ -13,6 +13,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
 
+from bipedsim.model import Chains
 from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.sim import Observation
@@ -38,11 +39,20 @@ _IMU = (
 
 
 class JointStateWriter:
-    """JointState messages from observations; positions [rad], velocities [rad/s], efforts [N.m]."""
+    """JointState messages from observations; positions [rad], velocities [rad/s], efforts [N.m].
 
-    def __init__(self, joint_names: Sequence[str], frame_id: str) -> None:
-        n = len(joint_names)
-        message = JointState(name=list(joint_names), position=_zeros(n), velocity=_zeros(n), effort=_zeros(n))
+    Args:
+        joint_names: Joints that are measured.
+        frame_id: Of the header.
+        chains: Finds the joints that follow them in closed chains, which come last, with an effort of 0.
+    """
+
+    def __init__(self, joint_names: Sequence[str], frame_id: str, chains: Chains | None = None) -> None:
+        self._chains = chains
+        self._measured = len(joint_names)
+        names = [*joint_names, *(chains.joint_names if chains is not None else ())]
+        n = len(names)
+        message = JointState(name=names, position=_zeros(n), velocity=_zeros(n), effort=_zeros(n))
         message.header.frame_id = frame_id
         self._wire = WireWriter(message, _JOINTS)
 
@@ -53,7 +63,11 @@ class JointStateWriter:
             (observation.joint_position, observation.joint_velocity, observation.joint_effort),
             strict=True,
         ):
-            field[:] = values
+            field[: self._measured] = values
+        if self._chains is not None:
+            self._chains.follow(observation.joint_position, observation.joint_velocity)
+            for field, followed in zip(self._wire.groups[:2], (self._chains.angles, self._chains.rates), strict=True):
+                field[self._measured :] = followed
         return self._wire.data(t_ns)
 
 

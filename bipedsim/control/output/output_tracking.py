@@ -16,6 +16,7 @@ from bipedsim.control.loads import RELIEVED
 from bipedsim.control.output.supported import LoadedFeet, SupportedDynamics, Task
 from bipedsim.control.posture import JointReference, StaticSupport, Wave
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.control.base import refuse_loops
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Command, Observation
@@ -83,6 +84,7 @@ class OutputTracking:
         who = self.who
         if not robot.nu:
             raise ConfigError(f"controller {who!r} needs joints with drives, {robot.name!r} has none")
+        refuse_loops(robot, who)
         nu = robot.nu
         names = (*robot.joint_names, *(TILT if self.tilt else ()))
         self._robot = robot

@@ -8,10 +8,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.control.chains import Chains
 from bipedsim.control.loads import WHOLE
 from bipedsim.dynamics import live_motions, live_poses, live_rows
-from bipedsim.model import Robot
+from bipedsim.model import Chains, Robot
 from bipedsim.numerics import Array, Integers, assign, box, cross, entry, kernel, mul, mul_t, point_velocity, zeros_of
 from bipedsim.sim import Observation
 
@@ -280,7 +279,8 @@ class StaticSupport:
         self._q[robot.idx_q] = observation.joint_position
         self._v[robot.idx_v] = observation.joint_velocity
         if self._chains is not None:
-            self._chains.follow(self._q, self._v)
+            self._chains.follow(observation.joint_position, observation.joint_velocity)
+            self._chains.fill(self._q, self._v)
         pin.centerOfMass(self._model, self._data, self._q, self._v, False)
         x, y, z, w = observation.imu_orientation
         self._up[:] = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))

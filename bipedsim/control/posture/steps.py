@@ -286,8 +286,13 @@ def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> M
         delay, ramp: Of the motion [s].
 
     Raises:
-        ConfigError: The robot has not two feet, or cannot take one of the postures.
+        ConfigError: The robot has loops or not two feet, or cannot take one of the postures.
     """
+    if robot.loops:
+        raise ConfigError(
+            f"posture: mode = 'steps' knows no closed chains, and {robot.name!r} has the loops "
+            f"{', '.join(loop.name for loop in robot.loops)}; take any other mode"
+        )
     if len(robot.soles) != 2:
         raise ConfigError(f"posture: stepping needs two feet, {robot.name!r} has {len(robot.soles)}")
     q = robot.settle(goal)

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param, part_of
-from bipedsim.control.base import fitting
+from bipedsim.control.base import fitting, refuse_loops
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.control.loads import TOUCHES
 from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
@@ -83,6 +83,7 @@ class ZmpController:
                 f"controller 'zmp' needs a free-flying robot with two flat feet, {robot.name!r} has not"
                 f"{fitting(robot, 'zmp')}"
             )
+        refuse_loops(robot, "zmp")
         if 0.0 < params.catch_time < _QUICKEST:
             raise ConfigError(
                 f"zmp: catch_time = {params.catch_time:g} s is shorter than any step; 0 for none, "

@@ -30,16 +30,17 @@ def put_sole_poses(out: Recording, robot: Robot) -> None:
     They stay unknown where joints are, such as those of a planar base, that nothing measures.
     """
     model = robot.model
-    if set(robot.joint_names) - set(out.joint_names) or model.nq > robot.nu + (7 if robot.free_flyer else 0):
+    movable = list(model.names)[2 if robot.free_flyer else 1 :]
+    if set(movable) - set(out.joint_names):
         return
-    order = [out.joint_names.index(name) for name in robot.joint_names]
+    order = [out.joint_names.index(name) for name in movable]
     known = np.isfinite(out.joint_position).all(axis=1)
     if robot.free_flyer:
         known &= np.isfinite(out.base_pose).all(axis=1) & (np.abs(out.base_pose[:, 3:]).max(axis=1) > 0.0)
     rows = np.flatnonzero(known)
     if not len(rows):
         return
-    column_of = dict(zip(robot.idx_q.tolist(), order, strict=True))
+    column_of = {model.joints[model.getJointId(name)].idx_q: at for name, at in zip(movable, order, strict=True)}
     for first in range(0, len(rows), PIECE):
         _put(out, robot, rows[first : first + PIECE], column_of)
 
