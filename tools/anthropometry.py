@@ -46,14 +46,11 @@ Effort and velocity limits are those of biped14.
 
 PARALLEL_ANKLES = """Made by tools/anthropometry.py from anthropometric tables.
 
-The biped of biped14, a person of 70 kg, without ankle yaw and with ankles as many humanoids have them: pitch and roll of
-    the foot have
-no drive of their own. Two drives in the calf turn a crank each, and from either crank a rod with a universal joint at
-    its upper end goes
-down to a ball joint on the foot, behind the ankle: both cranks up or down pitch the foot, one against the other rolls it.
-    In the
-sagittal plane crank, rod, foot and shank are a parallelogram. The ball joints close the chains: they are `loops` of
-    robot.yaml.
+The biped of biped14, a person of 70 kg, without ankle yaw and with ankles as many humanoids have them: pitch and roll
+of the foot have no drive of their own. Two drives in the calf turn a crank each, and from either crank a rod with a
+universal joint at its upper end goes down to a ball joint on the foot, behind the ankle: both cranks up or down pitch
+the foot, one against the other rolls it. In the sagittal plane crank, rod, foot and shank are a parallelogram. The ball
+joints close the chains: they are `loops` of robot.yaml.
 Cranks and rods are design values; their mass and inertia are taken out of the shank.
 """
 

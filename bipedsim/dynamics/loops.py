@@ -23,13 +23,15 @@ import pinocchio as pin
 
 from bipedsim.dynamics.landing import IMPACT, REST, WITHIN
 from bipedsim.dynamics.projection import Projection
-from bipedsim.dynamics.tree import Tree, keep_whole, reach_rows, take_off
 from bipedsim.dynamics.rows import orthonormalise
+from bipedsim.dynamics.tree import Tree, keep_whole, reach_rows, take_off
+from bipedsim.dynamics.views import live_poses
 from bipedsim.model import Loop
 from bipedsim.numerics import (
     Array,
     Integers,
     act,
+    box,
     entry,
     kernel,
     mul_t,
@@ -40,9 +42,11 @@ from bipedsim.numerics import (
     zeros_of,
 )
 
-CLOSED = 1e-13
+SHUT = 1e-13
 """Largest error [m or rad] of a loop that is left after a step."""
 ITERATIONS = 10
+NOISE = 1e-13
+"""A velocity that is such a share of the terms that it is made of is none."""
 
 
 class Loops(NamedTuple):
@@ -51,7 +55,8 @@ class Loops(NamedTuple):
     Attributes:
         first, second: (L,) joints that carry the two frames, 0 for the world.
         first_R, first_p, second_R, second_p: (L, 3, 3), (L, 3) the frames in them.
-        size: (L,) rows of each, 3 or 6.
+        size: (L,) rows of each, 3 or 6. The turn of a weld comes first: where bodies turn about the point that is held,
+            its place says nothing, but for rounding.
         first_chain, second_chain: (L, D) velocities that move one of the bodies and not the other.
         first_length, second_length: (L,) how many these are.
         rows: (M, nv) g of the last part of a step, which change the error by g v in time.
@@ -119,9 +124,6 @@ def _find_errors(o: Loops, poses: Array) -> None:
         first, second = poses[o.first[k]], poses[o.second[k]]
         place, other = act(first, o.first_p[k]), act(second, o.second_p[k])
         turn_axes(first, o.first_R[k], o.axes)
-        apart = mul_t(o.axes, (other[0] - place[0], other[1] - place[1], other[2] - place[2]))
-        for a in range(3):
-            o.error[n + a] = apart[a]
         if o.size[k] == 6:
             turn_axes(second, o.second_R[k], o.other)
             for a in range(3):
@@ -130,23 +132,31 @@ def _find_errors(o: Loops, poses: Array) -> None:
                 total = 0.0
                 for i in range(3):
                     total += o.axes[i, c] * o.other[i, b] - o.axes[i, b] * o.other[i, c]
-                o.error[n + 3 + a] = 0.5 * total
-        n += o.size[k]
+                o.error[n + a] = 0.5 * total
+            n += 3
+        apart = mul_t(o.axes, (other[0] - place[0], other[1] - place[1], other[2] - place[2]))
+        for a in range(3):
+            o.error[n + a] = apart[a]
+        n += 3
 
 
 @kernel
 def _fill_rows(o: Loops, k: int, n: int, chain: Array, length: int, sign: float, at: Array, J_rows: Array) -> None:
     """Add the motion of one of the bodies of loop ``k`` to its rows, from ``n`` on: at the point ``at`` (3,)."""
     for d in range(length):
-        i = chain[d]
+        i, m = chain[d], n
         column = J_rows[i]
-        u = mul_t(o.axes, point_velocity(column, at))
-        for a in range(3):
-            o.rows[n + a, i] = sign * u[a]
         if o.size[k] == 6:
             w = mul_t(o.axes, column[3:])
             for a in range(3):
-                o.rows[n + 3 + a, i] = sign * w[a]
+                o.rows[m + a, i] = sign * w[a]
+            m += 3
+        terms = 0.0
+        for a in range(3):
+            terms += abs(column[a]) + abs(column[3 + a]) * (abs(at[0]) + abs(at[1]) + abs(at[2]))
+        u = mul_t(o.axes, point_velocity(column, at))
+        for a in range(3):
+            o.rows[m + a, i] = sign * u[a] if abs(u[a]) > NOISE * terms else 0.0
 
 
 @kernel
@@ -155,16 +165,17 @@ def _find_bias(o: Loops, k: int, n: int, t: Tree) -> None:
     first, second = t.poses[o.first[k]], t.poses[o.second[k]]
     twist, rate = t.twists[o.first[k]], t.accelerations[o.first[k]]
     twist2, rate2 = t.twists[o.second[k]], t.accelerations[o.second[k]]
+    if o.size[k] == 6:
+        a, b = turn(first, rate[3:]), turn(second, rate2[3:])
+        angular = mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
+        for c in range(3):
+            o.bias[n + c] = angular[c]
+        n += 3
     a = turn(first, point_acceleration(twist, rate, o.first_p[k]))
     b = turn(second, point_acceleration(twist2, rate2, o.second_p[k]))
     linear = mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
     for c in range(3):
         o.bias[n + c] = linear[c]
-    if o.size[k] == 6:
-        a, b = turn(first, rate[3:]), turn(second, rate2[3:])
-        angular = mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
-        for c in range(3):
-            o.bias[n + 3 + c] = angular[c]
 
 
 @kernel
@@ -198,10 +209,11 @@ def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int) -> None:
     reach_rows(t, v, 0)
     n = 0
     for k in range(o.size.shape[0]):
-        for part_of in range(n, n + o.size[k], 3):
-            largest = max(r.size[part_of], r.size[part_of + 1], r.size[part_of + 2])
-            for m in range(part_of, part_of + 3):
-                r.size[m] = largest
+        largest = 0.0
+        for m in range(n, n + o.size[k]):
+            largest = max(largest, r.size[m])
+        for m in range(n, n + o.size[k]):
+            r.size[m] = largest
         n += o.size[k]
     orthonormalise(r, 0)
     keep_whole(t, p)
@@ -216,7 +228,7 @@ def read_loops(o: Loops, t: Tree) -> None:
 
 
 @entry
-def close_loops(loops: Any, tree: Any, poses: Array) -> float:
+def _shut(loops: Any, tree: Any, poses: Array) -> float:
     """Fill ``change``, which closes the loops at ``poses`` (joints, 12); return the largest error [m or rad].
 
     It is the least one in the metric of the kinetic energy where the last part of a step began, and leaves joints that
@@ -228,7 +240,7 @@ def close_loops(loops: Any, tree: Any, poses: Array) -> float:
     largest = 0.0
     for m in range(o.error.shape[0]):
         largest = max(largest, abs(o.error[m]))
-    if not largest > CLOSED:
+    if not largest > SHUT:
         return largest
     for i in range(x.shape[0]):
         x[i] = 0.0
@@ -248,3 +260,31 @@ def close_loops(loops: Any, tree: Any, poses: Array) -> float:
             total -= t.L[i, d] * x[t.ancestors[i, d]]
         x[i] = total * t.inverse[i]
     return largest
+
+
+class Closing:
+    """Closes the loops of a robot after its steps.
+
+    Args:
+        model: Of the robot.
+        loops, tree: Of its dynamics.
+    """
+
+    def __init__(self, model: pin.Model, loops: Loops, tree: Tree) -> None:
+        self._model, self._loops = model, loops
+        self._boxes = box(loops), box(tree)
+        self._data = model.createData()
+        self._poses = live_poses(self._data, model.njoints)
+
+    def closed(self, q: Array) -> Array:
+        """Return ``q`` (nq,), which the last part of a step leads to, with the loops closed.
+
+        A part has left less than the third power of the step; Newton's method with the rows of its beginning needs one
+        or two iterations.
+        """
+        for _ in range(ITERATIONS):
+            pin.forwardKinematics(self._model, self._data, q)
+            if not _shut(*self._boxes, self._poses) > SHUT:
+                break
+            q = pin.integrate(self._model, q, self._loops.change)
+        return q

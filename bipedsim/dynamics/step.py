@@ -28,7 +28,7 @@ from bipedsim.dynamics.landing import (
     lift,
     touch,
 )
-from bipedsim.dynamics.loops import ITERATIONS, CLOSED as LOOPS_CLOSED, Loops, close_loops, hold_loops, read_loops
+from bipedsim.dynamics.loops import Closing, Loops, hold_loops, read_loops
 from bipedsim.dynamics.projection import Projection, edge_lines
 from bipedsim.dynamics.rows import Rows
 from bipedsim.dynamics.stops import (
@@ -288,6 +288,7 @@ class Dynamics:
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
         change: (nv,) by which the last part of a step changes v.
         landing: When a vertex lands in the last step, or a joint arrives at its stop.
+        loops: What closes chains, and what it did in the last part of a step.
         stops: The stops of the joints, and what they did in the last part of a step. stopped_joints: These joints.
         repeated: Whether the contact model was asked for the last part without a stop that carried.
         unresolved: Whether no set of stops was found for it of which all push.
@@ -333,10 +334,7 @@ class Dynamics:
         self.ground_axes = self.foothold.axes
         self._momentum = Momentum(robot, self.tree, self.com)
         self.flight = self._momentum.flight
-        self._closing: tuple[Box, Box, pin.Data, Array] | None = None
-        if robot.loops:
-            data = robot.model.createData()
-            self._closing = box(self.loops), box(self.tree), data, live_poses(data, robot.model.njoints)
+        self._closing = Closing(robot.model, self.loops, self.tree) if robot.loops else None
         self._contact: Contact | None = None
         self._step: Any = None
         self._q: Array = np.zeros(self._model.nq)
@@ -410,24 +408,14 @@ class Dynamics:
 
         Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
         """
-        after: Array = pin.integrate(self._model, q, self.displacement)
-        if self._closing is not None:
-            after = self.closed(after)
+        after = self.closed(pin.integrate(self._model, q, self.displacement))
         if self.flight.aloft[0]:
             self.correct(after, v)
         return after
 
     def closed(self, q: Array) -> Array:
         """Return ``q`` (nq,), which the last part of a step leads to, with its loops closed."""
-        if self._closing is None:
-            return q
-        loops, tree, data, poses = self._closing
-        for _ in range(ITERATIONS):
-            pin.forwardKinematics(self._model, data, q)
-            if not close_loops(loops, tree, poses) > LOOPS_CLOSED:
-                break
-            q = pin.integrate(self._model, q, self.loops.change)
-        return q
+        return q if self._closing is None else self._closing.closed(q)
 
     def correct(self, q: Array, v: Array) -> None:
         """Keep momentum where the last step, in flight, has ended: at (q, v), (nq,), (nv,), changed in place."""

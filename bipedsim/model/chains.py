@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pinocchio as pin
 
@@ -83,10 +85,8 @@ class Chains:
         torque[self._columns] = 0.0
 
     def _inverted(self, rows: Array) -> Array:
+        # Where a chain is stretched, a matrix that is square has no inverse, either.
         if self._square:
-            try:
-                return np.linalg.inv(rows)
-            except np.linalg.LinAlgError:
-                # Where a chain is stretched.
-                pass
-        return np.linalg.pinv(rows, DEPENDENT)
+            with suppress(np.linalg.LinAlgError):
+                return np.asarray(np.linalg.inv(rows), dtype=np.float64)
+        return np.asarray(np.linalg.pinv(rows, DEPENDENT), dtype=np.float64)

@@ -16,7 +16,7 @@ from bipedsim.model.hardware import check_presets
 from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.names import ROBOTS
 from bipedsim.model.posture import place_base, stand
-from bipedsim.model.robot import Robot, has_free_flyer, open_loops, passive_columns
+from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
 from bipedsim.model.schema import FootConfig, RobotConfig, read_robot_config, urdf_path
 from bipedsim.model.sole import Sole, checked_polygon
 from bipedsim.model.urdf import inertia_problem, read_urdf
@@ -273,6 +273,14 @@ class RobotReader:
                 f"{self.source}: posture: {open_loops(equations, loops, found)} by the passive joints "
                 f"({', '.join(self.passive) or 'none'}) from there; give the angles that close them, or mend the frames"
             )
+        lower, upper = model.lowerPositionLimit, model.upperPositionLimit
+        for joint in self.passive:
+            i = model.joints[model.getJointId(joint)].idx_q
+            if not lower[i] - ROUNDED <= found[i] <= upper[i] + ROUNDED:
+                raise ConfigError(
+                    f"{self.source}: posture: loops put {joint} at {found[i]:g} rad, outside its limits "
+                    f"[{lower[i]:g}, {upper[i]:g}]; give angles that keep it within"
+                )
         return found
 
     def nominal(
@@ -291,7 +299,8 @@ class RobotReader:
         for joint in movable:
             i = model.joints[model.getJointId(joint)].idx_q
             q[i] = given.get(joint, min(max(0.0, lower[i]), upper[i]))
-            if not lower[i] <= q[i] <= upper[i]:
+            # Where loops put a passive joint is seen when they are closed.
+            if not lower[i] <= q[i] <= upper[i] and not (loops and joint in self.passive):
                 raise ConfigError(
                     f"{self.source}: posture.{joint} = {q[i]:g} rad is outside the limits [{lower[i]:g}, {upper[i]:g}]"
                 )

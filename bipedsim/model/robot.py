@@ -17,6 +17,9 @@ from bipedsim.model.posture import place_base
 from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array, Indices
 
+ROUNDED = 1e-6
+"""How far open [m or rad] a loop may be where a robot begins: postures are rounded."""
+
 
 def has_free_flyer(model: pin.Model) -> bool:
     """Whether the first joint of ``model`` is a free flyer."""
@@ -159,6 +162,19 @@ class Robot:
         return found
 
 
+    def check_closed(self, q: Array) -> None:
+        """Raise ConfigError where a loop is open at ``q`` (nq,) by more than rounding of a posture."""
+        if not self.loops:
+            return
+        gaps = LoopEquations(self.model, self.loops).gaps(q)
+        worst = int(np.argmax(gaps))
+        if not gaps[worst] <= ROUNDED:
+            raise ConfigError(
+                f"loop {self.loops[worst].name!r} is open by {gaps[worst]:.3g} m or rad; Robot.closed(q) turns the "
+                "joints without a drive so that all loops are closed"
+            )
+
+
 def open_loops(equations: LoopEquations, loops: Sequence[Loop], q: Array) -> str:
     """Return which loops are open at ``q`` (nq,), and by how much, in words."""
     gaps = equations.gaps(q)
@@ -173,7 +189,8 @@ def constrained_inverse(model: pin.Model, loops: Sequence[Loop], q: Array) -> Ar
     inverse: Array = np.linalg.inv(np.triu(data.M) + np.triu(data.M, 1).T)
     if loops:
         rows = LoopEquations(model, loops).at(q)[1]
-        inverse = inverse - inverse @ rows.T @ np.linalg.pinv(rows @ inverse @ rows.T, 1e-12, hermitian=True) @ rows @ inverse
+        across = rows @ inverse
+        inverse -= across.T @ np.linalg.pinv(across @ rows.T, 1e-12, hermitian=True) @ across
     return inverse
 
 

@@ -71,7 +71,9 @@ class FootConfig:
 class LoopConfig:
     """One entry of ``loops``: two frames on different bodies that stay together."""
 
-    type: str = param(CONNECT, "connect: the origins are one point; weld: the axes are the same too", choices=(CONNECT, WELD))
+    type: str = param(
+        CONNECT, "connect: the origins are one point; weld: the axes are the same too", choices=(CONNECT, WELD)
+    )
     frame1: str = param("", "URDF link or frame of the one body; forces are along its axes", required=True)
     frame2: str = param("", "the same of the other body", required=True)
     placement1: PlacementConfig = param(PlacementConfig(), "what is held in frame1: {xyz: [m], rpy: [rad]}")

@@ -1,8 +1,8 @@
 """Monitors of the physics: is what a step did what mechanics allows? One compiled call beside the step.
 
 They judge what came out, from the equations and not from what the contact model computed on its way: momentum of every
-joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits and their stops, loops. What a
-model may do beyond the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
+joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits and their stops, loops.
+What a model may do beyond the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
 """
 
 from __future__ import annotations
@@ -150,12 +150,12 @@ def _momentum(m: _Monitored, v: Array, share: float) -> float:
             p[m.stops.idx_v[j]] -= m.stops.impulse[j] / h
             if abs(m.stops.impulse[j]) > largest * h:
                 largest = abs(m.stops.impulse[j]) / h
-    for n in range(m.loops.impulse.shape[0]):
+    for held in range(m.loops.impulse.shape[0]):
         for i in range(v.shape[0]):
-            held = m.loops.rows[n, i] * m.loops.impulse[n] / h
-            p[i] -= held
-            if abs(held) > largest:
-                largest = abs(held)
+            pull = m.loops.rows[held, i] * m.loops.impulse[held] / h
+            p[i] -= pull
+            if abs(pull) > largest:
+                largest = abs(pull)
     for i in range(v.shape[0]):
         # Whole rows as they lie in memory are faster than only the entries that are not zero.
         row, own, rest = t.M_rows[i], dv[i], 0.0

@@ -14,7 +14,7 @@ from bipedsim.contact import ContactModel, ContactResult, make_contact_model
 from bipedsim.dynamics import SPEED_LIMIT, Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
-from bipedsim.model import IDEAL, ActuatorParams, LoopEquations, NoiseParams, Robot, differs, perturbed, read_hardware
+from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
 from bipedsim.numerics import Array
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import LARGEST_PUSH, Command, Observation
@@ -26,8 +26,6 @@ from bipedsim.sim.tick import Tick
 
 BEYOND_STOP = 1e-6
 """How far beyond its limit [rad] a joint may begin that has a stop: postures are rounded."""
-OPEN = 1e-6
-"""How far open [m or rad] a loop may be that begins closed: the same."""
 
 
 class _Push(NamedTuple):
@@ -126,8 +124,8 @@ class Simulator:
         effort: (nu,) torque of the drives in the last physics step [N.m]; always the same array.
         stop_impulse: (nu,) impulses of the stops on their joints over the last control tick [N.m.s]; always the same
             array.
-        loop_impulse: (L, 6) impulses of the loops on the bodies of their second frames over the last control tick, force
-            [N.s] and torque [N.m.s] at that frame, along the axes of the first one; always the same array.
+        loop_impulse: (L, 6) impulses of the loops on the bodies of their second frames over the last control tick: of
+            force [N.s] and torque [N.m.s] at that frame, along the axes of the first one; always the same array.
         contact: What the ground did over the last control tick; of several physics steps, see
             :class:`bipedsim.sim.tick.Tick`.
         on_physics_step: Called after every physics step, of which a control tick may hold several, with its contact
@@ -192,8 +190,9 @@ class Simulator:
         self.command = Command(command)
         self.stop_impulse: Array = np.zeros(robot.nu)
         self.loop_impulse: Array = np.zeros((len(robot.loops), 6))
-        self._loop_rows = np.array([6 * k + i for k, loop in enumerate(robot.loops) for i in range(loop.size)], dtype=int)
-        self._equations = LoopEquations(robot.model, robot.loops) if robot.loops else None
+        # Of a weld the turn comes first in the dynamics.
+        entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
+        self._loop_entries = np.array(entries, dtype=np.intp)
         self._stopped = False
         self._stop_order = self._dynamics.stops_of(robot.joint_names)
         self._acceleration = np.zeros(nv)
@@ -236,7 +235,7 @@ class Simulator:
         if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
             raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
         self._check_limits(q)
-        self._check_loops(q)
+        self.robot.check_closed(q)
         self.q = self.robot.closed(pin.normalize(self._model, q))
         self.v = v.copy()
         self._steps = 0
@@ -299,7 +298,7 @@ class Simulator:
         if self._stopped:
             self._stopped = False
             self.stop_impulse[:] = 0.0
-        if self._equations is not None:
+        if self.robot.loops:
             self.loop_impulse[:] = 0.0
         if self._tick is not None:
             return self._advance_tick(self._tick)
@@ -329,8 +328,8 @@ class Simulator:
         self.q = self._stepping.move(self.q, self.v)
         if self._stepping.stopped:
             self._add_stops()
-        if self._equations is not None:
-            self.loop_impulse.flat[self._loop_rows] += self._stepping.loop_impulse
+        if self.robot.loops:
+            self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
         if self.monitors is not None and self._stepping.unseen:
             self.monitors.go_on(self.v)
         self._steps += 1
@@ -461,7 +460,7 @@ class Simulator:
             ConfigError: A joint is beyond its stop, or a loop is open.
         """
         self._check_limits(snapshot.q)
-        self._check_loops(snapshot.q)
+        self.robot.check_closed(snapshot.q)
         self._steps = snapshot.steps
         self.seed, self.draw = snapshot.drawn
         self.q = snapshot.q.copy()
@@ -531,18 +530,6 @@ class Simulator:
             raise ConfigError(
                 f"joint {self._dynamics.stopped_joints[worst]!r} is at {angle[worst]:.6g}, beyond its limits {limits}; "
                 "begin within them, or take hardware whose joint_stops are false"
-            )
-
-    def _check_loops(self, q: Array) -> None:
-        """Raise ConfigError where a loop is open at ``q`` (nq,)."""
-        if self._equations is None:
-            return
-        gaps = self._equations.gaps(q)
-        worst = int(np.argmax(gaps))
-        if not gaps[worst] <= OPEN:
-            raise ConfigError(
-                f"loop {self.robot.loops[worst].name!r} is open by {gaps[worst]:.3g} m or rad; Robot.closed(q) turns the "
-                "joints without a drive so that all loops are closed"
             )
 
     def _checked(self, name: str, values: Array, size: int) -> Array:

@@ -35,7 +35,8 @@ class Steps:
     Attributes:
         stop_impulse: (S,) impulses of the stops on their joints over the last step [N.m.s].
         stopped: Whether any of them may not be 0.
-        loop_impulse: (M,) impulses of the loops on their second bodies over the last step [N.s, N.m.s].
+        loop_impulse: (M,) impulses of the loops on their second bodies over the last step [N.s, N.m.s], as the dynamics
+            have them.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ def test_rows_are_fixed_whatever_the_contact_does(name: str, count: int) -> None
         call(keep_whole, dynamics.tree, p)
         r.used[0] = count
         r.Q[:count], r.goal[:count], r.goal_late[:count] = rows, goal, goal
-        call(eliminate, dynamics.tree, p, v)
+        call(eliminate, dynamics.tree, p, v, 0)
         free, _ = solved(step, v, rows, goal, np.zeros(len(step.J)))
         np.testing.assert_allclose(p.w_free, step.J @ free, atol=1e-9)
         impulse = rng.normal(size=(len(robot.soles), 6))
@@ -96,7 +96,7 @@ def test_a_row_that_says_nothing_new_changes_nothing() -> None:
         r.used[0] = count
         for n in range(count):
             r.Q[n], r.goal[n], r.goal_late[n] = (1.0 + n) * row, 0.1 * (1 + n), 0.0
-        call(eliminate, dynamics.tree, p, v)
+        call(eliminate, dynamics.tree, p, v, 0)
         call(change, dynamics.tree, np.zeros((len(robot.soles), 6)), False, v)
         found.append((p.G.copy(), v + dynamics.change))
     np.testing.assert_allclose(found[1][0], found[0][0], atol=1e-12)

@@ -59,6 +59,7 @@ def random_tree(seed: int, with_base: bool) -> SimpleNamespace:
         model=model,
         soles=soles,
         joint_damping=rng.random(model.nv),
+        loops=(),
         source="random tree",
         rng=rng,
         nv=model.nv,

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bipedsim.control.base import refuse_loops
 from bipedsim.control.loads import RELIEVED
 from bipedsim.control.output.supported import LoadedFeet, SupportedDynamics, Task
 from bipedsim.control.posture import JointReference, StaticSupport, Wave
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.control.base import refuse_loops
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Command, Observation

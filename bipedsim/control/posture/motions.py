@@ -339,7 +339,8 @@ class Postures:
             ConfigError: The robot cannot take one of them; the message says how far it can go.
         """
         robot = self._robot
-        postures = reach(robot.model, robot.soles, self._q, com, feet or [self._targets] * len(com), no_pitching, robot.loops)
+        feet = feet or [self._targets] * len(com)
+        postures = reach(robot.model, robot.soles, self._q, com, feet, no_pitching, robot.loops)
         if len(postures) < len(s):
             most = s[len(postures) - 1] if postures else 0.0
             given = f"{name} = {s[-1]:g} m" if name == "squat_depth" else f"{name}, which moves the CoM by {s[-1]:g} m,"
