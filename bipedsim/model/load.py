@@ -14,6 +14,7 @@ from bipedsim.config import numbers_per_joint, per_joint, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.hardware import check_presets
 from bipedsim.model.loops import Loop, LoopEquations, close
+from bipedsim.model.mjcf import read_equality
 from bipedsim.model.names import ROBOTS
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
@@ -260,6 +261,18 @@ class RobotReader:
                 )
             places = first.placement * loop.placement1.transform(), second.placement * loop.placement2.transform()
             found.append(Loop(name, loop.type, (int(first.parentJoint), int(second.parentJoint)), places))
+        if self.config.loops_from:
+            path = self.source.parent / self.config.loops_from
+            try:
+                others, left_out = read_equality(path, model, lambda body, where: self._frame(model, body, where))
+            except ConfigError as error:
+                faults.append(error)
+            else:
+                self.warnings += left_out
+                twice = sorted({loop.name for loop in others} & set(self.config.loops))
+                if twice:
+                    faults.append(ConfigError(f"{self.source}: loops and {path} both have {', '.join(twice)}"))
+                found += others
         together(faults)
         return tuple(found)
 

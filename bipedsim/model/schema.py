@@ -105,6 +105,7 @@ class RobotConfig:
         {}, "joint to angle [rad] that is welded; `others` is the angle of joints named nowhere else"
     )
     loops: Mapping[str, LoopConfig] = param({}, "loop name to the two frames that close a chain")
+    loops_from: str = param("", "MJCF file beside robot.yaml whose equality (connect, weld) closes chains, too")
     feet: Mapping[str, FootConfig] = param({}, "foot name to its sole")
     imu: ImuConfig = param(ImuConfig(), "{frame: URDF frame of the IMU}; default the root link")
     effort_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="N.m")

@@ -1,0 +1,107 @@
+"""Loops of an MJCF file: ``connect`` and ``weld`` of its ``equality``, between bodies that a URDF has as links."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.config import read_text, together
+from bipedsim.errors import ConfigError
+from bipedsim.model.loops import CONNECT, WELD, Loop
+from bipedsim.numerics import Array
+
+WORLD = "world"
+FindFrame = Callable[[str, str], pin.Frame]
+"""Frame of a link by its name, and where that stands, for messages."""
+
+
+def read_equality(path: Path, model: pin.Model, find: FindFrame) -> tuple[list[Loop], list[str]]:
+    """Return the loops of an MJCF file, and in words what of its ``equality`` is left out.
+
+    A connect says where its point is in the first body; where that is in the second one follows, as in MuJoCo, from
+    how they are when all joints are at 0. So does the pose of a weld that has no ``relpose``.
+
+    Args:
+        path: The file; files that it includes are not read.
+        model: What the URDF holds, with the joints of MJCF at the same zeros.
+        find: Finds a link.
+
+    Raises:
+        ConfigError: It cannot be read, or something in it is wrong: all of it, by element.
+    """
+    try:
+        root = ElementTree.fromstring(read_text(path).encode())
+    except ElementTree.ParseError as error:
+        raise ConfigError(f"{path}: not valid XML: {error}") from error
+    if root.tag != "mujoco":
+        raise ConfigError(f"{path}: the root element is <{root.tag}>, an MJCF file has <mujoco>")
+    data = model.createData()
+    pin.forwardKinematics(model, data, pin.neutral(model))
+    loops: list[Loop] = []
+    left_out = [f"{path}: <include file={e.get('file')!r}/> is not followed" for e in root.iter("include")]
+    faults: list[ConfigError] = []
+    for i, element in enumerate(_constraints(root)):
+        name = element.get("name") or f"{element.tag}{i}"
+        where = f"{path}: <{element.tag} name={name!r}>"
+        if element.tag not in (CONNECT, WELD):
+            left_out.append(f"{where} is left out: loops are connect or weld")
+        elif element.get("active", "true") != "true":
+            left_out.append(f"{where} is not active, and left out")
+        else:
+            try:
+                loops.append(_loop(element, name, where, data, find))
+            except ConfigError as error:
+                faults.append(error)
+    together(faults)
+    return loops, left_out
+
+
+def _constraints(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    for equality in root.findall("equality"):
+        yield from equality
+
+
+def _loop(element: ElementTree.Element, name: str, where: str, data: pin.Data, find: FindFrame) -> Loop:
+    if element.get("site1") or element.get("site2"):
+        raise ConfigError(f"{where} is between sites, which a URDF has not: give body1, body2 and anchor")
+    if not element.get("body1"):
+        raise ConfigError(f"{where} has no body1")
+    one, other = _body(element.get("body1", ""), where, find), _body(element.get("body2", WORLD), where, find)
+    if one[0] == other[0]:
+        raise ConfigError(f"{where}: both bodies move with the same joint; a loop is between two bodies")
+    poses = [data.oMi[joint] * placement for joint, placement in (one, other)]
+    apart = poses[1].actInv(poses[0])
+    if element.tag == CONNECT:
+        point = pin.SE3(np.eye(3), _numbers(element, "anchor", 3, where))
+        places = one[1] * point, other[1] * apart * point
+    else:
+        pose = _numbers(element, "relpose", 7, where) if element.get("relpose") else np.zeros(7)
+        length = float(np.linalg.norm(pose[3:]))
+        x, y, z = pose[:3]
+        w, i, j, k = pose[3:] / (length or 1.0)
+        held = pin.XYZQUATToSE3(np.array([x, y, z, i, j, k, w])) if length else apart.inverse()
+        places = one[1] * held, other[1]
+    return Loop(name, element.tag, (one[0], other[0]), places)
+
+
+def _body(name: str, where: str, find: FindFrame) -> tuple[int, pin.SE3]:
+    """Return the joint that carries a body, and the body's frame in it."""
+    if name == WORLD:
+        return 0, pin.SE3.Identity()
+    frame = find(name, where)
+    return int(frame.parentJoint), frame.placement
+
+
+def _numbers(element: ElementTree.Element, key: str, count: int, where: str) -> Array:
+    text = element.get(key, "")
+    try:
+        values = np.array([float(part) for part in text.split()])
+    except ValueError as error:
+        raise ConfigError(f"{where}: {key} = {text!r} must be {count} numbers") from error
+    if len(values) != count or not np.isfinite(values).all():
+        raise ConfigError(f"{where}: {key} = {text!r} must be {count} finite numbers")
+    return values
