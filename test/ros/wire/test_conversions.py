@@ -23,6 +23,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
 from bipedsim.contact.base import ContactResult
+from bipedsim.model import Chains, load_robot
 from bipedsim.recording.schema import CONTACT_FIELDS
 from bipedsim.sim.io import Observation
 from bipedsim_ros.wire import conversions
@@ -64,6 +65,29 @@ def test_joint_states_are_what_rclpy_reads(n: int) -> None:
     np.testing.assert_array_equal(message.position, seen.joint_position)
     np.testing.assert_array_equal(message.velocity, seen.joint_velocity)
     np.testing.assert_array_equal(message.effort, seen.joint_effort)
+
+
+def test_joints_of_closed_chains_come_last_and_follow_the_measured_ones() -> None:
+    robot = load_robot("parallel_ankles")
+    writer = conversions.JointStateWriter(robot.joint_names, "base_link", Chains(robot))
+    seen = Observation.zeros(robot.nu, 2)
+    seen.joint_position[:] = robot.posture + 0.05 * np.sin(np.arange(robot.nu))
+    seen.joint_velocity[:] = np.cos(np.arange(robot.nu))
+    data = writer.write(seen, T_NS)
+    message = deserialize_message(data, JointState)
+    q = robot.settle(seen.joint_position)
+    assert sorted(message.name) == sorted(list(robot.model.names)[2:])
+    assert message.name[: robot.nu] == list(robot.joint_names)
+    for name, angle in zip(message.name, message.position, strict=True):
+        assert angle == pytest.approx(q[robot.model.joints[robot.model.getJointId(name)].idx_q], abs=1e-8)
+    assert not any(message.effort[robot.nu :])
+    assert len(message.velocity) == len(message.name)
+    # Who asks for the measured ones gets these.
+    got = Observation.zeros(robot.nu, 2)
+    reader = conversions.JointStateReader(robot.joint_names)
+    reader.read(data, got)
+    assert reader.missing == ()
+    np.testing.assert_array_equal(got.joint_position, seen.joint_position)
 
 
 def test_joint_states_survive_in_any_order() -> None:
