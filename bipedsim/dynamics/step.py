@@ -408,7 +408,9 @@ class Dynamics:
 
         Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
         """
-        after = self.closed(pin.integrate(self._model, q, self.displacement))
+        after: Array = pin.integrate(self._model, q, self.displacement)
+        if self._closing is not None:
+            after = self._closing.closed(after)
         if self.flight.aloft[0]:
             self.correct(after, v)
         return after

@@ -192,6 +192,7 @@ class Simulator:
         self.loop_impulse: Array = np.zeros((len(robot.loops), 6))
         # Of a weld the turn comes first in the dynamics.
         entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
+        self._chained = bool(entries)
         self._loop_entries = np.array(entries, dtype=np.intp)
         self._stopped = False
         self._stop_order = self._dynamics.stops_of(robot.joint_names)
@@ -298,7 +299,7 @@ class Simulator:
         if self._stopped:
             self._stopped = False
             self.stop_impulse[:] = 0.0
-        if self.robot.loops:
+        if self._chained:
             self.loop_impulse[:] = 0.0
         if self._tick is not None:
             return self._advance_tick(self._tick)
@@ -328,7 +329,7 @@ class Simulator:
         self.q = self._stepping.move(self.q, self.v)
         if self._stepping.stopped:
             self._add_stops()
-        if self.robot.loops:
+        if self._chained:
             self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
         if self.monitors is not None and self._stepping.unseen:
             self.monitors.go_on(self.v)

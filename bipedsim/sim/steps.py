@@ -55,6 +55,7 @@ class Steps:
         self.stop_impulse: Array = np.zeros(len(self._stops.held))
         self._loops = dynamics.loops
         self.loop_impulse: Array = np.zeros(len(self._loops.impulse))
+        self._chained = len(self.loop_impulse) > 0
         self._place: Array = np.zeros(model.nq)
 
     def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> float:
@@ -82,7 +83,7 @@ class Steps:
             fastest = self._unsplit(q, v, torque, False)
         elif self._landed:
             return self._land(q, v, torque, judge)
-        if len(self.loop_impulse):
+        if self._chained:
             self.loop_impulse[:] = self._loops.impulse
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)

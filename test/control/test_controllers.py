@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bipedsim.control.controllers import CONTROLLERS, make_controller
+from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
@@ -71,6 +72,22 @@ def test_after_a_reset_a_controller_is_a_new_one(name: str) -> None:
     fresh = answers(made(name), seen)
     again = answers(used, seen)
     assert [i for i, (a, b) in enumerate(zip(fresh, again, strict=True)) if a != b] == []
+
+
+@pytest.mark.parametrize("name", ["zmp", "computed_torque", "sliding", "pfl"])
+def test_who_knows_no_closed_chains_says_so(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"'{name}' knows no closed chains.*loops l_rod_outer.*--controller posture"):
+        make_controller(name, load_robot("parallel_ankles"), {})
+
+
+def test_steps_are_refused_where_chains_are_closed() -> None:
+    with pytest.raises(ConfigError, match=r"mode = 'steps' knows no closed chains.*any other mode"):
+        make_controller("posture", load_robot("parallel_ankles"), {"mode": "steps"})
+
+
+@pytest.mark.parametrize("mode", ["sway", "shift", "toe_fall", "jump"])
+def test_other_motions_take_chains_along(mode: str) -> None:
+    make_controller("posture", load_robot("parallel_ankles"), {"mode": mode})
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)

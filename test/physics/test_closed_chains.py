@@ -333,6 +333,32 @@ def test_a_snapshot_goes_on_to_the_bit(model: str) -> None:
     assert after(other) == first
 
 
+@pytest.mark.parametrize(("spoil", "first"), [("impulse", "momentum_error"), ("q", "loop_gap_m")])
+def test_monitors_hear_of_a_loop_that_is_wrong(tmp_path: Path, spoil: str, first: str) -> None:
+    watched = Watched(linkage(tmp_path), "one_step")
+    heard: list[str] = []
+    sim = watched.sim
+    monitors = sim.watch(lambda name, text, begun: heard.append(f"{name}: {text}"))
+    sim.advance(NOTHING)
+    assert heard == []
+    look = monitors.look
+
+    def spoilt(steps: int, q: np.ndarray, v: np.ndarray, share: float) -> int:
+        sim._dynamics.loops.impulse[0] += 1e-6
+        return look(steps, q, v, share)
+
+    if spoil == "impulse":
+        monitors.look = spoilt
+    else:
+        sim.q[1] += 1e-7
+    sim.advance(NOTHING)
+    assert heard[0].startswith(first)
+    if spoil == "q":
+        assert "a loop is open at t = 0.002000 s (pin)" in heard[0]
+    # And it is closed again after the step.
+    assert LoopEquations(sim.robot.model, sim.robot.loops).gaps(sim.q).max() < 1e-12
+
+
 def test_impulses_add_up_over_a_tick(tmp_path: Path) -> None:
     robot = linkage(tmp_path)
     fine, coarse = Simulator(robot), Simulator(robot, control_dt=4e-3)

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bipedsim.analysis import recorded_configurations
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, RecordingError
+from bipedsim.model import LoopEquations, load_robot, sole_placements
 from bipedsim.recording import COLUMNS, Recording, load_recording
 from bipedsim.runs.rerun import Changes, rerun
 from bipedsim.runs.runner import run
@@ -99,6 +101,25 @@ def test_a_robots_measured_torques_are_commands(tmp_path: Path) -> None:
     assert "measured torques are the commands" in done.notes[-1]
     # It starts where the run was after its first tick, but for velocities of the base and the pushes.
     assert done.errors["joint_position l_knee"]["max"] < 0.05
+
+
+def test_closed_chains_are_repeated_and_known_from_what_is_recorded(tmp_path: Path) -> None:
+    """Joints without a drive are in no recording: the loops say where they are, and a robot's run begins with them."""
+    recording = recorded(tmp_path, robot="parallel_ankles")
+    assert rerun(recording).first is None
+    robot = load_robot("parallel_ankles")
+    q = recorded_configurations(recording, robot)
+    equations = LoopEquations(robot.model, robot.loops)
+    assert max(equations.gaps(row).max() for row in q) < 1e-8
+    data = robot.model.createData()
+    for row, poses in list(zip(q, recording.sole_poses, strict=True))[::50]:
+        for placed, pose in zip(sole_placements(robot.model, data, robot.soles, row), poses, strict=True):
+            np.testing.assert_allclose(placed.translation, pose[:3], atol=1e-8)
+    lost = replace(recording, sole_poses=np.full_like(recording.sole_poses, np.nan))
+    np.testing.assert_array_equal(recorded_configurations(lost, robot), q)
+    of_a_robot = replace(recording, run={}, joint_command=np.full_like(recording.joint_command, np.nan))
+    done = rerun(of_a_robot)
+    assert "measured torques are the commands" in done.notes[-1]
 
 
 def test_a_gap_ends_it_and_is_told(tmp_path: Path) -> None:
