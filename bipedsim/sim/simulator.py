@@ -192,7 +192,6 @@ class Simulator:
         self.loop_impulse: Array = np.zeros((len(robot.loops), 6))
         # Of a weld the turn comes first in the dynamics.
         entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
-        self._chained = bool(entries)
         self._loop_entries = np.array(entries, dtype=np.intp)
         self._stopped = False
         self._stop_order = self._dynamics.stops_of(robot.joint_names)
@@ -299,7 +298,6 @@ class Simulator:
         if self._stopped:
             self._stopped = False
             self.stop_impulse[:] = 0.0
-        if self._chained:
             self.loop_impulse[:] = 0.0
         if self._tick is not None:
             return self._advance_tick(self._tick)
@@ -329,8 +327,6 @@ class Simulator:
         self.q = self._stepping.move(self.q, self.v)
         if self._stepping.stopped:
             self._add_stops()
-        if self._chained:
-            self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
         if self.monitors is not None and self._stepping.unseen:
             self.monitors.go_on(self.v)
         self._steps += 1
@@ -338,10 +334,11 @@ class Simulator:
             self.on_physics_step(self._contact.result, dynamics.push)
 
     def _add_stops(self) -> None:
-        """Take in what the stops did in a physics step; those of passive joints have no place."""
+        """Take in what stops and loops did in a physics step; stops of passive joints have no place."""
         self._stopped = True
         joints, stops = self._stop_order
         self.stop_impulse[joints] += self._stepping.stop_impulse[stops]
+        self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
 
     def watch(self, report: Callable[[str, str, dict[str, Array]], None]) -> Monitors:
         """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs one to two microseconds a step.

@@ -34,9 +34,9 @@ class Steps:
 
     Attributes:
         stop_impulse: (S,) impulses of the stops on their joints over the last step [N.m.s].
-        stopped: Whether any of them may not be 0.
         loop_impulse: (M,) impulses of the loops on their second bodies over the last step [N.s, N.m.s], as the dynamics
             have them.
+        stopped: Whether any of these may not be 0.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Steps:
         d = self._dynamics
         unresolved = self._parts.unresolved
         fastest = d.step(q, v, torque, self._contact, self._events, self._events)
-        self.stopped = d.near
+        self.stopped = self._chained or d.near
         if self.stopped:
             self._note_stops()
         self._landed = fastest == LANDS
@@ -83,8 +83,6 @@ class Steps:
             fastest = self._unsplit(q, v, torque, False)
         elif self._landed:
             return self._land(q, v, torque, judge)
-        if self._chained:
-            self.loop_impulse[:] = self._loops.impulse
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)
         return fastest
@@ -94,19 +92,20 @@ class Steps:
         self._landed = False
         self._parts.again()
         fastest = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
-        self.stopped = self._dynamics.near
+        self.stopped = self._chained or self._dynamics.near
         if self.stopped:
             self._note_stops()
         return fastest
 
     def _note_stops(self) -> None:
-        """Take in what the stops did in a step that was made as a whole."""
+        """Take in what stops and loops did in a step that was made as a whole."""
         d = self._dynamics
         if d.repeated:
             self._parts.again()
         if d.unresolved:
             self._parts.fail()
         self.stop_impulse[:] = self._stops.impulse
+        self.loop_impulse[:] = self._loops.impulse
 
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""
@@ -131,7 +130,7 @@ class Steps:
         # The robot as a whole keeps its momentum where a stop is all that it meets.
         self._flies = bool(d.flight.aloft[0] and stops)
         before = self.stop_impulse.copy() if self.stopped else 0.0
-        before_landing = self._loops.impulse.copy()
+        before_loops = self.loop_impulse.copy()
         change = d.change.copy()
         d.acceleration[:] = change / h
         if judge is not None:
@@ -142,7 +141,7 @@ class Steps:
         # A joint would not be at its stop then.
         for behind in (lag, 1.0 - share)[: 1 if lag + share <= 1.0 or stops else 2]:
             self.stop_impulse[:] = before
-            self.loop_impulse[:] = before_landing
+            self.loop_impulse[:] = before_loops
             fastest = self._from_landing(q, v, torque, change, share, behind, judge)
             # A stop that is reached in the rest of the step has an impulse, of which no share may be taken back.
             if not 0.0 <= fastest < SPEED_LIMIT or (self._parts.sound and not self._stops.closing[0]):
@@ -152,7 +151,6 @@ class Steps:
             d.set_state(memory[1])
         # No answer to the impact alone: the gap is closed within the step, as of a vertex that is put down.
         fastest = self._unsplit(q, v, torque, stops)
-        self.loop_impulse[:] = self._loops.impulse
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)
         return fastest
