@@ -45,6 +45,7 @@ def _row(name: str) -> dict[str, Any]:
         return row | {"error": str(error)}
     return row | {
         "joints": robot.nu,
+        "loops": [loop.name for loop in robot.loops],
         "mass_kg": round(robot.mass, 3),
         "feet": [f"{sole.name} ({len(sole.vertices)} vertices)" for sole in robot.soles],
         "description": robot.description,

@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 from scipy.special import ellipk
 from theory import MODELS, THEORY, Theory
+from uncompiled import InPython
 
 from bipedsim.control import make_controller
 from bipedsim.errors import ConfigError
@@ -357,6 +358,24 @@ def test_monitors_hear_of_a_loop_that_is_wrong(tmp_path: Path, spoil: str, first
         assert "a loop is open at t = 0.002000 s (pin)" in heard[0]
     # And it is closed again after the step.
     assert LoopEquations(sim.robot.model, sim.robot.loops).gaps(sim.q).max() < 1e-12
+
+
+def test_a_model_that_is_not_compiled_has_the_same_loops() -> None:
+    sims = [Simulator(_PARALLEL, contact="one_step") for _ in range(2)]
+    other = InPython(sims[1]._contact)
+    other.late = None  # type: ignore[attr-defined]
+    sims[1]._contact = sims[1]._stepping._contact = other  # type: ignore[assignment]
+    for sim in sims:
+        q = sim.q.copy()
+        q[2] += 0.01
+        sim.reset(q)
+    tau = 4.0 * np.sin(np.arange(_PARALLEL.nu))
+    for _ in range(200):
+        for sim in sims:
+            sim.advance(tau)
+        np.testing.assert_array_equal(sims[0].q, sims[1].q)
+        np.testing.assert_array_equal(sims[0].loop_impulse, sims[1].loop_impulse)
+    assert sims[0].contact.impulse[:, 2].any()
 
 
 def test_impulses_add_up_over_a_tick(tmp_path: Path) -> None:
