@@ -18,6 +18,8 @@ SWEEPS = 30
 EIGENVALUE_TOLERANCE = 1e-10
 # A pivot this small beside the diagonal entry of its row may be rounding that small ones before it have magnified.
 DOUBTFUL_PIVOT = 1e-5
+# Equations contradict each other where so much is left of what is wanted.
+CONTRADICTION = 1e-12
 
 
 @kernel
@@ -25,7 +27,8 @@ def solve_singular(A, b, n, L, x, residual, correction):
     """Solve the symmetric positive semi-definite, consistent A x = b of size ``n`` for the x of least norm.
 
     Four legs of a rigid chair then share its weight, where a basic solution lets one hang and another pull. A + shift
-    is factored and the solution refined, which leaves the null space alone.
+    is factored and the solution refined, which leaves the null space alone. Returns False where the equations
+    contradict each other: what does, over the shift, is then in x.
 
     Args:
         A, b, L, x: As in :func:`solve_cholesky`.
@@ -48,9 +51,17 @@ def solve_singular(A, b, n, L, x, residual, correction):
         for i in range(n):
             A[i, i] -= shift
         if not done:
-            return
+            return True
         for i in range(n):
             x[i] += correction[i]
+    wanted = left = 0.0
+    for i in range(n):
+        total = b[i]
+        for j in range(n):
+            total -= (A[i, j] if j <= i else A[j, i]) * x[j]
+        wanted = max(wanted, abs(b[i]))
+        left = max(left, abs(total))
+    return left <= CONTRADICTION * wanted
 
 
 @kernel

@@ -44,13 +44,23 @@ def test_of_many_solutions_the_least_one(n: int, data: st.DataObject, seed: int)
     A, free = _system(n, data.draw(st.integers(1, n)), seed)
     b, expected = A @ free, np.linalg.pinv(A, rcond=1e-8) @ A @ free
     (L, x), work = _room(n), np.zeros((n, n))
-    linear.solve_singular(A.copy(), b, n, L, x, np.zeros(n), np.zeros(n))
+    assert linear.solve_singular(A.copy(), b, n, L, x, np.zeros(n), np.zeros(n))
     # What is rounding in b, each refinement magnifies by the inverse of the shift where A is zero.
     rounding = linear.REFINEMENTS * np.finfo(float).eps / linear.SHIFT
     assert_allclose(x, expected, atol=rounding * max(1.0, float(np.abs(b).max())))
     assert_allclose(A @ x, b, atol=1e-12)
     linear.solve_least_norm(A, b, n, L, work, x)
     assert_allclose(x, expected, atol=1e-8)
+
+
+@given(st.integers(2, 12), st.data(), SEEDS)
+@fast
+def test_equations_that_contradict_each_other_are_told(n: int, data: st.DataObject, seed: int) -> None:
+    A, free = _system(n, data.draw(st.integers(1, n - 1)), seed)
+    outside = np.linalg.eigh(A)[1][:, 0]
+    (L, x), b = _room(n), A @ free
+    b += data.draw(st.sampled_from([1e-9, 1e-3, 1.0])) * np.abs(b).max() * outside
+    assert not linear.solve_singular(A.copy(), b, n, L, x, np.zeros(n), np.zeros(n))
 
 
 @given(SIZES, st.data(), SEEDS)

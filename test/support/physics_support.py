@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from paths import BODIES
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.ground.ground import Ground
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot, Sole, load_robot
+from bipedsim.numerics import Array
 
 G = 9.81
 
@@ -67,6 +69,24 @@ def box_robot(
     rows = [[float(x) for x in row] for row in vertices]
     (folder / "robot.yaml").write_text(BOX_YAML.format(vertices=rows, mu_s=mu_s, mu_d=mu_d))
     return load_robot(folder / "robot.yaml")
+
+
+def rigid_body(
+    soles: Sequence[Array], mass: float, com: Sequence[float], inertia: Sequence[float], friction: float
+) -> Robot:
+    """Return one rigid body on several soles, (N, 2) each in the plane z = 0 of its frame, in which it stands."""
+    template = load_robot("ball_3d")
+    model = pin.Model(template.model)
+    model.inertias[1] = pin.Inertia(mass, np.array(com), np.diag(inertia))
+    feet = [Sole(f"foot_{i}", "body", 1, pin.SE3.Identity(), sole, friction, friction) for i, sole in enumerate(soles)]
+    return replace(
+        template,
+        model=model,
+        soles=tuple(feet),
+        ankle_joint_ids=(1,) * len(feet),
+        placement_joint_ankle=(pin.SE3.Identity(),) * len(feet),
+        q_nominal=np.eye(7)[6],
+    )
 
 
 def special_robot(name: str) -> Robot:

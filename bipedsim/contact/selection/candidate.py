@@ -113,7 +113,8 @@ def multipliers(p: Projection, s: Selection, w):
         if rank < total or _pivot(e, total - 1) < DEPENDENT * _pivot(e, 0):
             _share_load(p, e, w, total)
     elif not solve_cholesky(e.A, e.rhs, total, e.L, e.lam):
-        solve_singular(e.A, e.rhs, total, e.L, e.lam, e.residual, e.correction)
+        if not solve_singular(e.A, e.rhs, total, e.L, e.lam, e.residual, e.correction):
+            solve_pseudo_inverse(e.A, e.rhs, total, e.L, e.work, e.lam)
     elif is_doubtful(e.A, total, e.L):
         solve_pseudo_inverse(e.A, e.rhs, total, e.L, e.work, e.lam)
 
@@ -391,7 +392,9 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
         c = _share_out(k, p, s)
         count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
         spin = torsion / c if c > 0.0 else 0.0
-        if tangential + abs(spin) * twist(s.scratch.shares, count) <= reach:
+        # What is loaded at one of several vertices, or beyond it, carries no torsion.
+        twisted = c == 0.0 and count > 1 and abs(torsion) > s.settings.tolerance * reach
+        if not twisted and tangential + abs(spin) * twist(s.scratch.shares, count) <= reach:
             continue
         used = np.sqrt(tangential * tangential + spin * spin)
         if tangential <= reach and abs(spin) <= reach and c > 0.0:
@@ -573,16 +576,27 @@ def _rests(p: Projection, s: Selection) -> bool:
 @kernel
 def solve(p: Projection, s: Selection):
     """Solve for the impulses of all feet in the modes ``s.trial.mode``; ``s.trial`` is filled."""
+    s.result.counters[CANDIDATES] += 1
+    _solve_from(p, s, True)
+    for k in range(s.trial.mode.shape[0]):
+        if s.trial.sliding[k] and s.trial.impulse[k, 2] <= 0.0:
+            # Near the paradox of Painleve the friction of the last step may end in a pull where there is a push, too.
+            _solve_from(p, s, False)
+            return
+
+
+@kernel
+def _solve_from(p: Projection, s: Selection, remembered: bool):
+    """Solve with the slips of the last step to begin with, or against the forces that would make the feet stick."""
     trial, scratch = s.trial, s.scratch
     feet = trial.mode.shape[0]
-    s.result.counters[CANDIDATES] += 1
     for k in range(feet):
         trial.sliding[k] = False
         trial.radius[k] = 0.0
         trial.outside[k] = 0.0
         trial.held[k] = 0
         for a in range(3):
-            trial.slip[k, a] = s.state.slip[k, a]
+            trial.slip[k, a] = s.state.slip[k, a] if remembered else 0.0
     iterations = 1
     # Every foot starts to slide at most twice and is held once.
     for _ in range(3 * feet + 1):
