@@ -2,17 +2,20 @@
 
 A drop is a prism of 3 to 12 sides, whose bottom and top are soles, thrown onto flat ground, tilted and spinning. It is
 judged by the monitors of the physics (`bipedsim.sim.monitors`): from the equations of motion, and from what the theory
-of the contact model promises. The same numbers give the same drops.
+of the contact model promises. The same numbers give the same drops. With `--kept FILE` what is done is kept there, and
+the same command goes on where it was ended.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
-from collections.abc import Sequence
-from concurrent.futures import as_completed
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,9 @@ import numpy as np
 import pinocchio as pin
 from tqdm import tqdm
 
+import bipedsim
 from bipedsim.contact import CONTACT_MODELS
+from bipedsim.contact.selection.friction import share_out
 from bipedsim.errors import DivergenceError
 from bipedsim.model import Robot, Sole, load_robot
 from bipedsim.numerics import Array
@@ -32,6 +37,11 @@ STEP = 1e-3
 BATCH = 50
 """Drops that a process takes at a time."""
 NOTHING = np.zeros(0)
+AT_REST = 1e-6
+"""A foot that slips by less in a step [m] may have any friction within its limits."""
+MUCH = 0.01
+"""Error of the forces of an unresolved step, as a share of the weight, that is told."""
+RANGES = (("0.2 to 1", 0.0, 1.0), ("1 to 2", 1.0, 2.0))
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,9 @@ class Drop:
         model, number: Which.
         sides, friction: Of the prism.
         steps, unresolved: Physics steps, and those without a set of modes free of violations, or not converged.
+        errors: Of each unresolved step, how far its forces are from what they should be, as a share of the weight; see
+            :func:`force_error`.
+        solves: The most sets of modes that a step was solved with.
         beyond: Monitors that were beyond their limits, with the worst value.
         stopped: Why it ended early, empty if it did not.
     """
@@ -52,8 +65,10 @@ class Drop:
     friction: float
     steps: int
     unresolved: int
-    beyond: dict[str, float]
-    stopped: str
+    errors: list[float] = field(default_factory=list)
+    solves: int = 0
+    beyond: dict[str, float] = field(default_factory=dict)
+    stopped: str = ""
 
 
 @cache
@@ -111,19 +126,70 @@ def let_go(model: str, number: int) -> tuple[Simulator, float]:
     return sim, mu
 
 
+def force_error(sim: Simulator) -> float:
+    """Return how far the contact forces of the last step are from what they should be, as a share of the weight.
+
+    That is the largest of: what pulls; what would stop a vertex that sinks deeper into the ground, at its mobility;
+    and the distance of friction from that of Coulomb at every vertex of the feet that slip.
+    """
+    h, contact = sim.physics_dt, sim.contact
+    p = sim._dynamics.projection
+    w = (p.w_free + p.G @ contact.impulse.ravel()).reshape(-1, 6)
+    worst = 0.0
+    for k, f in enumerate(contact.impulse):
+        n = int(p.n_vertices[k])
+        worst = max(worst, -f[2])
+        for r in p.offsets[k, :n]:
+            row = np.array([0.0, 0.0, 1.0, r[1], -r[0], 0.0])
+            height, rate = p.position[k, 2] + r[2], float(row @ w[k])
+            if rate < 0.0 and height + h * rate < -1e-9:
+                sinks = min(-rate, -height / h - rate)
+                worst = max(worst, sinks / float(row @ p.G[6 * k : 6 * k + 6, 6 * k : 6 * k + 6] @ row))
+        if f[2] > 0.0:
+            worst = max(worst, _friction_error(sim, k, w[k]))
+    return worst / h / sim.plant.weight
+
+
+def _friction_error(sim: Simulator, k: int, w: Array) -> float:
+    """Return how far friction of foot ``k``, which ends the step with the velocity ``w`` (6,), is off [N.s]."""
+    contact, p, f = sim.contact, sim._dynamics.projection, sim.contact.impulse[k]
+    n, mode = int(p.n_vertices[k]), int(contact.mode[k])
+    clamped = [i for i in range(n) if int(contact.clamped[k]) >> i & 1]
+    if not clamped:
+        return 0.0
+    first = clamped[0] if mode <= n else mode - 1 - n if len(clamped) == 2 else 0
+    shares = np.zeros((n, 3))
+    c = share_out(first, len(clamped), n, p.vertices[k], p.rotation[k], contact.cop[k], shares)
+    cop = p.rotation[k, :, :2] @ contact.cop[k]
+    u = w[:2] + w[5] * np.array([-cop[1], cop[0]])
+    if np.hypot(*u) + c * abs(w[5]) <= AT_REST / sim.physics_dt:
+        return max(0.0, float(np.hypot(*f[:2]) - max(p.mu_static[k], p.mu_dynamic[k]) * f[2]))
+    arms = c * shares[: len(clamped), 1:]
+    slips = u + w[5] * np.column_stack([-arms[:, 1], arms[:, 0]])
+    speeds = np.maximum(np.hypot(*slips.T), 1e-12)
+    wanted = -p.mu_dynamic[k] * f[2] * (shares[: len(clamped), :1] * slips / speeds[:, None]).sum(axis=0)
+    return float(np.hypot(*(f[:2] - wanted)))
+
+
 def drop(model: str, number: int, seconds: float) -> Drop:
     """Return how the drop ``number`` went under the contact model ``model``."""
     sim, mu = let_go(model, number)
     monitors = sim.watch(lambda *_: None)
-    stopped, steps = "", 0
+    errors: list[float] = []
+    stopped, steps, unresolved, tried, most = "", 0, 0, 0, 0
     try:
         for _ in range(round(seconds / STEP)):
-            sim.advance(NOTHING)
+            contact = sim.advance(NOTHING)
             steps += 1
+            most, tried = max(most, contact.candidates - tried), contact.candidates
+            if contact.unresolved > unresolved:
+                unresolved = contact.unresolved
+                errors.append(force_error(sim))
     except DivergenceError as error:
         stopped = str(error)
     beyond = {name: figure["worst"] for name, figure in monitors.figures().items() if figure["steps_beyond"]}
-    return Drop(model, number, sim.robot.soles[0].n_vertices, mu, steps, int(sim.contact.unresolved), beyond, stopped)
+    sides = sim.robot.soles[0].n_vertices
+    return Drop(model, number, sides, mu, steps, unresolved, errors, most, beyond, stopped)
 
 
 def batch(work: tuple[str, int, int, float]) -> list[Drop]:
@@ -132,15 +198,66 @@ def batch(work: tuple[str, int, int, float]) -> list[Drop]:
     return [drop(model, number, seconds) for number in range(first, last)]
 
 
+def code() -> str:
+    """Return what the sources of the simulator are known by."""
+    root = Path(bipedsim.__file__).parent
+    known = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        known.update(path.read_bytes())
+    return known.hexdigest()[:16]
+
+
+class Kept:
+    """The drops that are done, in a file of one line a batch that is only added to.
+
+    Raises:
+        ValueError: The file was begun by other sources, or with drops of another length.
+    """
+
+    def __init__(self, path: Path | None, seconds: float) -> None:
+        self.drops: dict[tuple[str, int], Drop] = {}
+        self._path = path
+        begun = {"sources": code(), "seconds": seconds}
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        if not lines:
+            path.write_text(json.dumps(begun) + "\n", encoding="utf-8")
+            return
+        if json.loads(lines[0]) != begun:
+            raise ValueError(f"{path} was begun with {lines[0]}, and this is {json.dumps(begun)}; give another --kept")
+        for i, line in enumerate(lines[1:], start=2):
+            try:
+                done = [Drop(**one) for one in json.loads(line)]
+            except (ValueError, TypeError):
+                print(f"{path}:{i}: cut short; these drops are made again", file=sys.stderr)
+                continue
+            self.drops |= {(one.model, one.number): one for one in done}
+        # What follows a line that was cut short has to begin one.
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def add(self, done: Sequence[Drop]) -> None:
+        """Take in a batch."""
+        self.drops |= {(one.model, one.number): one for one in done}
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([asdict(one) for one in done]) + "\n")
+
+
 def figures(drops: Sequence[Drop]) -> dict[str, Any]:
     """Return what is told of some drops under one model."""
     worst: dict[str, float] = {}
+    errors = [error for one in drops for error in one.errors]
     for name, value in (item for one in drops for item in one.beyond.items()):
         worst[name] = max(worst.get(name, value), value)
     return {
         "drops": len(drops),
         "unresolved_share": sum(one.unresolved > 0 for one in drops) / max(len(drops), 1),
         "unresolved_steps": sum(one.unresolved for one in drops),
+        "much_in_error": sum(error > MUCH for error in errors),
+        "largest_error": max(errors, default=0.0),
+        "most_solves": max((one.solves for one in drops), default=0),
         "steps": sum(one.steps for one in drops),
         "stopped": [one.number for one in drops if one.stopped],
         "beyond": {name: sum(name in one.beyond for one in drops) for name in worst},
@@ -152,53 +269,84 @@ def figures(drops: Sequence[Drop]) -> dict[str, Any]:
 
 def table(results: dict[str, dict[str, dict[str, Any]]]) -> str:
     """Return the figures as a table of Markdown."""
-    lines = ["| model | friction | drops | with unresolved steps | such steps | stopped | beyond what is promised |"]
-    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+    titles = ["model", "friction", "drops", "with unresolved steps", "such steps", "> 1 % of the weight in error"]
+    titles += ["most solves of a step", "stopped", "beyond what is promised"]
+    lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
     for model, ranges in results.items():
         for name, found in ranges.items():
             beyond = ", ".join(f"{k} {n} (worst {found['worst'][k]:.3g})" for k, n in found["beyond"].items())
             lines.append(
                 f"| {model} | {name} | {found['drops']} | {found['unresolved_share']:.2%} | "
-                f"{found['unresolved_steps']} of {found['steps']} | {len(found['stopped'])} | {beyond} |"
+                f"{found['unresolved_steps']} of {found['steps']} | "
+                f"{found['much_in_error']} (largest {found['largest_error']:.2g}) | "
+                f"{found['most_solves']} | {len(found['stopped'])} | {beyond} |"
             )
     return "\n".join(lines)
+
+
+def dropped(work: Sequence[tuple[str, int, int, float]], jobs: int, end: float) -> Iterator[list[Drop]]:
+    """Yield the drops of each batch as they are done; begin none after ``end`` on the monotonic clock [s]."""
+    left = iter(work)
+    with WorkerPool(jobs) as pool:
+        running: set[Future[list[Drop]]] = set()
+        while True:
+            while len(running) < 2 * jobs and time.monotonic() < end and (item := next(left, None)) is not None:
+                running.add(pool.submit(batch, item))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for one in done:
+                yield one.result()
 
 
 def main() -> int:
     """Drop the bodies; return 0, or 1 where a drop stopped or was beyond what its model promises."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="contact models whose name holds this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="contact models whose names hold one of these"
+    )
     parser.add_argument("--count", type=int, default=1000, metavar="N", help="drops per model (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.4, help="of each drop (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="begin no further drops after so many")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="keep what is done, and go on with what is kept")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the figures as JSON, and a table beside it")
     args = parser.parse_args()
-    models = [model for model in CONTACT_MODELS if args.only in model]
+    models = [model for model in CONTACT_MODELS if any(text in model for text in args.only)]
     if not models:
-        print(f"drops.py: no contact model holds {args.only!r}; there are {', '.join(CONTACT_MODELS)}", file=sys.stderr)
+        known = ", ".join(CONTACT_MODELS)
+        print(f"drops.py: no contact model holds any of {args.only}; there are {known}", file=sys.stderr)
+        return 2
+    try:
+        kept = Kept(args.kept, args.seconds)
+    except ValueError as error:
+        print(f"drops.py: {error}", file=sys.stderr)
         return 2
     end = args.first + args.count
     work = [
         (model, first, min(first + BATCH, end), args.seconds)
-        for model in models
         for first in range(args.first, end, BATCH)
+        for model in models
+        if any((model, number) not in kept.drops for number in range(first, min(first + BATCH, end)))
     ]
-    drops: list[Drop] = []
-    with WorkerPool(args.jobs) as pool, tqdm(total=len(models) * args.count, unit="drop") as progress:
-        for done in as_completed([pool.submit(batch, item) for item in work]):
-            drops += done.result()
-            progress.update(len(done.result()))
-    drops.sort(key=lambda one: one.number)
+    count = len(models) * args.count
+    with tqdm(total=count, initial=count - sum(last - first for _, first, last, _ in work), unit="drop") as progress:
+        for done in dropped(work, args.jobs, time.monotonic() + 60.0 * args.minutes):
+            kept.add(done)
+            progress.update(len(done))
+    drops = sorted(kept.drops.values(), key=lambda one: one.number)
+    drops = [one for one in drops if one.model in models and args.first <= one.number < end]
     results = {
         model: {
             name: figures([one for one in drops if one.model == model and low < one.friction <= high])
-            for name, low, high in (("0.2 to 1", 0.0, 1.0), ("1 to 2", 1.0, 2.0))
+            for name, low, high in RANGES
         }
         for model in models
     }
     print(table(results))
     if args.output is not None:
+        args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         args.output.with_suffix(".md").write_text(table(results) + "\n", encoding="utf-8")
     bad = any(found["stopped"] or found["beyond"] for ranges in results.values() for found in ranges.values())
