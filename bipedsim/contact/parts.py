@@ -124,10 +124,6 @@ class Parts:
         """Take back what was counted for the step: it will be solved as a whole."""
         self._result.counters[STEPS] -= 1
 
-    def forgive(self, unresolved: int) -> None:
-        """Count what was solved last as not taken: before it, so many steps were ``unresolved``."""
-        self._result.counters[UNRESOLVED] = unresolved
-
     def fail(self) -> None:
         """Count that no answer was found for what was solved last, whatever the model found of the contact."""
         self._result.counters[UNRESOLVED] += 1

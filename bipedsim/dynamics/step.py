@@ -228,6 +228,12 @@ def _events(a: Any, impulse: Array) -> bool:
     return lands
 
 
+@kernel
+def _may_land(a: Any, part: int) -> bool:
+    """Whether the first solve of a step leaves vertices out."""
+    return part == WHOLE and a.landing.lifted[0] > 0
+
+
 @entry
 def _project(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float) -> float:
     return _begin(step.arrays, q, v, tau_joint, part, left)
@@ -253,17 +259,23 @@ def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: floa
         begun = _begin(a, q, v, tau_joint, part, left)
         if begun == REFUSED:
             return begun
-        if begun == NEAR:
+        if begun == NEAR or _may_land(a, part):
             keep(c.memory)
+        if begun == NEAR:
             _hold(a, q, v, part, False)
     else:
         put_back(c.memory)
         _hold(a, q, v, part, attempt == FIRM)
     c.solve(a.projection, c.arrays)
     fastest = _end(a, q, v, c.impulse, c.late, part, attempt == FIRM)
-    if fastest == LATE:
+    if fastest == LATE and not _may_land(a, part):
         keep(c.memory)
     return fastest
+
+
+@entry
+def _put_back(step: Any) -> None:
+    put_back(step.arrays.contact.memory)
 
 
 TURN_ON = StopParams(joint_stops=False)
@@ -444,7 +456,9 @@ class Dynamics:
 
     def _part(self, q: Array, v: Array, tau_joint: Array, contact: Contact, part: int, left: float = 1.0) -> float:
         fastest = self._try(q, v, tau_joint, contact, part, left, FIRST)
-        self.repeated, self.unresolved = fastest == LATE, False
+        # Where vertices may land, what the contact model remembers was kept before it was asked.
+        self.repeated = fastest == LATE and not (part == WHOLE and self.landing.lifted[0] > 0)
+        self.unresolved = False
         if fastest > OTHERS or np.isnan(fastest):
             return fastest
         held = self.stops.held
@@ -473,19 +487,29 @@ class Dynamics:
     ) -> float:
         if self._step is not None:
             return _step(self._step, q, v, tau_joint, part, left, attempt)
+        near = attempt != FIRST
         if attempt == FIRST:
             begun = _project(self._projected, q, v, tau_joint, part, left)
             if begun == REFUSED:
                 return begun
-            self._memory = contact.state() if begun == NEAR else None
+            near = begun == NEAR
+            lands = part == WHOLE and self.landing.lifted[0] > 0
+            self._memory = contact.state() if near or lands else None
         elif self._memory is None:
             self._memory = contact.state()
         else:
             contact.set_state(self._memory)
-        if self._memory is not None:
+        if near:
             _hold_again(self._projected, q, v, part, attempt)
         impulse, late = contact.solve(self.projection).impulse, contact.late
         return _advance(self._projected, q, v, impulse, impulse if late is None else late, part, attempt)
+
+    def take_back(self, contact: Contact) -> None:
+        """Have the contact model forget the last :meth:`step`, which said ``LANDS`` where vertices were left out."""
+        if self._step is not None:
+            _put_back(self._step)
+        else:
+            contact.set_state(self._memory)
 
     def _take(self, contact: Contact) -> None:
         """Load the step of ``contact``, compiled if that was never done."""

@@ -79,7 +79,7 @@ class Steps:
         self._landed = fastest == LANDS
         if self._landed and self._parts.unresolved > unresolved and self._stops.arrivals[0] == 0:
             # Without the vertices that may land, no set may be left that holds the others: three of four are none.
-            self._parts.forgive(unresolved)
+            d.take_back(self._contact)
             fastest = self._unsplit(q, v, torque, False)
         elif self._landed:
             return self._land(q, v, torque, judge)
@@ -90,7 +90,6 @@ class Steps:
     def _unsplit(self, q: Array, v: Array, torque: Array, flies: bool) -> float:
         """Take a step as a whole in the end that was begun in parts; ``flies`` if it should keep momentum in flight."""
         self._landed = False
-        self._parts.again()
         fastest = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
         self.stopped = self._chained or self._dynamics.near
         if self.stopped:
@@ -150,6 +149,7 @@ class Steps:
             self._contact.set_state(memory[0])
             d.set_state(memory[1])
         # No answer to the impact alone: the gap is closed within the step, as of a vertex that is put down.
+        self._parts.again()
         fastest = self._unsplit(q, v, torque, stops)
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)
