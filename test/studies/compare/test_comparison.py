@@ -62,6 +62,15 @@ def test_the_energy_balance_closes_to_first_order(
         assert max(ratios) < 2.2
 
 
+@pytest.mark.parametrize("model", SELECTION_MODELS)
+def test_the_energy_balance_of_a_walk_closes_to_a_thousandth_of_the_work_of_its_drives(model: str) -> None:
+    settings = RunConfig(scenario="walk", controller="zmp", contact_model=model, duration=6.0)
+    _, meter = metered(settings)
+    work = np.abs(np.diff(np.array(meter.energies)[:, 0])).sum()
+    assert work > 50.0
+    assert np.abs(meter.residual).max() < 1e-3 * work
+
+
 def test_a_fall_loses_nothing() -> None:
     """In flight the CoM follows its parabola, and the momentum of the turning robot is kept."""
     _, meter = metered(RunConfig(scenario="drop", duration=0.09))
