@@ -18,6 +18,9 @@ AIR = 0.1
 """A foot that was off the ground for less [s] has bounced, and made no step."""
 WALKED = 0.1
 """Who got less far [m] has stepped in place."""
+LIES = 0.01
+"""A robot lies on bodies that carry more than this share of its weight."""
+_LIES = "; lies on "
 # A condition that is away for less than GAP [s] goes on; one that lasted BRIEF [s], and did so within RECENT [s] before
 # a fall, may be its reason.
 GAP, BRIEF, RECENT = 0.1, 0.05, 0.5
@@ -269,6 +272,17 @@ class Verdict:
         first = eligible[np.argmin(w.since[eligible])]
         return f"{names[first]} from {w.since[first]:.1f} s"
 
+    @property
+    def lies_on(self) -> list[str]:
+        """The bodies that carried some of its weight in the last tick, by link, those that carry most first."""
+        sim = self._sim
+        force = np.linalg.norm(sim.body_impulse, axis=1) / sim.control_dt
+        links: dict[int, str] = {}
+        for shape in sim.plant.shapes.shapes if force.any() else ():
+            links.setdefault(shape.joint_id, shape.name)
+        order = [int(j) for j in np.argsort(-force, kind="stable") if force[j] > LIES * sim.plant.weight]
+        return [links.get(j, sim.plant.model.names[j]) for j in order]
+
     def figures(self, until: float | None = None) -> dict[str, Any]:
         """Return :data:`OUTCOME`: the last one is the line; what cannot be told is None.
 
@@ -303,7 +317,8 @@ class Verdict:
         if not self._judged:
             return f"ran {length_text(t)}; nothing that could fall"
         if self.fell_at is not None:
-            return f"fell at {self.fell_at:.1f} s" + (f": {self.reason}" if self.reason else "")
+            said = f"fell at {self.fell_at:.1f} s" + (f": {self.reason}" if self.reason else "")
+            return said + (f"{_LIES}{', '.join(self.lies_on)}" if self.lies_on else "")
         w = self._watch
         steps, jumps = int(w.counts[0]), int(w.counts[1])
         said = f"stood {length_text(t)}"
@@ -332,7 +347,8 @@ def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Seq
     if fell_at is None:
         return {**outcome, "verdict": f"{outcome['verdict']}, but {stop}"}
     # What the joints did next is no reason.
-    return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{_under(under)}"}
+    _, lies, bodies = str(outcome["verdict"]).removesuffix(_under(under)).partition(_LIES)
+    return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{lies}{bodies}{_under(under)}"}
 
 
 def _of_torques(limited: Mapping[str, float], turned: Mapping[str, float]) -> str:

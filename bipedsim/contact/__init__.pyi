@@ -1,4 +1,4 @@
-from .base import CompiledModel, ContactModel, ContactResult, Promises
+from .base import UNRESOLVED, CompiledModel, ContactModel, ContactResult, Promises
 from .models import CONTACT_MODELS, make_contact_model
 from .modes import (
     RECOVERY,
@@ -10,15 +10,21 @@ from .modes import (
     distance_outside,
     mode_masks,
     mode_name,
+    target_height_velocity,
 )
 from .parts import Parts
 from .selection.candidate import centre_of_pressure
-from .write_result import for_kernels
+from .time_stepping.cone_problem import ConeProblem
+from .time_stepping.points import solve_points
+from .vertices import mode_of
+from .write_result import for_kernels, to_sole, write_mode, write_pressure
 
 __all__ = [
     "CONTACT_MODELS",
     "RECOVERY",
+    "UNRESOLVED",
     "CompiledModel",
+    "ConeProblem",
     "ContactModel",
     "ContactResult",
     "FootMode",
@@ -34,4 +40,10 @@ __all__ = [
     "make_contact_model",
     "mode_masks",
     "mode_name",
+    "mode_of",
+    "solve_points",
+    "target_height_velocity",
+    "to_sole",
+    "write_mode",
+    "write_pressure",
 ]

@@ -1,25 +1,39 @@
 from .loops import Loops
+from .bodies import SUNK, Bodies, lowest_point, patch_below, twist_of
+from .pairs import Pairs, approach, closest
 from .projection import Projection, edge_lines
-from .step import LANDS, CompiledContact, Dynamics
+from .rows import impose
+from .step import LANDS, TOUCHES, CompiledContact, Dynamics
 from .stops import Stops
 from .support import NEW_PLANE, UNCHANGED, Foothold
-from .tree import SPEED_LIMIT, Tree
+from .tree import SPEED_LIMIT, Tree, add_wrenches
 from .views import live_motions, live_poses, live_rows
 
 __all__ = [
     "LANDS",
     "NEW_PLANE",
     "SPEED_LIMIT",
+    "SUNK",
+    "TOUCHES",
     "UNCHANGED",
+    "Bodies",
     "CompiledContact",
     "Dynamics",
     "Foothold",
     "Loops",
+    "Pairs",
     "Projection",
     "Stops",
     "Tree",
+    "add_wrenches",
+    "approach",
+    "closest",
     "edge_lines",
+    "impose",
     "live_motions",
     "live_poses",
     "live_rows",
+    "lowest_point",
+    "patch_below",
+    "twist_of",
 ]

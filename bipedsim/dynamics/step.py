@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +13,7 @@ from numba import float64, int64
 from numpy.typing import NDArray
 
 from bipedsim.dynamics import tree as kernels
+from bipedsim.dynamics.bodies import Bodies, anything_near, touches_ground
 from bipedsim.dynamics.flight import Flight, Momentum, look_ahead, slide
 from bipedsim.dynamics.landing import (
     CLOSED,
@@ -29,6 +30,7 @@ from bipedsim.dynamics.landing import (
     touch,
 )
 from bipedsim.dynamics.loops import Closing, Loops, hold_loops, read_loops
+from bipedsim.dynamics.pairs import Pairs, any_pair_near, any_pair_touches
 from bipedsim.dynamics.projection import Projection, edge_lines
 from bipedsim.dynamics.rows import Rows
 from bipedsim.dynamics.stops import (
@@ -38,6 +40,7 @@ from bipedsim.dynamics.stops import (
     first_arrival,
     gather,
     judge,
+    keep_within,
     look_around,
     stopped_joints,
 )
@@ -46,7 +49,7 @@ from bipedsim.dynamics.tree import Tree
 from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.model import Robot, StopParams
+from bipedsim.model import Robot, Shape, StopParams
 from bipedsim.numerics import (
     Array,
     Box,
@@ -92,6 +95,21 @@ class Contact(Protocol):
         ...
 
 
+class Coupling(Protocol):
+    """What a step asks of contacts beside the feet's; :class:`bipedsim.touch.Touching`."""
+
+    def find(self, q: Array, v: Array) -> None:
+        """Find what touches in a step from (q, v), stops of joints included."""
+        ...
+
+    def solve(self, ask: Callable[[], Array]) -> Array:
+        """Solve what touches together with the contact model, which ``ask()`` calls: (K, 6) on the feet [N.s].
+
+        Impulses on the robot have to be among what acts on it, ``tree.z``, in the end.
+        """
+        ...
+
+
 class CompiledContact(NamedTuple):
     """A contact model on the compiled side.
 
@@ -117,6 +135,8 @@ class _Projected(NamedTuple):
     flight: Flight
     stops: Stops
     loops: Loops
+    bodies: Bodies
+    pairs: Pairs
 
 
 class _Step(NamedTuple):
@@ -127,22 +147,26 @@ class _Step(NamedTuple):
     flight: Flight
     stops: Stops
     loops: Loops
+    bodies: Bodies
+    pairs: Pairs
     contact: CompiledContact
 
 
-REFUSED, LANDS, NEAR, OTHERS, LATE = -1.0, -2.0, -3.0, -4.0, -5.0
+REFUSED, LANDS, NEAR, OTHERS, LATE, TOUCHES, CLOSE = -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0
 """What a step returns that was not taken: torques are not finite; a vertex lands in it, or a joint arrives at its stop;
 a joint is near its stop, before a contact model that is not compiled was asked; other stops carry than were tried, and
-the same, where no joint was near and nothing of the contact's memory was kept."""
-FIRST, MORE, FIRM = range(3)
-"""Tries of a step: the first, further ones with other stops, and those in which what carries goes on to."""
+the same, where no joint was near and nothing of the contact's memory was kept; a body other than a sole would get into
+the ground; and one is close to it, before the contact model was asked."""
+FIRST, MORE, FIRM, ASK, ASK_AGAIN, SOLVED = range(6)
+"""Tries of a step: the first, further ones with other stops, those in which what carries goes on to; to ask the contact
+model alone, for the first time or once more; and where the stops were solved with all that touches."""
 TRIES, MANY = 20, 5
 """Tries before all sets of so many of those stops are tried that carried in one of them, and before they are firm."""
 
 
 @kernel
 def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float) -> float:
-    """Fill the projection of ``a`` for a part of the step; ``REFUSED`` for bad torques, ``NEAR``, or 0."""
+    """Fill the projection of ``a`` for a part of the step; ``REFUSED`` for bad torques, ``NEAR``, ``CLOSE``, or 0."""
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint, 0.0 if part == IMPACT else 1.0):
         return REFUSED
     if a.loops.size.shape[0] > 0:
@@ -155,10 +179,14 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
         touch(a.projection, a.landing)
     else:
         a.projection.lifted[:, :] = 0.0
+    close = anything_near(a.bodies, a.tree, a.foothold.ground)
+    if a.pairs.near.shape[0] > 0:
+        close = any_pair_near(a.pairs, a.tree) or close
+        a.bodies.near[0] = close
     if look_around(a.stops, q, v, 0.0 if part == IMPACT else left * a.tree.h, part):
         kernels.keep_whole(a.tree, a.projection)
         return NEAR
-    return 0.0
+    return CLOSE if close else 0.0
 
 
 @kernel
@@ -173,7 +201,7 @@ def _hold(a: Any, q: Array, v: Array, part: int, firm: bool) -> None:
 
 
 @kernel
-def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, firm: bool) -> float:
+def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> float:
     """Bring the impulses of a part of the step back to joint space."""
     aloft = part != UNSPLIT
     for k in range(impulse.shape[0]):
@@ -189,18 +217,28 @@ def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, fir
     first = a.loops.error.shape[0]
     if first > 0:
         read_loops(a.loops, a.tree)
-    if judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, firm, first) != STANDS:
+    if attempt == SOLVED:
+        keep_within(a.stops, a.tree, q)
+    elif judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, attempt == FIRM, first) != STANDS:
         if a.stops.near[0]:
             return OTHERS
         a.stops.near[0] = True
         kernels.keep_whole(a.tree, a.projection)
         return LATE
-    if part in (IMPACT, REST):
+    if part == IMPACT:
         return fastest
     if part == WHOLE and _events(a, impulse):
         if aloft:
             look_ahead(a.flight, a.tree, v)
         return LANDS
+    if a.bodies.near[0]:
+        span = a.stops.span[0]
+        if touches_ground(a.bodies, a.tree, a.foothold.ground, v, span):
+            return TOUCHES
+        if any_pair_touches(a.pairs, a.tree, a.bodies.leaf, v, span):
+            return TOUCHES
+    if part == REST:
+        return fastest
     if aloft:
         look_ahead(a.flight, a.tree, v)
     if part == WITHIN:
@@ -246,7 +284,7 @@ def _hold_again(step: Any, q: Array, v: Array, part: int, attempt: int) -> None:
 
 @entry
 def _advance(step: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> float:
-    return _end(step.arrays, q, v, impulse, late, part, attempt == FIRM)
+    return _end(step.arrays, q, v, impulse, late, part, attempt)
 
 
 # A step is compiled for the type of its box, which holds the kernel of the contact model.
@@ -255,6 +293,13 @@ def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: floa
     """Take a step from (M, nle, J, state) to v+, wrenches and modes in one compiled call."""
     a = step.arrays
     c = a.contact
+    if attempt >= ASK:
+        if attempt == ASK:
+            keep(c.memory)
+        else:
+            put_back(c.memory)
+        c.solve(a.projection, c.arrays)
+        return 0.0
     if attempt == FIRST:
         begun = _begin(a, q, v, tau_joint, part, left)
         if begun == REFUSED:
@@ -263,13 +308,17 @@ def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: floa
             keep(c.memory)
         if begun == NEAR:
             _hold(a, q, v, part, False)
+        elif begun == CLOSE:
+            keep(c.memory)
     else:
         put_back(c.memory)
         _hold(a, q, v, part, attempt == FIRM)
     c.solve(a.projection, c.arrays)
-    fastest = _end(a, q, v, c.impulse, c.late, part, attempt == FIRM)
+    fastest = _end(a, q, v, c.impulse, c.late, part, attempt)
     if fastest == LATE and not _may_land(a, part):
         keep(c.memory)
+    elif fastest == TOUCHES:
+        put_back(c.memory)
     return fastest
 
 
@@ -292,6 +341,7 @@ class Dynamics:
         ground: What the feet meet.
         physics_dt: Step h [s].
         stops: What happens at the position limits of joints; by default they turn on beyond them.
+        shapes: Of the robot's bodies, which a step is not taken through the ground with; see :meth:`step`.
 
     Attributes:
         tree, foothold: The joint side of a step, and where the feet stand; refilled by every step.
@@ -302,6 +352,7 @@ class Dynamics:
         landing: When a vertex lands in the last step, or a joint arrives at its stop.
         loops: What closes chains, and what it did in the last part of a step.
         stops: The stops of the joints, and what they did in the last part of a step. stopped_joints: These joints.
+        bodies, pairs: Which of the robot's bodies are near the ground, and which near each other.
         repeated: Whether the contact model was asked for the last part without a stop that carried.
         unresolved: Whether no set of stops was found for it of which all push.
         displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
@@ -313,7 +364,14 @@ class Dynamics:
         ConfigError: The robot has no feet, or one that nothing moves.
     """
 
-    def __init__(self, robot: Robot, ground: Ground, physics_dt: float, stops: StopParams = TURN_ON) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        ground: Ground,
+        physics_dt: float,
+        stops: StopParams = TURN_ON,
+        shapes: Sequence[Shape] = (),
+    ) -> None:
         self._model = robot.model
         self._data = robot.model.createData()
         soles = robot.soles
@@ -333,6 +391,8 @@ class Dynamics:
         self.tree = _tree(robot, self._data, physics_dt, len(joints) + len(self.loops.error))
         self.stopped_joints = tuple(robot.model.names[i] for i in joints)
         self.stops = Stops.of_joints(robot, joints, stops.stop_restitution, physics_dt)
+        self.bodies = Bodies.of_robot(robot, shapes, physics_dt)
+        self.pairs = Pairs.of_robot(robot, shapes, self.bodies.reach)
         self.repeated = self.unresolved = False
         self.push = self.tree.push
         self.acceleration = self.tree.acceleration
@@ -351,6 +411,7 @@ class Dynamics:
         self._step: Any = None
         self._q: Array = np.zeros(self._model.nq)
         self._memory: Any = None
+        self._before: Any = None
         # Read in every step, which a memoryview does in half the time.
         self._near = memoryview(self.stops.near)  # type: ignore[arg-type]
 
@@ -361,7 +422,8 @@ class Dynamics:
 
     @property
     def _sides(self) -> _Projected:
-        return _Projected(self.tree, self.foothold, self.projection, self.landing, self.flight, self.stops, self.loops)
+        more = self.loops, self.bodies, self.pairs
+        return _Projected(self.tree, self.foothold, self.projection, self.landing, self.flight, self.stops, *more)
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
@@ -454,12 +516,48 @@ class Dynamics:
         pin.nonLinearEffects(self._model, self._data, q, v)
         return self._part(q, v, tau_joint, contact, REST, left)
 
+    def touch(self, q: Array, v: Array, tau_joint: Array, contact: Contact, coupling: Coupling) -> float:
+        """Take a step as :meth:`step` does, unsplit, in which more than the feet touches; stops are solved with it.
+
+        Args:
+            q, v, tau_joint, contact: As of :meth:`step`.
+            coupling: Finds what touches, and asks the contact model and solves in turn.
+        """
+        self._fill(q, v)
+        if contact is not self._contact:
+            self._take(contact)
+        part = UNSPLIT if contact.late is None else WITHIN
+        if _project(self._projected, q, v, tau_joint, part, 1.0) == REFUSED:
+            return REFUSED
+        self.bodies.near[0] = False
+        self.repeated = self.unresolved = False
+        coupling.find(q, v)
+        compiled: CompiledContact | None = getattr(contact, "compiled", None)
+        memory = contact.state() if compiled is None else {}
+        asked = ASK
+
+        def ask() -> Array:
+            nonlocal asked
+            if compiled is not None:
+                _step(self._step, q, v, tau_joint, part, 1.0, asked)
+                asked = ASK_AGAIN
+                return compiled.impulse
+            contact.set_state(memory)
+            impulse: Array = contact.solve(self.projection).impulse
+            return impulse
+
+        impulse = coupling.solve(ask)
+        late = impulse if contact.late is None else contact.late
+        fastest = float(_advance(self._projected, q, v, impulse, late, part, SOLVED))
+        self.flight.aloft[0] = False
+        return fastest
+
     def _part(self, q: Array, v: Array, tau_joint: Array, contact: Contact, part: int, left: float = 1.0) -> float:
         fastest = self._try(q, v, tau_joint, contact, part, left, FIRST)
         # Where vertices may land, what the contact model remembers was kept before it was asked.
         self.repeated = fastest == LATE and not (part == WHOLE and self.landing.lifted[0] > 0)
         self.unresolved = False
-        if fastest > OTHERS or np.isnan(fastest):
+        if fastest > OTHERS or fastest not in (OTHERS, LATE):
             return fastest
         held = self.stops.held
         tried, sides, others = set[bytes](), held.copy(), None
@@ -495,6 +593,7 @@ class Dynamics:
             near = begun == NEAR
             lands = part == WHOLE and self.landing.lifted[0] > 0
             self._memory = contact.state() if near or lands else None
+            self._before = contact.state() if begun == CLOSE else self._memory
         elif self._memory is None:
             self._memory = contact.state()
         else:
@@ -502,7 +601,10 @@ class Dynamics:
         if near:
             _hold_again(self._projected, q, v, part, attempt)
         impulse, late = contact.solve(self.projection).impulse, contact.late
-        return _advance(self._projected, q, v, impulse, impulse if late is None else late, part, attempt)
+        fastest = _advance(self._projected, q, v, impulse, impulse if late is None else late, part, attempt)
+        if fastest == TOUCHES:
+            contact.set_state(self._before)
+        return float(fastest)
 
     def take_back(self, contact: Contact) -> None:
         """Have the contact model forget the last :meth:`step`, which said ``LANDS`` where vertices were left out."""

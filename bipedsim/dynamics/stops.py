@@ -272,6 +272,14 @@ def judge(
 
 
 @kernel
+def keep_within(s: Stops, t: Tree, q: Array) -> None:
+    """End the way of a step whose stops were solved with all that touches at the limits of the joints."""
+    for j in range(s.idx_q.shape[0]):
+        i, angle = s.idx_v[j], q[s.idx_q[j]]
+        t.step[i] = min(max(t.step[i], s.lower[j] - angle), s.upper[j] - angle)
+
+
+@kernel
 def _arrive(s: Stops, j: int, side: int, gap: float, speed: float, change: float) -> None:
     """Note when a joint arrives: where the step has gone on with its velocity of half a step ago."""
     if s.arrivals[0] == 0:

@@ -379,6 +379,18 @@ def take_within(t: Tree, v: Array) -> None:
 
 
 @kernel
+def add_wrenches(t: Tree, impulse: Array, x: Array) -> None:
+    """Add Y^T ``impulse`` (K, 6) to ``x`` (nv,)."""
+    for k in range(t.leaf.shape[0]):
+        leaf = t.leaf[k]
+        for d in range(t.depth[leaf]):
+            total = 0.0
+            for r in range(6):
+                total += t.Y[k, d, r] * impulse[k, r]
+            x[t.ancestors[leaf, d]] += total
+
+
+@kernel
 def change(t: Tree, impulse: Array, late: bool, v: Array) -> float:
     """Fill ``t.x`` with L^-1 (z + Y^T impulse); return the largest |v + x|, NaN if any is not finite.
 
@@ -393,13 +405,7 @@ def change(t: Tree, impulse: Array, late: bool, v: Array) -> float:
     x = t.x
     for i in range(nv):
         x[i] = share * t.z[i]
-    for k in range(t.leaf.shape[0]):
-        leaf = t.leaf[k]
-        for d in range(t.depth[leaf]):
-            total = 0.0
-            for r in range(6):
-                total += t.Y[k, d, r] * impulse[k, r]
-            x[t.ancestors[leaf, d]] += total
+    add_wrenches(t, impulse, x)
     if t.rows.used[0] > 0:
         impose(t.rows, x, late)
     largest = 0.0

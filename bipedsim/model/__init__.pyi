@@ -7,6 +7,7 @@ from .posture import reach, sole_placements
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
+from .shapes import Shape, Shapes, read_shapes
 from .sole import Sole, checked_polygon, padded_vertices
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "LoopEquations",
     "NoiseParams",
     "Robot",
+    "Shape",
+    "Shapes",
     "Sole",
     "StopParams",
     "checked_polygon",
@@ -35,6 +38,7 @@ __all__ = [
     "reach",
     "read_hardware",
     "read_robot_config",
+    "read_shapes",
     "sole_placements",
     "stability_ratio",
     "standing_torque",

@@ -18,7 +18,7 @@ from bipedsim.model.mjcf import read_equality
 from bipedsim.model.names import ROBOTS
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
-from bipedsim.model.schema import FootConfig, RobotConfig, read_robot_config, urdf_path
+from bipedsim.model.schema import FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
 from bipedsim.model.sole import Sole, checked_polygon
 from bipedsim.model.urdf import inertia_problem, read_urdf
 from bipedsim.numerics import Array, Indices
@@ -343,6 +343,31 @@ class RobotReader:
             )
         return standing
 
+    def bodies(self, model: pin.Model) -> dict[str, list[ShapeConfig]]:
+        """Return the shapes of links that are not those of the URDF."""
+        for link in self.config.bodies:
+            self._check_link(model, link, "bodies")
+        return {link: list(shapes) for link, shapes in self.config.bodies.items()}
+
+    def self_collision(self, model: pin.Model) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of links that touch each other."""
+        pairs = []
+        for pair in self.config.self_collision:
+            if len(pair) != 2 or pair[0] == pair[1]:
+                raise ConfigError(f"{self.source}: self_collision: {pair} must be two links")
+            joints = [self._check_link(model, link, "self_collision") for link in pair]
+            if joints[0] == joints[1]:
+                raise ConfigError(f"{self.source}: self_collision: no joint moves {pair[0]!r} against {pair[1]!r}")
+            pairs.append((pair[0], pair[1]))
+        return tuple(pairs)
+
+    def _check_link(self, model: pin.Model, link: str, key: str) -> int:
+        """Return the joint that carries a link."""
+        if not model.existFrame(link, pin.FrameType.BODY):
+            bodies = [f.name for f in model.frames if f.type == pin.BODY]
+            raise UnknownNameError("link", link, bodies, f"{self.source}: {key}")
+        return int(model.frames[model.getFrameId(link, pin.FrameType.BODY)].parentJoint)
+
     def check_mass_matrix(self, model: pin.Model, q: Array) -> None:
         data = model.createData()
         pin.crba(model, data, q)
@@ -410,6 +435,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
         posture=q_nominal[idx_q].copy(),
         controllers={k: dict(v or {}) for k, v in config.controllers.items()},
         hardware=check_presets(config.hardware, joints, f"{source}: hardware"),
+        bodies=reader.bodies(model),
+        self_collision=reader.self_collision(model),
         sources={k: str(v) for k, v in config.sources.items()},
         warnings=tuple(reader.warnings),
         loops=loops,

@@ -87,7 +87,18 @@ class StopParams:
 
 
 @dataclass(frozen=True)
-class HardwareParams(ActuatorParams, NoiseParams, PlantParams, StopParams):
+class BodyParams:
+    """What happens where a body other than a sole comes to the ground."""
+
+    body_contact: bool = param(True, "whether all bodies with a shape touch the ground, or the soles alone")
+    body_friction: float = param(
+        0.5, "Coulomb friction of these bodies, where the ground has none of its own", low=0.0, high=10.0
+    )
+    body_restitution: float = param(0.0, "Newton's e of their impacts", low=0.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class HardwareParams(ActuatorParams, NoiseParams, PlantParams, StopParams, BodyParams):
     """All parameters of the hardware; the defaults are the ideal one, which adds nothing to the simulation."""
 
     def problems(self) -> Iterator[str]:

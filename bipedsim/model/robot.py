@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from numpy.typing import ArrayLike
 from bipedsim.errors import ConfigError
 from bipedsim.model.loops import CLOSED, Loop, LoopEquations, close
 from bipedsim.model.posture import place_base
+from bipedsim.model.schema import ShapeConfig
+from bipedsim.model.shapes import Shapes, read_shapes
 from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array, Indices
 
@@ -53,6 +56,8 @@ class Robot:
         posture: (nu,) the actuated joints of ``q_nominal`` [rad].
         controllers: Controller name to this robot's parameters.
         hardware: Preset of the hardware to this robot's parameters.
+        bodies: Link to its shapes, where they are not those of the URDF. self_collision: Pairs of links that touch each
+            other.
         sources: Where the numbers of robot.yaml were published.
         warnings: What was odd but usable.
         loops: What closes chains of joints beside the tree.
@@ -82,6 +87,8 @@ class Robot:
     posture: Array
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)
     hardware: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bodies: Mapping[str, Sequence[ShapeConfig]] = field(default_factory=dict)
+    self_collision: tuple[tuple[str, str], ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     loops: tuple[Loop, ...] = ()
@@ -95,6 +102,11 @@ class Robot:
     def free_flyer(self) -> bool:
         """Whether the root link floats."""
         return has_free_flyer(self.model)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What its links are like from outside; read when it is first asked for."""
+        return read_shapes(self.model, self.urdf_xml, self.urdf_path, self.bodies)
 
     @property
     def mass(self) -> float:

@@ -81,6 +81,27 @@ class LoopConfig:
 
 
 @dataclass(frozen=True)
+class ShapeConfig:
+    """One shape of a link, in the list of its key under ``bodies``."""
+
+    kind: str = param("", "what it is", choices=("sphere", "capsule", "cylinder", "box"), required=True)
+    radius: float = param(0.0, "of sphere, capsule or cylinder", unit="m", low=0.0, high=100.0)
+    length: float = param(0.0, "of a cylinder, or a capsule without its caps; along z", unit="m", low=0.0, high=100.0)
+    size: Vector = param((0.0, 0.0, 0.0), "edges of a box", unit="m")
+    placement: PlacementConfig = param(PlacementConfig(), "its middle in the link: {xyz: [m], rpy: [rad]}")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        if self.kind == "box":
+            if not min(self.size) > 0.0:
+                yield f"size = {list(self.size)} m of a box must be positive"
+        elif not self.radius > 0.0:
+            yield f"radius = {self.radius} m of a {self.kind} must be positive"
+        if self.kind in ("capsule", "cylinder") and not self.length > 0.0:
+            yield f"length = {self.length} m of a {self.kind} must be positive"
+
+
+@dataclass(frozen=True)
 class ImuConfig:
     """The key ``imu``."""
 
@@ -107,6 +128,12 @@ class RobotConfig:
     loops: Mapping[str, LoopConfig] = param({}, "loop name to the two frames that close a chain")
     loops_from: str = param("", "MJCF file beside robot.yaml whose equality (connect, weld) closes chains, too")
     feet: Mapping[str, FootConfig] = param({}, "foot name to its sole")
+    bodies: Mapping[str, list[ShapeConfig]] = param(
+        {}, "link to its shapes, which touch ground and objects, instead of those of the URDF; `[]` for none"
+    )
+    self_collision: list[list[str]] = param(
+        [], "pairs of links, [[link, link], ...], that touch each other: spheres, capsules and cylinders of theirs"
+    )
     imu: ImuConfig = param(ImuConfig(), "{frame: URDF frame of the IMU}; default the root link")
     effort_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="N.m")
     velocity_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="rad/s")

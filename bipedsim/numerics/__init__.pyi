@@ -6,7 +6,15 @@ from .cholesky import solve_positive_definite
 from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel, on_compiling
 from .kept import Kept, keep, kept, put_back
-from .linear import is_doubtful, solve_cholesky, solve_dense, solve_least_norm, solve_pseudo_inverse, solve_singular
+from .linear import (
+    is_doubtful,
+    solve_cholesky,
+    solve_dense,
+    solve_least_norm,
+    solve_pivoted,
+    solve_pseudo_inverse,
+    solve_singular,
+)
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, hull_corners, simplify, span, start_as
 from .spatial import (
     accumulate,
@@ -74,6 +82,7 @@ __all__ = [
     "solve_cholesky",
     "solve_dense",
     "solve_least_norm",
+    "solve_pivoted",
     "solve_positive_definite",
     "solve_pseudo_inverse",
     "solve_singular",

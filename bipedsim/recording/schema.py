@@ -30,6 +30,7 @@ ANKLE_WRENCH = "/{foot}_foot_ft/wrench"
 SOLE_WRENCH = "/{foot}_foot/wrench"
 SOLE_COP = "/{foot}_foot/cop"
 CONTACT = "/{foot}_foot/contact"
+BODY_CONTACTS = "/body_contacts"
 COP = "/cop"
 GROUND_TRUTH = "/ground_truth/odom"
 ODOMETRY = "/odom"
@@ -92,6 +93,12 @@ class Column:
         """Names of its numbers in a message, without units."""
         parts = (component.partition("[")[0] for component in self.components)
         return tuple(f"{self.name}_{part}" if part else self.name for part in parts)
+
+    def labels_of(self, joints: Sequence[str]) -> tuple[str, ...]:
+        """Return :attr:`labels`, for each of the joints where each has its own."""
+        if self.per != "joint":
+            return self.labels
+        return tuple(f"{joint}_{label}" for joint in joints for label in self.labels)
 
     def empty(self, n: int, joints: int, feet: int) -> NDArray[Any]:
         """Return an array of ``n`` rows in which nothing has been recorded."""
@@ -191,6 +198,28 @@ class RecordedColumns:
             "part of the step's impulse that stopped velocities at once, in the sole frame",
             "contact.impact",
             CONTACT,
+            "data",
+        ),
+    ]
+    base_contact: Annotated[
+        Array,
+        Column(
+            "",
+            _FORCE[:3],
+            "of all that touches the body of the root, soles aside, in the world; NaN while no body is touched",
+            "truth.base_contact",
+            BODY_CONTACTS,
+            "data",
+        ),
+    ]
+    link_contact: Annotated[
+        Array,
+        Column(
+            "joint",
+            _FORCE[:3],
+            "the same of the body that the joint moves",
+            "truth.link_contact",
+            BODY_CONTACTS,
             "data",
         ),
     ]

@@ -26,6 +26,7 @@ from bipedsim.contact import (
 from bipedsim.dynamics import Dynamics, Foothold, Loops, Projection, Stops, Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, zeros_of
+from bipedsim.touch import Touching
 
 BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT, STOP_WORK, STOP_PULL, LOOP = range(11)
 MONITORS = (
@@ -77,6 +78,7 @@ class _Monitored(NamedTuple):
         torque: (nu,) what the dynamics took as the joints' torques [N.m].
         stops: The stops of the joints, which may be none. loops: The loops, the same. loop: (M,) to which one each of
             their rows belongs. idx_q, lower, upper: (nu,) limits of the joints [rad].
+        touch, gained: (nv,), (1,) generalised impulse of all other contacts [N.s, N.m.s], and what they gave [J].
         weight: Of the robot [N]. springs: Whether contacts hold energy. stored: (1,) the most that they hold now [J].
         residual, cop, cop_ground: (nv,), (2,), (3,) work.
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
@@ -96,6 +98,8 @@ class _Monitored(NamedTuple):
     idx_q: Integers
     lower: Array
     upper: Array
+    touch: Array
+    gained: Array
     weight: float
     springs: bool
     stored: Annotated[Array, 1]
@@ -132,13 +136,13 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
 def _momentum(m: _Monitored, v: Array, share: float) -> float:
     """Return the largest |M dv / h + share (nle + D v+ - tau - push) - J^T f / h - s / h|, beside the largest term.
 
-    f are the impulses of the contact, s those of stops and loops.
+    f are the impulses of the contact and of all that touches besides, s those of stops and loops.
     """
     t, p, r = m.tree, m.residual, m.result
     dv, h = t.acceleration, t.h
     largest = 0.0
     for i in range(v.shape[0]):
-        p[i] = share * (t.nle[i] + t.damping[i] * v[i] - t.push[i])
+        p[i] = share * (t.nle[i] + t.damping[i] * v[i] - t.push[i]) - m.touch[i] / h
         if abs(t.nle[i]) > largest:
             largest = abs(t.nle[i])
     for j in range(m.torque.shape[0]):
@@ -239,7 +243,7 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
     t = steps * m.tree.h
     m.broken[0] = m.new[0] = 0
     _note(m, BALANCE, _momentum(m, v, share), 0, t)
-    work = allowed = 0.0
+    work, allowed = m.gained[0], 0.0
     touching = False
     for k in range(r.impulse.shape[0]):
         w = (_after(m, 6 * k), _after(m, 6 * k + 1), _after(m, 6 * k + 2),
@@ -288,6 +292,7 @@ class Monitors:
         plant: What is simulated.
         dynamics, contact: Its dynamics and its contact model.
         torque: (nu,) what the dynamics take as the joints' torques [N.m], live.
+        touching: All contacts but those of the soles, if there may be any.
 
     Attributes:
         before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
@@ -298,7 +303,14 @@ class Monitors:
 
     look: Callable[[int, Array, Array, float], int]
 
-    def __init__(self, plant: Robot, dynamics: Dynamics, contact: ContactModel, torque: Array) -> None:
+    def __init__(
+        self,
+        plant: Robot,
+        dynamics: Dynamics,
+        contact: ContactModel,
+        torque: Array,
+        touching: Touching | None = None,
+    ) -> None:
         self._plant = plant
         self._stopped = dynamics.stopped_joints
         promises: Promises = getattr(contact, "promises", Promises())
@@ -321,6 +333,8 @@ class Monitors:
             idx_q=np.ascontiguousarray(plant.idx_q, dtype=np.int64),
             lower=plant.position_lower,
             upper=plant.position_upper,
+            touch=np.zeros(plant.model.nv) if touching is None else touching.force,
+            gained=np.zeros(1) if touching is None else touching.gained,
             weight=plant.weight,
             springs=promises.springs,
             limit=limit,

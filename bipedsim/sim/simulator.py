@@ -15,7 +15,7 @@ from bipedsim.dynamics import SPEED_LIMIT, Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import LARGEST_PUSH, Command, Observation
 from bipedsim.sim.monitors import Monitors
@@ -23,9 +23,14 @@ from bipedsim.sim.noise import Noise
 from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.steps import Steps
 from bipedsim.sim.tick import Tick
+from bipedsim.touch import Touching
 
 BEYOND_STOP = 1e-6
 """How far beyond its limit [rad] a joint may begin that has a stop: postures are rounded."""
+
+
+BODY_IN_GROUND = 1e-3
+"""How deep [m] a body may begin in the ground: it is lifted out of it."""
 
 
 class _Push(NamedTuple):
@@ -55,6 +60,8 @@ class Snapshot:
     noise: dict[str, Any] | None = None
     stop_impulse: Array | None = None
     loop_impulse: Array | None = None
+    touching: dict[str, Any] | None = None
+    body_impulse: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +74,17 @@ class GroundTruth:
         twist_base: (6,) linear [m/s] and angular [rad/s] velocity, in the base frame.
         cop_world: (3,) centre of pressure of all feet [m], NaN in the air.
         pose_world_sole: (K, 7) the same as for the base, per sole.
+        base_contact: (3,) force on the body of the root in the world, and on what no drive moves against it, soles
+            aside [N]; NaN while nothing touches any body.
+        link_contact: (nu, 3) the same on the body that each actuated joint moves.
     """
 
     pose_world_base: Array
     twist_base: Array
     cop_world: Array
     pose_world_sole: Array
+    base_contact: Array
+    link_contact: Array
 
 
 def whole_ratio(control_dt: float, physics_dt: float) -> int:
@@ -126,6 +138,9 @@ class Simulator:
             array.
         loop_impulse: (L, 6) impulses of the loops on the bodies of their second frames over the last control tick: of
             force [N.s] and torque [N.m.s] at that frame, along the axes of the first one; always the same array.
+        body_impulse: (joints, 3) impulse on the body that each joint of the model moves, over the last control tick, of
+            all that touches it but the ground under its soles, in the world [N.s]; always the same array.
+        touching: All contacts but those of the soles; None where these alone touch.
         contact: What the ground did over the last control tick; of several physics steps, see
             :class:`bipedsim.sim.tick.Tick`.
         on_physics_step: Called after every physics step, of which a control tick may hold several, with its contact
@@ -168,11 +183,18 @@ class Simulator:
             # The dynamics keep the array itself, which the actuators rewrite at every step.
             plant = replace(plant, joint_damping=self._actuators.damping)
         self._damping = plant.joint_damping
-        self._dynamics = Dynamics(plant, self.ground, self.physics_dt, self.hardware)
+        shapes = plant.shapes.shapes if self.hardware.body_contact else ()
+        self._dynamics = Dynamics(plant, self.ground, self.physics_dt, self.hardware, shapes)
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
         )
-        self._stepping = Steps(self._model, self._dynamics, self._contact, self.physics_dt, events)
+        self.touching: Touching | None = None
+        if shapes:
+            body = self.hardware.body_friction, self.hardware.body_restitution
+            self.touching = Touching(plant, self._dynamics, self._contact, self.ground, *body)
+        self._stepping = Steps(
+            self._model, self._dynamics, self._contact, self.physics_dt, events, self.touching
+        )
         self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
         self._sensors = Sensors(plant)
         self.seed, self.draw = seed, -1
@@ -193,6 +215,10 @@ class Simulator:
         # Of a weld the turn comes first in the dynamics.
         entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
         self._loop_entries = np.array(entries, dtype=np.intp)
+        self.body_impulse: Array = np.zeros((self._model.njoints, 3))
+        self._driven = _driven(robot)
+        self._contact_forces = np.zeros((robot.nu + 1, 3))
+        self._touched = False
         self._stopped = False
         self._stop_order = self._dynamics.stops_of(robot.joint_names)
         self._acceleration = np.zeros(nv)
@@ -236,10 +262,12 @@ class Simulator:
             raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
         self._check_limits(q)
         self.robot.check_closed(q)
+        if self.touching is not None:
+            self._check_bodies(q)
         self.q = self.robot.closed(pin.normalize(self._model, q))
         self.v = v.copy()
         self._steps = 0
-        self.stop_impulse[:] = 0.0
+        self.stop_impulse[:] = self.body_impulse[:] = 0.0
         self.loop_impulse[:] = 0.0
         self._pushes = ()
         self._dynamics.push[:] = 0.0
@@ -247,6 +275,8 @@ class Simulator:
         self._diverged = ""
         self._contact.reset()
         self._dynamics.reset()
+        if self.touching is not None:
+            self.touching.reset()
         if self._tick is not None:
             self._tick.reset()
         self.effort[:] = 0.0
@@ -299,6 +329,9 @@ class Simulator:
             self._stopped = False
             self.stop_impulse[:] = 0.0
             self.loop_impulse[:] = 0.0
+        if self._touched:
+            self._touched = False
+            self.body_impulse[:] = 0.0
         if self._tick is not None:
             return self._advance_tick(self._tick)
         self._physics_step()
@@ -327,6 +360,10 @@ class Simulator:
         self.q = self._stepping.move(self.q, self.v)
         if self._stepping.stopped:
             self._add_stops()
+        if self._stepping.touched:
+            assert self.touching is not None
+            self._touched = True
+            self.touching.add_forces(self.body_impulse)
         if self.monitors is not None and self._stepping.unseen:
             self.monitors.go_on(self.v)
         self._steps += 1
@@ -348,7 +385,7 @@ class Simulator:
                 to be said, and what the step began with: ``q``, ``v``, ``torque``, ``push``, ``damping``.
         """
         self._report = report
-        self.monitors = Monitors(self.plant, self._dynamics, self._contact, self._torque)
+        self.monitors = Monitors(self.plant, self._dynamics, self._contact, self._torque, self.touching)
         self.monitors.restart(self.v)
         return self.monitors
 
@@ -449,6 +486,8 @@ class Simulator:
             None if self._noise is None else self._noise.state(),
             self.stop_impulse.copy(),
             self.loop_impulse.copy(),
+            None if self.touching is None else self.touching.state(),
+            self.body_impulse.copy(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
@@ -475,7 +514,10 @@ class Simulator:
             self._actuators.set_state(snapshot.actuators)
         self.stop_impulse[:] = 0.0 if snapshot.stop_impulse is None else snapshot.stop_impulse
         self.loop_impulse[:] = 0.0 if snapshot.loop_impulse is None else snapshot.loop_impulse
-        self._stopped = True
+        self.body_impulse[:] = 0.0 if snapshot.body_impulse is None else snapshot.body_impulse
+        if self.touching is not None and snapshot.touching is not None:
+            self.touching.set_state(snapshot.touching)
+        self._stopped = self._touched = True
         self._moved = False
         if self.monitors is not None:
             self.monitors.go_on(self.v)
@@ -491,8 +533,16 @@ class Simulator:
             self._moved = False
         poses, cop = self._sensors.force_plates(self.contact, self._dynamics.ground_axes)
         if not self.robot.free_flyer:
-            return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses)
-        return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses)
+            return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses, *self._contacts())
+        return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses, *self._contacts())
+
+    def _contacts(self) -> tuple[Array, Array]:
+        """Return the mean forces on the bodies over the last control tick: (3,), (nu, 3) [N]; live."""
+        forces = self._contact_forces
+        forces[:] = 0.0 if self.body_impulse.any() else np.nan
+        if self._touched:
+            np.add.at(forces, self._driven, self.body_impulse / self.control_dt)
+        return forces[0], forces[1:]
 
     def places(self) -> tuple[Array, Array]:
         """Return the CoM (3,) and the sole origins (K, 3) in the world [m] where the last physics step began; live."""
@@ -530,6 +580,18 @@ class Simulator:
                 "begin within them, or take hardware whose joint_stops are false"
             )
 
+    def _check_bodies(self, q: Array) -> None:
+        """Raise ConfigError where a body begins in the ground at ``q`` (nq,): it would be thrown out of it."""
+        assert self.touching is not None
+        depths = self.touching.depths(q)
+        sunk = {name: depth for name, depth in depths.items() if depth > BODY_IN_GROUND}
+        if sunk:
+            said = ", ".join(f"{name} {1e3 * depth:.3g} mm" for name, depth in sunk.items())
+            raise ConfigError(
+                f"{self.robot.name} begins with bodies in the ground: {said}; begin higher, give these links other "
+                "shapes under `bodies` in robot.yaml, or take hardware whose body_contact is false"
+            )
+
     def _checked(self, name: str, values: Array, size: int) -> Array:
         array = np.asarray(values, dtype=np.float64)
         if array.shape != (size,):
@@ -538,6 +600,16 @@ class Simulator:
             bad = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
         return array
+
+
+def _driven(robot: Robot) -> Indices:
+    """Return for each joint of the model which actuated joint moves its body, counted from 1; 0 for the root."""
+    model = robot.model
+    found = np.zeros(model.njoints, dtype=np.intp)
+    numbers = {model.getJointId(name): j + 1 for j, name in enumerate(robot.joint_names)}
+    for i in range(1, model.njoints):
+        found[i] = numbers.get(i, found[model.parents[i]])
+    return found
 
 
 def _in_steps(seconds: float, physics_dt: float) -> float:

@@ -17,8 +17,9 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.contact import ContactModel, Parts
-from bipedsim.dynamics import LANDS, SPEED_LIMIT, Dynamics
+from bipedsim.dynamics import LANDS, SPEED_LIMIT, TOUCHES, Dynamics
 from bipedsim.numerics import Array
+from bipedsim.touch import Touching
 
 Judge = Callable[[Array, Array, float], None]
 
@@ -31,18 +32,28 @@ class Steps:
         dynamics, contact: Of the simulation.
         physics_dt: Step h [s].
         events: Whether such arrivals happen within a step, and flight keeps its momentum.
+        touching: All contacts but those of the soles; None where these alone touch.
 
     Attributes:
         stop_impulse: (S,) impulses of the stops on their joints over the last step [N.m.s].
         loop_impulse: (M,) impulses of the loops on their second bodies over the last step [N.s, N.m.s], as the dynamics
             have them.
         stopped: Whether any of these may not be 0.
+        touched: Whether more than the soles had a part in the last step.
     """
 
     def __init__(
-        self, model: pin.Model, dynamics: Dynamics, contact: ContactModel, physics_dt: float, events: bool = True
+        self,
+        model: pin.Model,
+        dynamics: Dynamics,
+        contact: ContactModel,
+        physics_dt: float,
+        events: bool = True,
+        touching: Touching | None = None,
     ) -> None:
         self._events = events
+        self._touching = touching
+        self.touched = False
         self._model = model
         self._dynamics = dynamics
         self._contact = contact
@@ -72,7 +83,18 @@ class Steps:
         """
         d = self._dynamics
         unresolved = self._parts.unresolved
+        touching = self._touching
+        if self.touched:
+            self.touched = False
+            assert touching is not None
+            if not touching.carries:
+                touching.rest()
+        if touching is not None and (touching.carries or (touching.wanted is not None and touching.wanted())):
+            return self._touch(touching, q, v, torque, judge)
         fastest = d.step(q, v, torque, self._contact, self._events, self._events)
+        if fastest == TOUCHES:
+            assert touching is not None
+            return self._touch(touching, q, v, torque, judge)
         self.stopped = self._chained or d.near
         if self.stopped:
             self._note_stops()
@@ -83,6 +105,20 @@ class Steps:
             fastest = self._unsplit(q, v, torque, False)
         elif self._landed:
             return self._land(q, v, torque, judge)
+        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
+            judge(q, v, 1.0)
+        return fastest
+
+    def _touch(self, touching: Touching, q: Array, v: Array, torque: Array, judge: Judge | None) -> float:
+        """Take a step as a whole in which more than the feet touches."""
+        self._landed = False
+        self.touched = True
+        fastest = self._dynamics.touch(q, v, torque, self._contact, touching)
+        self.stopped = self._dynamics.near
+        if self.stopped:
+            self._note_stops()
+        if touching.unresolved:
+            self._parts.fail()
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)
         return fastest
@@ -116,6 +152,8 @@ class Steps:
         self._parts.add(1.0)
         self._parts.end()
         self._dynamics.correct(q.copy(), v.copy())
+        if self._touching is not None:
+            self._touching.warm_up()
 
     @property
     def unseen(self) -> bool:
@@ -142,6 +180,13 @@ class Steps:
             self.stop_impulse[:] = before
             self.loop_impulse[:] = before_loops
             fastest = self._from_landing(q, v, torque, change, share, behind, judge)
+            if fastest == TOUCHES:
+                assert self._touching is not None
+                v[:] = begun
+                self._contact.set_state(memory[0])
+                d.set_state(memory[1])
+                self._parts.again()
+                return self._touch(self._touching, q, v, torque, judge)
             # A stop that is reached in the rest of the step has an impulse, of which no share may be taken back.
             if not 0.0 <= fastest < SPEED_LIMIT or (self._parts.sound and not self._stops.closing[0]):
                 return fastest

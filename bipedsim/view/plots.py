@@ -41,6 +41,7 @@ _NOTE = 140
 """Letters of a note in the title that have room beside each other."""
 SEEN = 3.0, 1.0, 1.0
 """How far axes of the vertical, forward and sideways force reach at most, as a share of the weight."""
+BODIES_COLOUR = "#CC79A7"
 NOISE = 1e-6
 """Torque [N.m] below which joints are left out."""
 
@@ -180,15 +181,20 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
     # Without sole poses the axes are those of the soles, and the totals hold for level feet.
     force = plate.force if plate is not None else recording.wrench[:, :, :3]
     frame = "world" if plate is not None else "sole frames"
+    bodies = _other_bodies(recording)
     for ax, i, name in zip(
         axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
     ):
         for k, foot in enumerate(recording.feet):
             ax.plot(recording.t, force[:, k, i], color=foot_colour(k), linestyle=foot_dash(k), label=f"{foot} foot")
+        if bodies is not None:
+            ax.plot(recording.t, bodies[:, i], color=BODIES_COLOUR, label="other bodies")
         ax.set_title(name, pad=3)
         mark_events(ax, recording)
     total = force[:, :, 2].sum(axis=1)
-    axes[0].plot(recording.t, total, color=TOTAL_COLOUR, label="all feet")
+    if bodies is not None:
+        total = total + np.nan_to_num(bodies[:, 2])
+    axes[0].plot(recording.t, total, color=TOTAL_COLOUR, label="all feet" if bodies is None else "all")
     if np.isfinite(recording.weight):
         axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
         for ax in axes:
@@ -201,6 +207,13 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
     columns = n if n <= 4 else -(-n // 2)
     axes[0].legend(ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
+
+
+def _other_bodies(recording: Recording) -> Array | None:
+    """Return the force on all bodies but the soles (n, 3) [N], NaN where none is touched; None if none ever is."""
+    if np.isnan(recording.base_contact).all():
+        return None
+    return np.asarray(recording.base_contact + recording.link_contact.sum(axis=1))
 
 
 _SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|Left|Right|LEFT|RIGHT|l|r|L|R)(?=[_.]|$)")

@@ -112,6 +112,9 @@ class GroundPublishers:
         self._clock_writer = conversions.ClockWriter()
         self._applied_writer = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
         self._applied = make(node, topics.APPLIED)
+        self._bodies_writer = conversions.BodyContactsWriter(robot.joint_names)
+        self._bodies = make(node, topics.BODY_CONTACTS)
+        self._touched = False
         self._cop = make(node, topics.COP)
         self._clock = publisher(node, topics.CLOCK)
         self._odometry = None
@@ -127,6 +130,10 @@ class GroundPublishers:
         self._applied.publish(self._applied_writer.write(sim.command.tau_joint, t_ns))
         truth = sim.ground_truth()
         self._cop.publish(self._cop_writer.write(truth.cop_world, t_ns))
+        touched = truth.base_contact[0] == truth.base_contact[0]
+        if touched or self._touched:
+            self._touched = touched
+            self._bodies.publish(self._bodies_writer.write(truth, t))
         if self._odometry is not None:
             self._odometry.publish(self._odometry_writer.write(truth.pose_world_base, truth.twist_base, t_ns))
         self.publish_clock(t_ns)

@@ -64,7 +64,7 @@ class SimNode:
             raise ConfigError(f"parameters of sim_node: ft_sign = {params.ft_sign} must be 1 or -1")
         robot = load_robot(params.robot)
         ground = get_ground(params.ground)
-        for warning in robot.warnings:
+        for warning in (*robot.warnings, *robot.shapes.warnings):
             node.get_logger().warning(warning)
         pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)

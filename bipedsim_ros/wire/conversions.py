@@ -17,11 +17,12 @@ from bipedsim.model import Chains
 from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.sim import Observation
-from bipedsim_ros.wire.topics import CONTACT
+from bipedsim_ros.wire.topics import BODY_CONTACTS, CONTACT
 from bipedsim_ros.wire.wire import NS_PER_S, Layout, MessageError, WireReader, WireWriter
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
+    from bipedsim.sim import GroundTruth
 
 
 def _zeros(n: int) -> array.array[float]:
@@ -251,6 +252,29 @@ class ContactWriter:
         self._t[0] = t
         for attribute, numbers in self._places:
             numbers[:] = getattr(contact, attribute)[k]
+        return self._wire.data(0)
+
+
+class BodyContactsWriter:
+    """Float64MultiArray messages with the columns of the topic of bodies; the layout's label names the numbers.
+
+    Args:
+        joint_names: Of the robot.
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        labels = ["t", *(label for column in BODY_CONTACTS.columns for label in column.labels_of(joint_names))]
+        n = len(labels)
+        message = Float64MultiArray(data=_zeros(n))
+        message.layout.dim = [MultiArrayDimension(label=",".join(labels), size=n, stride=n)]
+        self._wire = WireWriter(message, ("data",))
+        self._sources = [column.source.partition(".")[2] for column in BODY_CONTACTS.columns]
+
+    def write(self, truth: GroundTruth, t: float) -> bytes:
+        """Return the message for the time ``t`` [s]."""
+        numbers = self._wire.groups[0]
+        numbers[0] = t
+        numbers[1:] = np.concatenate([getattr(truth, source).ravel() for source in self._sources])
         return self._wire.data(0)
 
 

@@ -79,6 +79,7 @@ class Topic:
         frame: ``frame_id`` of the header, with ``{side}`` for l, r or the name of a foot, and ``{imu}`` for the frame
             of the IMU; and, after a comma, ``child_frame_id``.
         recorded: Whether the recorder subscribes to it.
+        sporadic: Whether it is only published while there is something to say.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Topic:
     requested: Qos | None = None
     frame: str = ""
     recorded: bool = True
+    sporadic: bool = False
 
     @property
     def per_foot(self) -> bool:
@@ -108,7 +110,7 @@ class Topic:
     @property
     def expected(self) -> bool:
         """Whether it is published by itself as long as a robot or simulator runs."""
-        return self.by in (ROBOT, SIMULATOR)
+        return self.by in (ROBOT, SIMULATOR) and not self.sporadic
 
     @property
     def recorder_qos(self) -> Qos:
@@ -166,6 +168,14 @@ SOLE_COP = Topic(
     schema.SOLE_COP, _POINT, SIMULATOR, "centre of pressure; x, y are NaN when the foot is in the air", frame=_SOLE
 )
 CONTACT = Topic(schema.CONTACT, _NUMBERS, SIMULATOR, "see below; the layout's label names the values")
+BODY_CONTACTS = Topic(
+    schema.BODY_CONTACTS,
+    _NUMBERS,
+    SIMULATOR,
+    "while a body other than a sole is touched, and once more: forces on the body of the root and on those that the "
+    "joints move, in odom axes; the layout's label names the values",
+    sporadic=True,
+)
 CONTACT_MODE = Topic(
     "/{foot}_foot/contact_mode", _TEXT, SIMULATOR, 'on change: "none", "edge 0-1 slide", "face stick"', CHANGES
 )

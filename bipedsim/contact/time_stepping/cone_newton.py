@@ -37,7 +37,7 @@ POLISHED = 1e-14
 
 
 @kernel
-def _linearise(q: ConeProblem, m):
+def linearise(q: ConeProblem, m):
     """Fill ``q.c[m]`` and ``q.C[m]``: the Newton step of point ``m`` on the map of Alart and Curnier.
 
     In impulses times mobility, p: open, p = 0; sticking, u = 0; slipping, u_n = 0 and p_t = mu (p_n - u_n) t with t
@@ -127,7 +127,7 @@ def _newton_step(G, q: ConeProblem):
     """Make one Newton step: twist = -G J^T (c + C J twist), then f of each point from it."""
     q.H[:, :, :] = 0.0
     for m in range(q.points[0]):
-        _linearise(q, m)
+        linearise(q, m)
         by = 1.0 / q.mobility[m]
         add_quadratic(q.arm[m], q.C[m], by, q.H[q.foot[m]])
         for a in range(3):

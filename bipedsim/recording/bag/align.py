@@ -29,6 +29,7 @@ from bipedsim.recording.bag.sole_poses import made_of, put_sole_poses
 from bipedsim.recording.recording import Recording, between, joined, nothing_between
 from bipedsim.recording.schema import (
     ABOUT,
+    BODY_CONTACTS,
     CARRIERS,
     COLUMNS,
     CONTACT_FIELDS,
@@ -311,7 +312,7 @@ class BagRows:
             return
         table, sound = decoder.take(block.data, block.start, block.size)
         stamp = table.stamp
-        if _LABELLED in table.values and FOOT.match(topic):
+        if _LABELLED in table.values and (FOOT.match(topic) or topic == BODY_CONTACTS):
             t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(stamp))
             sound &= np.isfinite(t)
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
@@ -405,7 +406,8 @@ class BagRows:
                     if column.name not in self._columns:
                         continue
                     target = getattr(out, column.name)
-                    _put(target if k is None else target[:, k], at, table, decoder.labels or (), column)
+                    target = target if k is None else target[:, k]
+                    _put(target, at, table, decoder.labels or (), column, out.joint_names)
         # Only what is wanted can be written.
         if self._bag.custom_data.get("ft_sign") == "-1" and out.ankle_wrench.flags.writeable:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)
@@ -600,16 +602,20 @@ def _is_readout(topic: str, kind: str) -> bool:
     return topic.startswith(READOUTS) and kind == "std_msgs/msg/Float64"
 
 
-def _put(target: NDArray[Any], rows: Any, table: _Table, labels: tuple[str, ...], column: Column) -> None:
+def _put(
+    target: NDArray[Any], rows: Any, table: _Table, labels: tuple[str, ...], column: Column, joints: Sequence[str]
+) -> None:
     """Copy a column into the rows of ``target`` that its messages belong to, if they hold it."""
     values = table.values.get(column.field)
     if column.field == _LABELLED and values is not None:
         # Bags of before there were labels.
         labels = (labels if len(labels) > 1 else CONTACT_FIELDS)[: values.shape[1]]
-        if not set(column.labels) <= set(labels):
+        wanted = column.labels_of(joints)
+        if not set(wanted) <= set(labels):
             return
-        values = values[:, [labels.index(label) for label in column.labels]]
-    if values is None or (column.per == "joint" and values.shape[1] != target.shape[1]):
+        at = {label: i for i, label in enumerate(labels)}
+        values = values[:, [at[label] for label in wanted]]
+    if values is None or (column.per == "joint" and values.shape[1] != np.prod(target.shape[1:])):
         return
     width = int(np.prod(target.shape[1:]))
     target[rows] = values[:, :width].reshape(-1, *target.shape[1:]).astype(target.dtype)

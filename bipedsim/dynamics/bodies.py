@@ -1,0 +1,211 @@
+"""Whether a body other than a sole may touch the ground in a step: what a step asks of the robot's shapes.
+
+All shapes of a joint have one box around them. While no box is near the ground, that is all that is looked at. Points
+of a sole's own link that lie in the plane of the sole are left to the foot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bipedsim.dynamics.tree import Tree
+from bipedsim.ground import GroundArrays
+from bipedsim.model import Robot, Shape
+from bipedsim.numerics import Array, Flags, Integers, act, kernel, point_velocity, zeros_of
+
+FASTEST = 30.0
+"""A body farther from the ground than this speed [m/s] covers in a step is not near it."""
+CLOSE = 0.01
+"""Nor is one that is this far from it [m]."""
+OF_SOLE = 0.005
+"""Points of a foot's link that are no higher above the plane of its sole [m] belong to the sole."""
+SUNK = 0.03
+"""A point deeper than this below a patch with a region is under it or beside it [m]."""
+PASSES = 1e-12
+"""A body touches the ground where it would get this far below it [m]."""
+
+
+class Bodies(NamedTuple):
+    """B bodies with P points in all, each with a ball or a ring around it, that may touch the ground.
+
+    Attributes:
+        joint: (B,) that carries each. centre, half: (B, 3) box around its points, in the frame of the joint [m].
+        begin, end: (B,) its points.
+        body: (P,) of each point. point: (P, 3) in the frame of the joint [m]. ball, ring: (P,) radii [m]. axis: (P, 3)
+            of the ring, a unit vector.
+        shape: (P,) number of its shape.
+        leaf: (joints,) last velocity index of each joint, -1 of the world.
+        reach: A box farther from the ground [m] is not near.
+        near: (1,) whether any is near in this part of a step. close: (B,) which.
+        twist: (6,) work.
+    """
+
+    joint: Annotated[Integers, "B"]
+    centre: Annotated[Array, "B", 3]
+    half: Annotated[Array, "B", 3]
+    begin: Annotated[Integers, "B"]
+    end: Annotated[Integers, "B"]
+    body: Annotated[Integers, "P"]
+    point: Annotated[Array, "P", 3]
+    ball: Annotated[Array, "P"]
+    ring: Annotated[Array, "P"]
+    axis: Annotated[Array, "P", 3]
+    shape: Annotated[Integers, "P"]
+    leaf: Integers
+    reach: float
+    near: Annotated[Flags, 1]
+    close: Annotated[Flags, "B"]
+    twist: Annotated[Array, 6]
+
+    @classmethod
+    def of_robot(cls, robot: Robot, shapes: Sequence[Shape], physics_dt: float) -> Bodies:
+        """Return the bodies that ``shapes`` are on; none without shapes."""
+        model = robot.model
+        leaf = np.array([-1] + [model.joints[j].idx_v + model.joints[j].nv - 1 for j in range(1, model.njoints)])
+        kept = [(i, k) for i, shape in enumerate(shapes) for k in range(len(shape.points)) if _touches(robot, shape, k)]
+        kept.sort(key=lambda pair: shapes[pair[0]].joint_id)
+        joints = sorted({shapes[i].joint_id for i, _ in kept})
+        bodies: Bodies = zeros_of(
+            cls,
+            {"B": len(joints), "P": len(kept)},
+            joint=np.array(joints, dtype=np.int64),
+            leaf=leaf.astype(np.int64),
+            reach=max(CLOSE, FASTEST * physics_dt),
+        )
+        low, high = np.full((len(joints), 3), np.inf), np.full((len(joints), 3), -np.inf)
+        bodies.begin[:] = len(kept)
+        for p, (i, k) in enumerate(kept):
+            shape, b = shapes[i], joints.index(shapes[i].joint_id)
+            bodies.body[p], bodies.shape[p] = b, i
+            bodies.point[p], bodies.axis[p] = shape.points[k], shape.axis
+            bodies.ball[p], bodies.ring[p] = shape.radius, shape.ring
+            bodies.begin[b], bodies.end[b] = min(bodies.begin[b], p), p + 1
+            wide = shape.radius + shape.ring * np.sqrt(np.maximum(1.0 - shape.axis**2, 0.0))
+            low[b], high[b] = np.minimum(low[b], shape.points[k] - wide), np.maximum(high[b], shape.points[k] + wide)
+        bodies.centre[:], bodies.half[:] = 0.5 * (low + high), 0.5 * (high - low)
+        return bodies
+
+
+def _touches(robot: Robot, shape: Shape, k: int) -> bool:
+    """Whether point ``k`` of a shape is not one that a sole stands for."""
+    for sole in robot.soles:
+        if sole.joint_id == shape.joint_id:
+            into = sole.placement_joint_sole.inverse()
+            along = into.rotation @ shape.axis
+            across = shape.ring * np.sqrt(max(1.0 - along[2] ** 2, 0.0))
+            height = (into.rotation @ shape.points[k] + into.translation)[2] - shape.radius - across
+            if height < OF_SOLE - sole.radius:
+                return False
+    return True
+
+
+@kernel
+def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
+    """Note which bodies are near a plane of the ground; return whether any is."""
+    near = False
+    for i in range(b.joint.shape[0]):
+        b.close[i] = False
+        pose = t.poses[b.joint[i]]
+        c, e = b.centre[i], b.half[i]
+        x, y, z = act(pose, c)
+        for g in range(ground.counts.shape[0]):
+            if ground.plane[g] != g:
+                continue
+            n = ground.rotation[g, :, 2]
+            height = n[0] * (x - ground.point[g, 0]) + n[1] * (y - ground.point[g, 1]) + n[2] * (z - ground.point[g, 2])
+            for a in range(3):
+                height -= e[a] * abs(n[0] * pose[3 * a] + n[1] * pose[3 * a + 1] + n[2] * pose[3 * a + 2])
+            if height < b.reach:
+                b.close[i] = True
+                near = True
+    b.near[0] = near
+    return near
+
+
+@kernel
+def lowest_point(b: Bodies, p: int, pose: Array, n: Array) -> tuple[float, float, float]:
+    """Return where point ``p`` of a body, with what is around it, is lowest along ``n``, in the world [m]."""
+    x, y, z = act(pose, b.point[p])
+    r = b.ball[p]
+    x -= r * n[0]
+    y -= r * n[1]
+    z -= r * n[2]
+    if b.ring[p] > 0.0:
+        a = b.axis[p]
+        ax = pose[0] * a[0] + pose[3] * a[1] + pose[6] * a[2]
+        ay = pose[1] * a[0] + pose[4] * a[1] + pose[7] * a[2]
+        az = pose[2] * a[0] + pose[5] * a[1] + pose[8] * a[2]
+        along = ax * n[0] + ay * n[1] + az * n[2]
+        ex, ey, ez = n[0] - along * ax, n[1] - along * ay, n[2] - along * az
+        length = np.sqrt(ex * ex + ey * ey + ez * ez)
+        if length > 1e-9:
+            by = b.ring[p] / length
+            x -= by * ex
+            y -= by * ey
+            z -= by * ez
+    return x, y, z
+
+
+@kernel
+def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float], gap: float) -> int:
+    """Return the last patch of the plane of ``g`` with ``point`` in its region, -1 if none has it."""
+    found = -1
+    for i in range(g, ground.counts.shape[0]):
+        if ground.plane[i] != g:
+            continue
+        x = y = 0.0
+        for a in range(3):
+            x += ground.rotation[i, a, 0] * (point[a] - ground.point[i, a])
+            y += ground.rotation[i, a, 1] * (point[a] - ground.point[i, a])
+        inside = ground.counts[i] == 0 or gap > -SUNK
+        for k in range(ground.counts[i]):
+            one, two = ground.region[i, k], ground.region[i, k + 1 if k + 1 < ground.counts[i] else 0]
+            inside = inside and (two[0] - one[0]) * (y - one[1]) - (two[1] - one[1]) * (x - one[0]) >= 0.0
+        if inside:
+            found = i
+    return found
+
+
+@kernel
+def twist_of(b: Bodies, t: Tree, i: int, v: Array, x: Array) -> None:
+    """Fill ``b.twist`` with the motion of body ``i`` at the origin of the world under the velocity v + x (nv,)."""
+    for a in range(6):
+        b.twist[a] = 0.0
+    leaf = b.leaf[b.joint[i]]
+    for d in range(t.depth[leaf]):
+        k = t.ancestors[leaf, d]
+        speed = v[k] + x[k]
+        for a in range(6):
+            b.twist[a] += t.J_rows[k, a] * speed
+
+
+@kernel
+def touches_ground(b: Bodies, t: Tree, ground: GroundArrays, v: Array, span: float) -> bool:
+    """Whether a body that is near would be in the ground after ``span`` [s] with the velocity that the step has found.
+
+    Args:
+        b, t, ground: See :class:`Bodies`, :class:`Tree` (the change of v in ``x``) and :class:`GroundArrays`.
+        v: (nv,) velocity before.
+        span: Of this part of the step.
+    """
+    for i in range(b.joint.shape[0]):
+        if not b.close[i]:
+            continue
+        pose = t.poses[b.joint[i]]
+        twist_of(b, t, i, v, t.x)
+        for g in range(ground.counts.shape[0]):
+            if ground.plane[g] != g:
+                continue
+            n = ground.rotation[g, :, 2]
+            for p in range(b.begin[i], b.end[i]):
+                x, y, z = lowest_point(b, p, pose, n)
+                gap = n[0] * (x - ground.point[g, 0]) + n[1] * (y - ground.point[g, 1])
+                gap += n[2] * (z - ground.point[g, 2])
+                u = point_velocity(b.twist, (x, y, z))
+                passes = gap + span * (n[0] * u[0] + n[1] * u[1] + n[2] * u[2]) < -PASSES
+                if passes and patch_below(ground, g, (x, y, z), gap) >= 0:
+                    return True
+    return False

@@ -1,0 +1,251 @@
+"""What bodies are like from outside: spheres, capsules, cylinders, boxes and hulls, from the URDF's <collision>."""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.errors import ConfigError
+from bipedsim.model.schema import ShapeConfig
+from bipedsim.numerics import Array
+
+COARSE = 1e-3
+"""A hull is reduced until no vertex that was left out is farther outside of it [m]."""
+MOST_VERTICES = 32
+"""Vertices of a hull at most."""
+THIN = 1e-3
+"""A hull that is nowhere thicker [m] has no inside that could be told from its outside."""
+HALF_DIRECTIONS = 120
+"""Over half a sphere: in so many directions, and against them, the vertices of a mesh are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A shape of a body of the robot: points, each with a ball or a ring around it.
+
+    A sphere is a point with a ball around it, a capsule two of them; the ends of a cylinder are two rings; boxes and
+    hulls are their vertices.
+
+    Attributes:
+        name: Link of the URDF.
+        joint_id: Joint that carries it.
+        kind: sphere, capsule, cylinder, box or hull.
+        points: (P, 3) in the frame of the joint [m].
+        radius: Of the ball around every point [m].
+        ring: Radius of the circle around every point [m], at right angles to ``axis`` (3,), a unit vector.
+    """
+
+    name: str
+    joint_id: int
+    kind: str
+    points: Array
+    radius: float = 0.0
+    ring: float = 0.0
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+
+
+_CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+
+
+class Shapes(NamedTuple):
+    """The shapes of a robot, and what was left out of it or is odd, by name."""
+
+    shapes: tuple[Shape, ...]
+    warnings: tuple[str, ...]
+
+
+def read_shapes(
+    model: pin.Model, urdf_xml: str, urdf_path: Path, given: Mapping[str, Sequence[ShapeConfig]] | None = None
+) -> Shapes:
+    """Return the shapes of all links that a joint of ``model`` moves.
+
+    Args:
+        model: May have fewer joints than the file: links that were welded go with their body.
+        urdf_xml, urdf_path: The URDF's text, and its file, beside which meshes are looked for.
+        given: Link to its shapes, instead of those of the file.
+
+    Raises:
+        ConfigError: A size is no positive number, by link.
+    """
+    shapes: list[Shape] = []
+    odd: list[str] = []
+    for link in ElementTree.fromstring(urdf_xml.encode()).findall("link"):
+        name = link.get("name", "")
+        if not model.existFrame(name, pin.FrameType.BODY):
+            continue
+        frame = model.frames[model.getFrameId(name, pin.FrameType.BODY)]
+        if frame.parentJoint == 0:
+            continue
+        if given is not None and name in given:
+            shapes += [_given(name, frame, shape) for shape in given[name]]
+            continue
+        for collision in link.findall("collision"):
+            where = f"{urdf_path}: link {name!r}: <collision>"
+            placement = frame.placement * _origin(collision, where)
+            geometry = collision.find("geometry")
+            made = None if geometry is None or len(geometry) == 0 else _made(geometry[0], urdf_path, where, odd)
+            if made is None:
+                continue
+            shapes.append(_placed(name, int(frame.parentJoint), placement, made))
+    return Shapes(tuple(shapes), tuple(odd))
+
+
+_Made = tuple[str, Array, float, float]
+
+
+def _placed(name: str, joint_id: int, placement: pin.SE3, made: _Made) -> Shape:
+    kind, points, radius, ring = made
+    points = points @ placement.rotation.T + placement.translation
+    return Shape(name, joint_id, kind, points, radius, ring, placement.rotation[:, 2].copy())
+
+
+def _given(name: str, frame: pin.Frame, shape: ShapeConfig) -> Shape:
+    """Return a shape of robot.yaml."""
+    ends = np.array([[0.0, 0.0, 0.5], [0.0, 0.0, -0.5]]) * shape.length
+    made: _Made = "sphere", np.zeros((1, 3)), shape.radius, 0.0
+    if shape.kind == "capsule":
+        made = shape.kind, ends, shape.radius, 0.0
+    elif shape.kind == "cylinder":
+        made = shape.kind, ends, 0.0, shape.radius
+    elif shape.kind == "box":
+        made = shape.kind, 0.5 * _CORNERS * np.array(shape.size), 0.0, 0.0
+    return _placed(name, int(frame.parentJoint), frame.placement * shape.placement.transform(), made)
+
+
+def _made(element: ElementTree.Element, urdf_path: Path, where: str, odd: list[str]) -> _Made | None:
+    """Return kind, points, radius and ring of the shape ``element``; None of one that cannot touch, which ``odd`` says.
+
+    Points are in the frame of the shape, whose axis is z.
+    """
+    if element.tag == "sphere":
+        return "sphere", np.zeros((1, 3)), _size(element, "radius", where), 0.0
+    if element.tag in ("cylinder", "capsule"):
+        radius, half = _size(element, "radius", where), 0.5 * _size(element, "length", where)
+        ends = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])
+        return ("capsule", ends, radius, 0.0) if element.tag == "capsule" else ("cylinder", ends, 0.0, radius)
+    if element.tag == "box":
+        size = _three(element.get("size"), where, "size")
+        if not (size > 0.0).all():
+            raise ConfigError(f"{where}: size = {size.tolist()} m must be positive")
+        return "box", 0.5 * _CORNERS * size, 0.0, 0.0
+    if element.tag == "mesh":
+        name = element.get("filename", "")
+        path = _mesh_path(name, urdf_path)
+        if path is None:
+            odd.append(f"{where}: no file {name!r}: the link touches nothing; give it a shape under `bodies`")
+            return None
+        scale = _three(element.get("scale", "1 1 1"), where, "scale")
+        points, problem = _hull(path, tuple(scale), path.stat().st_mtime_ns)
+        if problem:
+            odd.append(f"{where}: {path.name}: {problem}")
+        return None if points is None else ("hull", points, 0.0, 0.0)
+    odd.append(f"{where}: <{element.tag}> is no shape that is known; the link touches nothing with it")
+    return None
+
+
+def _size(element: ElementTree.Element, key: str, where: str) -> float:
+    value = _three(f"{element.get(key)} 0 0", where, key)[0]
+    if not value > 0.0:
+        raise ConfigError(f"{where}: <{element.tag}> {key} = {value} m must be positive")
+    return float(value)
+
+
+def _three(text: str | None, where: str, key: str) -> Array:
+    try:
+        values = np.array([float(word) for word in (text or "").split()])
+    except ValueError:
+        values = np.full(1, np.nan)
+    if values.shape != (3,) or not np.isfinite(values).all():
+        raise ConfigError(f"{where}: {key} = {text!r} must be three finite numbers")
+    return values
+
+
+def _origin(collision: ElementTree.Element, where: str) -> pin.SE3:
+    origin = collision.find("origin")
+    if origin is None:
+        return pin.SE3.Identity()
+    xyz, rpy = (_three(origin.get(key, "0 0 0"), where, key) for key in ("xyz", "rpy"))
+    return pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
+
+
+def _mesh_path(name: str, urdf_path: Path) -> Path | None:
+    """Return the file that a URDF names, in its package or beside itself."""
+    scheme, _, rest = name.partition("://")
+    if scheme not in ("package", "file") or not rest:
+        rest = name
+    roots = [urdf_path.parent, *urdf_path.parents] if scheme != "file" else [Path("/")]
+    for prefix in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
+        if prefix:
+            roots.append(Path(prefix))
+    return next((root / rest for root in roots if (root / rest).is_file()), None)
+
+
+@lru_cache(maxsize=1024)
+def _hull(path: Path, scale: tuple[float, ...], changed: int) -> tuple[Array | None, str]:
+    """Return the vertices (P, 3) of the reduced hull of a mesh [m], and what is odd about it.
+
+    Args:
+        path: STL, or what coal reads.
+        scale: Of x, y, z.
+        changed: When the file did, so that a new one is read.
+    """
+    try:
+        vertices = _vertices(path) * scale
+    except (OSError, RuntimeError, ValueError) as error:
+        return None, f"cannot be read ({error}); the link touches nothing with it"
+    if len(vertices) < 4 or not np.isfinite(vertices).all():
+        return None, f"has {len(vertices)} vertices, or some that are not finite; the link touches nothing with it"
+    # Single precision and rows that lie in memory: half a million vertices in a tenth of a second.
+    along = _DIRECTIONS.astype(np.float32) @ vertices.T.astype(np.float32)
+    least, most = along.argmin(axis=1), along.argmax(axis=1)
+    width = float(np.einsum("ij,ij->i", _DIRECTIONS, vertices[most] - vertices[least]).min())
+    odd = f"is only {width:.2g} m thick" if width < THIN else ""
+    return _reduced(vertices[np.unique([least, most])]), odd
+
+
+def _directions() -> Array:
+    """Return the axes, and directions evenly over half a sphere by the golden angle."""
+    i = np.arange(HALF_DIRECTIONS) + 0.5
+    z, turn = i / HALF_DIRECTIONS, np.pi * (1.0 + np.sqrt(5.0)) * i
+    level = np.sqrt(1.0 - z * z)
+    return np.vstack([np.eye(3), np.column_stack([level * np.cos(turn), level * np.sin(turn), z])])
+
+
+_DIRECTIONS = _directions()
+
+
+def _vertices(path: Path) -> Array:
+    """Return the vertices (P, 3) of a mesh, in its own units; as a binary STL it is read a hundred times as fast."""
+    if path.suffix.lower() == ".stl":
+        data = path.read_bytes()
+        count = int.from_bytes(data[80:84], "little")
+        if len(data) == 84 + 50 * count:
+            triangle = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("unused", "<u2")])
+            corners = np.frombuffer(data, triangle, count, 84)["corners"].reshape(-1, 3)
+            return corners.astype(np.float64)
+    import coal
+
+    return np.array(coal.MeshLoader().load(str(path), np.ones(3)).vertices())
+
+
+def _reduced(vertices: Array) -> Array:
+    """Return those of the vertices (P, 3) of a hull that span it to ``COARSE``, ``MOST_VERTICES`` at most."""
+    along = vertices @ np.vstack([_DIRECTIONS, -_DIRECTIONS]).T
+    axes = [0, 1, 2, len(_DIRECTIONS), len(_DIRECTIONS) + 1, len(_DIRECTIONS) + 2]
+    chosen = list(dict.fromkeys(int(k) for k in along[:, axes].argmax(axis=0)))
+    farthest = along.max(axis=0)
+    while len(chosen) < min(MOST_VERTICES, len(vertices)):
+        lacking = farthest - along[chosen].max(axis=0)
+        worst = int(lacking.argmax())
+        if lacking[worst] <= COARSE:
+            break
+        chosen.append(int(along[:, worst].argmax()))
+    return np.ascontiguousarray(vertices[sorted(chosen)])

@@ -1,0 +1,125 @@
+"""Where the robot's bodies touch the ground."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bipedsim.dynamics import Bodies, Tree, approach, closest, lowest_point, patch_below, twist_of
+from bipedsim.ground import GroundArrays
+from bipedsim.numerics import Array, cross, entry, kernel, point_velocity
+from bipedsim.touch.contacts import WORLD, Contacts, add, may_touch
+
+STOPS, PAIRS = 1 << 41, 1 << 42
+"""Keys of stops and of pairs begin here."""
+PER_POINT = 3
+"""Contacts of a ring on a plane, at equal angles."""
+
+
+@entry
+def find_on_ground(boxed: Any, v: Array) -> None:
+    """Add the points of all bodies near the ground that may touch it in a step that begins with ``v`` (nv,)."""
+    s = boxed.arrays
+    b, t, ground = s.bodies, s.tree, s.ground
+    for i in range(b.joint.shape[0]):
+        if b.close[i]:
+            twist_of(b, t, i, v, s.nothing)
+            for p in range(b.begin[i], b.end[i]):
+                for g in range(ground.counts.shape[0]):
+                    if ground.plane[g] == g:
+                        _find_on_plane(b, t, ground, s.contacts, p, g, s.mu, s.restitution)
+
+
+@entry
+def find_stops(boxed: Any, q: Array, v: Array) -> None:
+    """Add the stops that joints at ``q`` (nq,) are near or may get to with ``v`` (nv,); say in ``stops`` which."""
+    s = boxed.arrays
+    o, t, bodies = s.stops, s.tree, s.bodies.leaf.shape[0]
+    o.near[0] = False
+    for j in range(o.idx_q.shape[0]):
+        angle, speed = q[o.idx_q[j]], v[o.idx_v[j]]
+        above, below = o.upper[j] - angle, angle - o.lower[j]
+        side = 1 if above < below else -1
+        gap = above if side > 0 else below
+        o.held[j] = 0
+        o.impulse[j] = 0.0
+        if gap <= o.reach + 2.0 * t.h * max(side * speed, 0.0):
+            o.near[0] = True
+            o.held[j] = side
+            axes = s.ground.rotation[0]
+            key = STOPS + 2 * j + (side > 0)
+            add(s.contacts, bodies + j, WORLD, s.tree.gravity, axes, gap, 0.0, o.restitution, key)
+
+
+@entry
+def find_pairs(boxed: Any, v: Array) -> None:
+    """Add the pairs of bodies that may touch each other in a step that begins with ``v`` (nv,)."""
+    s = boxed.arrays
+    pairs, t, axes = s.pairs, s.tree, s.axes
+    for p in range(pairs.near.shape[0]):
+        gap, speed = approach(pairs, t, s.bodies.leaf, p, v, s.nothing)
+        if not pairs.near[p] or not may_touch(gap, speed, t.h):
+            continue
+        on_a, on_b, _ = closest(pairs, t, p)
+        n = (on_a[0] - on_b[0], on_a[1] - on_b[1], on_a[2] - on_b[2])
+        length = np.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+        if length < 1e-9:
+            continue
+        n = (n[0] / length, n[1] / length, n[2] / length)
+        # Across the axis of the world that it has least of.
+        x, y, z = abs(n[0]), abs(n[1]), abs(n[2])
+        other = (1.0, 0.0, 0.0) if x <= y and x <= z else (0.0, 1.0, 0.0) if y <= z else (0.0, 0.0, 1.0)
+        e = cross(other, n)
+        size = np.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+        e = (e[0] / size, e[1] / size, e[2] / size)
+        f = cross(n, e)
+        half = pairs.radius[p, 1] + 0.5 * gap
+        for a in range(3):
+            axes[a, 0], axes[a, 1], axes[a, 2] = e[a], f[a], n[a]
+        point = (on_b[0] + half * n[0], on_b[1] + half * n[1], on_b[2] + half * n[2])
+        add(s.contacts, pairs.joint[p, 0], pairs.joint[p, 1], point, axes, gap, s.mu, s.restitution, PAIRS + p)
+
+
+@kernel
+def _find_on_plane(
+    b: Bodies, t: Tree, ground: GroundArrays, c: Contacts, p: int, g: int, mu: float, restitution: float
+) -> None:
+    """Add point ``p`` on the plane of patch ``g``."""
+    joint = b.joint[b.body[p]]
+    pose, axes = t.poses[joint], ground.rotation[g]
+    n = axes[:, 2]
+    for which in range(PER_POINT if b.ring[p] > 0.0 else 1):
+        point = lowest_point(b, p, pose, n) if which == 0 else _on_ring(b, p, pose, n, which)
+        gap = 0.0
+        for a in range(3):
+            gap += n[a] * (point[a] - ground.point[g, a])
+        falls = point_velocity(b.twist, point)
+        speed = n[0] * falls[0] + n[1] * falls[1] + n[2] * falls[2]
+        if not may_touch(gap, speed, t.h):
+            continue
+        patch = patch_below(ground, g, point, gap)
+        if patch >= 0:
+            friction = mu if np.isnan(ground.mu_dynamic[patch]) else ground.mu_dynamic[patch]
+            key = (g * b.point.shape[0] + p) * PER_POINT + which
+            add(c, joint, WORLD, point, axes, gap, friction, restitution, key)
+
+
+@kernel
+def _on_ring(b: Bodies, p: int, pose: Array, n: Array, which: int) -> tuple[float, float, float]:
+    """Return the point of a ring that is a third, or two, of its circumference from the lowest one."""
+    a = b.axis[p]
+    axis = (
+        pose[0] * a[0] + pose[3] * a[1] + pose[6] * a[2],
+        pose[1] * a[0] + pose[4] * a[1] + pose[7] * a[2],
+        pose[2] * a[0] + pose[5] * a[1] + pose[8] * a[2],
+    )
+    x, y, z = lowest_point(b, p, pose, n)
+    q = b.point[p]
+    cx = pose[9] + pose[0] * q[0] + pose[3] * q[1] + pose[6] * q[2] - b.ball[p] * n[0]
+    cy = pose[10] + pose[1] * q[0] + pose[4] * q[1] + pose[7] * q[2] - b.ball[p] * n[1]
+    cz = pose[11] + pose[2] * q[0] + pose[5] * q[1] + pose[8] * q[2] - b.ball[p] * n[2]
+    e = (x - cx, y - cy, z - cz)
+    f = cross(axis, e)
+    side = 0.8660254037844386 if which == 1 else -0.8660254037844386
+    return cx - 0.5 * e[0] + side * f[0], cy - 0.5 * e[1] + side * f[1], cz - 0.5 * e[2] + side * f[2]

@@ -1,0 +1,284 @@
+"""Steps in which more than the feet touches, for the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.contact import UNRESOLVED, ConeProblem, ContactModel, for_kernels
+from bipedsim.dynamics import SUNK, Bodies, Dynamics, Pairs, Stops, Tree
+from bipedsim.ground import Ground, GroundArrays
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, box, call, zeros_of
+from bipedsim.touch.contacts import Contacts, Objects, clear, forget
+from bipedsim.touch.coupling import (
+    Coupling,
+    add_forces,
+    fill_delassus,
+    fill_rows,
+    finish,
+    give,
+    keep_drive,
+    lean_on,
+    show_alone,
+    solve,
+)
+from bipedsim.touch.feet import add_vertices, feet_as_points, take_vertices
+from bipedsim.touch.find import find_on_ground, find_pairs, find_stops
+
+CAPACITY = 96
+"""Contacts at most that a step holds."""
+ROUNDS, PATIENCE = 40, 5
+"""Rounds of feet and other contacts at most, and how many may pass without halving what is off, before the feet are
+points like all others."""
+FITS = 1e-7
+"""Feet and others fit together where a round moves the feet by this share of the speeds that contact changes."""
+WAITS = 10
+"""Steps for which, after that, feet that do not agree at once are points."""
+TOLERANCE, ITERATIONS = 1e-7, 1000
+"""Residual that counts as solved, beside the speed that contact has to take away, and iterations of one solve."""
+GAMMA = 0.2
+"""Share of an overlap that a step removes."""
+SLOW = 0.5
+"""What arrives with less than what gravity gives in so many steps does not rebound."""
+
+
+class _Ground(NamedTuple):
+    bodies: Bodies
+    pairs: Pairs
+    stops: Stops
+    tree: Tree
+    ground: GroundArrays
+    contacts: Contacts
+    mu: float
+    restitution: float
+    nothing: Array
+    axes: Array
+
+
+class Touching:
+    """All contacts of a robot but those of its soles.
+
+    Args:
+        robot: Whose bodies touch.
+        dynamics: Of the robot, made with its shapes.
+        contact: Model of the feet.
+        ground: What the bodies touch.
+        friction, restitution: Of the bodies.
+
+    Attributes:
+        contacts: What may touch, and what it did in the last step that was taken here.
+        objects: Free bodies beside the robot.
+        force: (nv,) generalised impulse of the contacts on the robot in the last step [N.s, N.m.s]. gained: (1,) energy
+            that they gave, see :class:`~bipedsim.touch.coupling.Coupling` [J].
+        finders: Called once in every such step, with the poses of the bodies in ``dynamics.tree``; add contacts.
+        wanted: Says before a step whether it has to be taken here; None where only the robot's bodies say so.
+        carries: Whether any contact did in the last step.
+        rounds: Of the last step. as_points: Steps since reset in which the feet were points like all other contacts, as
+            their model did not agree with these.
+        unresolved: Whether the last step has no solution within the tolerance.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        dynamics: Dynamics,
+        contact: ContactModel,
+        ground: Ground,
+        friction: float,
+        restitution: float,
+        objects: Objects | None = None,
+    ) -> None:
+        self._dynamics = dynamics
+        self._model, self._surface = robot.model, ground
+        self._links = [shape.name for shape in robot.shapes.shapes]
+        tree, projection = dynamics.tree, dynamics.projection
+        nv = len(tree.z)
+        self.contacts = Contacts.of_size(CAPACITY)
+        self.objects = Objects.of_number(0) if objects is None else objects
+        self._problem = ConeProblem.of_feet(0, CAPACITY, TOLERANCE, ITERATIONS)
+        gravity = float(np.linalg.norm(tree.gravity))
+        self._coupling = zeros_of(
+            Coupling,
+            {"C": CAPACITY, "v": nv, "n": nv + 6 * len(self.objects.position), "K": len(tree.leaf)},
+            tree=tree,
+            projection=projection,
+            bodies=dynamics.bodies,
+            stops=dynamics.stops,
+            contacts=self.contacts,
+            objects=self.objects,
+            problem=self._problem,
+            gamma=GAMMA,
+            slow=SLOW * tree.h * gravity,
+        )
+        self._boxed = box(self._coupling)
+        arrays = ground.arrays()
+        self._still = np.zeros(nv)
+        self._ground = box(
+            _Ground(
+                dynamics.bodies,
+                dynamics.pairs,
+                dynamics.stops,
+                tree,
+                arrays,
+                self.contacts,
+                friction,
+                restitution,
+                self._still,
+                np.eye(3),
+            )
+        )
+        self.force, self.gained = self._coupling.force, self._coupling.gained
+        self._impulse, self._nothing = (np.zeros((len(tree.leaf), 6)) for _ in range(2))
+        self.finders: list[Callable[[Contacts], None]] = []
+        self.wanted: Callable[[], bool] | None = None
+        self.carries = self.unresolved = False
+        self.rounds = self.as_points = 0
+        self._contact, self._result = contact, contact.result
+        self._unresolved = self._waits = 0
+        self._points = feet_as_points(
+            dynamics.foothold, projection, self.contacts, for_kernels(contact.result), tree.foot_joint, tree.h
+        )
+        self._boxed_feet = box(self._points)
+        self._v = self._still
+
+    def find(self, q: Array, v: Array) -> None:
+        """Find what touches in a step from (q, v), stops of joints included."""
+        call(clear, self.contacts)
+        find_on_ground(self._ground, v)
+        find_pairs(self._ground, v)
+        find_stops(self._ground, q, v)
+        for finder in self.finders:
+            finder(self.contacts)
+        keep_drive(self._boxed)
+        fill_rows(self._boxed, v)
+        self._v = v
+        self._unresolved = self._result.unresolved
+
+    def solve(self, ask: Callable[[], Array]) -> Array:
+        """Solve what touches together with the contact model; see :class:`bipedsim.dynamics.step.Coupling`."""
+        boxed, scale, guess = self._boxed, self._problem.scale, self._impulse
+        unresolved = self._unresolved
+        fill_delassus(boxed)
+        solve(boxed, guess)
+        lean_on(boxed, guess)
+        most = 1 if self._waits > 0 else ROUNDS
+        self.rounds, stalled, best, fits = 0, 0, np.inf, False
+        while not fits and self.rounds < most and stalled < PATIENCE:
+            impulse = ask()
+            solved = solve(boxed, impulse)
+            off = lean_on(boxed, impulse)
+            fits = off <= FITS * scale[0]
+            stalled = 0 if off < 0.5 * best else stalled + 1
+            best = min(off, best)
+            self.rounds += 1
+        self._waits = max(self._waits - 1, 0)
+        if not fits or self._result.unresolved > unresolved:
+            if most == ROUNDS:
+                self._waits = WAITS
+            solved = self._solve_as_points()
+            self._result.counters[UNRESOLVED] = unresolved
+            impulse = self._points.impulse
+            self.as_points += 1
+        give(boxed)
+        guess[:] = impulse
+        self.unresolved = not solved
+        self.carries = finish(boxed, impulse)
+        return impulse
+
+    def _solve_as_points(self) -> bool:
+        """Solve feet and contacts as one problem of points; return whether the residual is within tolerance."""
+        boxed = self._boxed
+        show_alone(boxed)
+        room = add_vertices(self._boxed_feet)
+        fill_rows(boxed, self._v)
+        fill_delassus(boxed)
+        solved = solve(boxed, self._nothing)
+        take_vertices(self._boxed_feet, self._problem.f)
+        self._problem.points[0] = self.contacts.used[0]
+        lean_on(boxed, self._points.impulse)
+        if self._contact.late is not None:
+            np.multiply(0.5, self._points.impulse, out=self._contact.late)
+        return bool(solved and room)
+
+    def solve_free(self, find: Callable[[Contacts], None]) -> bool:
+        """Solve what touches among the free objects and the world alone, of which ``find`` adds the contacts.
+
+        Returns:
+            Whether the residual is within tolerance.
+        """
+        call(clear, self.contacts)
+        find(self.contacts)
+        keep_drive(self._boxed)
+        fill_rows(self._boxed, self._still)
+        fill_delassus(self._boxed)
+        solved = solve(self._boxed, self._nothing)
+        finish(self._boxed, self._nothing)
+        return bool(solved)
+
+    def depths(self, q: Array) -> dict[str, float]:
+        """Return how deep the shapes of each link are in the ground at ``q`` (nq,) [m], of those that are."""
+        model, data = self._model, self._model.createData()
+        pin.forwardKinematics(model, data, q)
+        bodies = self._dynamics.bodies
+        found: dict[str, float] = {}
+        for p, joint in enumerate(bodies.joint[bodies.body]):
+            pose = data.oMi[int(joint)]
+            down = pose.rotation.T @ np.array([0.0, 0.0, -1.0])
+            axis, ring = bodies.axis[p], bodies.ring[p]
+            across = down - axis * (axis @ down)
+            length = np.linalg.norm(across)
+            lowest = bodies.point[p] + bodies.ball[p] * down + (ring / length * across if length > 0.0 else 0.0)
+            depth = float(self._surface.depth(pose.act(lowest), SUNK))
+            name = self._links[bodies.shape[p]]
+            if depth > found.get(name, 0.0):
+                found[name] = depth
+        return found
+
+    def add_forces(self, out: Array) -> None:
+        """Add the impulses of the last step on the bodies of the robot to ``out`` (joints, 3), in the world [N.s]."""
+        add_forces(self._boxed, out)
+
+    def rest(self) -> None:
+        """Take in that the last step was taken without these contacts."""
+        self.force[:] = self.gained[:] = 0.0
+        self.carries = False
+
+    def warm_up(self) -> None:
+        """Load or compile the kernels."""
+        room = add_vertices(self._boxed_feet)
+        take_vertices(self._boxed_feet, self._problem.f)
+        show_alone(self._boxed)
+        lean_on(self._boxed, self._nothing)
+        give(self._boxed)
+        find_on_ground(self._ground, self._still)
+        find_pairs(self._ground, self._still)
+        find_stops(self._ground, np.zeros(int(self._dynamics.stops.idx_q.max(initial=-1)) + 1), self._still)
+        self.solve_free(lambda contacts: None)
+        self.add_forces(np.zeros((len(self._dynamics.bodies.leaf), 3)))
+        assert room
+
+    def reset(self) -> None:
+        """Forget the last step."""
+        self.rest()
+        forget(self.contacts)
+        self._impulse[:] = self._points.last[:] = 0.0
+        self.as_points = self._waits = 0
+        self.carries = self.unresolved = False
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of what the next step depends on."""
+        c = self.contacts
+        arrays = {"used": c.used, "key": c.key, "impulse": c.impulse, "feet": self._impulse, "last": self._points.last}
+        copies: dict[str, Any] = {name: array.copy() for name, array in arrays.items()}
+        return copies | {"carries": self.carries, "waits": self._waits}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore what :meth:`state` returned."""
+        for name in ("used", "key", "impulse"):
+            getattr(self.contacts, name)[...] = state[name]
+        self._impulse[:], self._points.last[:] = state["feet"], state["last"]
+        self.carries, self._waits = state["carries"], state["waits"]
