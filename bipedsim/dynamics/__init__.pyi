@@ -1,5 +1,5 @@
-from .loops import Loops
 from .bodies import SUNK, Bodies, lowest_point, patch_below, twist_of
+from .loops import Loops
 from .pairs import Pairs, approach, closest
 from .projection import Projection, edge_lines
 from .rows import impose

@@ -114,7 +114,7 @@ class Steps:
         self._landed = False
         self.touched = True
         fastest = self._dynamics.touch(q, v, torque, self._contact, touching)
-        self.stopped = self._dynamics.near
+        self.stopped = self._chained or self._dynamics.near
         if self.stopped:
             self._note_stops()
         if touching.unresolved:

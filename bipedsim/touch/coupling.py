@@ -5,7 +5,8 @@ what acts: z without contact, the columns of the feet and those of all other con
 model of the feet is asked with the other contacts' impulses among what acts, the other contacts are solved with the
 feet's, in turn, until both agree on the velocities of the feet. What the others would do about a change of the feet's
 impulses is shown to the feet, as if the rows that carry were eliminated: where these stay the same, one round does.
-Stops of joints are contacts like the others, of one row: which of them carry needs no search here.
+Stops of joints are contacts like the others, of one row: which of them carry needs no search here. Loops of closed
+chains are eliminated before (:mod:`bipedsim.dynamics.loops`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from bipedsim.contact import ConeProblem, solve_points, target_height_velocity
-from bipedsim.dynamics import Bodies, Projection, Stops, Tree, add_wrenches
+from bipedsim.dynamics import Bodies, Projection, Stops, Tree, add_wrenches, impose
 from bipedsim.numerics import Array, Integers, cross, entry, kernel, mul, mul_t, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, Objects
 
@@ -35,13 +36,13 @@ class Coupling(NamedTuple):
         bodies, stops, contacts, objects, problem: What touches, and the cone problem of it.
         gamma: Share of an overlap that a step removes. slow: Speed [m/s] below which nothing rebounds.
         Y: (3C, n) rows of the contacts over the n = nv + 6M velocities. D, W: (3C, 3C), (3C, 6K) their Delassus matrix
-            and that with the feet.
+            and that with the feet, of a robot whose loops are closed.
         before: (C, 3) velocities before the step, of objects those without contact after it. target: (C, 3) wanted
             ones.
         z: (nv,) of the robot in a step without contacts. G, free: (6K, 6K), (6K,) what the feet see of that. seen:
             (6K,) the latter with the contacts.
         V: (3C, 6K) what is held of W, orthonormal.
-        xi: (n,) work. A, rhs, x, rows: Work of the solver.
+        xi, along: (n,), (3C,) work. A, rhs, x, rows: Work of the solver.
         force: (nv,) generalised impulse of the contacts [N.s, N.m.s].
         gained: (1,) kinetic energy that they gave, beside the same step without any contact, the feet's work taken as
             in a step that has them; less what taking overlaps back may give [J].
@@ -66,6 +67,7 @@ class Coupling(NamedTuple):
     z: Annotated[Array, "v"]
     free: Annotated[Array, "6K"]
     xi: Annotated[Array, "n"]
+    along: Annotated[Array, "3C"]
     seen: Annotated[Array, "6K"]
     A: Annotated[Array, "3C", "3C"]
     rhs: Annotated[Array, "3C"]
@@ -193,6 +195,19 @@ def fill_delassus(boxed: Any) -> None:
                 for d in range(t.depth[t.leaf[k]]):
                     total += s.Y[i, chain[d]] * t.Y[k, d, a]
                 s.W[i, 6 * k + a] = total
+    # Loops, which are always there, leave this of it.
+    r = t.rows
+    for row in range(r.used[0]):
+        for i in range(n):
+            total = 0.0
+            for k in range(r.Q.shape[1]):
+                total += s.Y[i, k] * r.Q[row, k]
+            s.along[i] = total
+        for i in range(n):
+            for j in range(i + 1):
+                s.D[i, j] -= s.along[i] * s.along[j]
+            for a in range(size):
+                s.W[i, a] -= s.along[i] * r.along[row, a]
     for a in range(size):
         s.free[a] = p.w_free[a]
         for b in range(size):
@@ -307,6 +322,8 @@ def solve(boxed: Any, impulse: Array) -> bool:
     for i in range(nv):
         s.xi[i] = s.z[i]
     add_wrenches(t, impulse, s.xi)
+    if t.rows.used[0] > 0:
+        impose(t.rows, s.xi, False)
     scale = LEAST * t.h
     for m in range(c.used[0]):
         for a in range(3):
@@ -330,6 +347,8 @@ def finish(boxed: Any, impulse: Array) -> bool:
     carries = False
     for i in range(nv):
         s.xi[i] = s.z[i]
+    if t.rows.used[0] > 0:
+        impose(t.rows, s.xi, False)
     gained = 0.0
     for k in range(impulse.shape[0]):
         for a in range(6):

@@ -14,7 +14,8 @@ from bipedsim.model.shapes import COARSE
 
 URDF = """<robot name="thing"><link name="body"><inertial><mass value="1"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>
-<collision><origin xyz="0.1 0 0" rpy="1.5707963267948966 0 0"/><geometry>{shape}</geometry></collision></link></robot>"""
+<collision><origin xyz="0.1 0 0" rpy="1.5707963267948966 0 0"/><geometry>{shape}</geometry></collision>
+</link></robot>"""
 YAML = """name: thing
 urdf: thing.urdf
 joints: []
