@@ -136,8 +136,10 @@ class Recording(RecordedColumns):
             )
         order = [self.joint_names.index(name) for name in joint_names]
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name in ("effort_limit", *(column.name for column in COLUMNS.values() if column.per == "joint")):
-            values[name] = values[name][..., order]
+        values["effort_limit"] = self.effort_limit[order]
+        for column in COLUMNS.values():
+            if column.per == "joint":
+                values[column.name] = values[column.name][:, order]
         return Recording(**{**values, "joint_names": tuple(joint_names)})
 
     def save(self, path: Path | str) -> None:
