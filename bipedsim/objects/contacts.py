@@ -1,0 +1,155 @@
+"""Who touches whom, where: pairs of bodies, each with a plane between them and points in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bipedsim.numerics import Array, Integers, assign, cross, kernel
+
+MOST_PAIRS, MOST_POINTS = 64, 512
+"""Pairs that may be near each other at once, and points of them all."""
+WORLD = -1
+"""Stands for the ground as a body."""
+
+
+class Contacts(NamedTuple):
+    """P pairs and M points at most. A pair is solved for as a foot is: as the twist of one body relative to the other.
+
+    Attributes:
+        pairs, points: (1,) how many there are. lost: (1,) points for which there was no room.
+        first, second: (P,) bodies; the second may be ``WORLD``.
+        shapes: (P, 2) which shapes of theirs, or -1 and a plane of the ground.
+        axes: (P, 3, 3) t1, t2, n as rows in the world; n points from the second to the first.
+        origin: (P, 3) where the relative twist is taken, world [m].
+        restitution: (P,) Newton's coefficient.
+        pair: (M,) pair of each point. where: (M, 3) in the world [m]. gap: (M,) between the bodies there [m].
+        mu: (M, 2) static and dynamic friction.
+        arms: (M, 2, 3) from the centres of mass of both bodies to the point, as far as they turn with the body [m].
+        key: (M,) which corner or the like of a pair it is: a point keeps it from step to step.
+        loaded: (M,) whether it carried in the last part. sticking: (M,) whether its friction is static.
+        force: (M, 3) of the last part, in the axes of the pair, and of this one once it is solved [N].
+        active: (M,) whether it takes part.
+    """
+
+    pairs: Annotated[Integers, 1]
+    points: Annotated[Integers, 1]
+    lost: Annotated[Integers, 1]
+    first: Annotated[Integers, "P"]
+    second: Annotated[Integers, "P"]
+    shapes: Annotated[Integers, "P", 2]
+    axes: Annotated[Array, "P", 3, 3]
+    origin: Annotated[Array, "P", 3]
+    restitution: Annotated[Array, "P"]
+    pair: Annotated[Integers, "M"]
+    where: Annotated[Array, "M", 3]
+    gap: Annotated[Array, "M"]
+    mu: Annotated[Array, "M", 2]
+    arms: Annotated[Array, "M", 2, 3]
+    key: Annotated[Integers, "M"]
+    loaded: Annotated[Integers, "M"]
+    sticking: Annotated[Integers, "M"]
+    force: Annotated[Array, "M", 3]
+    active: Annotated[Integers, "M"]
+
+
+@kernel
+def open_pair(c: Contacts, first: int, second: int, shape: int, other: int) -> int:
+    """Begin a pair and return its number, -1 where there is no room."""
+    p = c.pairs[0]
+    if p == c.first.shape[0]:
+        c.lost[0] += 1
+        return -1
+    c.pairs[0] += 1
+    c.first[p] = first
+    c.second[p] = second
+    c.shapes[p, 0] = shape
+    c.shapes[p, 1] = other
+    return p
+
+
+@kernel
+def fill_axes(c: Contacts, p: int, n) -> None:
+    """Fill the axes of pair ``p`` for the normal ``n`` (3,); t1 along world x, or y where n is along x."""
+    along = (1.0, 0.0, 0.0) if abs(n[0]) < 0.9 else (0.0, 1.0, 0.0)
+    dot = along[0] * n[0] + along[1] * n[1] + along[2] * n[2]
+    t1 = (along[0] - dot * n[0], along[1] - dot * n[1], along[2] - dot * n[2])
+    length = np.sqrt(t1[0] ** 2 + t1[1] ** 2 + t1[2] ** 2)
+    t1 = (t1[0] / length, t1[1] / length, t1[2] / length)
+    assign(c.axes[p, 0], t1)
+    assign(c.axes[p, 1], cross(n, t1))
+    assign(c.axes[p, 2], n)
+
+
+@kernel
+def add_point(c: Contacts, p: int, point, gap: float, key: int) -> int:
+    """Add a point to pair ``p``, the last one, and return its number, -1 where there is no room."""
+    m = c.points[0]
+    if m == c.pair.shape[0]:
+        c.lost[0] += 1
+        return -1
+    c.points[0] += 1
+    c.pair[m] = p
+    assign(c.where[m], point)
+    c.gap[m] = gap
+    c.key[m] = key
+    c.loaded[m] = 0
+    c.sticking[m] = 1
+    assign(c.force[m], (0.0, 0.0, 0.0))
+    return m
+
+
+class Memory(NamedTuple):
+    """What is kept of the points of the last part, to start from.
+
+    Attributes:
+        points: (1,) how many. who: (M, 5) bodies, shapes and key of each. force: (M, 3) in world axes [N].
+        where: (M, 3) [m]. sticking: (M,).
+    """
+
+    points: Annotated[Integers, 1]
+    who: Annotated[Integers, "M", 5]
+    force: Annotated[Array, "M", 3]
+    where: Annotated[Array, "M", 3]
+    sticking: Annotated[Integers, "M"]
+
+
+@kernel
+def remember(c: Contacts, k: Memory) -> None:
+    """Keep the points that carry."""
+    n = 0
+    for m in range(c.points[0]):
+        p = c.pair[m]
+        if not c.force[m, 2] > 0.0:
+            continue
+        k.who[n, 0] = c.first[p]
+        k.who[n, 1] = c.second[p]
+        k.who[n, 2] = c.shapes[p, 0]
+        k.who[n, 3] = c.shapes[p, 1]
+        k.who[n, 4] = c.key[m]
+        for a in range(3):
+            k.where[n, a] = c.where[m, a]
+            k.force[n, a] = (
+                c.axes[p, 0, a] * c.force[m, 0] + c.axes[p, 1, a] * c.force[m, 1] + c.axes[p, 2, a] * c.force[m, 2]
+            )
+        k.sticking[n] = c.sticking[m]
+        n += 1
+    k.points[0] = n
+
+
+@kernel
+def recall(c: Contacts, k: Memory) -> None:
+    """Give the points what they carried in the last part."""
+    for m in range(c.points[0]):
+        p = c.pair[m]
+        for n in range(k.points[0]):
+            same = k.who[n, 0] == c.first[p] and k.who[n, 1] == c.second[p] and k.who[n, 2] == c.shapes[p, 0]
+            if same and k.who[n, 3] == c.shapes[p, 1] and k.who[n, 4] == c.key[m]:
+                f = k.force[n]
+                for a in range(3):
+                    axis = c.axes[p, a]
+                    c.force[m, a] = axis[0] * f[0] + axis[1] * f[1] + axis[2] * f[2]
+                c.loaded[m] = 1
+                c.sticking[m] = k.sticking[n]
+                break

@@ -1,0 +1,200 @@
+"""Boxes, cylinders and hulls near each other: coal says from which direction, the faces that meet say where.
+
+coal's contact patch has one depth for all of its points; a box that rocks on another needs one for each, and to
+rounding. So the normal is that of a face wherever a face parts the two as well as the best direction does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import coal
+import numpy as np
+
+from bipedsim.numerics import Array, Box, assign, entry, kernel
+from bipedsim.objects.narrow import MARGIN, Near, begin_pair, clip, fill_face, lowest_on_rim, put
+from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, corner
+
+AS_GOOD, NEARLY = 1e-5, 0.05
+"""A face parts two shapes as well as another direction does if that leaves no more room between them [m] than this and
+this share of the distance: edges that are nearly in line part overlapping boxes a little better, in any direction."""
+FIRST = 1e-9
+"""The second shape's face is taken where it leaves this much more room [m]."""
+
+
+@kernel
+def _farthest(sh: Shapes, i: int, d) -> float:
+    """Return how far shape ``i`` reaches along ``d`` (3,) [m]."""
+    if sh.kind[i] == BALL:
+        return _dot(sh.p[i], d) + sh.size[i, 0]
+    if sh.kind[i] == CYLINDER:
+        R = sh.R[i]
+        along = R[0, 2] * d[0] + R[1, 2] * d[1] + R[2, 2] * d[2]
+        across = _dot(lowest_on_rim(sh, i, d), d)
+        return _dot(sh.p[i], d) + abs(along) * sh.size[i, 1] + sh.size[i, 0] * across
+    most = -np.inf
+    for k in range(sh.n_vertices[i]):
+        most = max(most, _dot(corner(sh, i, k), d))
+    return most
+
+
+@kernel
+def _dot(a, b) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
+def _flat_normal(a: Near, i: int, d, out) -> bool:
+    """Fill ``out`` with the normal of the face of shape ``i`` that looks most along ``d``; False if none is flat."""
+    sh = a.shapes
+    if sh.kind[i] == BALL:
+        return False
+    count, face = fill_face(a, i, d)
+    if count < 3:
+        return False
+    R = sh.R[i]
+    if face < 0:
+        side = 1.0 if R[0, 2] * d[0] + R[1, 2] * d[1] + R[2, 2] * d[2] >= 0.0 else -1.0
+        assign(out, (side * R[0, 2], side * R[1, 2], side * R[2, 2]))
+        return True
+    n = sh.normals[i, face]
+    for x in range(3):
+        out[x] = R[x, 0] * n[0] + R[x, 1] * n[1] + R[x, 2] * n[2]
+    return True
+
+
+@kernel
+def _meet(a: Near, found: Array) -> None:
+    """Add the pair that coal has found: shapes i and j, distance, normal from i to j, and a point of each."""
+    sh = a.shapes
+    i = int(found[0])
+    j = int(found[1])
+    distance = found[2]
+    n = found[3:6]
+    back = a.back
+    # The way from the second to the first, and the face of either that parts them best.
+    for x in range(3):
+        back[x] = -n[x]
+    own = a.own
+    other = a.other
+    best = -np.inf
+    whose = 0
+    if _flat_normal(a, j, back, other):
+        best = -_farthest(sh, i, (-other[0], -other[1], -other[2])) - _farthest(sh, j, other)
+        whose = 2
+    if _flat_normal(a, i, n, own):
+        room = -_farthest(sh, j, (-own[0], -own[1], -own[2])) - _farthest(sh, i, own)
+        if room > best + FIRST:
+            best = room
+            whose = 1
+    if whose == 0 or best < distance - AS_GOOD - NEARLY * abs(distance):
+        _meet_at_point(a, i, j, back, distance, found)
+        return
+    reference = j if whose == 2 else i
+    incident = i if whose == 2 else j
+    m = other if whose == 2 else own
+    if best > a.reach[0]:
+        return
+    sign = 1.0 if whose == 2 else -1.0
+    p = begin_pair(a, i, j, (sign * m[0], sign * m[1], sign * m[2]))
+    if p < 0:
+        return
+    level = _farthest(sh, reference, m)
+    count = _clipped(a, reference, incident, m)
+    for k in range(count):
+        gap = _dot(a.polygon[k], m) - level
+        if gap <= a.reach[0]:
+            put(a, p, a.polygon[k], gap, a.keys[k] + (65536 if whose == 1 else 0))
+
+
+@kernel
+def _clipped(a: Near, reference: int, incident: int, m) -> int:
+    """Fill ``polygon`` with the face of ``incident`` that looks against ``m``, cut by the sides of the other's face."""
+    count, _ = fill_face(a, reference, m)
+    side = a.side
+    for k in range(count):
+        for x in range(3):
+            side[k, x] = a.polygon[k, x]
+    left, _ = fill_face(a, incident, (-m[0], -m[1], -m[2]))
+    for e in range(count):
+        f = e + 1 if e + 1 < count else 0
+        ex = side[f, 0] - side[e, 0]
+        ey = side[f, 1] - side[e, 1]
+        ez = side[f, 2] - side[e, 2]
+        # Outward: edge x normal, faces being counter-clockwise from outside.
+        out = (ey * m[2] - ez * m[1], ez * m[0] - ex * m[2], ex * m[1] - ey * m[0])
+        length = np.sqrt(_dot(out, out))
+        out = (out[0] / length, out[1] / length, out[2] / length)
+        left = clip(a, left, out, _dot(out, side[e]), e)
+    return left
+
+
+@kernel
+def _meet_at_point(a: Near, i: int, j: int, back, distance: float, found: Array) -> None:
+    """Add the pair of shapes that meet at one point: edges that cross, a rim on something round."""
+    if distance > a.reach[0]:
+        return
+    p = begin_pair(a, i, j, back)
+    if p >= 0:
+        put(a, p, (0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]), 0.5 * (found[8] + found[11])), distance, 0)
+
+
+@entry
+def _add(boxed: Any, found: Array) -> None:
+    a = boxed.arrays
+    a.reach[0] = MARGIN + a.shapes.sweep[int(found[0])] + a.shapes.sweep[int(found[1])]
+    _meet(a, found)
+
+
+def _geometry(shape: Shape) -> Any:
+    """Return a shape as coal has it, in its own axes."""
+    if shape.kind == BALL:
+        return coal.Sphere(float(shape.size[0]))
+    if shape.kind == CYLINDER:
+        return coal.Cylinder(float(shape.size[0]), float(2.0 * shape.size[1]))
+    if shape.kind == BOX:
+        return coal.Box(*(2.0 * shape.size).tolist())
+    points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    for vertex in shape.vertices:
+        points.append(vertex)
+    for face in shape.faces:
+        for k in range(1, len(face) - 1):
+            triangles.append(coal.Triangle(face[0], face[k], face[k + 1]))
+    return coal.Convex(points, triangles)
+
+
+class Hulls:
+    """Asks coal where pairs of shapes meet.
+
+    Args:
+        near: The side of the kernels. boxed: The same in a box.
+        shapes: What they are.
+    """
+
+    def __init__(self, near: Near, boxed: Box, shapes: Sequence[Shape]) -> None:
+        self._near = near
+        self._boxed = boxed
+        self._geometries = [_geometry(shape) for shape in shapes]
+        self._poses = coal.Transform3s(), coal.Transform3s()
+        self._request = coal.DistanceRequest()
+        self._request.enable_signed_distance = True
+        self._result = coal.DistanceResult()
+        self._found: Array = np.zeros(12)
+
+    def add(self) -> None:
+        """Add the contacts of all pairs that ``look`` left to ask for."""
+        near, found, result = self._near, self._found, self._result
+        for i, j in near.ask[: near.asked[0]].tolist():
+            for pose, s in zip(self._poses, (i, j), strict=True):
+                pose.setRotation(near.shapes.R[s])
+                pose.setTranslation(near.shapes.p[s])
+            result.clear()
+            found[0], found[1] = i, j
+            found[2] = coal.distance(
+                self._geometries[i], self._poses[0], self._geometries[j], self._poses[1], self._request, result
+            )
+            found[3:6] = result.normal
+            found[6:9] = result.getNearestPoint1()
+            found[9:12] = result.getNearestPoint2()
+            _add(self._boxed, found)

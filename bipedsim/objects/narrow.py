@@ -1,0 +1,457 @@
+"""Where shapes are near the ground and near each other: in closed form, but for what is asked of coal (hulls.py)."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bipedsim.ground import UNDERSIDE, GroundArrays
+from bipedsim.numerics import Array, Integers, assign, kernel, mul, mul_t
+from bipedsim.objects.bodies import Bodies
+from bipedsim.objects.contacts import WORLD, Contacts, add_point, fill_axes, open_pair
+from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shapes, carry, corner
+
+MARGIN = 1e-3
+"""Points farther apart than this [m], beside the way that they may go in a step, are left out."""
+CAP = 16
+"""Corners of the polygon that stands for the cap of a cylinder on a face."""
+
+
+class Surface(NamedTuple):
+    """What contact on a body is like: (N,) static and dynamic friction, and Newton's coefficient of restitution."""
+
+    mu_static: Annotated[Array, "N"]
+    mu_dynamic: Annotated[Array, "N"]
+    restitution: Annotated[Array, "N"]
+
+
+class Near(NamedTuple):
+    """Everything that looking for contacts takes.
+
+    Attributes:
+        ask: (Q, 2) shapes that may be near each other and have no closed form. asked: (1,) how many.
+        reach: (1,) how far apart points of the present pair may be [m].
+        polygon, spare, side: (C, 3) work. keys, spare_keys: (C,) work. back, own, other: (3,) work.
+    """
+
+    bodies: Bodies
+    shapes: Shapes
+    surface: Surface
+    ground: GroundArrays
+    contacts: Contacts
+    ask: Annotated[Integers, "Q", 2]
+    asked: Annotated[Integers, 1]
+    reach: Annotated[Array, 1]
+    polygon: Annotated[Array, "C", 3]
+    spare: Annotated[Array, "C", 3]
+    keys: Annotated[Integers, "C"]
+    spare_keys: Annotated[Integers, "C"]
+    side: Annotated[Array, "C", 3]
+    back: Annotated[Array, 3]
+    own: Annotated[Array, 3]
+    other: Annotated[Array, 3]
+
+
+@kernel
+def look(a: Near, s: float) -> None:
+    """Fill the contacts that may carry in the coming ``s`` seconds, but for those that coal is asked for."""
+    sh = a.shapes
+    c = a.contacts
+    c.pairs[0] = 0
+    c.points[0] = 0
+    c.lost[0] = 0
+    a.asked[0] = 0
+    carry(a.bodies, sh, s)
+    for i in range(sh.body.shape[0]):
+        for g in range(a.ground.plane.shape[0]):
+            if a.ground.plane[g] == g:
+                _on_plane(a, i, g)
+    for i in range(sh.body.shape[0]):
+        for j in range(i + 1, sh.body.shape[0]):
+            if sh.body[i] != sh.body[j]:
+                _two(a, i, j)
+
+
+@kernel
+def _two(a: Near, i: int, j: int) -> None:
+    """Look at two shapes, if the balls around them are near each other."""
+    sh = a.shapes
+    dx = sh.p[i, 0] - sh.p[j, 0]
+    dy = sh.p[i, 1] - sh.p[j, 1]
+    dz = sh.p[i, 2] - sh.p[j, 2]
+    a.reach[0] = MARGIN + sh.sweep[i] + sh.sweep[j]
+    far = sh.bound[i] + sh.bound[j] + a.reach[0]
+    if dx * dx + dy * dy + dz * dz > far * far:
+        return
+    if sh.kind[i] == BALL and sh.kind[j] == BALL:
+        _balls(a, i, j)
+    elif sh.kind[i] == BALL and (sh.kind[j] == BOX or sh.kind[j] == CYLINDER):
+        _ball_on(a, i, j)
+    elif sh.kind[j] == BALL and (sh.kind[i] == BOX or sh.kind[i] == CYLINDER):
+        _ball_on(a, j, i)
+    elif a.asked[0] < a.ask.shape[0]:
+        a.ask[a.asked[0], 0] = i
+        a.ask[a.asked[0], 1] = j
+        a.asked[0] += 1
+    else:
+        a.contacts.lost[0] += 1
+
+
+@kernel
+def begin_pair(a: Near, i: int, j: int, n) -> int:
+    """Begin the pair of shapes ``i`` on ``j`` with the normal ``n``; the smoother, less elastic surface decides."""
+    sh = a.shapes
+    first = sh.body[i]
+    second = sh.body[j]
+    p = open_pair(a.contacts, first, second, i, j)
+    if p >= 0:
+        fill_axes(a.contacts, p, n)
+        a.contacts.restitution[p] = min(a.surface.restitution[first], a.surface.restitution[second])
+    return p
+
+
+@kernel
+def put(a: Near, p: int, point, gap: float, key: int) -> int:
+    """Add a point of a pair of bodies; it turns with both of them, until :func:`keep_arm` says what does."""
+    c = a.contacts
+    m = add_point(c, p, point, gap, key)
+    if m < 0:
+        return m
+    if m == 0 or c.pair[m - 1] != p:
+        assign(c.origin[p], point)
+    first = c.first[p]
+    second = c.second[p]
+    s = a.surface
+    c.mu[m, 0] = s.mu_static[first]
+    c.mu[m, 1] = s.mu_dynamic[first]
+    if second != WORLD:
+        c.mu[m, 0] = min(c.mu[m, 0], s.mu_static[second])
+        c.mu[m, 1] = min(c.mu[m, 1], s.mu_dynamic[second])
+    keep_arm(a, m, 0, first, point)
+    keep_arm(a, m, 1, second, point)
+    return m
+
+
+@kernel
+def keep_arm(a: Near, m: int, side: int, body: int, point) -> None:
+    """Say that ``point`` (3,) turns with ``body``, and not what lies between it and where contact point ``m`` is."""
+    arm = a.contacts.arms[m, side]
+    for i in range(3):
+        arm[i] = point[i] - a.bodies.position[body, i] if body >= 0 else 0.0
+
+
+@kernel
+def _balls(a: Near, i: int, j: int) -> None:
+    sh = a.shapes
+    n = (sh.p[i, 0] - sh.p[j, 0], sh.p[i, 1] - sh.p[j, 1], sh.p[i, 2] - sh.p[j, 2])
+    distance = np.sqrt(n[0] ** 2 + n[1] ** 2 + n[2] ** 2)
+    gap = distance - sh.size[i, 0] - sh.size[j, 0]
+    if gap > a.reach[0]:
+        return
+    n = (n[0] / distance, n[1] / distance, n[2] / distance) if distance > 0.0 else (0.0, 0.0, 1.0)
+    p = begin_pair(a, i, j, n)
+    if p >= 0:
+        r = sh.size[j, 0] + 0.5 * gap
+        m = put(a, p, (sh.p[j, 0] + r * n[0], sh.p[j, 1] + r * n[1], sh.p[j, 2] + r * n[2]), gap, 0)
+        if m >= 0:
+            keep_arm(a, m, 0, sh.body[i], sh.p[i])
+            keep_arm(a, m, 1, sh.body[j], sh.p[j])
+
+
+@kernel
+def _ball_on(a: Near, i: int, j: int) -> None:
+    """Look at ball ``i`` and box or cylinder ``j``."""
+    sh = a.shapes
+    q = mul_t(sh.R[j], (sh.p[i, 0] - sh.p[j, 0], sh.p[i, 1] - sh.p[j, 1], sh.p[i, 2] - sh.p[j, 2]))
+    n, distance = _out_of_box(q, sh.size[j]) if sh.kind[j] == BOX else _out_of_cylinder(q, sh.size[j])
+    gap = distance - sh.size[i, 0]
+    if gap > a.reach[0]:
+        return
+    n = mul(sh.R[j], n)
+    p = begin_pair(a, i, j, n)
+    if p >= 0:
+        r = sh.size[i, 0] + 0.5 * gap
+        m = put(a, p, (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2]), gap, 0)
+        if m >= 0:
+            keep_arm(a, m, 0, sh.body[i], sh.p[i])
+
+
+@kernel
+def _out_of_box(q, half):
+    """Return the way out of a box from the point ``q`` (3,) of its axes: direction, and signed distance [m]."""
+    out = (
+        q[0] - min(max(q[0], -half[0]), half[0]),
+        q[1] - min(max(q[1], -half[1]), half[1]),
+        q[2] - min(max(q[2], -half[2]), half[2]),
+    )
+    distance = np.sqrt(out[0] ** 2 + out[1] ** 2 + out[2] ** 2)
+    if distance > 0.0:
+        return (out[0] / distance, out[1] / distance, out[2] / distance), distance
+    x, y, z = half[0] - abs(q[0]), half[1] - abs(q[1]), half[2] - abs(q[2])
+    if x <= y and x <= z:
+        return (1.0 if q[0] >= 0.0 else -1.0, 0.0, 0.0), -x
+    if y <= z:
+        return (0.0, 1.0 if q[1] >= 0.0 else -1.0, 0.0), -y
+    return (0.0, 0.0, 1.0 if q[2] >= 0.0 else -1.0), -z
+
+
+@kernel
+def _out_of_cylinder(q, size):
+    """Return the way out of a cylinder from the point ``q`` (3,) of its axes: direction, and signed distance [m]."""
+    radial = np.sqrt(q[0] * q[0] + q[1] * q[1])
+    ex, ey = (q[0] / radial, q[1] / radial) if radial > 0.0 else (1.0, 0.0)
+    side = 1.0 if q[2] >= 0.0 else -1.0
+    outside = radial - size[0]
+    above = abs(q[2]) - size[1]
+    if outside <= 0.0 and above <= 0.0:
+        if above >= outside:
+            return (0.0, 0.0, side), above
+        return (ex, ey, 0.0), outside
+    r = max(outside, 0.0)
+    h = max(above, 0.0)
+    distance = np.sqrt(r * r + h * h)
+    return (ex * r / distance, ey * r / distance, side * h / distance), distance
+
+
+@kernel
+def _on_plane(a: Near, i: int, g: int) -> None:
+    """Look at shape ``i`` and the plane of which ``g`` is the first patch."""
+    sh = a.shapes
+    ground = a.ground
+    n = (ground.rotation[g, 0, 2], ground.rotation[g, 1, 2], ground.rotation[g, 2, 2])
+    height = _height(ground, g, sh.p[i])
+    a.reach[0] = MARGIN + sh.sweep[i]
+    if height - sh.bound[i] > a.reach[0]:
+        return
+    p = -1
+    if sh.kind[i] == BALL:
+        r = sh.size[i, 0]
+        point = (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2])
+        p = _touch(a, p, i, g, point, height - r, 0)
+        if p >= 0:
+            keep_arm(a, a.contacts.points[0] - 1, 0, sh.body[i], sh.p[i])
+    elif sh.kind[i] == CYLINDER:
+        _cylinder_on_plane(a, i, g, n)
+    elif _bounded(ground, g):
+        _face_on_patches(a, i, g, n)
+    else:
+        for k in range(sh.n_vertices[i]):
+            point = corner(sh, i, k)
+            p = _touch(a, p, i, g, point, _height(ground, g, point), k)
+
+
+@kernel
+def _height(ground: GroundArrays, g: int, point) -> float:
+    """Return the height of ``point`` (3,) over the plane of patch ``g`` [m]."""
+    total = 0.0
+    for a in range(3):
+        total += ground.rotation[g, a, 2] * (point[a] - ground.point[g, a])
+    return total
+
+
+@kernel
+def _bounded(ground: GroundArrays, g: int) -> bool:
+    """Whether the plane of patch ``g`` ends somewhere."""
+    for k in range(ground.plane.shape[0]):
+        if ground.plane[k] == g and ground.counts[k] == 0:
+            return False
+    return True
+
+
+@kernel
+def _patch_under(ground: GroundArrays, g: int, point) -> int:
+    """Return the topmost patch of the plane of ``g`` that ``point`` (3,) is over, -1 for none."""
+    for k in range(ground.plane.shape[0] - 1, -1, -1):
+        if ground.plane[k] != g:
+            continue
+        x = y = 0.0
+        for a in range(3):
+            x += ground.rotation[k, a, 0] * (point[a] - ground.point[k, a])
+            y += ground.rotation[k, a, 1] * (point[a] - ground.point[k, a])
+        inside = True
+        for e in range(ground.counts[k]):
+            start = ground.region[k, e]
+            end = ground.region[k, e + 1 if e + 1 < ground.counts[k] else 0]
+            inside = inside and (end[0] - start[0]) * (y - start[1]) - (end[1] - start[1]) * (x - start[0]) >= 0.0
+        if inside:
+            return k
+    return -1
+
+
+@kernel
+def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, over: int = -1) -> int:
+    """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``, which is begun where it is -1; return the pair.
+
+    Points that are far from it, over none of its patches, or under a bounded one, are left out. ``over`` is the patch
+    where it is known.
+    """
+    ground = a.ground
+    if gap > a.reach[0]:
+        return p
+    patch = over if over >= 0 else _patch_under(ground, g, point)
+    if patch < 0 or (ground.counts[patch] > 0 and gap < -UNDERSIDE):
+        return p
+    c = a.contacts
+    body = a.shapes.body[i]
+    if p < 0:
+        p = open_pair(c, body, WORLD, i, -1 - g)
+        if p < 0:
+            return p
+        for k in range(3):
+            for d in range(3):
+                c.axes[p, k, d] = ground.rotation[g, d, k]
+        c.restitution[p] = a.surface.restitution[body]
+    m = put(a, p, point, gap, key)
+    if m >= 0 and not np.isnan(ground.mu_static[patch]):
+        c.mu[m, 0] = ground.mu_static[patch]
+        c.mu[m, 1] = ground.mu_dynamic[patch]
+    return p
+
+
+@kernel
+def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
+    """Add the lowest point of each rim, and of a lower rim those at right angles to it and across."""
+    sh = a.shapes
+    R = sh.R[i]
+    radius, half = sh.size[i, 0], sh.size[i, 1]
+    axis = (R[0, 2], R[1, 2], R[2, 2])
+    d = lowest_on_rim(sh, i, (-n[0], -n[1], -n[2]))
+    e = (axis[1] * d[2] - axis[2] * d[1], axis[2] * d[0] - axis[0] * d[2], axis[0] * d[1] - axis[1] * d[0])
+    lower = -1.0 if axis[0] * n[0] + axis[1] * n[1] + axis[2] * n[2] >= 0.0 else 1.0
+    p = -1
+    for k in range(5):
+        side = -lower if k == 4 else lower
+        u = radius * (1.0 if k in (0, 4) else -1.0 if k == 1 else 0.0)
+        w = radius * (1.0 if k == 2 else -1.0 if k == 3 else 0.0)
+        cap = (sh.p[i, 0] + side * half * axis[0], sh.p[i, 1] + side * half * axis[1], sh.p[i, 2] + side * half * axis[2])
+        point = (cap[0] + u * d[0] + w * e[0], cap[1] + u * d[1] + w * e[1], cap[2] + u * d[2] + w * e[2])
+        before = a.contacts.points[0]
+        p = _touch(a, p, i, g, point, _height(a.ground, g, point), 2 * k + (1 if side > 0.0 else 0))
+        if a.contacts.points[0] > before:
+            # It rolls: the point of the rim that touches is another one all the time.
+            keep_arm(a, before, 0, sh.body[i], cap)
+
+
+@kernel
+def lowest_on_rim(sh: Shapes, i: int, d):
+    """Return the unit vector from the axis of cylinder ``i`` to where its rims are farthest along ``d`` (3,)."""
+    R = sh.R[i]
+    x = R[0, 0] * d[0] + R[1, 0] * d[1] + R[2, 0] * d[2]
+    y = R[0, 1] * d[0] + R[1, 1] * d[1] + R[2, 1] * d[2]
+    length = np.sqrt(x * x + y * y)
+    # A cap that lies flat has no lowest point: it keeps those of its own axes.
+    if length < 1e-6:
+        x, y, length = 1.0, 0.0, 1.0
+    x /= length
+    y /= length
+    return R[0, 0] * x + R[0, 1] * y, R[1, 0] * x + R[1, 1] * y, R[2, 0] * x + R[2, 1] * y
+
+
+@kernel
+def fill_face(a: Near, i: int, d) -> tuple[int, int]:
+    """Fill ``polygon`` with the face of box, cylinder or hull ``i`` that looks most along ``d`` (3,), and its keys.
+
+    Returns:
+        How many corners it has, two for the side of a cylinder, and the number of the face, -1 of a cylinder.
+    """
+    sh = a.shapes
+    if sh.kind[i] == CYLINDER:
+        return _cylinder_face(a, i, d), -1
+    local = mul_t(sh.R[i], d)
+    best = -np.inf
+    face = 0
+    for f in range(sh.n_faces[i]):
+        dot = sh.normals[i, f, 0] * local[0] + sh.normals[i, f, 1] * local[1] + sh.normals[i, f, 2] * local[2]
+        if dot > best:
+            best = dot
+            face = f
+    for k in range(sh.n_corners[i, face]):
+        assign(a.polygon[k], corner(sh, i, sh.faces[i, face, k]))
+        a.keys[k] = sh.faces[i, face, k]
+    return sh.n_corners[i, face], face
+
+
+@kernel
+def _cylinder_face(a: Near, i: int, d) -> int:
+    sh = a.shapes
+    R = sh.R[i]
+    radius, half = sh.size[i, 0], sh.size[i, 1]
+    axis = (R[0, 2], R[1, 2], R[2, 2])
+    along = axis[0] * d[0] + axis[1] * d[1] + axis[2] * d[2]
+    u = lowest_on_rim(sh, i, d)
+    side = 1.0 if along >= 0.0 else -1.0
+    if abs(along) < 0.7:
+        for k in range(2):
+            end = side * half * (1.0 - 2.0 * k)
+            for x in range(3):
+                a.polygon[k, x] = sh.p[i, x] + end * axis[x] + radius * u[x]
+            a.keys[k] = k
+        return 2
+    w = (axis[1] * u[2] - axis[2] * u[1], axis[2] * u[0] - axis[0] * u[2], axis[0] * u[1] - axis[1] * u[0])
+    for k in range(CAP):
+        angle = side * 2.0 * np.pi * k / CAP
+        cosine = radius * np.cos(angle)
+        sine = radius * np.sin(angle)
+        for x in range(3):
+            a.polygon[k, x] = sh.p[i, x] + side * half * axis[x] + cosine * u[x] + sine * w[x]
+        a.keys[k] = k
+    return CAP
+
+
+@kernel
+def clip(a: Near, count: int, normal, level: float, edge: int) -> int:
+    """Keep the part of ``polygon`` with normal . x <= level; return its number of corners. ``edge`` goes into keys."""
+    total = 0
+    edges = count if count > 2 else count - 1
+    for i in range(count):
+        here = normal[0] * a.polygon[i, 0] + normal[1] * a.polygon[i, 1] + normal[2] * a.polygon[i, 2] - level
+        if here <= 0.0 and total < a.spare.shape[0]:
+            assign(a.spare[total], a.polygon[i])
+            a.spare_keys[total] = a.keys[i]
+            total += 1
+        if i >= edges:
+            continue
+        j = i + 1 if i + 1 < count else 0
+        there = normal[0] * a.polygon[j, 0] + normal[1] * a.polygon[j, 1] + normal[2] * a.polygon[j, 2] - level
+        if (here < 0.0 < there or there < 0.0 < here) and total < a.spare.shape[0]:
+            t = here / (here - there)
+            for x in range(3):
+                a.spare[total, x] = a.polygon[i, x] + t * (a.polygon[j, x] - a.polygon[i, x])
+            inner = a.keys[i] if here < 0.0 else a.keys[j]
+            a.spare_keys[total] = 4096 * (edge + 1) + inner % 4096
+            total += 1
+    for i in range(total):
+        assign(a.polygon[i], a.spare[i])
+        a.keys[i] = a.spare_keys[i]
+    return total
+
+
+@kernel
+def _face_on_patches(a: Near, i: int, g: int, n) -> None:
+    """Add what of the lowest face of shape ``i`` is above each patch of a plane that ends somewhere."""
+    ground = a.ground
+    p = -1
+    for k in range(ground.plane.shape[0]):
+        if ground.plane[k] != g:
+            continue
+        count, _ = fill_face(a, i, (-n[0], -n[1], -n[2]))
+        for e in range(ground.counts[k]):
+            start = ground.region[k, e]
+            end = ground.region[k, e + 1 if e + 1 < ground.counts[k] else 0]
+            # Outward, in the axes of the patch and in the world.
+            ox, oy = end[1] - start[1], start[0] - end[0]
+            length = np.sqrt(ox * ox + oy * oy)
+            ox /= length
+            oy /= length
+            out = (
+                ground.rotation[k, 0, 0] * ox + ground.rotation[k, 0, 1] * oy,
+                ground.rotation[k, 1, 0] * ox + ground.rotation[k, 1, 1] * oy,
+                ground.rotation[k, 2, 0] * ox + ground.rotation[k, 2, 1] * oy,
+            )
+            level = ox * start[0] + oy * start[1]
+            for x in range(3):
+                level += out[x] * ground.point[k, x]
+            count = clip(a, count, out, level, e)
+        for m in range(count):
+            p = _touch(a, p, i, g, a.polygon[m], _height(ground, g, a.polygon[m]), 65536 * k + a.keys[m], k)

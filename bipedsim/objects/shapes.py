@@ -1,0 +1,188 @@
+"""Convex shapes of bodies, and the same as arrays for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array, Integers, accumulate, assign, kernel, mul, product, zeros_of
+from bipedsim.objects.bodies import Bodies
+
+BALL, BOX, CYLINDER, HULL = range(4)
+"""Kinds of shapes."""
+FLAT = 1e-6
+"""Triangles of a hull whose unit normals differ by less are one face."""
+MOST_CORNERS = 256
+"""Corners of a hull at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """One convex shape of a body.
+
+    Attributes:
+        kind: One of the kinds.
+        size: (3,) radius of a ball; half lengths of a box; radius and half length of a cylinder along its z axis [m].
+        centre: (3,) of the shape in the frame of the body [m].
+        rotation: (3, 3) axes of the shape in that frame, as columns.
+        vertices: (V, 3) of boxes and hulls, in the axes of the shape [m].
+        faces: Their corners, counter-clockwise from outside.
+    """
+
+    kind: int
+    size: Array = field(default_factory=lambda: np.zeros(3))
+    centre: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    faces: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def bound(self) -> float:
+        """Radius of the ball about the centre that holds the shape [m]."""
+        if self.kind == BALL:
+            return float(self.size[0])
+        if self.kind == CYLINDER:
+            return float(np.hypot(self.size[0], self.size[1]))
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+
+def ball(radius: float) -> Shape:
+    """Return a ball [m]."""
+    return Shape(BALL, np.array([radius, 0.0, 0.0]))
+
+
+def cylinder(radius: float, length: float) -> Shape:
+    """Return a cylinder along z [m]."""
+    return Shape(CYLINDER, np.array([radius, 0.5 * length, 0.0]))
+
+
+def box(lengths: Array) -> Shape:
+    """Return a box of these lengths (3,) [m]."""
+    half = 0.5 * np.asarray(lengths, dtype=np.float64)
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
+    faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+    return Shape(BOX, half, vertices=corners, faces=faces)
+
+
+def hull(points: Array, where: str) -> Shape:
+    """Return the convex hull of points (n, 3) [m].
+
+    Raises:
+        ConfigError: The points lie in a plane, or too many are corners.
+    """
+    try:
+        found = ConvexHull(points)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(f"{where}: its {len(points)} points have no convex hull with a volume") from error
+    if len(found.vertices) > MOST_CORNERS:
+        raise ConfigError(
+            f"{where}: its convex hull has {len(found.vertices)} corners, more than {MOST_CORNERS}; take a simpler mesh"
+        )
+    index = {int(old): new for new, old in enumerate(found.vertices)}
+    groups: list[tuple[Array, set[int]]] = []
+    for triangle, plane in zip(found.simplices, found.equations, strict=True):
+        normal = plane[:3]
+        for known, members in groups:
+            if np.linalg.norm(known - normal) < FLAT:
+                members.update(index[int(i)] for i in triangle)
+                break
+        else:
+            groups.append((normal, {index[int(i)] for i in triangle}))
+    vertices = np.asarray(points, dtype=np.float64)[found.vertices]
+    centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    vertices = vertices - centre
+    faces = tuple(_around(vertices, sorted(members), normal) for normal, members in groups)
+    return Shape(HULL, centre=centre, vertices=vertices, faces=faces)
+
+
+def _around(vertices: Array, members: list[int], normal: Array) -> tuple[int, ...]:
+    """Return the corners of a face in the order in which they lie around its outward ``normal`` (3,)."""
+    points = vertices[members] - vertices[members].mean(axis=0)
+    first = points[0] / np.linalg.norm(points[0])
+    angle = np.arctan2(points @ np.cross(normal, first), points @ first)
+    return tuple(members[i] for i in np.argsort(angle, kind="stable"))
+
+
+class Shapes(NamedTuple):
+    """S shapes for the kernels; V corners, F faces and L corners of a face at most.
+
+    Attributes:
+        body: (S,) whose it is. kind, size: As in :class:`Shape`. bound: (S,) radius of the ball around it [m].
+        centre, rotation: (S, 3), (S, 3, 3) relative to the centre of mass, in the axes of the body.
+        vertices, n_vertices: (S, V, 3), (S,) in the axes of the shape.
+        faces, n_corners, n_faces: (S, F, L), (S, F), (S,).
+        normals: (S, F, 3) of the faces, outward, in the axes of the shape.
+        p, R: (S, 3), (S, 3, 3) the same of the shape in the world, filled by :func:`carry`.
+        sweep: (S,) how far a point of it may get in the coming part of a step [m].
+    """
+
+    body: Annotated[Integers, "S"]
+    kind: Annotated[Integers, "S"]
+    size: Annotated[Array, "S", 3]
+    bound: Annotated[Array, "S"]
+    centre: Annotated[Array, "S", 3]
+    rotation: Annotated[Array, "S", 3, 3]
+    vertices: Annotated[Array, "S", "V", 3]
+    n_vertices: Annotated[Integers, "S"]
+    faces: Annotated[Integers, "S", "F", "L"]
+    n_corners: Annotated[Integers, "S", "F"]
+    n_faces: Annotated[Integers, "S"]
+    normals: Annotated[Array, "S", "F", 3]
+    p: Annotated[Array, "S", 3]
+    R: Annotated[Array, "S", 3, 3]
+    sweep: Annotated[Array, "S"]
+
+    @classmethod
+    def of(cls, shapes: Sequence[tuple[int, Shape]], coms: Array) -> Shapes:
+        """Return the arrays of shapes with their bodies, whose centres of mass are ``coms`` (N, 3) in their frames."""
+        most_corners = max([1, *(len(shape.vertices) for _, shape in shapes)])
+        most_faces = max([1, *(len(shape.faces) for _, shape in shapes)])
+        longest = max([1, *(len(face) for _, shape in shapes for face in shape.faces)])
+        sizes = {"S": len(shapes), "V": most_corners, "F": most_faces, "L": longest}
+        made = zeros_of(cls, sizes)
+        for s, (body, shape) in enumerate(shapes):
+            made.body[s] = body
+            made.kind[s] = shape.kind
+            made.size[s] = shape.size
+            made.bound[s] = shape.bound
+            made.centre[s] = shape.centre - coms[body]
+            made.rotation[s] = shape.rotation
+            made.n_vertices[s] = len(shape.vertices)
+            made.vertices[s, : len(shape.vertices)] = shape.vertices
+            made.n_faces[s] = len(shape.faces)
+            for f, face in enumerate(shape.faces):
+                made.faces[s, f, : len(face)] = face
+                made.n_corners[s, f] = len(face)
+                a, b, c = shape.vertices[list(face[:3])]
+                normal = np.cross(b - a, c - b)
+                made.normals[s, f] = normal / np.linalg.norm(normal)
+        return made
+
+
+@kernel
+def carry(b: Bodies, sh: Shapes, s: float) -> None:
+    """Take the shapes along with their bodies; ``s`` is how long the coming part lasts [s]."""
+    for i in range(sh.body.shape[0]):
+        k = sh.body[i]
+        assign(sh.p[i], b.position[k])
+        arm = mul(b.R[k], sh.centre[i])
+        accumulate(sh.p[i], arm)
+        product(b.R[k], sh.rotation[i], sh.R[i])
+        speed = np.sqrt(b.v[k, 0] ** 2 + b.v[k, 1] ** 2 + b.v[k, 2] ** 2)
+        spin = np.sqrt(b.w[k, 0] ** 2 + b.w[k, 1] ** 2 + b.w[k, 2] ** 2)
+        away = np.sqrt(arm[0] ** 2 + arm[1] ** 2 + arm[2] ** 2) + sh.bound[i]
+        pull = np.sqrt(b.gravity[0] ** 2 + b.gravity[1] ** 2 + b.gravity[2] ** 2)
+        push = np.sqrt(b.force[k, 0] ** 2 + b.force[k, 1] ** 2 + b.force[k, 2] ** 2) / b.mass[k]
+        sh.sweep[i] = s * (speed + spin * away + s * (pull + push))
+
+
+@kernel
+def corner(sh: Shapes, s: int, i: int) -> tuple[float, float, float]:
+    """Return corner ``i`` of shape ``s`` in the world [m]."""
+    r = mul(sh.R[s], sh.vertices[s, i])
+    return sh.p[s, 0] + r[0], sh.p[s, 1] + r[1], sh.p[s, 2] + r[2]

@@ -1,0 +1,310 @@
+"""Impulses at the points of some pairs at once: the cone problem of feet, with a pair in the place of a foot."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bipedsim.contact import RECOVERY
+from bipedsim.contact.time_stepping import ConeProblem, solve_cones
+from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, point_velocity
+from bipedsim.objects.bodies import Bodies
+from bipedsim.objects.contacts import WORLD, Contacts
+
+GAMMA = 0.2
+"""Share of a penetration that a step takes back, as under the contact models of the feet."""
+ZERO_SPEED = 10.0
+"""A point slower than this many times the tolerance sticks."""
+
+
+class Rows(NamedTuple):
+    """Pairs that are chosen to be solved for together.
+
+    Attributes:
+        chosen: (P,) the pairs. count: (1,) how many.
+        J, B: (P, 2, 6, 6) Jacobians of both sides of a pair, and M^-1 J^T, by rows.
+        twist: (P, 6) relative twists without impulses, in the axes of the pair.
+        which: (M,) contact point of each point of the problem.
+    """
+
+    chosen: Annotated[Integers, "P"]
+    count: Annotated[Integers, 1]
+    J: Annotated[Array, "P", 2, 6, 6]
+    B: Annotated[Array, "P", 2, 6, 6]
+    twist: Annotated[Array, "P", 6]
+    which: Annotated[Integers, "M"]
+
+
+class Solve(NamedTuple):
+    """What it takes to solve for K pairs.
+
+    Attributes:
+        bodies, contacts, rows: All of them. cone: The problem of the K pairs.
+        h: Step of the simulation [s].
+        G: (6K, 6K) Delassus matrix of the relative twists.
+        unresolved: (1,) problems that ended above the tolerance.
+    """
+
+    bodies: Bodies
+    contacts: Contacts
+    cone: ConeProblem
+    rows: Rows
+    h: float
+    G: Array
+    unresolved: Integers
+
+
+@kernel
+def _body(c: Contacts, p: int, side: int) -> int:
+    return c.first[p] if side == 0 else c.second[p]
+
+
+@kernel
+def _fill_rows(a: Solve, k: int) -> None:
+    """Fill the Jacobians of chosen pair ``k``: linear and angular rows of the relative twist at its origin."""
+    b = a.bodies
+    c = a.contacts
+    p = a.rows.chosen[k]
+    for side in range(2):
+        i = _body(c, p, side)
+        J = a.rows.J[k, side]
+        B = a.rows.B[k, side]
+        J[:, :] = 0.0
+        B[:, :] = 0.0
+        if i == WORLD:
+            continue
+        sign = 1.0 - 2.0 * side
+        r = (c.origin[p, 0] - b.position[i, 0], c.origin[p, 1] - b.position[i, 1], c.origin[p, 2] - b.position[i, 2])
+        for x in range(3):
+            axis = c.axes[p, x]
+            arm = cross(r, axis)
+            for d in range(3):
+                J[x, d] = sign * axis[d]
+                J[x, 3 + d] = sign * arm[d]
+                J[3 + x, 3 + d] = sign * axis[d]
+        for row in range(6):
+            turned = mul(b.mobility[i], J[row, 3:])
+            for d in range(3):
+                B[row, d] = J[row, d] / b.mass[i]
+                B[row, 3 + d] = turned[d]
+
+
+@kernel
+def _fill_delassus(a: Solve) -> None:
+    c = a.contacts
+    n = a.rows.count[0]
+    for k in range(n):
+        _fill_rows(a, k)
+    for k in range(n):
+        for m in range(k + 1):
+            for x in range(6):
+                for y in range(6):
+                    a.G[6 * k + x, 6 * m + y] = 0.0
+            for s in range(2):
+                i = _body(c, a.rows.chosen[k], s)
+                for t in range(2):
+                    if i == WORLD or _body(c, a.rows.chosen[m], t) != i:
+                        continue
+                    for x in range(6):
+                        for y in range(6):
+                            total = 0.0
+                            for d in range(6):
+                                total += a.rows.J[k, s, x, d] * a.rows.B[m, t, y, d]
+                            a.G[6 * k + x, 6 * m + y] += total
+            for x in range(6):
+                for y in range(6):
+                    a.G[6 * m + y, 6 * k + x] = a.G[6 * k + x, 6 * m + y]
+
+
+@kernel
+def _fill_twist(a: Solve, k: int, v, w) -> None:
+    """Fill the relative twist of chosen pair ``k`` for the velocities ``v``, ``w`` (N, 3) of the bodies."""
+    for x in range(6):
+        a.rows.twist[k, x] = 0.0
+    for side in range(2):
+        i = _body(a.contacts, a.rows.chosen[k], side)
+        if i == WORLD:
+            continue
+        J = a.rows.J[k, side]
+        for x in range(6):
+            total = 0.0
+            for d in range(3):
+                total += J[x, d] * v[i, d] + J[x, 3 + d] * w[i, d]
+            a.rows.twist[k, x] += total
+
+
+@kernel
+def drift(b: Bodies, c: Contacts, m: int, axis) -> float:
+    """Return the acceleration of point ``m`` along ``axis`` (3,) that turning bodies have at constant velocities."""
+    p = c.pair[m]
+    total = 0.0
+    for side in range(2):
+        i = _body(c, p, side)
+        if i == WORLD:
+            continue
+        w = b.w[i]
+        swing = cross(w, cross(w, c.arms[m, side]))
+        total += (1.0 - 2.0 * side) * (swing[0] * axis[0] + swing[1] * axis[1] + swing[2] * axis[2])
+    return total
+
+
+@kernel
+def _fill_points(a: Solve) -> None:
+    """Fill the points of the problem but for their velocities."""
+    c = a.contacts
+    q = a.cone
+    n = 0
+    largest = 0.0
+    for k in range(a.rows.count[0]):
+        p = a.rows.chosen[k]
+        for m in range(c.points[0]):
+            if c.pair[m] != p or not c.active[m]:
+                continue
+            a.rows.which[n] = m
+            q.foot[n] = k
+            r = (c.where[m, 0] - c.origin[p, 0], c.where[m, 1] - c.origin[p, 1], c.where[m, 2] - c.origin[p, 2])
+            assign(q.arm[n], mul(c.axes[p], r))
+            # All in one plane: points of different heights could not stick while a gap is closed.
+            q.arm[n, 2] = 0.0
+            q.mu[n] = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
+            q.mobility[n] = _mobility(a.G, 6 * k, q.arm[n])
+            largest = max(largest, q.mobility[n])
+            n += 1
+    q.points[0] = n
+    for m in range(n):
+        q.mobility[m] = max(q.mobility[m], 1e-12 * largest)
+
+
+@kernel
+def _mobility(G, first: int, r) -> float:
+    """Return the mean inverse mass at the point ``r`` (3,) of the pair whose rows begin at ``first`` [1/kg]."""
+    total = 0.0
+    for x in range(3):
+        # u_x = e_x + (w x r)_x: the row of the point.
+        y = (x + 1) % 3
+        z = (x + 2) % 3
+        for i in range(3):
+            left = 1.0 if i == 0 else (r[z] if i == 1 else -r[y])
+            row = x if i == 0 else (3 + y if i == 1 else 3 + z)
+            for j in range(3):
+                right = 1.0 if j == 0 else (r[z] if j == 1 else -r[y])
+                column = x if j == 0 else (3 + y if j == 1 else 3 + z)
+                total += left * right * G[first + row, first + column]
+    return total / 3.0
+
+
+@kernel
+def solve_part(a: Solve, s: float) -> None:
+    """Find the finite forces at the active points of the chosen pairs over ``s`` seconds, and add their impulses."""
+    c = a.contacts
+    q = a.cone
+    _fill_delassus(a)
+    _fill_points(a)
+    for k in range(a.rows.count[0]):
+        _fill_twist(a, k, a.bodies.v_free, a.bodies.w_free)
+    for n in range(q.points[0]):
+        m = a.rows.which[n]
+        p = c.pair[m]
+        assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
+        for x in range(3):
+            q.f[n, x] = s * c.force[m, x]
+        q.g[n, 2] += s * drift(a.bodies, c, m, c.axes[p, 2])
+        z = c.gap[m]
+        q.g[n, 2] -= min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+    _add_sideways(a, s)
+    _solve(a)
+    for n in range(q.points[0]):
+        for x in range(3):
+            c.force[a.rows.which[n], x] = q.f[n, x] / s
+
+
+@kernel
+def _add_sideways(a: Solve, s: float) -> None:
+    """Add what drifts along the plane of each pair: its mean, as no two points of turning bodies could stick else."""
+    c = a.contacts
+    q = a.cone
+    for k in range(a.rows.count[0]):
+        p = a.rows.chosen[k]
+        for x in range(2):
+            total = 0.0
+            count = 0
+            for n in range(q.points[0]):
+                if q.foot[n] == k:
+                    total += drift(a.bodies, c, a.rows.which[n], c.axes[p, x])
+                    count += 1
+            for n in range(q.points[0]):
+                if q.foot[n] == k:
+                    q.g[n, x] += s * total / count
+
+
+@kernel
+def solve_impact(a: Solve, slow: float) -> None:
+    """Find the impulses of an impact at the active points of the chosen pairs.
+
+    A point that arrives with more than ``slow`` leaves with its restitution; all others do not go on to approach.
+    """
+    c = a.contacts
+    q = a.cone
+    _fill_delassus(a)
+    _fill_points(a)
+    for k in range(a.rows.count[0]):
+        _fill_twist(a, k, a.bodies.v, a.bodies.w)
+    for n in range(q.points[0]):
+        assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
+        q.f[n, :] = 0.0
+        if q.g[n, 2] < -slow:
+            q.g[n, 2] += c.restitution[c.pair[a.rows.which[n]]] * q.g[n, 2]
+    _solve(a)
+
+
+@kernel
+def _solve(a: Solve) -> None:
+    """Solve the problem, take dynamic friction where points slip, and add the impulses to the bodies."""
+    q = a.cone
+    c = a.contacts
+    # What 1 m/s^2 brings in a step, at least.
+    scale = a.h
+    needed = False
+    for n in range(q.points[0]):
+        needed = needed or q.g[n, 2] < 0.0
+        for x in range(3):
+            scale = max(scale, abs(q.g[n, x]))
+    q.scale[0] = scale
+    slow = ZERO_SPEED * q.tolerance * scale
+    if not needed:
+        q.f[:, :] = 0.0
+        return
+    again = True
+    while again:
+        if not solve_cones(a.G, q):
+            a.unresolved[0] += 1
+        again = False
+        for n in range(q.points[0]):
+            m = a.rows.which[n]
+            slips = np.hypot(q.u[n, 0], q.u[n, 1]) > slow
+            if slips and q.mu[n] > c.mu[m, 1] and q.f[n, 2] > 0.0:
+                q.mu[n] = c.mu[m, 1]
+                again = True
+            c.sticking[m] = 0 if slips else 1
+    b = a.bodies
+    for n in range(q.points[0]):
+        m = a.rows.which[n]
+        p = c.pair[m]
+        A = c.axes[p]
+        f = q.f[n]
+        world = (
+            A[0, 0] * f[0] + A[1, 0] * f[1] + A[2, 0] * f[2],
+            A[0, 1] * f[0] + A[1, 1] * f[1] + A[2, 1] * f[2],
+            A[0, 2] * f[0] + A[1, 2] * f[1] + A[2, 2] * f[2],
+        )
+        for side in range(2):
+            i = _body(c, p, side)
+            if i == WORLD:
+                continue
+            sign = 1.0 - 2.0 * side
+            r = (c.where[m, 0] - b.position[i, 0], c.where[m, 1] - b.position[i, 1], c.where[m, 2] - b.position[i, 2])
+            torque = cross(r, world)
+            for x in range(3):
+                b.impulse[i, x] += sign * world[x]
+                b.impulse[i, 3 + x] += sign * torque[x]

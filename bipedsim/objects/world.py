@@ -1,0 +1,319 @@
+"""Free rigid bodies on the ground, step by step.
+
+A step is made in parts (:mod:`bipedsim.objects.parts`): forces of finite size act between two events, and where bodies
+meet there is an impact, of its own, at that moment. A step in which nothing meets is one part.
+
+Impacts with restitution happen one pair after another, the fastest first: a row of balls is left by as many as came
+(Newton's cradle), where Newton's law for all contacts at once would have the first one bounce back (Hurmuzlu et al.
+2001, section 2). Pairs that are equally fast, to rounding, go together, so that what is symmetric stays so. What then
+still approaches, slowly or without restitution, is stopped for all pairs at once, as by Moreau's law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.contact.time_stepping import ConeProblem
+from bipedsim.errors import ConfigError
+from bipedsim.ground import Ground
+from bipedsim.numerics import Array, Box, Integers, box, entry, zeros_of
+from bipedsim.objects.bodies import Bodies, finish, fly, kick, kinetic_energy, move, note, place
+from bipedsim.objects.contacts import MOST_PAIRS, MOST_POINTS, Contacts, Memory, recall, remember
+from bipedsim.objects.hulls import Hulls
+from bipedsim.objects.narrow import CAP, Near, Surface, look
+from bipedsim.objects.parts import arrival, begin_part, gather, pick, touches
+from bipedsim.objects.shapes import Shape, Shapes
+from bipedsim.objects.solve import Rows, Solve, solve_impact, solve_part
+
+TOLERANCE, ITERATIONS = 1e-8, 5000
+"""Residual of the cone problems that counts as solved, and iterations of one of them at most."""
+MOST_EVENTS = 10
+"""Moments in a step at which something meets; what meets after these is closed within the step."""
+MOST_IMPACTS = 200
+"""Impacts with restitution at one moment, before all that is left is plastic."""
+SLOW = 0.5
+"""What arrives with less than gravity adds in so many steps does not bounce."""
+LEFT_OVER = 1e-12
+"""Shares of a step that are rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBody:
+    """A free rigid body.
+
+    Attributes:
+        name: Its name.
+        mass: [kg].
+        inertia: (3, 3) about the centre of mass in the axes of the body [kg.m^2].
+        com: (3,) centre of mass in its frame [m].
+        shapes: What of it touches.
+        friction_static, friction_dynamic, restitution: Of its surface.
+        pose: (7,) of its frame in the world at the start: position [m], quaternion x y z w.
+        twist: (6,) velocity of the origin of its frame [m/s] and angular velocity [rad/s] at the start, in the world.
+    """
+
+    name: str
+    mass: float
+    inertia: Array
+    com: Array
+    shapes: tuple[Shape, ...]
+    friction_static: float
+    friction_dynamic: float
+    restitution: float
+    pose: Array
+    twist: Array
+
+
+@entry
+def _look(boxed: Any, s: float) -> int:
+    a = boxed.arrays
+    look(a, s)
+    return a.asked[0]
+
+
+@entry
+def _recall(boxed: Any, memory: Any) -> None:
+    recall(boxed.arrays.contacts, memory.arrays)
+
+
+@entry
+def _begin(boxed: Any, s: float, slow: float, last: bool) -> int:
+    a = boxed.arrays
+    return begin_part(a.bodies, a.contacts, s, slow, last)
+
+
+@entry
+def _gather(boxed: Any, taken: Integers, chosen: Integers) -> int:
+    return gather(boxed.arrays.contacts, taken, chosen)
+
+
+@entry
+def _solve_part(boxed: Any, s: float) -> None:
+    solve_part(boxed.arrays, s)
+
+
+@entry
+def _end(boxed: Any, memory: Any, s: float, fastest: Array) -> float:
+    """Take the bodies to where the next ones meet, or to the end of the part; return how far that is [s]."""
+    a = boxed.arrays
+    b = a.bodies
+    finish(b, 1.0)
+    until = arrival(b, a.contacts, s)
+    if until < s:
+        for i in range(b.mass.shape[0]):
+            fly(b, i, until)
+        finish(b, until / s)
+    largest = 0.0
+    for i in range(b.mass.shape[0]):
+        for x in range(3):
+            for u in (b.v_end[i, x], b.w_end[i, x]):
+                # Also where it is not finite.
+                if not abs(u) <= largest:
+                    largest = abs(u)
+    fastest[0] = largest
+    if not largest < 1e3:
+        return -1.0
+    note(b, until / s)
+    move(b, until)
+    remember(a.contacts, memory.arrays)
+    return until
+
+
+@entry
+def _pick(boxed: Any, slow: float, slow_kept: float, chosen: Integers) -> int:
+    a = boxed.arrays
+    touches(a.bodies, a.contacts, slow_kept)
+    return pick(a.bodies, a.contacts, slow, chosen)
+
+
+@entry
+def _impact(boxed: Any, slow: float) -> None:
+    """Make an impact of the chosen pairs; where restitution and friction would give energy, a plastic one."""
+    a = boxed.arrays
+    b = a.bodies
+    before = kinetic_energy(b)
+    b.impulse[:, :] = 0.0
+    solve_impact(a, slow)
+    kick(b)
+    if slow < np.inf and kinetic_energy(b) > before * (1.0 + 1e-12):
+        for i in range(b.mass.shape[0]):
+            for x in range(6):
+                b.impulse[i, x] = -b.impulse[i, x]
+        kick(b)
+        b.impulse[:, :] = 0.0
+        solve_impact(a, np.inf)
+        kick(b)
+    note(b, 1.0)
+
+
+@entry
+def _place(boxed: Any) -> None:
+    place(boxed.arrays.bodies)
+
+
+class World:
+    """Moves free bodies over a ground.
+
+    Args:
+        free: The bodies.
+        ground: What they touch.
+        physics_dt: Step h [s].
+        gravity: (3,) [m/s^2].
+
+    Attributes:
+        names: Of the bodies.
+        bodies: Their state.
+        unresolved: Problems that no solution was found for; the best impulses were taken.
+    """
+
+    def __init__(self, free: Sequence[FreeBody], ground: Ground, physics_dt: float, gravity: Array) -> None:
+        self.free = tuple(free)
+        self.names = tuple(body.name for body in free)
+        self._h = physics_dt
+        count = len(free)
+        patches = ground.arrays()
+        shapes = [(i, shape) for i, body in enumerate(free) for shape in body.shapes]
+        coms = np.array([body.com for body in free])
+        self.bodies = b = zeros_of(Bodies, {"N": count}, com=coms, gravity=np.array(gravity))
+        self._slow = SLOW * physics_dt * float(np.linalg.norm(gravity))
+        for i, body in enumerate(free):
+            b.mass[i] = body.mass
+            b.inertia[i] = body.inertia
+            b.inverse[i] = np.linalg.inv(body.inertia)
+        pairs = len(shapes) * (len(shapes) - 1) // 2
+        flat = Shapes.of(shapes, coms)
+        corners = max(flat.faces.shape[2], CAP) + patches.region.shape[1] + max(flat.faces.shape[2], CAP)
+        self.contacts = zeros_of(Contacts, {"P": MOST_PAIRS, "M": MOST_POINTS})
+        self._memory = zeros_of(Memory, {"M": MOST_POINTS})
+        surface = Surface(
+            np.array([body.friction_static for body in free]),
+            np.array([body.friction_dynamic for body in free]),
+            np.array([body.restitution for body in free]),
+        )
+        self._near = zeros_of(
+            Near,
+            {"Q": max(pairs, 1), "C": corners},
+            bodies=b,
+            shapes=flat,
+            surface=surface,
+            ground=patches,
+            contacts=self.contacts,
+        )
+        self._boxed = box(self._near)
+        self._kept = box(self._memory)
+        self._hulls = Hulls(self._near, self._boxed, [shape for _, shape in shapes])
+        self._chosen: Integers = np.zeros(MOST_PAIRS, dtype=np.int64)
+        self._taken: Integers = np.zeros(MOST_PAIRS, dtype=np.int64)
+        self._count: Integers = np.zeros(1, dtype=np.int64)
+        self._fastest: Array = np.zeros(1)
+        self._failed: Integers = np.zeros(1, dtype=np.int64)
+        self._solves: dict[tuple[int, int], Box] = {}
+        self._rows = zeros_of(Rows, {"P": MOST_PAIRS, "M": MOST_POINTS}, chosen=self._chosen, count=self._count)
+        self.reset()
+
+    @property
+    def unresolved(self) -> int:
+        """Problems that no solution was found for; the best impulses were taken."""
+        return int(self._failed[0])
+
+    def reset(self) -> None:
+        """Go back to the start."""
+        b = self.bodies
+        for i, body in enumerate(self.free):
+            b.quaternion[i] = body.pose[3:] / np.linalg.norm(body.pose[3:])
+        _place(self._boxed)
+        for i, body in enumerate(self.free):
+            arm = b.R[i] @ body.com
+            b.position[i] = body.pose[:3] + arm
+            b.w[i] = body.twist[3:]
+            b.v[i] = body.twist[:3] + np.cross(body.twist[3:], arm)
+        b.force[:] = b.torque[:] = b.contact[:] = 0.0
+        self._memory.points[0] = 0
+        self._failed[0] = 0
+
+    def step(self) -> float:
+        """Make a step; return the largest velocity, which is not below the limit where the state was left as it was."""
+        left = h = self._h
+        self.bodies.contact[:] = 0.0
+        for event in range(MOST_EVENTS + 1):
+            self._find(left)
+            if self._impacts():
+                self._find(left)
+            went = self._part(left, event == MOST_EVENTS)
+            if went < 0.0:
+                return float(self._fastest[0])
+            left -= went
+            if left <= LEFT_OVER * h:
+                break
+        return float(self._fastest[0])
+
+    def _find(self, left: float) -> None:
+        """Look for contacts of the coming ``left`` seconds."""
+        if _look(self._boxed, left):
+            self._hulls.add()
+        if self.contacts.points[0]:
+            _recall(self._boxed, self._kept)
+        if self.contacts.lost[0]:
+            raise ConfigError(f"more than {MOST_PAIRS} pairs or {MOST_POINTS} points of objects are near each other")
+
+    def _impacts(self) -> bool:
+        """Have all that touches and approaches collide; return whether anything did."""
+        chosen, slow = self._chosen, self._slow
+        if not self.contacts.points[0]:
+            return False
+        for number in range(MOST_IMPACTS + 1):
+            plastic = number == MOST_IMPACTS
+            count = _pick(self._boxed, np.inf if plastic else slow, slow, chosen)
+            if count == 0:
+                return number > 0
+            self._count[0] = abs(count)
+            _impact(self._solve_of(abs(count)), slow if count > 0 else np.inf)
+            if count < 0:
+                return True
+        return True
+
+    def _part(self, left: float, last: bool) -> float:
+        """Make a part of the step of at most ``left`` seconds, to the next event; return how long it was."""
+        if _begin(self._boxed, left, self._slow, last):
+            taken, chosen = self._taken, self._chosen
+            taken[:] = 0
+            while count := _gather(self._boxed, taken, chosen):
+                self._count[0] = count
+                _solve_part(self._solve_of(count), left)
+        return float(_end(self._boxed, self._kept, left, self._fastest))
+
+    def _solve_of(self, pairs: int) -> Box:
+        """Return what it takes to solve for so many pairs; made when it is first needed."""
+        points = 1 << max(int(self.contacts.points[0]) - 1, 3).bit_length()
+        key = pairs, points
+        if key not in self._solves:
+            cone = ConeProblem.of_feet(pairs, points, TOLERANCE, ITERATIONS)
+            G = np.zeros((6 * pairs, 6 * pairs))
+            self._solves[key] = box(Solve(self.bodies, self.contacts, cone, self._rows, self._h, G, self._failed))
+        return self._solves[key]
+
+    def poses(self) -> Array:
+        """Return the poses (N, 7) of the bodies' frames in the world: position [m], quaternion x y z w."""
+        b = self.bodies
+        origins = b.position - np.einsum("nij,nj->ni", b.R, b.com)
+        return np.hstack([origins, b.quaternion])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of all that the next step depends on."""
+        return {name: array.copy() for name, array in self._lasting().items()}
+
+    def set_state(self, state: dict[str, NDArray[Any]]) -> None:
+        """Go back to what :meth:`state` returned."""
+        for name, array in self._lasting().items():
+            array[:] = state[name]
+        _place(self._boxed)
+
+    def _lasting(self) -> dict[str, NDArray[Any]]:
+        b = self.bodies
+        own = {name: getattr(b, name) for name in ("position", "quaternion", "v", "w", "contact")}
+        return own | self._memory._asdict() | {"failed": self._failed}
