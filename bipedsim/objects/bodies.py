@@ -38,7 +38,7 @@ class Bodies(NamedTuple):
         v, w: (N, 3) velocity of the centre of mass and angular velocity in world axes.
         gravity: (3,) [m/s^2].
         force, torque: (N, 3) of pushes, mean over the step: force [N], and torque about the centre of mass [N.m].
-        mobility: (N, 3, 3) inverse inertia in world axes where the part begins.
+        mobility: (N, 3, 3) inverse inertia in world axes: in the middle of a part, else of the moment.
         v_free, w_free: (N, 3) velocities at the end of the part without contact.
         turn: (N, 3) rotation vector of the part without contact [rad].
         v_end, w_end: (N, 3) velocities at the end of the part.
@@ -78,19 +78,27 @@ def place(b: Bodies) -> None:
     """Fill attitudes and mobilities of all bodies."""
     for i in range(b.mass.shape[0]):
         from_quaternion(b.quaternion[i], b.R[i])
-        # R I^-1 R^T
-        product(b.R[i], b.inverse[i], b.A)
-        for r in range(3):
-            for c in range(3):
-                total = 0.0
-                for k in range(3):
-                    total += b.A[r, k] * b.R[i, c, k]
-                b.mobility[i, r, c] = total
+        _fill_mobility(b, i, b.R[i])
+
+
+@kernel
+def _fill_mobility(b: Bodies, i: int, R) -> None:
+    """Fill R I^-1 R^T of body ``i``."""
+    product(R, b.inverse[i], b.A)
+    for r in range(3):
+        for c in range(3):
+            total = 0.0
+            for k in range(3):
+                total += b.A[r, k] * R[c, k]
+            b.mobility[i, r, c] = total
 
 
 @kernel
 def fly(b: Bodies, i: int, s: float) -> None:
-    """Fill where body ``i`` would get in ``s`` seconds without contact: velocities, and the rotation on the way."""
+    """Fill where body ``i`` would get in ``s`` seconds without contact: velocities, and the rotation on the way.
+
+    Its mobility becomes that in the middle.
+    """
     for a in range(3):
         b.v_free[i, a] = b.v[i, a] + s * (b.gravity[a] + b.force[i, a] / b.mass[i])
     spin = mul(b.R[i], mul(b.inertia[i], mul_t(b.R[i], b.w[i])))
@@ -111,6 +119,7 @@ def fly(b: Bodies, i: int, s: float) -> None:
             turn[a] = s * now[a]
         if not change > SETTLED * size:
             break
+    _fill_mobility(b, i, b.B)
     exp3(turn, 1.0, b.A)
     product(b.A, b.R[i], b.B)
     end = (spin[0] + s * tau[0], spin[1] + s * tau[1], spin[2] + s * tau[2])

@@ -137,7 +137,8 @@ def _meet_at_point(a: Near, i: int, j: int, back, distance: float, found: Array)
         return
     p = begin_pair(a, i, j, back)
     if p >= 0:
-        put(a, p, (0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]), 0.5 * (found[8] + found[11])), distance, 0)
+        middle = (0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]), 0.5 * (found[8] + found[11]))
+        put(a, p, middle, distance, 0)
 
 
 @entry

@@ -19,11 +19,12 @@ CAP = 16
 
 
 class Surface(NamedTuple):
-    """What contact on a body is like: (N,) static and dynamic friction, and Newton's coefficient of restitution."""
+    """What contact on a body is like: (N,) static and dynamic friction, and Newton's coefficients of restitution."""
 
     mu_static: Annotated[Array, "N"]
     mu_dynamic: Annotated[Array, "N"]
     restitution: Annotated[Array, "N"]
+    ground_restitution: Annotated[Array, "N"]
 
 
 class Near(NamedTuple):
@@ -253,10 +254,10 @@ def _height(ground: GroundArrays, g: int, point) -> float:
 @kernel
 def _bounded(ground: GroundArrays, g: int) -> bool:
     """Whether the plane of patch ``g`` ends somewhere."""
+    bounded = True
     for k in range(ground.plane.shape[0]):
-        if ground.plane[k] == g and ground.counts[k] == 0:
-            return False
-    return True
+        bounded = bounded and not (ground.plane[k] == g and ground.counts[k] == 0)
+    return bounded
 
 
 @kernel
@@ -301,7 +302,7 @@ def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, over: i
         for k in range(3):
             for d in range(3):
                 c.axes[p, k, d] = ground.rotation[g, d, k]
-        c.restitution[p] = a.surface.restitution[body]
+        c.restitution[p] = a.surface.ground_restitution[body]
     m = put(a, p, point, gap, key)
     if m >= 0 and not np.isnan(ground.mu_static[patch]):
         c.mu[m, 0] = ground.mu_static[patch]
@@ -324,7 +325,8 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
         side = -lower if k == 4 else lower
         u = radius * (1.0 if k in (0, 4) else -1.0 if k == 1 else 0.0)
         w = radius * (1.0 if k == 2 else -1.0 if k == 3 else 0.0)
-        cap = (sh.p[i, 0] + side * half * axis[0], sh.p[i, 1] + side * half * axis[1], sh.p[i, 2] + side * half * axis[2])
+        end = side * half
+        cap = (sh.p[i, 0] + end * axis[0], sh.p[i, 1] + end * axis[1], sh.p[i, 2] + end * axis[2])
         point = (cap[0] + u * d[0] + w * e[0], cap[1] + u * d[1] + w * e[1], cap[2] + u * d[2] + w * e[2])
         before = a.contacts.points[0]
         p = _touch(a, p, i, g, point, _height(a.ground, g, point), 2 * k + (1 if side > 0.0 else 0))

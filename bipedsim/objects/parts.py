@@ -109,10 +109,10 @@ def gather(c: Contacts, taken, chosen) -> int:
 
 @kernel
 def _carries(c: Contacts, p: int) -> bool:
+    carries = False
     for m in range(c.points[0]):
-        if c.pair[m] == p and c.active[m]:
-            return True
-    return False
+        carries = carries or (c.pair[m] == p and c.active[m] != 0)
+    return carries
 
 
 @kernel

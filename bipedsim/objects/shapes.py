@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers, accumulate, assign, kernel, mul, product, zeros_of
@@ -75,6 +74,9 @@ def hull(points: Array, where: str) -> Shape:
     Raises:
         ConfigError: The points lie in a plane, or too many are corners.
     """
+    # Takes a while to load, and few need it.
+    from scipy.spatial import ConvexHull
+
     try:
         found = ConvexHull(points)
     except (ValueError, RuntimeError) as error:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.contact import RECOVERY
 from bipedsim.contact.time_stepping import ConeProblem, solve_cones
-from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, point_velocity
+from bipedsim.numerics import Array, Integers, accumulate, assign, cross, kernel, mul, point_velocity
 from bipedsim.objects.bodies import Bodies
 from bipedsim.objects.contacts import WORLD, Contacts
 
@@ -22,17 +22,19 @@ class Rows(NamedTuple):
     """Pairs that are chosen to be solved for together.
 
     Attributes:
-        chosen: (P,) the pairs. count: (1,) how many.
+        chosen: (P,) the pairs. number: (1,) how many.
         J, B: (P, 2, 6, 6) Jacobians of both sides of a pair, and M^-1 J^T, by rows.
         twist: (P, 6) relative twists without impulses, in the axes of the pair.
+        shift: (P, 2, 3) how far the arms of both bodies turn until the middle of the part, mean over the points [m].
         which: (M,) contact point of each point of the problem.
     """
 
     chosen: Annotated[Integers, "P"]
-    count: Annotated[Integers, 1]
+    number: Annotated[Integers, 1]
     J: Annotated[Array, "P", 2, 6, 6]
     B: Annotated[Array, "P", 2, 6, 6]
     twist: Annotated[Array, "P", 6]
+    shift: Annotated[Array, "P", 2, 3]
     which: Annotated[Integers, "M"]
 
 
@@ -61,6 +63,34 @@ def _body(c: Contacts, p: int, side: int) -> int:
 
 
 @kernel
+def _arm(a: Solve, k: int, side: int, i: int, point):
+    """Return the arm from body ``i`` of chosen pair ``k`` to ``point`` (3,), in the middle of the part [m]."""
+    x = a.bodies.position[i]
+    d = a.rows.shift[k, side]
+    return point[0] - x[0] + d[0], point[1] - x[1] + d[1], point[2] - x[2] + d[2]
+
+
+@kernel
+def _fill_shifts(a: Solve, s: float) -> None:
+    """Fill how far the arms of the chosen pairs turn in half of ``s`` seconds: forces act in the middle of the part."""
+    b = a.bodies
+    c = a.contacts
+    for k in range(a.rows.number[0]):
+        p = a.rows.chosen[k]
+        for side in range(2):
+            shift = a.rows.shift[k, side]
+            shift[:] = 0.0
+            i = _body(c, p, side)
+            count = 0
+            for m in range(c.points[0]):
+                if i != WORLD and c.pair[m] == p and c.active[m]:
+                    accumulate(shift, cross(b.w[i], c.arms[m, side]))
+                    count += 1
+            for x in range(3):
+                shift[x] *= 0.5 * s / max(count, 1)
+
+
+@kernel
 def _fill_rows(a: Solve, k: int) -> None:
     """Fill the Jacobians of chosen pair ``k``: linear and angular rows of the relative twist at its origin."""
     b = a.bodies
@@ -75,7 +105,7 @@ def _fill_rows(a: Solve, k: int) -> None:
         if i == WORLD:
             continue
         sign = 1.0 - 2.0 * side
-        r = (c.origin[p, 0] - b.position[i, 0], c.origin[p, 1] - b.position[i, 1], c.origin[p, 2] - b.position[i, 2])
+        r = _arm(a, k, side, i, c.origin[p])
         for x in range(3):
             axis = c.axes[p, x]
             arm = cross(r, axis)
@@ -93,7 +123,7 @@ def _fill_rows(a: Solve, k: int) -> None:
 @kernel
 def _fill_delassus(a: Solve) -> None:
     c = a.contacts
-    n = a.rows.count[0]
+    n = a.rows.number[0]
     for k in range(n):
         _fill_rows(a, k)
     for k in range(n):
@@ -156,7 +186,7 @@ def _fill_points(a: Solve) -> None:
     q = a.cone
     n = 0
     largest = 0.0
-    for k in range(a.rows.count[0]):
+    for k in range(a.rows.number[0]):
         p = a.rows.chosen[k]
         for m in range(c.points[0]):
             if c.pair[m] != p or not c.active[m]:
@@ -199,9 +229,10 @@ def solve_part(a: Solve, s: float) -> None:
     """Find the finite forces at the active points of the chosen pairs over ``s`` seconds, and add their impulses."""
     c = a.contacts
     q = a.cone
+    _fill_shifts(a, s)
     _fill_delassus(a)
     _fill_points(a)
-    for k in range(a.rows.count[0]):
+    for k in range(a.rows.number[0]):
         _fill_twist(a, k, a.bodies.v_free, a.bodies.w_free)
     for n in range(q.points[0]):
         m = a.rows.which[n]
@@ -209,10 +240,9 @@ def solve_part(a: Solve, s: float) -> None:
         assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
         for x in range(3):
             q.f[n, x] = s * c.force[m, x]
-        q.g[n, 2] += s * drift(a.bodies, c, m, c.axes[p, 2])
         z = c.gap[m]
         q.g[n, 2] -= min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
-    _add_sideways(a, s)
+    _add_drift(a, s)
     _solve(a)
     for n in range(q.points[0]):
         for x in range(3):
@@ -220,22 +250,27 @@ def solve_part(a: Solve, s: float) -> None:
 
 
 @kernel
-def _add_sideways(a: Solve, s: float) -> None:
-    """Add what drifts along the plane of each pair: its mean, as no two points of turning bodies could stick else."""
+def _add_drift(a: Solve, s: float) -> None:
+    """Add what the points get in ``s`` seconds because bodies turn, beyond what their arms in the middle bring.
+
+    Along the plane of a pair it is the mean: no two points of turning bodies could stick else.
+    """
     c = a.contacts
     q = a.cone
-    for k in range(a.rows.count[0]):
+    for k in range(a.rows.number[0]):
         p = a.rows.chosen[k]
-        for x in range(2):
-            total = 0.0
+        for x in range(3):
+            mean = 0.0
             count = 0
             for n in range(q.points[0]):
                 if q.foot[n] == k:
-                    total += drift(a.bodies, c, a.rows.which[n], c.axes[p, x])
+                    mean += drift(a.bodies, c, a.rows.which[n], c.axes[p, x])
                     count += 1
+            mean /= max(count, 1)
             for n in range(q.points[0]):
                 if q.foot[n] == k:
-                    q.g[n, x] += s * total / count
+                    own = drift(a.bodies, c, a.rows.which[n], c.axes[p, x]) if x == 2 else mean
+                    q.g[n, x] += s * (own - 0.5 * mean)
 
 
 @kernel
@@ -246,9 +281,10 @@ def solve_impact(a: Solve, slow: float) -> None:
     """
     c = a.contacts
     q = a.cone
+    a.rows.shift[:, :, :] = 0.0
     _fill_delassus(a)
     _fill_points(a)
-    for k in range(a.rows.count[0]):
+    for k in range(a.rows.number[0]):
         _fill_twist(a, k, a.bodies.v, a.bodies.w)
     for n in range(q.points[0]):
         assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
@@ -303,7 +339,7 @@ def _solve(a: Solve) -> None:
             if i == WORLD:
                 continue
             sign = 1.0 - 2.0 * side
-            r = (c.where[m, 0] - b.position[i, 0], c.where[m, 1] - b.position[i, 1], c.where[m, 2] - b.position[i, 2])
+            r = _arm(a, q.foot[n], side, i, c.where[m])
             torque = cross(r, world)
             for x in range(3):
                 b.impulse[i, x] += sign * world[x]

@@ -12,7 +12,6 @@ still approaches, slowly or without restitution, is stopped for all pairs at onc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,12 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.numerics import Array, Box, Integers, box, entry, zeros_of
 from bipedsim.objects.bodies import Bodies, finish, fly, kick, kinetic_energy, move, note, place
-from bipedsim.objects.contacts import MOST_PAIRS, MOST_POINTS, Contacts, Memory, recall, remember
+from bipedsim.objects.contacts import MOST_PAIRS, MOST_POINTS, WORLD, Contacts, Memory, recall, remember
+from bipedsim.objects.free_body import FreeBody
 from bipedsim.objects.hulls import Hulls
 from bipedsim.objects.narrow import CAP, Near, Surface, look
 from bipedsim.objects.parts import arrival, begin_part, gather, pick, touches
-from bipedsim.objects.shapes import Shape, Shapes
+from bipedsim.objects.shapes import Shapes
 from bipedsim.objects.solve import Rows, Solve, solve_impact, solve_part
 
 TOLERANCE, ITERATIONS = 1e-8, 5000
@@ -38,35 +38,10 @@ MOST_IMPACTS = 200
 """Impacts with restitution at one moment, before all that is left is plastic."""
 SLOW = 0.5
 """What arrives with less than gravity adds in so many steps does not bounce."""
+OVERLAP = 1e-6
+"""How deep bodies may begin in each other [m]: postures are rounded."""
 LEFT_OVER = 1e-12
 """Shares of a step that are rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class FreeBody:
-    """A free rigid body.
-
-    Attributes:
-        name: Its name.
-        mass: [kg].
-        inertia: (3, 3) about the centre of mass in the axes of the body [kg.m^2].
-        com: (3,) centre of mass in its frame [m].
-        shapes: What of it touches.
-        friction_static, friction_dynamic, restitution: Of its surface.
-        pose: (7,) of its frame in the world at the start: position [m], quaternion x y z w.
-        twist: (6,) velocity of the origin of its frame [m/s] and angular velocity [rad/s] at the start, in the world.
-    """
-
-    name: str
-    mass: float
-    inertia: Array
-    com: Array
-    shapes: tuple[Shape, ...]
-    friction_static: float
-    friction_dynamic: float
-    restitution: float
-    pose: Array
-    twist: Array
 
 
 @entry
@@ -194,6 +169,7 @@ class World:
             np.array([body.friction_static for body in free]),
             np.array([body.friction_dynamic for body in free]),
             np.array([body.restitution for body in free]),
+            np.array([body.ground_restitution for body in free]),
         )
         self._near = zeros_of(
             Near,
@@ -213,7 +189,7 @@ class World:
         self._fastest: Array = np.zeros(1)
         self._failed: Integers = np.zeros(1, dtype=np.int64)
         self._solves: dict[tuple[int, int], Box] = {}
-        self._rows = zeros_of(Rows, {"P": MOST_PAIRS, "M": MOST_POINTS}, chosen=self._chosen, count=self._count)
+        self._rows = zeros_of(Rows, {"P": MOST_PAIRS, "M": MOST_POINTS}, chosen=self._chosen, number=self._count)
         self.reset()
 
     @property
@@ -317,3 +293,29 @@ class World:
         b = self.bodies
         own = {name: getattr(b, name) for name in ("position", "quaternion", "v", "w", "contact")}
         return own | self._memory._asdict() | {"failed": self._failed}
+
+    def twists(self) -> Array:
+        """Return the velocities (N, 6) of the bodies' frames, linear and angular, in their own axes."""
+        b = self.bodies
+        arms = np.einsum("nij,nj->ni", b.R, b.com)
+        linear = b.v - np.cross(b.w, arms)
+        return np.hstack([np.einsum("nji,nj->ni", b.R, linear), np.einsum("nji,nj->ni", b.R, b.w)])
+
+    def push(self, i: int, wrench: Array) -> None:
+        """Add a mean wrench (6,) over the coming step, in world axes at the origin of the frame of body ``i``."""
+        b = self.bodies
+        b.force[i] += wrench[:3]
+        b.torque[i] += wrench[3:] - np.cross(b.R[i] @ b.com[i], wrench[:3])
+
+    def overlaps(self) -> list[str]:
+        """Return what lies in what, deeper than rounding, by name."""
+        self._find(0.0)
+        c = self.contacts
+        found = []
+        for p in range(int(c.pairs[0])):
+            depth = -float(c.gap[: c.points[0]][c.pair[: c.points[0]] == p].min())
+            if depth > OVERLAP:
+                what = f"object {self.names[c.first[p]]!r}"
+                where = "the ground" if c.second[p] == WORLD else f"object {self.names[c.second[p]]!r}"
+                found.append(f"{what} begins {1e3 * depth:.3g} mm deep in {where}")
+        return found

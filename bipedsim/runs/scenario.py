@@ -10,6 +10,7 @@ from typing import Any
 
 from bipedsim.config import RunConfig, from_file, like, param
 from bipedsim.model import IDEAL
+from bipedsim.objects import ObjectConfig, check_names
 from bipedsim.runs.faults import Fault
 from bipedsim.runs.names import SCENARIO_FILES
 from bipedsim.runs.pushes import Push
@@ -35,6 +36,11 @@ class Scenario:
     pushes: tuple[Push, ...] = param((), "list of pushes")
     faults: tuple[Fault, ...] = param((), "list of what fails on purpose (docs/faults.md)")
     velocity: tuple[Velocity, ...] = param((), "list of velocity commands, each of which holds until the next one")
+    objects: tuple[ObjectConfig, ...] = param((), "list of free rigid bodies beside the robot (docs/objects.md)")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        yield from check_names(self.objects)
 
     @property
     def push_times(self) -> tuple[tuple[float, float], ...]:

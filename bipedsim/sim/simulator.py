@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -16,6 +16,7 @@ from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
 from bipedsim.numerics import Array, Indices
+from bipedsim.objects import ObjectConfig
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import LARGEST_PUSH, Command, Observation
 from bipedsim.sim.monitors import Monitors
@@ -24,6 +25,9 @@ from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.steps import Steps
 from bipedsim.sim.tick import Tick
 from bipedsim.touch import Touching
+
+if TYPE_CHECKING:
+    from bipedsim.sim.objects import Objects
 
 BEYOND_STOP = 1e-6
 """How far beyond its limit [rad] a joint may begin that has a stop: postures are rounded."""
@@ -34,7 +38,10 @@ BODY_IN_GROUND = 1e-3
 
 
 class _Push(NamedTuple):
-    """A wrench (6,) in world axes at the origin of a frame, from ``begin`` to ``end``, counted in physics steps."""
+    """A wrench (6,) in world axes at the origin of a frame, from ``begin`` to ``end``, counted in physics steps.
+
+    The frame -1 - k is that of object k.
+    """
 
     frame: int
     wrench: Array
@@ -62,6 +69,7 @@ class Snapshot:
     loop_impulse: Array | None = None
     touching: dict[str, Any] | None = None
     body_impulse: Array | None = None
+    objects: dict[str, NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +133,7 @@ class Simulator:
         seed: Of all noise; see :class:`bipedsim.sim.noise.Noise`.
         events: Whether landings happen within a step, and flight keeps its momentum (docs/contact_models.md); without,
             it is plain time stepping, as papers have it.
+        objects: Free rigid bodies beside the robot (docs/objects.md).
 
     Attributes:
         robot: What a controller knows.
@@ -149,6 +158,7 @@ class Simulator:
         on_push: Called with what :meth:`push` is given, when it is accepted. None by default.
         seed, draw: What all noise since the last reset follows from: the seed, and how many resets it was set before.
         monitors: What judges every step, once :meth:`watch` was called.
+        objects: The free rigid bodies; None without any.
 
     Raises:
         ConfigError: The periods do not fit, or a parameter of contact or hardware is wrong.
@@ -166,6 +176,7 @@ class Simulator:
         hardware: str | Mapping[str, Any] = IDEAL,
         seed: int = 0,
         events: bool = True,
+        objects: Sequence[ObjectConfig] = (),
     ) -> None:
         self.robot = robot
         self.ground = ground or Ground.flat()
@@ -227,6 +238,14 @@ class Simulator:
         self._diverged = ""
         self._moved = False
         self._push_data = self._model.createData()
+        self.objects: Objects | None = None
+        if objects:
+            # What finds their contacts takes a while to load.
+            from bipedsim.sim.objects import Objects
+
+            frames = [frame.name for frame in robot.model.frames]
+            gravity = self._model.gravity.linear
+            self.objects = Objects(objects, frames, self.ground, self.physics_dt, gravity)
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
         self.on_push: Callable[[Array, str, float, float], None] | None = None
         self.monitors: Monitors | None = None
@@ -273,6 +292,8 @@ class Simulator:
         self._dynamics.push[:] = 0.0
         self.seed, self.draw = (self.seed, self.draw + 1) if seed is None else (seed, 0)
         self._diverged = ""
+        if self.objects is not None:
+            self.objects.world.reset()
         self._contact.reset()
         self._dynamics.reset()
         if self.touching is not None:
@@ -358,6 +379,10 @@ class Simulator:
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
         self.q = self._stepping.move(self.q, self.v)
+        if self.objects is not None:
+            fastest = self.objects.world.step()
+            if not 0.0 <= fastest < SPEED_LIMIT:
+                self._refuse(fastest)
         if self._stepping.stopped:
             self._add_stops()
         if self._stepping.touched:
@@ -420,11 +445,13 @@ class Simulator:
     def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf, after: float = 0.0) -> None:
         """Apply an external wrench at the origin of a body's frame; the push before ends where this one begins.
 
+        Pushes of the robot end those of the robot, and pushes of an object those of that object.
+
         In a step that it begins or ends within, it acts with that share of the step: its impulse is the right one.
 
         Args:
             wrench_world: (6,) force [N], torque [N.m].
-            body: Frame of the robot; its root body by default.
+            body: Frame of the robot, its root body by default, or an object.
             duration: How long it acts [s].
             after: When it begins, counted from now [s].
 
@@ -437,16 +464,27 @@ class Simulator:
         if np.abs(wrench).max() > LARGEST_PUSH:
             raise ConfigError(f"push wrench = {wrench.tolist()} is beyond {LARGEST_PUSH:g} N, N.m, the most there is")
         name = body or _root_frame(self._model)
-        if not self._model.existFrame(name):
-            raise UnknownNameError("frame", name, sorted({frame.name for frame in self._model.frames}))
+        names = self.objects.names if self.objects is not None else ()
+        if name not in names and not self._model.existFrame(name):
+            raise UnknownNameError("frame", name, sorted({*names, *(frame.name for frame in self._model.frames)}))
         if not duration > 0.0:
             raise ConfigError(f"push: duration = {duration} s must be positive")
-        # A link and a joint may share a name: the body is meant.
-        body_too = self._model.existFrame(name, pin.FrameType.BODY)
-        frame = self._model.getFrameId(name, pin.FrameType.BODY) if body_too else self._model.getFrameId(name)
+        if name in names:
+            frame = -1 - names.index(name)
+        else:
+            # A link and a joint may share a name: the body is meant.
+            body_too = self._model.existFrame(name, pin.FrameType.BODY)
+            frame = self._model.getFrameId(name, pin.FrameType.BODY) if body_too else self._model.getFrameId(name)
         begin = self._steps + _in_steps(after, self.physics_dt)
-        before = (push._replace(end=min(push.end, begin)) for push in self._pushes if push.begin < begin)
-        self._pushes = (*before, _Push(int(frame), wrench.copy(), begin, begin + _in_steps(duration, self.physics_dt)))
+        end = begin + _in_steps(duration, self.physics_dt)
+        # Of the robot there is one push at a time, and of each object.
+        same = [min(push.frame, 0) == min(frame, 0) for push in self._pushes]
+        kept = [
+            push._replace(end=min(push.end, begin)) if its else push
+            for push, its in zip(self._pushes, same, strict=True)
+            if push.begin < begin or not its
+        ]
+        self._pushes = (*kept, _Push(int(frame), wrench.copy(), begin, end))
         if self.on_push is not None:
             self.on_push(wrench, name, duration, after)
 
@@ -454,11 +492,16 @@ class Simulator:
         """Return the mean over the coming step of what pushes (nv,)."""
         now = self._steps
         self._pushes = tuple(push for push in self._pushes if push.end > now)
+        if self.objects is not None:
+            self.objects.begin()
         torque = np.zeros(self._model.nv)
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         for push in self._pushes:
             share = min(push.end, now + 1) - max(push.begin, now)
-            if share > 0.0:
+            if share > 0.0 and push.frame < 0:
+                assert self.objects is not None
+                self.objects.world.push(-1 - push.frame, share * push.wrench)
+            elif share > 0.0:
                 jacobian = pin.computeFrameJacobian(self._model, self._push_data, self.q, push.frame, axes)
                 torque += jacobian.T @ (share * push.wrench)
         return torque
@@ -488,6 +531,7 @@ class Simulator:
             self.loop_impulse.copy(),
             None if self.touching is None else self.touching.state(),
             self.body_impulse.copy(),
+            None if self.objects is None else self.objects.state(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
@@ -519,6 +563,9 @@ class Simulator:
             self.touching.set_state(snapshot.touching)
         self._stopped = self._touched = True
         self._moved = False
+        if self.objects is not None and snapshot.objects is not None:
+            self.objects.begin()
+            self.objects.set_state(snapshot.objects)
         if self.monitors is not None:
             self.monitors.go_on(self.v)
         ideal = self._sensors.restore(self.q, snapshot.observation)

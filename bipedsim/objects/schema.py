@@ -1,0 +1,152 @@
+"""Objects as users write them: in scenario files, and as texts in parameters of nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.config import Vector, from_mapping, param, together
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
+from bipedsim.objects.free_body import FreeBody
+from bipedsim.objects.shapes import Shape, ball, box, cylinder
+
+_SIZES = {"ball": ("radius",), "box": ("size",), "cylinder": ("radius", "length")}
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+MOST = 32
+"""Objects of a scenario at most."""
+LIGHTEST, SMALLEST, LARGEST = 1e-6, 1e-4, 100.0
+
+
+@dataclass(frozen=True)
+class ObjectConfig:
+    """A free rigid body: an entry of ``objects`` in a scenario file."""
+
+    name: str = param("", "its name, for topics and columns: lower-case letters, digits and _", required=True)
+    shape: str = param("", "what it is", choices=tuple(_SIZES), required=True)
+    mass: float = param(1.0, "its mass", unit="kg", low=LIGHTEST, high=1e5, required=True)
+    radius: float | None = param(None, "of a ball or cylinder", unit="m", low=SMALLEST, high=LARGEST)
+    size: Vector | None = param(None, "[x, y, z] of a box", unit="m", low=SMALLEST, high=LARGEST)
+    length: float | None = param(None, "of a cylinder, along its z axis", unit="m", low=SMALLEST, high=LARGEST)
+    inertia: Vector | None = param(
+        None, "[Ixx, Iyy, Izz] about its centre; default that of a solid of even density", unit="kg.m^2", low=1e-12
+    )
+    position: Vector = param((0.0, 0.0, 1.0), "of its centre in the world at the start", unit="m", low=-1e4, high=1e4)
+    rpy: Vector = param((0.0, 0.0, 0.0), "its attitude at the start, by roll, pitch, yaw", unit="rad")
+    velocity: Vector = param((0.0, 0.0, 0.0), "of its centre in the world", unit="m/s", low=-100.0, high=100.0)
+    angular_velocity: Vector = param(
+        (0.0, 0.0, 0.0), "in world axes at the start", unit="rad/s", low=-1000.0, high=1000.0
+    )
+    friction_static: float = param(0.6, "Coulomb friction while sticking", low=0.0, high=10.0)
+    friction_dynamic: float | None = param(
+        None, "the same while sliding; default friction_static", low=0.0, high=10.0
+    )
+    restitution: float = param(
+        0.0, "Newton's coefficient with other bodies: of two, the smaller one counts", low=0.0, high=1.0
+    )
+    ground_restitution: float | None = param(
+        None, "the same with the ground; default restitution", low=0.0, high=1.0
+    )
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        if self.name and not _NAME.fullmatch(self.name):
+            yield f"name = {self.name!r} must be lower-case letters, digits and _, and begin with a letter"
+        needed = _SIZES[self.shape]
+        for key in sorted({key for keys in _SIZES.values() for key in keys}):
+            given = getattr(self, key) is not None
+            if given and key not in needed:
+                yield f"a {self.shape} has no {key}; it has {' and '.join(needed)}"
+            if not given and key in needed:
+                yield f"a {self.shape} needs {' and '.join(needed)}"
+        if self.friction_dynamic is not None and self.friction_dynamic > self.friction_static:
+            yield (
+                f"friction_dynamic = {self.friction_dynamic} must not be above "
+                f"friction_static = {self.friction_static}"
+            )
+        if self.inertia is not None:
+            least, middle, most = sorted(self.inertia)
+            if most > (least + middle) * (1.0 + 1e-9):
+                yield (
+                    f"inertia = {list(self.inertia)}: no body has it, as {most:g} is more than the sum of the others, "
+                    f"{least + middle:g} kg.m^2"
+                )
+
+    def text(self) -> str:
+        """Return what :func:`parse_objects` reads, to the bit."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return json.dumps({key: value for key, value in values.items() if value is not None})
+
+    def make(self) -> FreeBody:
+        """Return the body."""
+        shape = self._shape()
+        quaternion = pin.Quaternion(pin.rpy.rpyToMatrix(*self.rpy)).normalized().coeffs()
+        dynamic = self.friction_static if self.friction_dynamic is None else self.friction_dynamic
+        return FreeBody(
+            name=self.name,
+            mass=self.mass,
+            inertia=np.diag(self._solid() if self.inertia is None else np.array(self.inertia)),
+            com=np.zeros(3),
+            shapes=(shape,),
+            friction_static=self.friction_static,
+            friction_dynamic=dynamic,
+            restitution=self.restitution,
+            ground_restitution=self.restitution if self.ground_restitution is None else self.ground_restitution,
+            pose=np.concatenate([self.position, quaternion]),
+            twist=np.array([*self.velocity, *self.angular_velocity]),
+        )
+
+    def _shape(self) -> Shape:
+        if self.size is not None:
+            return box(np.array(self.size))
+        assert self.radius is not None
+        return ball(self.radius) if self.length is None else cylinder(self.radius, self.length)
+
+    def _solid(self) -> Array:
+        """Return the principal moments of a solid of even density (3,)."""
+        if self.size is not None:
+            x, y, z = np.square(self.size)
+            return self.mass / 12.0 * np.array([y + z, x + z, x + y])
+        assert self.radius is not None
+        square = self.radius**2
+        if self.length is None:
+            return np.full(3, 0.4 * self.mass * square)
+        across = self.mass * (3.0 * square + self.length**2) / 12.0
+        return np.array([across, across, 0.5 * self.mass * square])
+
+
+def check_names(objects: Sequence[ObjectConfig]) -> Iterator[str]:
+    """Yield what is wrong with the names and the number of ``objects``."""
+    seen: set[str] = set()
+    for one in objects:
+        if one.name in seen:
+            yield f"objects: the name {one.name!r} is given twice"
+        seen.add(one.name)
+    if len(objects) > MOST:
+        yield f"objects: {len(objects)} are more than {MOST}, the most there are"
+
+
+def parse_objects(texts: Sequence[str]) -> tuple[ObjectConfig, ...]:
+    """Read objects from texts in JSON with the keys of a scenario file.
+
+    Raises:
+        ConfigError: A text is no such thing, or a value is wrong; all faults at once.
+    """
+    found: list[ObjectConfig] = []
+    faults: list[ConfigError] = []
+    for i, text in enumerate(texts):
+        try:
+            found.append(from_mapping(ObjectConfig, json.loads(text), f"objects[{i}]"))
+        except json.JSONDecodeError as error:
+            faults.append(ConfigError(f"objects[{i}] = {text!r} is not JSON ({error.msg} at {error.pos})"))
+        except ConfigError as error:
+            faults.append(error)
+    faults += [ConfigError(problem) for problem in check_names(found)]
+    together(faults)
+    return tuple(found)
