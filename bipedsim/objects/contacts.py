@@ -26,7 +26,8 @@ class Contacts(NamedTuple):
         restitution: (P,) Newton's coefficient.
         pair: (M,) pair of each point. where: (M, 3) in the world [m]. gap: (M,) between the bodies there [m].
         mu: (M, 2) static and dynamic friction.
-        arms: (M, 2, 3) from the centres of mass of both bodies to the point, as far as they turn with the body [m].
+        moving: (M, 3) velocity of the place where they touch, which need not be that of any material [m/s].
+        bend: (M,) what the gap gains because the normal turns [m/s^2].
         key: (M,) which corner or the like of a pair it is: a point keeps it from step to step.
         loaded: (M,) whether it carried in the last part. sticking: (M,) whether its friction is static.
         force: (M, 3) of the last part, in the axes of the pair, and of this one once it is solved [N].
@@ -46,7 +47,8 @@ class Contacts(NamedTuple):
     where: Annotated[Array, "M", 3]
     gap: Annotated[Array, "M"]
     mu: Annotated[Array, "M", 2]
-    arms: Annotated[Array, "M", 2, 3]
+    moving: Annotated[Array, "M", 3]
+    bend: Annotated[Array, "M"]
     key: Annotated[Integers, "M"]
     loaded: Annotated[Integers, "M"]
     sticking: Annotated[Integers, "M"]
@@ -93,6 +95,7 @@ def add_point(c: Contacts, p: int, point, gap: float, key: int) -> int:
     c.pair[m] = p
     assign(c.where[m], point)
     c.gap[m] = gap
+    c.bend[m] = 0.0
     c.key[m] = key
     c.loaded[m] = 0
     c.sticking[m] = 1

@@ -12,13 +12,15 @@ from typing import Any
 import coal
 import numpy as np
 
-from bipedsim.numerics import Array, Box, assign, entry, kernel
-from bipedsim.objects.narrow import MARGIN, Near, begin_pair, clip, fill_face, lowest_on_rim, put
+from bipedsim.numerics import Array, Box, assign, cross, entry, kernel
+from bipedsim.objects.narrow import MARGIN, Near, begin_pair, clip, fill_face, lowest_on_rim, put, turn_normal, velocity
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, corner
 
 AS_GOOD, NEARLY = 1e-5, 0.05
 """A face parts two shapes as well as another direction does if that leaves no more room between them [m] than this and
 this share of the distance: edges that are nearly in line part overlapping boxes a little better, in any direction."""
+BESIDE = -1
+"""Key of a point that is on no face."""
 FIRST = 1e-9
 """The second shape's face is taken where it leaves this much more room [m]."""
 
@@ -88,7 +90,8 @@ def _meet(a: Near, found: Array) -> None:
         if room > best + FIRST:
             best = room
             whose = 1
-    if whose == 0 or best < distance - AS_GOOD - NEARLY * abs(distance):
+    enough = AS_GOOD + NEARLY * abs(distance)
+    if whose == 0 or best < distance - enough:
         _meet_at_point(a, i, j, back, distance, found)
         return
     reference = j if whose == 2 else i
@@ -102,10 +105,18 @@ def _meet(a: Near, found: Array) -> None:
         return
     level = _farthest(sh, reference, m)
     count = _clipped(a, reference, incident, m)
+    least = np.inf
     for k in range(count):
         gap = _dot(a.polygon[k], m) - level
+        least = min(least, gap)
         if gap <= a.reach[0]:
-            put(a, p, a.polygon[k], gap, a.keys[k] + (65536 if whose == 1 else 0))
+            key = a.keys[k] + (65536 if whose == 1 else 0)
+            m_k = put(a, p, a.polygon[k], gap, key, velocity(a.bodies, sh.body[incident], a.polygon[k]))
+            if m_k >= 0:
+                turn_normal(a, m_k, cross(a.bodies.w[sh.body[reference]], a.contacts.axes[p, 2]))
+    # Where they meet beside the face.
+    if least > distance + enough and distance <= a.reach[0]:
+        _put_between(a, p, i, j, distance, found)
 
 
 @kernel
@@ -137,8 +148,17 @@ def _meet_at_point(a: Near, i: int, j: int, back, distance: float, found: Array)
         return
     p = begin_pair(a, i, j, back)
     if p >= 0:
-        middle = (0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]), 0.5 * (found[8] + found[11]))
-        put(a, p, middle, distance, 0)
+        _put_between(a, p, i, j, distance, found)
+
+
+@kernel
+def _put_between(a: Near, p: int, i: int, j: int, distance: float, found: Array) -> None:
+    """Add the point midway between the two that are nearest to each other."""
+    point = (0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]), 0.5 * (found[8] + found[11]))
+    one = velocity(a.bodies, a.shapes.body[i], point)
+    two = velocity(a.bodies, a.shapes.body[j], point)
+    moving = (0.5 * (one[0] + two[0]), 0.5 * (one[1] + two[1]), 0.5 * (one[2] + two[2]))
+    put(a, p, point, distance, BESIDE, moving)
 
 
 @entry

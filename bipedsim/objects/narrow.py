@@ -7,13 +7,17 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.ground import UNDERSIDE, GroundArrays
-from bipedsim.numerics import Array, Integers, assign, kernel, mul, mul_t
+from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, mul_t
 from bipedsim.objects.bodies import Bodies
 from bipedsim.objects.contacts import WORLD, Contacts, add_point, fill_axes, open_pair
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shapes, carry, corner
 
 MARGIN = 1e-3
 """Points farther apart than this [m], beside the way that they may go in a step, are left out."""
+MOMENT = 1e-7
+"""Time [s] over which changes of normals are differences."""
+FLAT_RIM = 1e-2
+"""Sine of the tilt below which a rim lies flat: which of its points is the lowest says nothing then."""
 CAP = 16
 """Corners of the polygon that stands for the cap of a cylinder on a face."""
 
@@ -113,8 +117,8 @@ def begin_pair(a: Near, i: int, j: int, n) -> int:
 
 
 @kernel
-def put(a: Near, p: int, point, gap: float, key: int) -> int:
-    """Add a point of a pair of bodies; it turns with both of them, until :func:`keep_arm` says what does."""
+def put(a: Near, p: int, point, gap: float, key: int, moving) -> int:
+    """Add a point of a pair of bodies, at a place that moves with ``moving`` (3,)."""
     c = a.contacts
     m = add_point(c, p, point, gap, key)
     if m < 0:
@@ -129,17 +133,28 @@ def put(a: Near, p: int, point, gap: float, key: int) -> int:
     if second != WORLD:
         c.mu[m, 0] = min(c.mu[m, 0], s.mu_static[second])
         c.mu[m, 1] = min(c.mu[m, 1], s.mu_dynamic[second])
-    keep_arm(a, m, 0, first, point)
-    keep_arm(a, m, 1, second, point)
+    assign(c.moving[m], moving)
     return m
 
 
 @kernel
-def keep_arm(a: Near, m: int, side: int, body: int, point) -> None:
-    """Say that ``point`` (3,) turns with ``body``, and not what lies between it and where contact point ``m`` is."""
-    arm = a.contacts.arms[m, side]
-    for i in range(3):
-        arm[i] = point[i] - a.bodies.position[body, i] if body >= 0 else 0.0
+def turn_normal(a: Near, m: int, rate) -> None:
+    """Say that the normal of contact point ``m`` changes by ``rate`` (3,) a second."""
+    c = a.contacts
+    p = c.pair[m]
+    one = velocity(a.bodies, c.first[p], c.where[m])
+    two = velocity(a.bodies, c.second[p], c.where[m])
+    c.bend[m] = rate[0] * (one[0] - two[0]) + rate[1] * (one[1] - two[1]) + rate[2] * (one[2] - two[2])
+
+
+@kernel
+def velocity(b: Bodies, i: int, point):
+    """Return the velocity of the material point of body ``i`` at ``point`` (3,) in the world [m/s]."""
+    if i == WORLD:
+        return 0.0, 0.0, 0.0
+    x = b.position[i]
+    turning = cross(b.w[i], (point[0] - x[0], point[1] - x[1], point[2] - x[2]))
+    return b.v[i, 0] + turning[0], b.v[i, 1] + turning[1], b.v[i, 2] + turning[2]
 
 
 @kernel
@@ -150,14 +165,32 @@ def _balls(a: Near, i: int, j: int) -> None:
     gap = distance - sh.size[i, 0] - sh.size[j, 0]
     if gap > a.reach[0]:
         return
-    n = (n[0] / distance, n[1] / distance, n[2] / distance) if distance > 0.0 else (0.0, 0.0, 1.0)
+    if distance > 0.0:
+        n = (n[0] / distance, n[1] / distance, n[2] / distance)
+        one = velocity(a.bodies, sh.body[i], sh.p[i])
+        two = velocity(a.bodies, sh.body[j], sh.p[j])
+        u = (one[0] - two[0], one[1] - two[1], one[2] - two[2])
+        along = u[0] * n[0] + u[1] * n[1] + u[2] * n[2]
+        rate = ((u[0] - along * n[0]) / distance, (u[1] - along * n[1]) / distance, (u[2] - along * n[2]) / distance)
+    else:
+        n = (0.0, 0.0, 1.0)
+        rate = (0.0, 0.0, 0.0)
+    _put_ball(a, i, j, n, rate, gap)
+
+
+@kernel
+def _put_ball(a: Near, i: int, j: int, n, rate, gap: float) -> None:
+    """Add the point of ball ``i`` on shape ``j``; its normal ``n`` (3,) changes by ``rate`` (3,) a second."""
+    sh = a.shapes
     p = begin_pair(a, i, j, n)
-    if p >= 0:
-        r = sh.size[j, 0] + 0.5 * gap
-        m = put(a, p, (sh.p[j, 0] + r * n[0], sh.p[j, 1] + r * n[1], sh.p[j, 2] + r * n[2]), gap, 0)
-        if m >= 0:
-            keep_arm(a, m, 0, sh.body[i], sh.p[i])
-            keep_arm(a, m, 1, sh.body[j], sh.p[j])
+    if p < 0:
+        return
+    r = sh.size[i, 0] + 0.5 * gap
+    u = velocity(a.bodies, sh.body[i], sh.p[i])
+    point = (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2])
+    m = put(a, p, point, gap, 0, (u[0] - r * rate[0], u[1] - r * rate[1], u[2] - r * rate[2]))
+    if m >= 0:
+        turn_normal(a, m, rate)
 
 
 @kernel
@@ -165,17 +198,29 @@ def _ball_on(a: Near, i: int, j: int) -> None:
     """Look at ball ``i`` and box or cylinder ``j``."""
     sh = a.shapes
     q = mul_t(sh.R[j], (sh.p[i, 0] - sh.p[j, 0], sh.p[i, 1] - sh.p[j, 1], sh.p[i, 2] - sh.p[j, 2]))
-    n, distance = _out_of_box(q, sh.size[j]) if sh.kind[j] == BOX else _out_of_cylinder(q, sh.size[j])
+    local, distance = _way_out(sh, j, q)
     gap = distance - sh.size[i, 0]
     if gap > a.reach[0]:
         return
-    n = mul(sh.R[j], n)
-    p = begin_pair(a, i, j, n)
-    if p >= 0:
-        r = sh.size[i, 0] + 0.5 * gap
-        m = put(a, p, (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2]), gap, 0)
-        if m >= 0:
-            keep_arm(a, m, 0, sh.body[i], sh.p[i])
+    # How the normal changes, from where the centre of the ball is a moment later.
+    one = velocity(a.bodies, sh.body[i], sh.p[i])
+    two = velocity(a.bodies, sh.body[j], sh.p[i])
+    u = mul_t(sh.R[j], (one[0] - two[0], one[1] - two[1], one[2] - two[2]))
+    later, _ = _way_out(sh, j, (q[0] + MOMENT * u[0], q[1] + MOMENT * u[1], q[2] + MOMENT * u[2]))
+    change = ((later[0] - local[0]) / MOMENT, (later[1] - local[1]) / MOMENT, (later[2] - local[2]) / MOMENT)
+    n = mul(sh.R[j], local)
+    change = mul(sh.R[j], change)
+    turning = cross(a.bodies.w[sh.body[j]], n)
+    rate = (change[0] + turning[0], change[1] + turning[1], change[2] + turning[2])
+    _put_ball(a, i, j, n, rate, gap)
+
+
+@kernel
+def _way_out(sh: Shapes, j: int, q):
+    """Return the way out of box or cylinder ``j`` from the point ``q`` (3,): direction, and signed distance [m]."""
+    if sh.kind[j] == BOX:
+        return _out_of_box(q, sh.size[j])
+    return _out_of_cylinder(q, sh.size[j])
 
 
 @kernel
@@ -229,9 +274,7 @@ def _on_plane(a: Near, i: int, g: int) -> None:
     if sh.kind[i] == BALL:
         r = sh.size[i, 0]
         point = (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2])
-        p = _touch(a, p, i, g, point, height - r, 0)
-        if p >= 0:
-            keep_arm(a, a.contacts.points[0] - 1, 0, sh.body[i], sh.p[i])
+        _touch(a, p, i, g, point, height - r, 0, velocity(a.bodies, sh.body[i], sh.p[i]))
     elif sh.kind[i] == CYLINDER:
         _cylinder_on_plane(a, i, g, n)
     elif _bounded(ground, g):
@@ -239,7 +282,8 @@ def _on_plane(a: Near, i: int, g: int) -> None:
     else:
         for k in range(sh.n_vertices[i]):
             point = corner(sh, i, k)
-            p = _touch(a, p, i, g, point, _height(ground, g, point), k)
+            moving = velocity(a.bodies, sh.body[i], point)
+            p = _touch(a, p, i, g, point, _height(ground, g, point), k, moving)
 
 
 @kernel
@@ -281,7 +325,7 @@ def _patch_under(ground: GroundArrays, g: int, point) -> int:
 
 
 @kernel
-def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, over: int = -1) -> int:
+def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving, over: int = -1) -> int:
     """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``, which is begun where it is -1; return the pair.
 
     Points that are far from it, over none of its patches, or under a bounded one, are left out. ``over`` is the patch
@@ -303,7 +347,7 @@ def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, over: i
             for d in range(3):
                 c.axes[p, k, d] = ground.rotation[g, d, k]
         c.restitution[p] = a.surface.ground_restitution[body]
-    m = put(a, p, point, gap, key)
+    m = put(a, p, point, gap, key, moving)
     if m >= 0 and not np.isnan(ground.mu_static[patch]):
         c.mu[m, 0] = ground.mu_static[patch]
         c.mu[m, 1] = ground.mu_dynamic[patch]
@@ -319,20 +363,35 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
     axis = (R[0, 2], R[1, 2], R[2, 2])
     d = lowest_on_rim(sh, i, (-n[0], -n[1], -n[2]))
     e = (axis[1] * d[2] - axis[2] * d[1], axis[2] * d[0] - axis[0] * d[2], axis[0] * d[1] - axis[1] * d[0])
-    lower = -1.0 if axis[0] * n[0] + axis[1] * n[1] + axis[2] * n[2] >= 0.0 else 1.0
+    c = axis[0] * n[0] + axis[1] * n[1] + axis[2] * n[2]
+    # The lowest points go round the rims as the axis turns: d = (c axis - n) / sine.
+    w = a.bodies.w[sh.body[i]]
+    turning = cross(w, axis)
+    sine = np.sqrt(max(1.0 - c * c, 1e-12))
+    going = (0.0, 0.0, 0.0)
+    if sine > FLAT_RIM:
+        rate = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
+        back = c * rate / (sine * sine)
+        going = (
+            (rate * axis[0] + c * turning[0]) / sine + back * d[0],
+            (rate * axis[1] + c * turning[1]) / sine + back * d[1],
+            (rate * axis[2] + c * turning[2]) / sine + back * d[2],
+        )
+    lower = -1.0 if c >= 0.0 else 1.0
     p = -1
     for k in range(5):
         side = -lower if k == 4 else lower
         u = radius * (1.0 if k in (0, 4) else -1.0 if k == 1 else 0.0)
-        w = radius * (1.0 if k == 2 else -1.0 if k == 3 else 0.0)
+        o = radius * (1.0 if k == 2 else -1.0 if k == 3 else 0.0)
         end = side * half
         cap = (sh.p[i, 0] + end * axis[0], sh.p[i, 1] + end * axis[1], sh.p[i, 2] + end * axis[2])
-        point = (cap[0] + u * d[0] + w * e[0], cap[1] + u * d[1] + w * e[1], cap[2] + u * d[2] + w * e[2])
-        before = a.contacts.points[0]
-        p = _touch(a, p, i, g, point, _height(a.ground, g, point), 2 * k + (1 if side > 0.0 else 0))
-        if a.contacts.points[0] > before:
-            # It rolls: the point of the rim that touches is another one all the time.
-            keep_arm(a, before, 0, sh.body[i], cap)
+        point = (cap[0] + u * d[0] + o * e[0], cap[1] + u * d[1] + o * e[1], cap[2] + u * d[2] + o * e[2])
+        if k in (0, 4):
+            carried = velocity(a.bodies, sh.body[i], cap)
+            moving = (carried[0] + u * going[0], carried[1] + u * going[1], carried[2] + u * going[2])
+        else:
+            moving = velocity(a.bodies, sh.body[i], point)
+        p = _touch(a, p, i, g, point, _height(a.ground, g, point), 2 * k + (1 if side > 0.0 else 0), moving)
 
 
 @kernel
@@ -456,4 +515,5 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
                 level += out[x] * ground.point[k, x]
             count = clip(a, count, out, level, e)
         for m in range(count):
-            p = _touch(a, p, i, g, a.polygon[m], _height(ground, g, a.polygon[m]), 65536 * k + a.keys[m], k)
+            moving = velocity(a.bodies, a.shapes.body[i], a.polygon[m])
+            p = _touch(a, p, i, g, a.polygon[m], _height(ground, g, a.polygon[m]), 65536 * k + a.keys[m], moving, k)

@@ -131,7 +131,8 @@ def arrival(b: Bodies, c: Contacts, s: float) -> float:
         if c.active[m]:
             continue
         u = speed(b, c, m, b.v, b.w)
-        end = speed(b, c, m, b.v_end, b.w_end) + s * drift(b, c, m, c.axes[c.pair[m], 2])
+        turning = drift(b, c, m, c.axes[c.pair[m], 2]) + c.bend[m]
+        end = speed(b, c, m, b.v_end, b.w_end) + s * turning
         square = u * u - 2.0 * (end - u) / s * c.gap[m]
         if square < 0.0:
             continue

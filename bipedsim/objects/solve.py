@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.contact import RECOVERY
 from bipedsim.contact.time_stepping import ConeProblem, solve_cones
-from bipedsim.numerics import Array, Integers, accumulate, assign, cross, kernel, mul, point_velocity
+from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, point_velocity
 from bipedsim.objects.bodies import Bodies
 from bipedsim.objects.contacts import WORLD, Contacts
 
@@ -25,7 +25,7 @@ class Rows(NamedTuple):
         chosen: (P,) the pairs. number: (1,) how many.
         J, B: (P, 2, 6, 6) Jacobians of both sides of a pair, and M^-1 J^T, by rows.
         twist: (P, 6) relative twists without impulses, in the axes of the pair.
-        shift: (P, 2, 3) how far the arms of both bodies turn until the middle of the part, mean over the points [m].
+        shift: (P, 2, 3) how far the arms of both bodies get until the middle of the part, mean over the points [m].
         which: (M,) contact point of each point of the problem.
     """
 
@@ -72,7 +72,7 @@ def _arm(a: Solve, k: int, side: int, i: int, point):
 
 @kernel
 def _fill_shifts(a: Solve, s: float) -> None:
-    """Fill how far the arms of the chosen pairs turn in half of ``s`` seconds: forces act in the middle of the part."""
+    """Fill how far the arms of the chosen pairs get in half of ``s`` seconds: forces act in the middle of the part."""
     b = a.bodies
     c = a.contacts
     for k in range(a.rows.number[0]):
@@ -84,7 +84,8 @@ def _fill_shifts(a: Solve, s: float) -> None:
             count = 0
             for m in range(c.points[0]):
                 if i != WORLD and c.pair[m] == p and c.active[m]:
-                    accumulate(shift, cross(b.w[i], c.arms[m, side]))
+                    for x in range(3):
+                        shift[x] += c.moving[m, x] - b.v[i, x]
                     count += 1
             for x in range(3):
                 shift[x] *= 0.5 * s / max(count, 1)
@@ -166,15 +167,18 @@ def _fill_twist(a: Solve, k: int, v, w) -> None:
 
 @kernel
 def drift(b: Bodies, c: Contacts, m: int, axis) -> float:
-    """Return the acceleration of point ``m`` along ``axis`` (3,) that turning bodies have at constant velocities."""
+    """Return what the relative velocity of point ``m`` along ``axis`` (3,) gains at constant velocities [m/s^2].
+
+    Bodies that turn have another velocity where the contact goes.
+    """
     p = c.pair[m]
+    u = c.moving[m]
     total = 0.0
     for side in range(2):
         i = _body(c, p, side)
         if i == WORLD:
             continue
-        w = b.w[i]
-        swing = cross(w, cross(w, c.arms[m, side]))
+        swing = cross(b.w[i], (u[0] - b.v[i, 0], u[1] - b.v[i, 1], u[2] - b.v[i, 2]))
         total += (1.0 - 2.0 * side) * (swing[0] * axis[0] + swing[1] * axis[1] + swing[2] * axis[2])
     return total
 
@@ -236,7 +240,6 @@ def solve_part(a: Solve, s: float) -> None:
         _fill_twist(a, k, a.bodies.v_free, a.bodies.w_free)
     for n in range(q.points[0]):
         m = a.rows.which[n]
-        p = c.pair[m]
         assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
         for x in range(3):
             q.f[n, x] = s * c.force[m, x]
@@ -269,7 +272,9 @@ def _add_drift(a: Solve, s: float) -> None:
             mean /= max(count, 1)
             for n in range(q.points[0]):
                 if q.foot[n] == k:
-                    own = drift(a.bodies, c, a.rows.which[n], c.axes[p, x]) if x == 2 else mean
+                    own = mean
+                    if x == 2:
+                        own = drift(a.bodies, c, a.rows.which[n], c.axes[p, x]) + c.bend[a.rows.which[n]]
                     q.g[n, x] += s * (own - 0.5 * mean)
 
 

@@ -8,7 +8,6 @@ integrated here to 1e-12; at each, angular momentum about the edge that lands.
 from __future__ import annotations
 
 import itertools
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ import pinocchio as pin
 import pytest
 from marks import sampled
 from physics_support import G, box_robot, rectangle, special_robot
-from scipy.integrate import solve_ivp
+from rocking_theory import CRITICAL, HEIGHT, REACH, WIDTH, housner
 from theory import MODELS, THEORY, Theory
 
 from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED
@@ -26,37 +25,11 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
-WIDTH, HEIGHT, MASS = 0.1, 0.4, 2.0
-REACH = np.hypot(WIDTH, HEIGHT)
-CRITICAL = np.arctan2(WIDTH, HEIGHT)
+MASS = 2.0
 NOTHING = np.zeros(0)
 # Those that look for the velocity after the step, of all that are in the table.
 VELOCITY_LEVEL = [name for name in MODELS if THEORY.get(name, Theory()).rigid]
 BOUNCING = [name for name in VELOCITY_LEVEL if hasattr(CONTACT_MODELS[name].Params(), "restitution")]
-
-
-@cache
-def housner(impacts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the times of the impacts [s] of a block let go at half its critical angle, and the peaks between them."""
-    rate = 0.75 * G / REACH
-
-    def pendulum(_t: float, x: np.ndarray) -> list[float]:
-        return [x[1], -rate * np.sin(CRITICAL - x[0])]
-
-    def down(_t: float, x: np.ndarray) -> float:
-        return float(x[0])
-
-    down.terminal, down.direction = True, -1  # type: ignore[attr-defined]
-    t, state, times, peaks = 0.0, [0.5 * CRITICAL, 0.0], [], []
-    kept = 1.0 - 1.5 * np.sin(CRITICAL) ** 2
-    for _ in range(impacts):
-        way = solve_ivp(pendulum, (t, t + 5.0), state, events=down, rtol=1e-12, atol=1e-14)
-        t = float(way.t_events[0][0])
-        speed = -kept * float(way.y_events[0][0][1])
-        times.append(t)
-        peaks.append(CRITICAL - np.arccos(min(np.cos(CRITICAL) + 0.5 * speed**2 / rate, 1.0)))
-        state = [0.0, speed]
-    return np.array(times), np.array(peaks[:-1])
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,299 @@
+"""Free bodies against closed forms: flight, bounces, rolling, billiards, Newton's cradle, rocking and stacks."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from object_support import energy, momentum, run, world
+from rocking_theory import CRITICAL, HEIGHT, WIDTH, housner
+
+from bipedsim.ground import Ground
+
+G, H = 9.81, 1e-3
+BALL: dict[str, Any] = {"shape": "ball", "radius": 0.1, "friction_static": 0.2}
+BRICK: dict[str, Any] = {"shape": "box", "size": (0.3, 0.2, 0.1), "friction_static": 0.3}
+WEIGHTLESS = np.zeros(3)
+
+
+def test_flight_keeps_momentum_and_the_parabola() -> None:
+    """A brick that tumbles about its middle axis, of which the motion is unstable, for two seconds."""
+    start = {"position": (0.0, 0.0, 50.0), "velocity": (1.0, 2.0, 10.0), "angular_velocity": (0.3, 15.0, -0.2)}
+    w = world(BRICK | start)
+    about, kept = momentum(w)[3:] - np.cross([0.0, 0.0, 50.0], [1.0, 2.0, 10.0]), energy(w)
+    run(w, 2.0)
+    b = w.bodies
+    np.testing.assert_allclose(b.position[0], [2.0, 4.0, 50.0 + 20.0 - 2.0 * G], atol=1e-11)
+    spin = momentum(w)[3:] - np.cross(b.position[0], b.v[0])
+    np.testing.assert_allclose(spin, about, atol=1e-11)
+    # Energy is not kept by construction: of second order.
+    assert energy(w) == pytest.approx(kept, rel=1e-6)
+
+
+def test_ten_bounces_are_in_time() -> None:
+    """e = 0.7, from 1 m; when the next impact comes is known in flight from height and speed."""
+    e = 0.7
+    w = world(BALL | {"position": (0.0, 0.0, 1.1), "restitution": e})
+    fall = np.sqrt(2.0 / G)
+    expected = fall + np.cumsum([0.0] + [2.0 * fall * e**k for k in range(1, 10)])
+    predicted: list[float] = []
+    speed = np.inf
+    for k in range(4000):
+        v, z = w.bodies.v[0, 2], w.bodies.position[0, 2] - 0.1
+        if v > speed or k == 0:
+            predicted.append(k * H + (v + np.sqrt(v * v + 2.0 * G * z)) / G)
+        speed = v
+        w.step()
+        if len(predicted) == 10:
+            break
+    np.testing.assert_allclose(predicted, expected, rtol=1e-9)
+
+
+def test_a_bouncing_ball_comes_to_rest() -> None:
+    w = world(BALL | {"position": (0.0, 0.0, 0.3), "restitution": 0.5})
+    run(w, 2.0)
+    assert np.abs(w.bodies.v).max() < 1e-12
+    assert w.bodies.position[0, 2] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_sliding_turns_into_rolling_at_five_sevenths() -> None:
+    """The moment at which it does, and the way, too: friction acts for a time that is no whole number of steps."""
+    v, mu = 2.0, 0.2
+    w = world(BALL | {"position": (0.0, 0.0, 0.1), "velocity": (v, 0.0, 0.0)})
+    run(w, 1.0)
+    rolls = 2.0 * v / (7.0 * mu * G)
+    way = v * rolls - 0.5 * mu * G * rolls**2 + 5.0 / 7.0 * v * (1.0 - rolls)
+    b = w.bodies
+    np.testing.assert_allclose(b.v[0], [5.0 / 7.0 * v, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(b.w[0], [0.0, 5.0 / 7.0 * v / 0.1, 0.0], atol=1e-11)
+    assert b.position[0, 0] == pytest.approx(way, abs=1e-6)
+
+
+def test_a_ball_rolls_down_a_slope_exactly_and_keeps_its_spin_about_the_normal() -> None:
+    slope = Ground.slope(0.1)
+    n = slope.patches[0].normal_world
+    start = 0.1 * n
+    w = world(BALL | {"position": tuple(start), "angular_velocity": tuple(3.0 * n)}, ground=slope)
+    run(w, 1.0)
+    a = 5.0 / 7.0 * G * np.sin(0.1)
+    down = -slope.patches[0].rotation_world_patch[:, 0]
+    np.testing.assert_allclose(w.bodies.v[0], a * down, atol=1e-11)
+    np.testing.assert_allclose(w.bodies.position[0] - start, 0.5 * a * down, atol=1e-11)
+    assert w.bodies.w[0] @ n == pytest.approx(3.0, abs=1e-11)
+
+
+def test_a_cylinder_on_its_side_slides_and_rolls_at_two_thirds() -> None:
+    keys = {"shape": "cylinder", "radius": 0.1, "length": 0.3, "friction_static": 0.2, "rpy": (np.pi / 2, 0.0, 0.0)}
+    w = world(keys | {"position": (0.0, 0.0, 0.1), "velocity": (2.0, 0.0, 0.0)})
+    run(w, 1.0)
+    np.testing.assert_allclose(w.bodies.v[0], [4.0 / 3.0, 0.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(w.bodies.w[0], [0.0, 40.0 / 3.0, 0.0], atol=1e-8)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.4, np.pi / 4])
+def test_a_brick_slides_straight_and_as_far_as_friction_lets_it(yaw: float) -> None:
+    speed = 2.0
+    velocity = (speed * np.cos(yaw), speed * np.sin(yaw), 0.0)
+    w = world(BRICK | {"position": (0.0, 0.0, 0.05), "velocity": velocity})
+    run(w, 1.0)
+    x, y, _ = w.bodies.position[0]
+    assert np.hypot(x, y) == pytest.approx(speed**2 / (2.0 * 0.3 * G), abs=1e-6)
+    assert np.arctan2(y, x) == pytest.approx(yaw, abs=1e-12)
+
+
+def test_a_brick_on_a_slope_sticks_below_the_angle_of_friction_and_slides_above_it() -> None:
+    slope = Ground.slope(0.4)
+    patch = slope.patches[0]
+    for mu, a in ((0.6, 0.0), (0.2, G * (np.sin(0.4) - 0.2 * np.cos(0.4)))):
+        keys = {"friction_static": mu, "rpy": (0.0, -0.4, 0.0), "position": tuple(0.05 * patch.normal_world)}
+        w = world(BRICK | keys, ground=slope)
+        start = w.bodies.position[0].copy()
+        run(w, 1.0)
+        assert np.linalg.norm(w.bodies.position[0] - start) == pytest.approx(0.5 * a, abs=1e-12)
+
+
+@pytest.mark.parametrize("e", [1.0, 0.9])
+def test_a_billiard_ball_that_rolls_follows_the_one_that_it_hits(e: float) -> None:
+    """Head on, smooth between each other: the cue ball keeps its spin, (1 - e) / 2 of its speed, and rolls after it.
+
+    By angular momentum about the floor the one ends with 2/7 v + 5/7 (1 - e)/2 v, the other with 5/7 (1 + e)/2 v.
+    """
+    keys = BALL | {"friction_static": 0.0, "restitution": e, "ground_restitution": 0.0}
+    rolling = {"position": (-0.5, 0.0, 0.1), "velocity": (1.0, 0.0, 0.0), "angular_velocity": (0.0, 10.0, 0.0)}
+    w = world(keys | rolling, keys | {"position": (0.0, 0.0, 0.1)}, ground=Ground.flat(friction_static=0.2))
+    run(w, 2.0)
+    expected = [2.0 / 7.0 + 5.0 / 7.0 * (1.0 - e) / 2.0, 5.0 / 7.0 * (1.0 + e) / 2.0]
+    np.testing.assert_allclose(w.bodies.v[:, 0], expected, atol=1e-10)
+
+
+def cradle(count: int, moving: int, e: float) -> Any:
+    """Return balls in a row, of which the first ``moving`` come with 1 m/s, and the others touch each other."""
+    keys = BALL | {"friction_static": 0.0, "restitution": e}
+    return world(
+        *(
+            keys | {"position": (0.2 * i - 0.1 * (i < moving), 0.0, 0.1), "velocity": (float(i < moving), 0.0, 0.0)}
+            for i in range(count)
+        )
+    )
+
+
+@pytest.mark.parametrize("moving", [1, 2, 3])
+def test_as_many_balls_leave_a_cradle_as_came(moving: int) -> None:
+    w = cradle(5, moving, 1.0)
+    run(w, 0.5)
+    np.testing.assert_allclose(w.bodies.v[:, 0], np.arange(5) >= 5 - moving, atol=1e-12)
+
+
+def test_a_lossy_cradle_passes_on_what_each_impact_leaves() -> None:
+    """Pair by pair: the last ball has ((1 + e) / 2)^4 of the speed, and momentum is kept."""
+    e = 0.9
+    w = cradle(5, 1, e)
+    run(w, 0.5)
+    assert w.bodies.v[-1, 0] == pytest.approx(((1.0 + e) / 2.0) ** 4, abs=1e-12)
+    assert w.bodies.v[:, 0].sum() == pytest.approx(1.0, abs=1e-12)
+    assert (np.diff(w.bodies.v[:, 0]) > -1e-9).all()
+
+
+def test_what_is_symmetric_stays_so() -> None:
+    """A ball between two, hit by both at once: all three in a mirror."""
+    keys = BALL | {"restitution": 0.8, "friction_static": 0.3}
+    hit = [keys | {"position": (0.0, 0.0, 0.1)}]
+    hit += [keys | {"position": (0.3 * s, 0.0, 0.1), "velocity": (-s, 0.0, 0.0)} for s in (1.0, -1.0)]
+    w = world(*hit)
+    run(w, 0.5)
+    b = w.bodies
+    assert np.abs(b.v[0]).max() < 1e-9
+    np.testing.assert_allclose(b.v[1], b.v[2] * [-1.0, 1.0, 1.0], atol=1e-9)
+
+
+def test_three_boxes_stay_on_each_other() -> None:
+    """For 5 s here; for a minute it is the same (docs/objects.md)."""
+    boxes = [
+        {"shape": "box", "size": (0.2, 0.2, 0.2), "position": place, "rpy": (0.0, 0.0, yaw)}
+        for place, yaw in (((0.0, 0.0, 0.1), 0.0), ((0.02, 0.01, 0.3), 0.4), ((0.0, -0.03, 0.5), 0.1))
+    ]
+    w = world(*boxes)
+    before = w.poses()
+    run(w, 5.0)
+    np.testing.assert_allclose(w.poses(), before, atol=1e-12)
+    assert w.unresolved == 0
+
+
+def test_a_stack_that_was_dropped_comes_to_rest() -> None:
+    drop = [
+        {"shape": "box", "size": (0.2, 0.3, 0.2), "position": (0.0, 0.0, 0.15)},
+        {"shape": "box", "size": (0.2, 0.2, 0.2), "position": (0.02, 0.01, 0.4), "rpy": (0.0, 0.0, 0.4)},
+        {"shape": "cylinder", "radius": 0.1, "length": 0.2, "position": (0.0, 0.0, 0.7), "rpy": (0.03, 0.0, 0.0)},
+    ]
+    w = world(*({**keys, "restitution": 0.3} for keys in drop))
+    most = energy(w)
+    for _ in range(3000):
+        w.step()
+        now = energy(w)
+        # A penetration of a micrometre, taken back.
+        assert now <= most + 3e-5
+        most = min(most, now)
+    assert np.abs(w.bodies.v).max() < 1e-9
+    np.testing.assert_allclose(w.bodies.position[:, 2], [0.1, 0.3, 0.5], atol=1e-9)
+
+
+def test_a_rocking_block_keeps_time_and_height() -> None:
+    """Six impacts of Housner's block."""
+    wide, high, tilt = WIDTH, HEIGHT, 0.5 * CRITICAL
+    corner = np.array([np.cos(tilt) * wide - np.sin(tilt) * high, 0.0, -np.sin(tilt) * wide - np.cos(tilt) * high])
+    block = {"shape": "box", "size": (2.0 * wide, 0.02, 2.0 * high), "friction_static": 5.0}
+    w = world(block | {"position": tuple(-corner), "rpy": (0.0, tilt, 0.0)})
+    angles = []
+    for _ in range(2300):
+        w.step()
+        R = w.bodies.R[0]
+        angles.append(np.arctan2(R[0, 2], R[0, 0]))
+    angle = np.array(angles)
+    turns = np.flatnonzero(np.diff(np.sign(angle)))
+    times, peaks = housner(6)
+    np.testing.assert_allclose((turns[:6] + 1.5) * H, times, rtol=1e-3)
+    found = [np.abs(angle[i:j]).max() for i, j in itertools.pairwise(turns[:6])]
+    np.testing.assert_allclose(found, peaks, rtol=1e-3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_two_balls_meet_as_newton_and_coulomb_say(seed: int, e: float, mu: float) -> None:
+    """Without weight: momentum is kept, the normal speed comes back by e, friction is in its cone and takes energy."""
+    rng = np.random.default_rng(seed)
+    n = rng.normal(size=3)
+    n /= np.linalg.norm(n)
+    speeds = rng.normal(size=(2, 3)) - np.outer([-1.0, 1.0], 3.0 * n)
+    masses, radii = rng.uniform(0.1, 2.0, 2), rng.uniform(0.05, 0.2, 2)
+    places = [np.zeros(3), (radii.sum() + 5e-4) * n]
+    spins = rng.normal(size=(2, 3))
+    keys = {"shape": "ball", "restitution": e, "friction_static": mu}
+    w = world(
+        *(
+            keys
+            | {
+                "mass": masses[i],
+                "radius": radii[i],
+                "position": tuple(places[i] + [0.0, 0.0, 50.0]),
+                "velocity": tuple(speeds[i]),
+                "angular_velocity": tuple(spins[i]),
+            }
+            for i in range(2)
+        ),
+        g=WEIGHTLESS,
+    )
+    kept, most = momentum(w), energy(w, WEIGHTLESS)
+    b = w.bodies
+    # Only once they are as near as that is the normal the one of the impact.
+    run(w, 3e-3)
+    np.testing.assert_allclose(momentum(w), kept, atol=1e-9)
+    assert energy(w, WEIGHTLESS) <= most * (1.0 + 1e-12)
+    impulse = masses[0] * (b.v[0] - speeds[0])
+    normal = impulse / np.linalg.norm(impulse) if mu == 0.0 else b.position[0] - b.position[1]
+    hit = impulse @ n
+    if mu == 0.0:
+        assert (b.v[1] - b.v[0]) @ normal * np.sign(hit) >= -1e-9
+    assert hit < 0.0
+    across = np.linalg.norm(impulse - hit * n)
+    # The normal turned a little on the way together.
+    assert across <= (mu + 0.02) * abs(hit) + 1e-9
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_nothing_that_tumbles_gains_energy_or_sinks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kinds = (
+        {"shape": "box", "size": tuple(rng.uniform(0.05, 0.3, 3))},
+        {"shape": "cylinder", "radius": rng.uniform(0.03, 0.15), "length": rng.uniform(0.05, 0.3)},
+        {"shape": "ball", "radius": rng.uniform(0.03, 0.15)},
+    )
+    things = [
+        kinds[k]
+        | {
+            "mass": rng.uniform(0.2, 3.0),
+            "position": (*rng.uniform(-0.1, 0.1, 2), 0.5 + 0.45 * i),
+            "rpy": tuple(rng.uniform(-3.0, 3.0, 3)),
+            "velocity": tuple(rng.uniform(-1.0, 1.0, 3)),
+            "angular_velocity": tuple(rng.uniform(-5.0, 5.0, 3)),
+            "friction_static": rng.uniform(0.0, 1.0),
+            "restitution": rng.uniform(0.0, 0.6),
+        }
+        for i, k in enumerate(rng.permutation(3))
+    ]
+    w = world(*things)
+    most = energy(w)
+    weight = w.bodies.mass.sum() * G
+    for _ in range(1500):
+        assert w.step() < 100.0
+        now = energy(w)
+        # A penetration of a micrometre, taken back.
+        assert now <= most + 2e-5 * weight
+        most = min(most, now)
+        lowest = w.contacts.gap[: w.contacts.points[0]]
+        assert not len(lowest) or lowest.min() > -1e-3
+    assert np.isfinite(w.poses()).all()
