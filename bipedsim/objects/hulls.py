@@ -19,6 +19,8 @@ from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, corner
 AS_GOOD, NEARLY = 1e-5, 0.05
 """A face parts two shapes as well as another direction does if that leaves no more room between them [m] than this and
 this share of the distance: edges that are nearly in line part overlapping boxes a little better, in any direction."""
+CORE = 0.005
+"""Shapes are made smaller by this share of what they measure at least, for coal."""
 BESIDE = -1
 """Key of a point that is on no face."""
 FIRST = 1e-9
@@ -68,16 +70,16 @@ def _flat_normal(a: Near, i: int, d, out) -> bool:
 
 @kernel
 def _meet(a: Near, found: Array) -> None:
-    """Add the pair that coal has found: shapes i and j, distance, normal from i to j, and a point of each."""
+    """Add the pair that coal has found: shapes i and j, normal from i to j, and a point of each."""
     sh = a.shapes
     i = int(found[0])
     j = int(found[1])
-    distance = found[2]
-    n = found[3:6]
+    n = found[2:5]
     back = a.back
     # The way from the second to the first, and the face of either that parts them best.
     for x in range(3):
         back[x] = -n[x]
+    distance = -_farthest(sh, j, back) - _farthest(sh, i, n)
     own = a.own
     other = a.other
     best = -np.inf
@@ -154,7 +156,7 @@ def _meet_at_point(a: Near, i: int, j: int, back, distance: float, found: Array)
 @kernel
 def _put_between(a: Near, p: int, i: int, j: int, distance: float, found: Array) -> None:
     """Add the point midway between the two that are nearest to each other."""
-    point = (0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]), 0.5 * (found[8] + found[11]))
+    point = (0.5 * (found[5] + found[8]), 0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]))
     one = velocity(a.bodies, a.shapes.body[i], point)
     two = velocity(a.bodies, a.shapes.body[j], point)
     moving = (0.5 * (one[0] + two[0]), 0.5 * (one[1] + two[1]), 0.5 * (one[2] + two[2]))
@@ -168,17 +170,18 @@ def _add(boxed: Any, found: Array) -> None:
     _meet(a, found)
 
 
-def _geometry(shape: Shape) -> Any:
-    """Return a shape as coal has it, in its own axes."""
+def _core(shape: Shape) -> Any:
+    """Return a shape as coal has it, in its own axes, slightly smaller."""
     if shape.kind == BALL:
-        return coal.Sphere(float(shape.size[0]))
+        return coal.Sphere(float((1.0 - CORE) * shape.size[0]))
     if shape.kind == CYLINDER:
-        return coal.Cylinder(float(shape.size[0]), float(2.0 * shape.size[1]))
+        less = CORE * float(shape.size[:2].min())
+        return coal.Cylinder(float(shape.size[0] - less), float(2.0 * (shape.size[1] - less)))
     if shape.kind == BOX:
-        return coal.Box(*(2.0 * shape.size).tolist())
+        return coal.Box(*(2.0 * (shape.size - CORE * shape.size.min())).tolist())
     points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     for vertex in shape.vertices:
-        points.append(vertex)
+        points.append((1.0 - CORE) * vertex)
     for face in shape.faces:
         for k in range(1, len(face) - 1):
             triangles.append(coal.Triangle(face[0], face[k], face[k + 1]))
@@ -196,12 +199,12 @@ class Hulls:
     def __init__(self, near: Near, boxed: Box, shapes: Sequence[Shape]) -> None:
         self._near = near
         self._boxed = boxed
-        self._geometries = [_geometry(shape) for shape in shapes]
+        self._cores = [_core(shape) for shape in shapes]
         self._poses = coal.Transform3s(), coal.Transform3s()
         self._request = coal.DistanceRequest()
         self._request.enable_signed_distance = True
         self._result = coal.DistanceResult()
-        self._found: Array = np.zeros(12)
+        self._found: Array = np.zeros(11)
 
     def add(self) -> None:
         """Add the contacts of all pairs that ``look`` left to ask for."""
@@ -212,10 +215,9 @@ class Hulls:
                 pose.setTranslation(near.shapes.p[s])
             result.clear()
             found[0], found[1] = i, j
-            found[2] = coal.distance(
-                self._geometries[i], self._poses[0], self._geometries[j], self._poses[1], self._request, result
-            )
-            found[3:6] = result.normal
-            found[6:9] = result.getNearestPoint1()
-            found[9:12] = result.getNearestPoint2()
+            one, two = self._cores[i], self._cores[j]
+            coal.distance(one, self._poses[0], two, self._poses[1], self._request, result)
+            found[2:5] = result.normal
+            found[5:8] = result.getNearestPoint1()
+            found[8:11] = result.getNearestPoint2()
             _add(self._boxed, found)

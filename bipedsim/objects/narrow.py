@@ -18,8 +18,10 @@ MOMENT = 1e-7
 """Time [s] over which changes of normals are differences."""
 FLAT_RIM = 1e-2
 """Sine of the tilt below which a rim lies flat: which of its points is the lowest says nothing then."""
-CAP = 16
-"""Corners of the polygon that stands for the cap of a cylinder on a face."""
+ROUND = 0.2
+"""Angle [rad] by which the lowest point of a rim may go round in a part of a step: farther, and it is not followed."""
+CORNERS, CAP = 8, 16
+"""Corners of the polygon that stands for a cap of a cylinder that is flat on the ground, and on a face."""
 
 
 class Surface(NamedTuple):
@@ -36,6 +38,7 @@ class Near(NamedTuple):
 
     Attributes:
         ask: (Q, 2) shapes that may be near each other and have no closed form. asked: (1,) how many.
+        span: (1,) how long the coming part lasts [s].
         reach: (1,) how far apart points of the present pair may be [m].
         polygon, spare, side: (C, 3) work. keys, spare_keys: (C,) work. back, own, other: (3,) work.
     """
@@ -47,6 +50,7 @@ class Near(NamedTuple):
     contacts: Contacts
     ask: Annotated[Integers, "Q", 2]
     asked: Annotated[Integers, 1]
+    span: Annotated[Array, 1]
     reach: Annotated[Array, 1]
     polygon: Annotated[Array, "C", 3]
     spare: Annotated[Array, "C", 3]
@@ -67,6 +71,7 @@ def look(a: Near, s: float) -> None:
     c.points[0] = 0
     c.lost[0] = 0
     a.asked[0] = 0
+    a.span[0] = s
     carry(a.bodies, sh, s)
     for i in range(sh.body.shape[0]):
         for g in range(a.ground.plane.shape[0]):
@@ -356,42 +361,55 @@ def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving,
 
 @kernel
 def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
-    """Add the lowest point of each rim, and of a lower rim those at right angles to it and across."""
+    """Add the lowest point of each rim, and of a lower rim those at right angles to it and across.
+
+    Of a cap that lies flat, or whose lowest point goes round too fast, corners that stay where they are.
+    """
     sh = a.shapes
     R = sh.R[i]
     radius, half = sh.size[i, 0], sh.size[i, 1]
     axis = (R[0, 2], R[1, 2], R[2, 2])
-    d = lowest_on_rim(sh, i, (-n[0], -n[1], -n[2]))
-    e = (axis[1] * d[2] - axis[2] * d[1], axis[2] * d[0] - axis[0] * d[2], axis[0] * d[1] - axis[1] * d[0])
     c = axis[0] * n[0] + axis[1] * n[1] + axis[2] * n[2]
-    # The lowest points go round the rims as the axis turns: d = (c axis - n) / sine.
-    w = a.bodies.w[sh.body[i]]
-    turning = cross(w, axis)
-    sine = np.sqrt(max(1.0 - c * c, 1e-12))
-    going = (0.0, 0.0, 0.0)
-    if sine > FLAT_RIM:
+    turning = cross(a.bodies.w[sh.body[i]], axis)
+    fast = np.sqrt(turning[0] ** 2 + turning[1] ** 2 + turning[2] ** 2)
+    sine = np.sqrt(max(1.0 - c * c, 0.0))
+    followed = sine > FLAT_RIM and fast * a.span[0] < ROUND * sine
+    # d and e, at right angles to the axis and each other, and how they change.
+    d = (R[0, 0], R[1, 0], R[2, 0])
+    d_rate = cross(a.bodies.w[sh.body[i]], d)
+    if followed:
+        # The lowest points go round the rims as the axis turns: d = (c axis - n) / sine.
+        d = lowest_on_rim(sh, i, (-n[0], -n[1], -n[2]))
         rate = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
         back = c * rate / (sine * sine)
-        going = (
+        d_rate = (
             (rate * axis[0] + c * turning[0]) / sine + back * d[0],
             (rate * axis[1] + c * turning[1]) / sine + back * d[1],
             (rate * axis[2] + c * turning[2]) / sine + back * d[2],
         )
+    e = cross(axis, d)
+    one = cross(turning, d)
+    two = cross(axis, d_rate)
+    e_rate = (one[0] + two[0], one[1] + two[1], one[2] + two[2])
     lower = -1.0 if c >= 0.0 else 1.0
+    count = 4 if followed else CORNERS
     p = -1
-    for k in range(5):
-        side = -lower if k == 4 else lower
-        u = radius * (1.0 if k in (0, 4) else -1.0 if k == 1 else 0.0)
-        o = radius * (1.0 if k == 2 else -1.0 if k == 3 else 0.0)
+    for k in range(count + 1):
+        # The last one is on the upper rim.
+        side = -lower if k == count else lower
+        u = radius * np.cos(2.0 * np.pi * k / count)
+        o = radius * np.sin(2.0 * np.pi * k / count)
         end = side * half
         cap = (sh.p[i, 0] + end * axis[0], sh.p[i, 1] + end * axis[1], sh.p[i, 2] + end * axis[2])
         point = (cap[0] + u * d[0] + o * e[0], cap[1] + u * d[1] + o * e[1], cap[2] + u * d[2] + o * e[2])
-        if k in (0, 4):
-            carried = velocity(a.bodies, sh.body[i], cap)
-            moving = (carried[0] + u * going[0], carried[1] + u * going[1], carried[2] + u * going[2])
-        else:
-            moving = velocity(a.bodies, sh.body[i], point)
-        p = _touch(a, p, i, g, point, _height(a.ground, g, point), 2 * k + (1 if side > 0.0 else 0), moving)
+        v = velocity(a.bodies, sh.body[i], cap)
+        moving = (
+            v[0] + u * d_rate[0] + o * e_rate[0],
+            v[1] + u * d_rate[1] + o * e_rate[1],
+            v[2] + u * d_rate[2] + o * e_rate[2],
+        )
+        key = 4 * k + (2 if followed else 0) + (1 if side > 0.0 else 0)
+        p = _touch(a, p, i, g, point, _height(a.ground, g, point), key, moving)
 
 
 @kernel
