@@ -1,12 +1,14 @@
 from .bodies import Bodies
-from .free_body import FreeBody
+from .free_body import FreeBody, Link
 from .schema import ObjectConfig, check_names, parse_objects
 from .shapes import Shape, ball, box, cylinder, hull
+from .sides import give_contacts
 from .world import World
 
 __all__ = [
     "Bodies",
     "FreeBody",
+    "Link",
     "ObjectConfig",
     "Shape",
     "World",
@@ -14,6 +16,7 @@ __all__ = [
     "box",
     "check_names",
     "cylinder",
+    "give_contacts",
     "hull",
     "parse_objects",
 ]

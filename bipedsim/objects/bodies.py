@@ -29,13 +29,14 @@ ITERATIONS, SETTLED = 12, 1e-15
 
 
 class Bodies(NamedTuple):
-    """N free bodies; work arrays belong to the part of a step that is being made.
+    """N free bodies, and links of a robot behind them; work arrays belong to the part of a step that is being made.
 
     Attributes:
         mass: (N,) [kg]. inertia, inverse: (N, 3, 3) about the centre of mass in body axes [kg.m^2], and its inverse.
         com: (N, 3) centre of mass in the frame of the body [m].
-        position: (N, 3) centre of mass in the world [m]. quaternion: (N, 4) attitude x y z w. R: (N, 3, 3) the same.
-        v, w: (N, 3) velocity of the centre of mass and angular velocity in world axes.
+        position: (A, 3) centre of mass in the world [m], of links the origin of their joint. R: (A, 3, 3) attitude.
+        quaternion: (N, 4) the same, x y z w.
+        v, w: (A, 3) velocity of that point and angular velocity in world axes.
         gravity: (3,) [m/s^2].
         force, torque: (N, 3) of pushes, mean over the step: force [N], and torque about the centre of mass [N.m].
         mobility: (N, 3, 3) inverse inertia in world axes: in the middle of a part, else of the moment.
@@ -52,11 +53,11 @@ class Bodies(NamedTuple):
     inertia: Annotated[Array, "N", 3, 3]
     inverse: Annotated[Array, "N", 3, 3]
     com: Annotated[Array, "N", 3]
-    position: Annotated[Array, "N", 3]
+    position: Annotated[Array, "A", 3]
     quaternion: Annotated[Array, "N", 4]
-    R: Annotated[Array, "N", 3, 3]
-    v: Annotated[Array, "N", 3]
-    w: Annotated[Array, "N", 3]
+    R: Annotated[Array, "A", 3, 3]
+    v: Annotated[Array, "A", 3]
+    w: Annotated[Array, "A", 3]
     gravity: Annotated[Array, 3]
     force: Annotated[Array, "N", 3]
     torque: Annotated[Array, "N", 3]

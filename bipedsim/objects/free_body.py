@@ -34,3 +34,20 @@ class FreeBody:
     ground_restitution: float
     pose: Array
     twist: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A body of a robot that free bodies may meet.
+
+    Attributes:
+        name: Its name.
+        joint: Number of the joint that carries it.
+        shapes: In the frame of that joint.
+        friction: Coulomb's coefficient.
+    """
+
+    name: str
+    joint: int
+    shapes: tuple[Shape, ...]
+    friction: float

@@ -25,18 +25,19 @@ CORNERS, CAP = 8, 16
 
 
 class Surface(NamedTuple):
-    """What contact on a body is like: (N,) static and dynamic friction, and Newton's coefficients of restitution."""
+    """What contact on a body is like: (A,) static and dynamic friction, and Newton's coefficients of restitution."""
 
-    mu_static: Annotated[Array, "N"]
-    mu_dynamic: Annotated[Array, "N"]
-    restitution: Annotated[Array, "N"]
-    ground_restitution: Annotated[Array, "N"]
+    mu_static: Annotated[Array, "A"]
+    mu_dynamic: Annotated[Array, "A"]
+    restitution: Annotated[Array, "A"]
+    ground_restitution: Annotated[Array, "A"]
 
 
 class Near(NamedTuple):
     """Everything that looking for contacts takes.
 
     Attributes:
+        links: (1,) whether links are looked at, too.
         ask: (Q, 2) shapes that may be near each other and have no closed form. asked: (1,) how many.
         span: (1,) how long the coming part lasts [s].
         reach: (1,) how far apart points of the present pair may be [m].
@@ -48,6 +49,7 @@ class Near(NamedTuple):
     surface: Surface
     ground: GroundArrays
     contacts: Contacts
+    links: Annotated[Integers, 1]
     ask: Annotated[Integers, "Q", 2]
     asked: Annotated[Integers, 1]
     span: Annotated[Array, 1]
@@ -73,13 +75,15 @@ def look(a: Near, s: float) -> None:
     a.asked[0] = 0
     a.span[0] = s
     carry(a.bodies, sh, s)
+    free = a.bodies.mass.shape[0]
     for i in range(sh.body.shape[0]):
         for g in range(a.ground.plane.shape[0]):
-            if a.ground.plane[g] == g:
+            if a.ground.plane[g] == g and sh.body[i] < free:
                 _on_plane(a, i, g)
     for i in range(sh.body.shape[0]):
         for j in range(i + 1, sh.body.shape[0]):
-            if sh.body[i] != sh.body[j]:
+            # Shapes of links are the last ones.
+            if sh.body[i] != sh.body[j] and sh.body[i] < free and (a.links[0] or sh.body[j] < free):
                 _two(a, i, j)
 
 

@@ -16,6 +16,8 @@ BALL, BOX, CYLINDER, HULL = range(4)
 """Kinds of shapes."""
 FLAT = 1e-6
 """Triangles of a hull whose unit normals differ by less are one face."""
+LINK = 1.0
+"""Change of the velocity of a link within a step that is reckoned with [m/s]."""
 MOST_CORNERS = 256
 """Corners of a hull at most."""
 
@@ -141,7 +143,7 @@ class Shapes(NamedTuple):
 
     @classmethod
     def of(cls, shapes: Sequence[tuple[int, Shape]], coms: Array) -> Shapes:
-        """Return the arrays of shapes with their bodies, whose centres of mass are ``coms`` (N, 3) in their frames."""
+        """Return the arrays of shapes with their bodies, whose centres of mass are ``coms`` (A, 3) in their frames."""
         most_corners = max([1, *(len(shape.vertices) for _, shape in shapes)])
         most_faces = max([1, *(len(shape.faces) for _, shape in shapes)])
         longest = max([1, *(len(face) for _, shape in shapes for face in shape.faces)])
@@ -178,6 +180,10 @@ def carry(b: Bodies, sh: Shapes, s: float) -> None:
         speed = np.sqrt(b.v[k, 0] ** 2 + b.v[k, 1] ** 2 + b.v[k, 2] ** 2)
         spin = np.sqrt(b.w[k, 0] ** 2 + b.w[k, 1] ** 2 + b.w[k, 2] ** 2)
         away = np.sqrt(arm[0] ** 2 + arm[1] ** 2 + arm[2] ** 2) + sh.bound[i]
+        if k >= b.mass.shape[0]:
+            # A link: its drives do not change its velocity by more within a step.
+            sh.sweep[i] = s * (speed + spin * away) + LINK * s
+            continue
         pull = np.sqrt(b.gravity[0] ** 2 + b.gravity[1] ** 2 + b.gravity[2] ** 2)
         push = np.sqrt(b.force[k, 0] ** 2 + b.force[k, 1] ** 2 + b.force[k, 2] ** 2) / b.mass[k]
         sh.sweep[i] = s * (speed + spin * away + s * (pull + push))

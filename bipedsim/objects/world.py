@@ -20,15 +20,18 @@ from numpy.typing import NDArray
 from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.numerics import Array, Box, Integers, box, entry, zeros_of
+from bipedsim.numerics import Array, Box, Integers, assign, box, entry, mul, mul_t, zeros_of
 from bipedsim.objects.bodies import Bodies, finish, fly, kick, kinetic_energy, move, note, place
 from bipedsim.objects.contacts import MOST_PAIRS, MOST_POINTS, WORLD, Contacts, Memory, recall, remember
-from bipedsim.objects.free_body import FreeBody
+from bipedsim.objects.free_body import FreeBody, Link
 from bipedsim.objects.hulls import Hulls
 from bipedsim.objects.narrow import CAP, Near, Surface, look
-from bipedsim.objects.parts import arrival, begin_part, gather, pick, touches
+from bipedsim.objects.parts import TOUCHING, arrival, begin_part, gather, pick, speed, touches
 from bipedsim.objects.shapes import Shapes
+from bipedsim.objects.sides import Sides
 from bipedsim.objects.solve import Rows, Solve, solve_impact, solve_part
+from bipedsim.touch import Contacts as Touches
+from bipedsim.touch import Objects
 
 TOLERANCE, ITERATIONS = 1e-8, 5000
 """Residual of the cone problems that counts as solved, and iterations of one of them at most."""
@@ -38,6 +41,12 @@ MOST_IMPACTS = 200
 """Impacts with restitution at one moment, before all that is left is plastic."""
 SLOW = 0.5
 """What arrives with less than gravity adds in so many steps does not bounce."""
+HARDEST = 100.0
+"""Acceleration of a link [m/s^2] that is reckoned with in saying what may touch."""
+STICKS = 1e-6
+"""A point on a link that is slower sticks [m/s]."""
+FASTEST = 1e3
+"""Velocity [m/s, rad/s] with which a step is not taken."""
 OVERLAP = 1e-6
 """How deep bodies may begin in each other [m]: postures are rounded."""
 LEFT_OVER = 1e-12
@@ -91,7 +100,7 @@ def _end(boxed: Any, memory: Any, s: float, fastest: Array) -> float:
                 if not abs(u) <= largest:
                     largest = abs(u)
     fastest[0] = largest
-    if not largest < 1e3:
+    if not largest < FASTEST:
         return -1.0
     note(b, until / s)
     move(b, until)
@@ -131,6 +140,56 @@ def _place(boxed: Any) -> None:
     place(boxed.arrays.bodies)
 
 
+@entry
+def _look_at_links(boxed: Any, s: float) -> None:
+    """Fill where all bodies would get in ``s`` seconds without contact, and mark what may touch until then."""
+    b = boxed.arrays.bodies
+    c = boxed.arrays.contacts
+    for i in range(b.mass.shape[0]):
+        fly(b, i, s)
+        b.at_end[i] = 0.0
+    for m in range(c.points[0]):
+        u = min(speed(b, c, m, b.v, b.w), 0.0)
+        c.active[m] = 1 if c.gap[m] + s * (u - s * HARDEST) < 0.0 or c.gap[m] <= TOUCHING else 0
+
+
+@entry
+def _arrive(boxed: Any, memory: Any, after: Array, impulses: Array, velocities: Array, s: float) -> float:
+    """Take all bodies to the end of a step of ``s`` seconds that ends with the velocities ``after`` (N, 6)."""
+    b = boxed.arrays.bodies
+    c = boxed.arrays.contacts
+    largest = 0.0
+    for i in range(b.mass.shape[0]):
+        for x in range(3):
+            b.v_end[i, x] = after[i, x]
+            b.w_end[i, x] = after[i, 3 + x]
+            b.contact[i, x] = b.mass[i] * (after[i, x] - b.v_free[i, x])
+            for u in (after[i, x], after[i, 3 + x]):
+                # Also where it is not finite.
+                if not abs(u) <= largest:
+                    largest = abs(u)
+            # For now, the change of the velocity.
+            b.contact[i, 3 + x] = after[i, 3 + x] - b.w_free[i, x]
+        assign(b.contact[i, 3:], mul(b.R[i], mul(b.inertia[i], mul_t(b.R[i], b.contact[i, 3:]))))
+    if not largest < FASTEST:
+        return largest
+    n = 0
+    for m in range(c.points[0]):
+        assign(c.force[m], (0.0, 0.0, 0.0))
+        if c.active[m]:
+            for x in range(3):
+                c.force[m, x] = impulses[n, x] / s
+            c.sticking[m] = 1 if np.hypot(velocities[n, 0], velocities[n, 1]) < STICKS else 0
+            for side in range(2):
+                i = c.first[c.pair[m]] if side == 0 else c.second[c.pair[m]]
+                if 0 <= i < b.mass.shape[0]:
+                    b.at_end[i] = 1.0
+            n += 1
+    move(b, s)
+    remember(c, memory.arrays)
+    return largest
+
+
 class World:
     """Moves free bodies over a ground.
 
@@ -139,36 +198,50 @@ class World:
         ground: What they touch.
         physics_dt: Step h [s].
         gravity: (3,) [m/s^2].
+        links: Bodies of a robot, which :meth:`see` places.
 
     Attributes:
         names: Of the bodies.
+        links: As they were given.
         bodies: Their state.
+        contacts: Who was near whom in the last part of the last step.
         unresolved: Problems that no solution was found for; the best impulses were taken.
     """
 
-    def __init__(self, free: Sequence[FreeBody], ground: Ground, physics_dt: float, gravity: Array) -> None:
+    def __init__(
+        self,
+        free: Sequence[FreeBody],
+        ground: Ground,
+        physics_dt: float,
+        gravity: Array,
+        links: Sequence[Link] = (),
+    ) -> None:
         self.free = tuple(free)
+        self.links = tuple(links)
         self.names = tuple(body.name for body in free)
         self._h = physics_dt
         count = len(free)
         patches = ground.arrays()
-        shapes = [(i, shape) for i, body in enumerate(free) for shape in body.shapes]
+        all_of_them: list[FreeBody | Link] = [*free, *links]
+        shapes = [(i, shape) for i, body in enumerate(all_of_them) for shape in body.shapes]
         coms = np.array([body.com for body in free])
-        self.bodies = b = zeros_of(Bodies, {"N": count}, com=coms, gravity=np.array(gravity))
+        sizes = {"N": count, "A": count + len(links)}
+        self.bodies = b = zeros_of(Bodies, sizes, com=coms, gravity=np.array(gravity))
         self._slow = SLOW * physics_dt * float(np.linalg.norm(gravity))
         for i, body in enumerate(free):
             b.mass[i] = body.mass
             b.inertia[i] = body.inertia
             b.inverse[i] = np.linalg.inv(body.inertia)
         pairs = len(shapes) * (len(shapes) - 1) // 2
-        flat = Shapes.of(shapes, coms)
+        flat = Shapes.of(shapes, np.vstack([coms, np.zeros((len(links), 3))]))
         corners = max(flat.faces.shape[2], CAP) + patches.region.shape[1] + max(flat.faces.shape[2], CAP)
         self.contacts = zeros_of(Contacts, {"P": MOST_PAIRS, "M": MOST_POINTS})
         self._memory = zeros_of(Memory, {"M": MOST_POINTS})
         surface = Surface(
-            np.array([body.friction_static for body in free]),
-            np.array([body.friction_dynamic for body in free]),
-            np.array([body.restitution for body in free]),
+            np.array([*(body.friction_static for body in free), *(link.friction for link in links)]),
+            np.array([*(body.friction_dynamic for body in free), *(link.friction for link in links)]),
+            # A link is as elastic as what it meets.
+            np.array([*(body.restitution for body in free), *(1.0 for _ in links)]),
             np.array([body.ground_restitution for body in free]),
         )
         self._near = zeros_of(
@@ -228,6 +301,45 @@ class World:
                 break
         return float(self._fastest[0])
 
+    def see(self, link: int, position: Array, R: Array, v: Array, w: Array) -> None:
+        """Place a link: origin (3,) [m] and attitude (3, 3) of its joint in the world, and both velocities (3,)."""
+        b, i = self.bodies, len(self.free) + link
+        b.position[i], b.R[i], b.v[i], b.w[i] = position, R, v, w
+
+    def meets(self) -> bool:
+        """Whether a body may touch a link in the coming step; if so, the contacts that may are active."""
+        c = self.contacts
+        self._near.links[0] = 1
+        self._find(self._h)
+        self._near.links[0] = 0
+        points = int(c.points[0])
+        if not points:
+            return False
+        free = len(self.free)
+        pairs = c.pair[:points]
+        if not (np.maximum(c.first[pairs], c.second[pairs]) >= free).any():
+            return False
+        _look_at_links(self._boxed, self._h)
+        return bool((c.active[:points] & (np.maximum(c.first[pairs], c.second[pairs]) >= free)).any())
+
+    def sides(self, contacts: Touches, objects: Objects) -> Box:
+        """Return what :func:`give_contacts` takes: these bodies, and the contacts of a robot with its ``objects``."""
+        joints = np.array([link.joint for link in self.links], dtype=np.int64)
+        given = {"near": self._near, "contacts": contacts, "objects": objects, "joints": joints}
+        return box(zeros_of(Sides, {"M": MOST_POINTS}, **given))
+
+    def arrive(self, after: Array, impulses: Array, velocities: Array) -> float:
+        """Take a step whose contacts somebody else has solved.
+
+        Args:
+            after: (N, 6) velocities at the end, of the centres of mass and angular, in the world.
+            impulses, velocities: (M, 3) of the active contacts, in the axes of their pairs [N.s], [m/s].
+
+        Returns:
+            As :meth:`step`.
+        """
+        return float(_arrive(self._boxed, self._kept, after, impulses, velocities, self._h))
+
     def _find(self, left: float) -> None:
         """Look for contacts of the coming ``left`` seconds."""
         if _look(self._boxed, left):
@@ -275,8 +387,8 @@ class World:
 
     def poses(self) -> Array:
         """Return the poses (N, 7) of the bodies' frames in the world: position [m], quaternion x y z w."""
-        b = self.bodies
-        origins = b.position - np.einsum("nij,nj->ni", b.R, b.com)
+        b, free = self.bodies, slice(len(self.free))
+        origins = b.position[free] - np.einsum("nij,nj->ni", b.R[free], b.com)
         return np.hstack([origins, b.quaternion])
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -296,10 +408,10 @@ class World:
 
     def twists(self) -> Array:
         """Return the velocities (N, 6) of the bodies' frames, linear and angular, in their own axes."""
-        b = self.bodies
-        arms = np.einsum("nij,nj->ni", b.R, b.com)
-        linear = b.v - np.cross(b.w, arms)
-        return np.hstack([np.einsum("nji,nj->ni", b.R, linear), np.einsum("nji,nj->ni", b.R, b.w)])
+        b, free = self.bodies, slice(len(self.free))
+        R, w = b.R[free], b.w[free]
+        linear = b.v[free] - np.cross(w, np.einsum("nij,nj->ni", R, b.com))
+        return np.hstack([np.einsum("nji,nj->ni", R, linear), np.einsum("nji,nj->ni", R, w)])
 
     def push(self, i: int, wrench: Array) -> None:
         """Add a mean wrench (6,) over the coming step, in world axes at the origin of the frame of body ``i``."""
@@ -307,15 +419,22 @@ class World:
         b.force[i] += wrench[:3]
         b.torque[i] += wrench[3:] - np.cross(b.R[i] @ b.com[i], wrench[:3])
 
-    def overlaps(self) -> list[str]:
-        """Return what lies in what, deeper than rounding, by name."""
+    def overlaps(self, links: bool = False) -> list[str]:
+        """Return what lies in what, deeper than rounding, by name; links where they were placed last, if ``links``."""
+        self._near.links[0] = links
         self._find(0.0)
+        self._near.links[0] = 0
         c = self.contacts
         found = []
         for p in range(int(c.pairs[0])):
             depth = -float(c.gap[: c.points[0]][c.pair[: c.points[0]] == p].min())
             if depth > OVERLAP:
-                what = f"object {self.names[c.first[p]]!r}"
-                where = "the ground" if c.second[p] == WORLD else f"object {self.names[c.second[p]]!r}"
+                what, where = self._called(int(c.first[p])), self._called(int(c.second[p]))
                 found.append(f"{what} begins {1e3 * depth:.3g} mm deep in {where}")
         return found
+
+    def _called(self, body: int) -> str:
+        if body == WORLD:
+            return "the ground"
+        free = len(self.free)
+        return f"object {self.names[body]!r}" if body < free else f"the robot's {self.links[body - free].name!r}"

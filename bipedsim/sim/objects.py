@@ -1,18 +1,27 @@
-"""Free rigid bodies beside the robot of a simulation."""
+"""Free rigid bodies beside the robot of a simulation, and how it meets them.
+
+As long as none of them can reach the robot within a step, robot and objects take their steps apart. Where one can, the
+robot's contacts and theirs are one problem (:class:`bipedsim.touch.Touching`), over the whole of the step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.config import together
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
+from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim.objects import ObjectConfig, World, check_names
+from bipedsim.objects import Link, ObjectConfig, Shape, World, ball, check_names, cylinder, give_contacts, hull
+from bipedsim.touch import Contacts, Touching
+from bipedsim.touch import Objects as Sides
 
 
 class Objects:
@@ -20,34 +29,97 @@ class Objects:
 
     Args:
         configs: At least one.
-        taken: Names that the robot's frames have.
-        ground, physics_dt: Of the simulation. gravity: (3,) [m/s^2].
+        robot: Whom they may meet.
+        ground, physics_dt: Of the simulation.
+        friction: Of the robot's bodies; None where objects pass through them.
 
     Attributes:
         configs: As they were given.
         names: Theirs.
         world: What moves them.
+        sides: What the robot's contacts see of them.
 
     Raises:
         ConfigError: A name is given twice or that of a frame of the robot, or something begins within something else.
     """
 
     def __init__(
-        self, configs: Sequence[ObjectConfig], taken: Sequence[str], ground: Ground, physics_dt: float, gravity: Array
+        self, configs: Sequence[ObjectConfig], robot: Robot, ground: Ground, physics_dt: float, friction: float | None
     ) -> None:
+        taken = {frame.name for frame in robot.model.frames}
         faults = list(check_names(configs))
         faults += [f"objects: the robot has a frame {one.name!r}, too" for one in configs if one.name in taken]
         together([ConfigError(fault) for fault in faults])
         self.configs = tuple(configs)
         self.names = tuple(one.name for one in configs)
-        self.world = World([one.make() for one in configs], ground, physics_dt, gravity)
+        links = [] if friction is None else _links(robot, friction)
+        gravity = robot.model.gravity.linear
+        self.world = World([one.make() for one in configs], ground, physics_dt, gravity, links)
         together([ConfigError(fault) for fault in self.world.overlaps()])
+        self.sides = Sides.of_number(len(self.configs))
+        self._model, self._data = robot.model, robot.model.createData()
+        self._touching: Touching | None = None
+        self._state: tuple[Array, Array] = np.zeros(0), np.zeros(0)
+        self._met: bool | None = None
+        self._coupled = False
+        self._first = 0
 
-    def begin(self) -> None:
+    def join(self, touching: Touching) -> None:
+        """Have the robot's contacts know of the objects."""
+        self._touching = touching
+        self._boxed = self.world.sides(touching.contacts, self.sides)
+        touching.wanted = self._meet
+        touching.finders.append(self._add)
+
+    def check(self, q: Array, v: Array) -> None:
+        """Raise ConfigError where an object lies within the robot at (q, v), by name."""
+        self._place_links(q, v)
+        together([ConfigError(fault) for fault in self.world.overlaps(links=True)])
+
+    def forget_pushes(self) -> None:
         """Forget the pushes of the last step."""
         b = self.world.bodies
         b.force[:] = 0.0
         b.torque[:] = 0.0
+
+    def begin(self, q: Array, v: Array) -> None:
+        """Begin a step, in which the robot is at (q, v): (nq,), (nv,)."""
+        self._state = q, v
+        self._met = None
+        self._coupled = False
+
+    def end(self) -> float:
+        """Take the step; return the largest velocity, which is not below the limit where none was taken."""
+        touching = self._touching
+        if not self._coupled or touching is None:
+            return self.world.step()
+        c = touching.contacts
+        rows = slice(self._first, int(c.used[0]))
+        return self.world.arrive(self.sides.after, c.impulse[rows], c.velocity[rows])
+
+    def _place_links(self, q: Array, v: Array) -> None:
+        model, data = self._model, self._data
+        pin.forwardKinematics(model, data, q, v)
+        for i, link in enumerate(self.world.links):
+            place = data.oMi[link.joint]
+            motion = pin.getVelocity(model, data, link.joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+            self.world.see(i, place.translation, place.rotation, motion.linear, motion.angular)
+
+    def _meet(self) -> bool:
+        """Whether an object may touch the robot in this step."""
+        if self._met is None:
+            self._place_links(*self._state)
+            self._met = bool(self.world.links) and self.world.meets()
+        return self._met
+
+    def _add(self, contacts: Contacts) -> None:
+        """Add the contacts of the objects in a step in which they may touch the robot."""
+        self._coupled = self._meet()
+        if not self._coupled:
+            return
+        self._first = give_contacts(self._boxed)
+        if self.world.contacts.lost[0]:
+            raise ConfigError("objects: more points touch at once than there is room for; take fewer")
 
     def poses(self) -> Array:
         """Return the poses (M, 7) in the world: position [m], quaternion x y z w."""
@@ -68,3 +140,26 @@ class Objects:
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Go back to what :meth:`state` returned."""
         self.world.set_state(state)
+
+
+def _links(robot: Robot, friction: float) -> list[Link]:
+    """Return the robot's bodies that have shapes."""
+    return [
+        Link(shape.name, shape.joint_id, tuple(_shapes(shape)), friction) for shape in robot.shapes.shapes
+    ]
+
+
+def _shapes(shape: Any) -> list[Shape]:
+    """Return a shape of the robot's model as those of free bodies; a capsule is a cylinder and two balls."""
+    parts: list[Shape] = []
+    if shape.kind in ("sphere", "capsule"):
+        parts += [replace(ball(shape.radius), centre=point) for point in shape.points]
+    if shape.kind in ("cylinder", "capsule"):
+        one, two = shape.points
+        radius = shape.ring if shape.kind == "cylinder" else shape.radius
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), np.asarray(shape.axis)).toRotationMatrix()
+        rod = cylinder(radius, float(np.linalg.norm(two - one)))
+        parts.append(replace(rod, centre=0.5 * (one + two), rotation=turn))
+    if shape.kind in ("box", "hull"):
+        parts.append(hull(shape.points, f"link {shape.name!r}"))
+    return parts

@@ -199,10 +199,20 @@ class Simulator:
         self._contact: ContactModel = make_contact_model(
             contact, self._dynamics.projection, self.physics_dt, contact_params
         )
+        self.objects: Objects | None = None
+        if objects:
+            # What finds their contacts takes a while to load.
+            from bipedsim.sim.objects import Objects
+
+            friction = self.hardware.body_friction if shapes else None
+            self.objects = Objects(objects, robot, self.ground, self.physics_dt, friction)
         self.touching: Touching | None = None
         if shapes:
             body = self.hardware.body_friction, self.hardware.body_restitution
-            self.touching = Touching(plant, self._dynamics, self._contact, self.ground, *body)
+            sides = None if self.objects is None else self.objects.sides
+            self.touching = Touching(plant, self._dynamics, self._contact, self.ground, *body, sides)
+            if self.objects is not None:
+                self.objects.join(self.touching)
         self._stepping = Steps(
             self._model, self._dynamics, self._contact, self.physics_dt, events, self.touching
         )
@@ -238,14 +248,6 @@ class Simulator:
         self._diverged = ""
         self._moved = False
         self._push_data = self._model.createData()
-        self.objects: Objects | None = None
-        if objects:
-            # What finds their contacts takes a while to load.
-            from bipedsim.sim.objects import Objects
-
-            frames = [frame.name for frame in robot.model.frames]
-            gravity = self._model.gravity.linear
-            self.objects = Objects(objects, frames, self.ground, self.physics_dt, gravity)
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
         self.on_push: Callable[[Array, str, float, float], None] | None = None
         self.monitors: Monitors | None = None
@@ -294,6 +296,7 @@ class Simulator:
         self._diverged = ""
         if self.objects is not None:
             self.objects.world.reset()
+            self.objects.check(self.q, self.v)
         self._contact.reset()
         self._dynamics.reset()
         if self.touching is not None:
@@ -375,12 +378,14 @@ class Simulator:
             dynamics.push[:] = self._push_torque()
         if self._actuators is not None and not self._actuators.drive(self.v):
             self._refuse(-1.0)
+        if self.objects is not None:
+            self.objects.begin(self.q, self.v)
         fastest = self._stepping.take(self.q, self.v, self._torque, self._judge if self.monitors else None)
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
         self.q = self._stepping.move(self.q, self.v)
         if self.objects is not None:
-            fastest = self.objects.world.step()
+            fastest = self.objects.end()
             if not 0.0 <= fastest < SPEED_LIMIT:
                 self._refuse(fastest)
         if self._stepping.stopped:
@@ -493,7 +498,7 @@ class Simulator:
         now = self._steps
         self._pushes = tuple(push for push in self._pushes if push.end > now)
         if self.objects is not None:
-            self.objects.begin()
+            self.objects.forget_pushes()
         torque = np.zeros(self._model.nv)
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         for push in self._pushes:
@@ -564,7 +569,7 @@ class Simulator:
         self._stopped = self._touched = True
         self._moved = False
         if self.objects is not None and snapshot.objects is not None:
-            self.objects.begin()
+            self.objects.forget_pushes()
             self.objects.set_state(snapshot.objects)
         if self.monitors is not None:
             self.monitors.go_on(self.v)

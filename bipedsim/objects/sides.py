@@ -1,0 +1,93 @@
+"""Objects as the contacts of a robot see them (:mod:`bipedsim.touch`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from bipedsim.numerics import Array, Integers, entry, kernel
+from bipedsim.objects.contacts import WORLD
+from bipedsim.objects.narrow import Near
+from bipedsim.touch import WORLD as STILL
+from bipedsim.touch import Contacts, Objects, add
+
+KEYS = 1 << 40
+"""Keys of contacts from here on are those of objects."""
+
+
+class Sides(NamedTuple):
+    """What both sides know.
+
+    Attributes:
+        near: Of the objects. contacts, objects: Of the robot.
+        joints: (L,) of the links.
+        given: (M,) which contacts of the objects those of the robot are, in the order of the latter. L, work: (3, 3).
+    """
+
+    near: Near
+    contacts: Contacts
+    objects: Objects
+    joints: Integers
+    given: Annotated[Integers, "M"]
+    L: Annotated[Array, 3, 3]
+    axes: Annotated[Array, 3, 3]
+
+
+@kernel
+def _side(a: Sides, body: int) -> int:
+    """Return a body as a side of a contact: 0 the world, joints of the robot, and objects from -1 down."""
+    free = a.near.bodies.mass.shape[0]
+    if body == WORLD:
+        return STILL
+    return -1 - body if body < free else a.joints[body - free]
+
+
+@kernel
+def _fill_objects(a: Sides) -> None:
+    """Fill places, roots of the inverse masses, and velocities before the step and without contact."""
+    b = a.near.bodies
+    o = a.objects
+    for i in range(b.mass.shape[0]):
+        for r in range(3):
+            for c in range(r + 1):
+                total = b.mobility[i, r, c]
+                for k in range(c):
+                    total -= a.L[r, k] * a.L[c, k]
+                a.L[r, c] = np.sqrt(total) if r == c else total / a.L[c, c]
+        for r in range(3):
+            o.position[i, r] = b.position[i, r]
+            o.before[i, r] = b.v[i, r]
+            o.before[i, 3 + r] = b.w[i, r]
+            o.free[i, r] = b.v_free[i, r]
+            o.free[i, 3 + r] = b.w_free[i, r]
+            o.root[i, r, r] = 1.0 / np.sqrt(b.mass[i])
+            for c in range(r + 1):
+                o.root[i, 3 + r, 3 + c] = a.L[r, c]
+
+
+@entry
+def give_contacts(boxed: Any) -> int:
+    """Add the active contacts of the objects to those of the robot; return where these begin."""
+    a = boxed.arrays
+    c = a.near.contacts
+    _fill_objects(a)
+    first = a.contacts.used[0]
+    for m in range(c.points[0]):
+        if not c.active[m]:
+            continue
+        p = c.pair[m]
+        for i in range(3):
+            for j in range(3):
+                a.axes[i, j] = c.axes[p, j, i]
+        mu = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
+        key = KEYS + ((c.shapes[p, 0] * 4096 + c.shapes[p, 1] + 2048) << 20) + c.key[m] + 1
+        n = a.contacts.used[0]
+        one = _side(a, c.first[p])
+        two = _side(a, c.second[p])
+        if add(a.contacts, one, two, c.where[m], a.axes, c.gap[m], mu, c.restitution[p], key):
+            a.given[n - first] = m
+        else:
+            c.active[m] = 0
+            c.lost[0] += 1
+    return first
