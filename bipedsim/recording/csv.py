@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
 from bipedsim.recording.recording import Recording
-from bipedsim.recording.schema import COLUMNS
+from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS
 
 
 class CsvColumns:
@@ -21,13 +21,14 @@ class CsvColumns:
     Attributes:
         rows: Rows so far.
         columns: Names of the schema's columns with a value, ``t`` among them.
-        readouts: The same of the controller's readouts, in the order in which they came.
+        readouts, objects: The same of the controller's readouts and of free objects, in the order in which they came.
     """
 
     def __init__(self) -> None:
         self.rows = 0
         self.columns = {"t"}
         self.readouts: dict[str, None] = {}
+        self.objects: dict[str, None] = {}
 
     def add(self, rows: Recording) -> None:
         """Take the next rows."""
@@ -36,6 +37,7 @@ class CsvColumns:
             if name not in self.columns and _holds_any(getattr(rows, name), column.dtype, column.absent):
                 self.columns.add(name)
         self.readouts |= dict.fromkeys(rows.readouts)
+        self.objects |= dict.fromkeys(rows.objects)
 
 
 class CsvTable:
@@ -75,6 +77,10 @@ class CsvTable:
             names.append(f"readout_{name}")
             formats.append("%.9g")
             blocks.append(rows.readouts.get(name, np.full(n, np.nan))[:, None])
+        for name in self._columns.objects:
+            names += [f"object_{name}_{component}" for component in OBJECT_COMPONENTS]
+            formats += ["%.9g"] * len(OBJECT_COMPONENTS)
+            blocks.append(rows.objects.get(name, np.full((n, len(OBJECT_COMPONENTS)), np.nan)))
         line = ",".join(formats) + "\n"
         begins = self._rows == 0
         try:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
 from bipedsim.numerics import Array, Flags
-from bipedsim.recording.schema import COLUMNS, RecordedColumns
+from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS, RecordedColumns
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
     from bipedsim.model import Robot
-    from bipedsim.sim import Command, GroundTruth, Observation
+    from bipedsim.sim import Command, GroundTruth, Objects, Observation
 
 
 FORMAT = "bipedsim recording 1"
@@ -38,6 +38,8 @@ class Recording(RecordedColumns):
         effort_limit: (nu,) [N.m], NaN when unknown.
         weight: m g [N], NaN when unknown.
         readouts: Name to what the controller showed in answer to the measurements of each row (n,).
+        objects: Name of a free object to its pose in the world and its velocities in its own axes (n, 13), see
+            ``OBJECT_COMPONENTS``.
         gave_up_at: When the controller was found fallen, and the joints went to damping [s]; NaN if it never was.
         gave_up_why: Why; empty if it never was, or where that is not known, as in a bag.
         pushes: Begin and end of every push that was planned [s]; empty where that is not known, as in a bag.
@@ -56,6 +58,7 @@ class Recording(RecordedColumns):
     effort_limit: Array
     weight: float
     readouts: dict[str, Array] = field(default_factory=dict)
+    objects: dict[str, Array] = field(default_factory=dict)
     gave_up_at: float = float("nan")
     gave_up_why: str = ""
     pushes: tuple[tuple[float, float], ...] = ()
@@ -119,6 +122,7 @@ class Recording(RecordedColumns):
             if name != "t":
                 values[name] = _repeated(column[0], n) if _is_repeated(column) else column[selection]
         values["readouts"] = {name: column[selection] for name, column in self.readouts.items()}
+        values["objects"] = {name: states[selection] for name, states in self.objects.items()}
         return Recording(**values)
 
     def in_order(self, joint_names: Sequence[str]) -> Recording:
@@ -156,6 +160,7 @@ class Recording(RecordedColumns):
             "feet": self.feet,
             "weight": self.weight if np.isfinite(self.weight) else None,
             "readouts": list(self.readouts),
+            **({"objects": list(self.objects)} if self.objects else {}),
             "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
             "gave_up_why": self.gave_up_why,
             "pushes": self.pushes,
@@ -168,6 +173,7 @@ class Recording(RecordedColumns):
         arrays = {name: getattr(self, name) for name in ("effort_limit", *COLUMNS)}
         arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
         arrays |= {f"readout_{name}": values for name, values in self.readouts.items()}
+        arrays |= {f"object_{name}": states for name, states in self.objects.items()}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # A full disk must not cost the earlier run of this name.
@@ -204,7 +210,13 @@ class Recording(RecordedColumns):
             self._n = 0
 
         def append(
-            self, t: float, observation: Observation, contact: ContactResult, truth: GroundTruth, command: Command
+            self,
+            t: float,
+            observation: Observation,
+            contact: ContactResult,
+            truth: GroundTruth,
+            command: Command,
+            objects: Objects | None = None,
         ) -> None:
             """Copy one tick.
 
@@ -214,6 +226,7 @@ class Recording(RecordedColumns):
                 contact: What the ground did.
                 truth: Where the robot was.
                 command: What the drives were asked for.
+                objects: Where the free objects were.
             """
             i, r = self._n, self._recording
             if i == len(r.t):
@@ -223,6 +236,11 @@ class Recording(RecordedColumns):
             for source, values in zip(_SOURCES, (observation, contact, truth, command), strict=True):
                 for name, attribute in self._rows[source]:
                     arrays[name][i] = getattr(values, attribute)
+            if objects is not None:
+                for name, state in zip(objects.names, objects.states(), strict=True):
+                    if name not in r.objects:
+                        r.objects[name] = _no_states(len(r.t))
+                    r.objects[name][i] = state
             self._n = i + 1
 
         def note(self, readouts: Mapping[str, float], **columns: Array | None) -> None:
@@ -250,6 +268,8 @@ class Recording(RecordedColumns):
                 getattr(new, name)[: len(old)] = getattr(old, name)
             for name, values in old.readouts.items():
                 new.readouts[name] = np.concatenate([values, np.full(len(old), np.nan)])
+            for name, states in old.objects.items():
+                new.objects[name] = np.concatenate([states, _no_states(len(old))])
             for name in ("sole_vertices", "effort_limit", "weight"):
                 setattr(new, name, getattr(old, name))
             self._recording = new
@@ -275,9 +295,18 @@ def joined(parts: Sequence[Recording]) -> Recording:
             name: np.concatenate([part.readouts.get(name, np.full(len(part), np.nan)) for part in parts])
             for name in sorted({name for part in parts for name in part.readouts})
         }
+        values["objects"] = {
+            name: np.concatenate([part.objects.get(name, _no_states(len(part))) for part in parts])
+            for name in sorted({name for part in parts for name in part.objects})
+        }
         found = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
         values["gave_up_at"], values["gave_up_why"] = found[0] if found else (float("nan"), "")
     return Recording(**values)
+
+
+def _no_states(n: int) -> Array:
+    """Return the states (n, 13) of an object that was not there."""
+    return np.full((n, len(OBJECT_COMPONENTS)), np.nan)
 
 
 def between(t: Array, start: float | None, stop: float | None) -> Flags:
@@ -327,11 +356,12 @@ def load_npz(path: Path) -> Recording:
             run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])
             soles = [f"sole_vertices_{i}" for i in range(len(run.feet))]
             readouts = [f"readout_{name}" for name in header.get("readouts", ())]
+            objects = [f"object_{name}" for name in header.get("objects", ())]
             # An older run lacks the columns that came later: they stay empty.
             columns = header.get("columns", [name for name in COLUMNS if name in data])
             sizes = dict(zip(soles, header.get("sole_vertices", ()), strict=False))
             arrays: dict[str, Array] = {}
-            for name in ("effort_limit", *columns, *soles, *readouts, *(set(data.files) - {"header"})):
+            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *(set(data.files) - {"header"})):
                 if name in arrays or name in lost:
                     continue
                 try:
@@ -339,12 +369,14 @@ def load_npz(path: Path) -> Recording:
                     target = getattr(run, name) if hasattr(run, name) else run.t if name in readouts else array
                     if name in sizes and len(array) != sizes[name]:
                         raise ValueError(f"{len(array)} and not {sizes[name]} vertices")
+                    if name in objects:
+                        target = _no_states(len(run.t))
                     # NumPy would repeat one row for all.
                     if array.shape != target.shape:
                         raise ValueError(f"shape {array.shape} and not {target.shape}")
                     if hasattr(run, name):
                         target[...] = array
-                    elif name not in (*soles, *readouts):
+                    elif name not in (*soles, *readouts, *objects):
                         raise ValueError("nothing has this name")
                     arrays[name] = array
                 except Exception as error:
@@ -353,6 +385,7 @@ def load_npz(path: Path) -> Recording:
             run.sole_vertices = tuple(arrays.get(name, np.zeros((0, 2))) for name in soles)
             run.weight = _or_nan(header["weight"])
             run.readouts = {name.removeprefix("readout_"): arrays[name] for name in readouts if name in arrays}
+            run.objects = {name.removeprefix("object_"): arrays[name] for name in objects if name in arrays}
             run.gave_up_at = _or_nan(header.get("gave_up_at"))
             run.gave_up_why = str(header.get("gave_up_why", ""))
             run.notes = tuple(header["notes"])

@@ -45,11 +45,16 @@ ROBOT_DESCRIPTION = "/robot_description"
 READOUTS = "/controller/"
 """What the topics of a controller's readouts begin with."""
 
+OBJECTS = "/objects/"
+"""What the topics of free objects begin with."""
+
 _FORCE = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
 _IMPULSE = ("fx[N.s]", "fy[N.s]", "fz[N.s]", "tx[N.m.s]", "ty[N.m.s]", "tz[N.m.s]")
 _POSITION = ("x[m]", "y[m]", "z[m]")
 _QUATERNION = ("qx", "qy", "qz", "qw")
 _POSE = (*_POSITION, *_QUATERNION)
+OBJECT_COMPONENTS = (*_POSE, "vx[m/s]", "vy[m/s]", "vz[m/s]", "wx[rad/s]", "wy[rad/s]", "wz[rad/s]")
+"""Numbers of an object in each row: its pose in the world, and its velocities in its own axes."""
 
 
 @dataclass(frozen=True)

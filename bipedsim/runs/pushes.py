@@ -17,6 +17,7 @@ from bipedsim.sim import LARGEST_PUSH
 
 if TYPE_CHECKING:
     from bipedsim.model import Robot
+    from bipedsim.objects import ObjectConfig
     from bipedsim.sim import Simulator
 
 
@@ -35,11 +36,13 @@ class Push:
     at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
     duration: float = param(0.1, "how long it lasts", unit="s", low=1e-6, high=1e9)
     force: Vector | None = param(None, "[x, y, z]", unit="N", low=-LARGEST_PUSH, high=LARGEST_PUSH)
-    force_over_weight: Vector | None = param(None, "[x, y, z] as a share of the robot's weight, instead of the force")
-    impulse_over_mass: Vector | None = param(
-        None, "[x, y, z] force times duration over the robot's mass, instead of the force", unit="m/s"
+    force_over_weight: Vector | None = param(
+        None, "[x, y, z] as a share of the weight of what is pushed, instead of the force"
     )
-    body: str = param("", "frame at whose origin it acts; default the root link")
+    impulse_over_mass: Vector | None = param(
+        None, "[x, y, z] force times duration over the mass of what is pushed, instead of the force", unit="m/s"
+    )
+    body: str = param("", "frame at whose origin it acts, or an object; default the root link")
     frame: str = param(
         WORLD, "axes of the force; heading: x ahead of the robot as it stands when the push begins", choices=FRAMES
     )
@@ -49,20 +52,24 @@ class Push:
         if sum(getattr(self, name) is not None for name in _FORCES) != 1:
             yield f"give one of {', '.join(_FORCES)}, [x, y, z]"
 
-    def for_robot(self, robot: Robot) -> Push:
-        """Return the push with the force [N] that it is for ``robot``.
+    def for_robot(self, robot: Robot, objects: Sequence[ObjectConfig] = ()) -> Push:
+        """Return the push with the force [N] that it is for ``robot``, or for the one of ``objects`` that it names.
 
         Raises:
             UnknownNameError: The robot has no such body.
             ConfigError: The force is beyond ``LARGEST_PUSH``.
         """
-        if self.body and not robot.model.existFrame(self.body):
-            names = sorted({frame.name for frame in robot.model.frames})
+        mass, weight = robot.mass, robot.weight
+        pushed = next((one for one in objects if one.name == self.body), None)
+        if pushed is not None:
+            mass, weight = pushed.mass, pushed.mass * robot.weight / robot.mass
+        elif self.body and not robot.model.existFrame(self.body):
+            names = sorted({*(one.name for one in objects), *(frame.name for frame in robot.model.frames)})
             raise UnknownNameError("body", self.body, names, f"push at {self.at:g} s of {robot.name}")
         if self.impulse_over_mass is not None:
-            force = robot.mass / self.duration * np.array(self.impulse_over_mass)
+            force = mass / self.duration * np.array(self.impulse_over_mass)
         elif self.force_over_weight is not None:
-            force = robot.weight * np.array(self.force_over_weight)
+            force = weight * np.array(self.force_over_weight)
         else:
             return self
         x, y, z = force.tolist()
@@ -71,8 +78,11 @@ class Push:
         return replace(self, force=(x, y, z), force_over_weight=None, impulse_over_mass=None)
 
     def world_wrench(self, robot: Robot, q: Array) -> Array:
-        """Return force [N] and torque (6,) in world axes, if the push begins in the configuration ``q`` (nq,)."""
-        force = np.array(self.for_robot(robot).force)
+        """Return force [N] and torque (6,) in world axes, if the push begins in the configuration ``q`` (nq,).
+
+        The force has to be in N: :meth:`for_robot` makes it so.
+        """
+        force = np.array(self.force)
         if self.frame == HEADING and robot.free_flyer:
             yaw = heading_of(q)
             c, s = math.cos(yaw), math.sin(yaw)

@@ -18,6 +18,7 @@ from bipedsim.errors import DivergenceError, RecordingError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Chains, Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices
+from bipedsim.objects import parse_objects
 from bipedsim.recording import COLUMNS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
 from bipedsim.runs.replay import patches_of, settings_of
@@ -49,6 +50,7 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         "v": sim.v.tolist(),
         "ground": {name: array.tolist() for name, array in sim.ground.arrays()._asdict().items()},
         "faults": [str(fault) for fault in faults],
+        **({} if sim.objects is None else {"objects": [one.text() for one in sim.objects.configs]}),
     }
 
 
@@ -144,7 +146,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         except DivergenceError as error:
             notes.append(f"the simulation ends at t = {error.t:.6f} s: {error}")
             break
-        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command)
+        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command, sim.objects)
     simulated = builder.build()
     recorded = recording.rows(rows[: len(simulated)])
     spoilt = recording.run.get("faults", ())
@@ -193,6 +195,7 @@ def _begin(
         contact_params=params,
         hardware=changes.hardware or run["hardware"],
         seed=run["seed"],
+        objects=parse_objects(run.get("objects", ())),
     )
     q, v = np.array(run["q"]), np.array(run["v"])
     if len(q) != len(sim.q):

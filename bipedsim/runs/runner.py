@@ -164,7 +164,7 @@ class Run:
     ) -> None:
         robot, scenario, settings = prepared.robot, prepared.scenario, prepared.settings
         self._limit = robot.effort_limit
-        self._pushes = PushSchedule(push.for_robot(robot) for push in scenario.pushes)
+        self._pushes = PushSchedule(push.for_robot(robot, scenario.objects) for push in scenario.pushes)
         self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
         self.guard = guard = prepared.guard
         self.sim = sim = Simulator(
@@ -176,6 +176,7 @@ class Run:
             contact_params=settings.contact_params,
             hardware=settings.hardware or IDEAL,
             seed=settings.seed,
+            objects=scenario.objects,
         )
         self.faults = FaultSchedule(prepared.faults, robot, prepared.control_dt, settings.seed)
         self.dropped_commands = 0
@@ -324,7 +325,7 @@ def note(builder: Recording.Builder, guard: Guard) -> None:
 def append(builder: Recording.Builder, run: Run) -> None:
     """Add a row for the tick that ``run`` has taken."""
     sim = run.sim
-    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth(), sim.command)
+    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth(), sim.command, sim.objects)
 
 
 def _start(prepared: Prepared) -> Array:

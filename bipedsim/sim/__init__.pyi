@@ -1,5 +1,6 @@
 from .io import LARGEST_PUSH, MEASURED, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
+from .objects import Objects
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 from .steps import Steps
 
@@ -11,6 +12,7 @@ __all__ = [
     "Command",
     "GroundTruth",
     "Monitors",
+    "Objects",
     "Observation",
     "Simulator",
     "Snapshot",

@@ -262,15 +262,17 @@ def _text(hardware: str | Mapping[str, Any]) -> str:
 
 
 def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
-    """Return the parameters of sim_node that say how a scenario starts and who pushes."""
+    """Return the parameters of sim_node that say how a scenario starts, who pushes, and what lies about."""
     parameters: dict[str, Any] = {}
     if scenario.drop_height:
         parameters["drop_height"] = scenario.drop_height
+    if scenario.objects:
+        parameters["objects"] = [one.text() for one in scenario.objects]
     if scenario.pushes:
         from bipedsim.model import load_robot
 
         model = load_robot(robot)
-        parameters["pushes"] = [push.for_robot(model).text() for push in scenario.pushes]
+        parameters["pushes"] = [push.for_robot(model, scenario.objects).text() for push in scenario.pushes]
     return parameters
 
 

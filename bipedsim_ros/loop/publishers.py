@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rclpy.duration import Duration
@@ -27,7 +27,7 @@ from bipedsim_ros.wire import (
 )
 
 Make = Callable[..., Any]
-"""Makes a publisher of a topic, and of a foot."""
+"""Makes a publisher of a topic, of a foot, and of a name among those that begin with the name of the row."""
 
 
 class SensorPublishers:
@@ -106,7 +106,10 @@ class _FootPublishers:
 class GroundPublishers:
     """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
 
-    def __init__(self, node: Node, robot: Robot, make: Make = publisher) -> None:
+    def __init__(self, node: Node, robot: Robot, make: Make = publisher, objects: Sequence[str] = ()) -> None:
+        self._objects = [
+            (make(node, topics.OBJECTS, name=name), conversions.OdometryWriter(WORLD_FRAME, name)) for name in objects
+        ]
         self._feet = [_FootPublishers(node, sole.name, make) for sole in robot.soles]
         self._cop_writer = conversions.PointWriter(topics.COP.frame)
         self._clock_writer = conversions.ClockWriter()
@@ -136,6 +139,9 @@ class GroundPublishers:
             self._bodies.publish(self._bodies_writer.write(truth, t))
         if self._odometry is not None:
             self._odometry.publish(self._odometry_writer.write(truth.pose_world_base, truth.twist_base, t_ns))
+        if sim.objects is not None:
+            for (odometry, writer), state in zip(self._objects, sim.objects.states(), strict=True):
+                odometry.publish(writer.write(state[:7], state[7:], t_ns))
         self.publish_clock(t_ns)
 
     def publish_clock(self, t_ns: int) -> None:
@@ -159,14 +165,15 @@ class Publishers:
     ) -> None:
         self._sim = sim
 
-        def patient(node: Node, topic: topics.Topic, foot: str = "") -> Any:
+        def patient(node: Node, topic: topics.Topic, foot: str = "", name: str = "") -> Any:
             assert go_on is not None
-            return PatientPublisher(node, topic, foot, go_on)
+            return PatientPublisher(node, topic, foot, go_on, name)
 
         make: Make = publisher if go_on is None else patient
         others = set(node.publishers)
         self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
-        self._ground = GroundPublishers(node, sim.robot, make)
+        objects = () if sim.objects is None else sim.objects.names
+        self._ground = GroundPublishers(node, sim.robot, make, objects)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
         self._description.publish(String(data=sim.robot.urdf_xml))

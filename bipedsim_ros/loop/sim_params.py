@@ -72,6 +72,9 @@ class SimParams:
         "scheduled pushes 'start duration fx fy fz [body [frame]]' in s, s and N; body is the root link by default or "
         "as 'root', frame 'world' (odom axes) or 'heading'",
     )
+    objects: tuple[str, ...] = param(
+        (), "free rigid bodies, each in JSON with the keys of `objects` in a scenario file (docs/objects.md)"
+    )
     faults: str = like(RunConfig, "faults")
     drop_height: float = like(Scenario, "drop_height")
     ft_sign: float = param(

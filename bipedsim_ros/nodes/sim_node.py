@@ -20,6 +20,7 @@ from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
 from bipedsim.numerics import announced
+from bipedsim.objects import parse_objects
 from bipedsim.runs import FaultSchedule, PushSchedule, compiling_beside, parse_pushes, read_faults
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop import (
@@ -66,7 +67,9 @@ class SimNode:
         ground = get_ground(params.ground)
         for warning in (*robot.warnings, *robot.shapes.warnings):
             node.get_logger().warning(warning)
-        pushes = PushSchedule(parse_pushes(params.pushes, sorted({frame.name for frame in robot.model.frames})))
+        objects = parse_objects(params.objects)
+        bodies = {*(one.name for one in objects), *(frame.name for frame in robot.model.frames)}
+        pushes = PushSchedule(parse_pushes(params.pushes, sorted(bodies)))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
         with compiling_beside(params.contact_model), announced(f"the simulation of {robot.name}", 5):
             sim = Simulator(
@@ -78,6 +81,7 @@ class SimNode:
                 contact_params=contact,
                 hardware=params.hardware,
                 seed=params.seed,
+                objects=objects,
             )
             node.get_logger().info(
                 "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
@@ -108,7 +112,7 @@ class SimNode:
         self._held = False
         self._faults = Drops(node.get_logger().error)
         self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))
-        self._push_frames = {BASE_FRAME: "", **{frame.name: frame.name for frame in robot.model.frames}}
+        self._push_frames = {BASE_FRAME: "", **{name: name for name in sorted(bodies)}}
         # As bytes: what cannot be read would be dropped without a word.
         node.create_subscription(WrenchStamped, topics.PUSH.name, self._on_push, requested(topics.PUSH), raw=True)
         node.create_service(Trigger, topics.RESET, self._service(self.loop.reset))
@@ -244,7 +248,7 @@ class SimNode:
         force, torque = message.wrench.force, message.wrench.torque
         wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
         if frame not in self._push_frames:
-            self._pushes.add("frame", f"the robot has no frame {frame!r}; it has {', '.join(self._push_frames)}")
+            self._pushes.add("frame", f"there is no frame or object {frame!r}; there are {', '.join(self._push_frames)}")
             return
         if not np.isfinite(wrench).all():
             self._pushes.add("not_finite", "it is not finite")

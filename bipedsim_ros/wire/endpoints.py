@@ -60,13 +60,15 @@ class PatientPublisher:
     """A publisher that keeps what a reliable subscriber has not taken, and waits when that is too much.
 
     Args:
-        node, topic, foot: See :func:`publisher`.
+        node, topic, foot, name: See :func:`publisher`.
         go_on: Asked while it waits, about ten times a second, with the name of the topic; if false, the message goes.
     """
 
-    def __init__(self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool]) -> None:
+    def __init__(
+        self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool], name: str = ""
+    ) -> None:
         self._go_on = go_on
-        name, qos = topic.of(foot), replace(topic.offered, history="keep_all")
+        name, qos = topic.of(foot) + name, replace(topic.offered, history="keep_all")
         self._publisher = node.create_publisher(message_class(topic.msgtype), name, profile(qos))
         self.get_subscription_count = self._publisher.get_subscription_count
 

@@ -110,7 +110,7 @@ class Topic:
     @property
     def expected(self) -> bool:
         """Whether it is published by itself as long as a robot or simulator runs."""
-        return self.by in (ROBOT, SIMULATOR) and not self.sporadic
+        return self.by in (ROBOT, SIMULATOR) and not self.sporadic and not self.is_prefix
 
     @property
     def recorder_qos(self) -> Qos:
@@ -186,6 +186,13 @@ GROUND_TRUTH = Topic(
     SIMULATOR,
     "true base pose and twist: for plots, not for controllers",
     frame=f"{WORLD_FRAME}, {BASE_FRAME}",
+)
+OBJECTS = Topic(
+    schema.OBJECTS,
+    _ODOMETRY,
+    SIMULATOR,
+    "true pose and twist of a free object, one topic for each by its name; the twist is in the object's own axes",
+    frame=f"{WORLD_FRAME}, the object's name",
 )
 ROBOT_DESCRIPTION = Topic(schema.ROBOT_DESCRIPTION, _TEXT, ROBOT, "URDF", LATCHED)
 CLOCK = Topic("/clock", "rosgraph_msgs/msg/Clock", SIMULATOR, "simulated time", NEWEST_OF_ANY)

@@ -36,6 +36,8 @@ from bipedsim.recording.schema import (
     FALLEN,
     FOOT,
     JOINT_STATES,
+    OBJECT_COMPONENTS,
+    OBJECTS,
     READOUTS,
     ROBOT_DESCRIPTION,
     RUN,
@@ -301,7 +303,7 @@ class BagRows:
         if topic not in self._decoders:
             foot = FOOT.match(topic)
             general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
-            wanted = general in (*self._carriers, FALLEN) or _is_readout(topic, kind)
+            wanted = general in (*self._carriers, FALLEN) or _is_readout(topic, kind) or _is_object(topic, kind)
             try:
                 fields = {row.field for row in columns_on(general) if row.name in self._columns} or None
                 self._decoders[topic] = Decoder(kind, fields) if wanted else None
@@ -416,6 +418,12 @@ class BagRows:
                 at, numbers = rows.unstamped(topic)
                 column_of = out.readouts[topic.removeprefix(READOUTS)] = np.full(len(out), np.nan)
                 column_of[at] = numbers
+            elif _is_object(topic, kind):
+                at, table = rows.match(topic)
+                if table is not None:
+                    states = np.full((len(out), len(OBJECT_COMPONENTS)), np.nan)
+                    states[at, :7], states[at, 7:] = table.values["pose"], table.values["twist"]
+                    out.objects[topic.removeprefix(OBJECTS)] = states
         _, fallen = rows.unstamped(FALLEN)
         if fallen.any():
             out.gave_up_at = (rows.told_at(FALLEN, int(np.argmax(fallen)), self._period) - stretch.shift) * 1e-9
@@ -600,6 +608,10 @@ def _as_slice(chosen: Flags) -> Any:
 
 def _is_readout(topic: str, kind: str) -> bool:
     return topic.startswith(READOUTS) and kind == "std_msgs/msg/Float64"
+
+
+def _is_object(topic: str, kind: str) -> bool:
+    return topic.startswith(OBJECTS) and kind == "nav_msgs/msg/Odometry"
 
 
 def _put(
