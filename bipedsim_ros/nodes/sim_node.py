@@ -248,7 +248,8 @@ class SimNode:
         force, torque = message.wrench.force, message.wrench.torque
         wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
         if frame not in self._push_frames:
-            self._pushes.add("frame", f"there is no frame or object {frame!r}; there are {', '.join(self._push_frames)}")
+            known = ", ".join(self._push_frames)
+            self._pushes.add("frame", f"there is no frame or object {frame!r}; there are {known}")
             return
         if not np.isfinite(wrench).all():
             self._pushes.add("not_finite", "it is not finite")

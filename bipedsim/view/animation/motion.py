@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers
 from bipedsim.recording import Recording
+from bipedsim.view.animation.outlines import moving_outlines
 from bipedsim.view.animation.skeleton import Skeleton
 
 
@@ -27,6 +29,7 @@ class Motion:
         cop: (F, K, 3) centre of pressure of each foot [m], NaN in the air.
         force: (F, K, 3) of the ground on each foot [N], NaN in the air or where it was not recorded.
         note: What a reader should know, or empty.
+        outlines: Lines (F, P, 3) of free objects [m].
     """
 
     t: Array
@@ -35,6 +38,7 @@ class Motion:
     cop: Array
     force: Array
     note: str = ""
+    outlines: Sequence[Array] = ()
 
 
 def frame_times(
@@ -118,7 +122,8 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
                 placement = data.oMi[sole.joint_id] * sole.placement_joint_sole
                 cop[i, k] = placement.act(np.array([*chosen.cop[i, k], 0.0]))
                 force[i, k] = placement.rotation @ chosen.wrench[i, k, :3]
-    return Motion(chosen.t, points, com, cop, force, note)
+    outlines, unknown = moving_outlines(chosen)
+    return Motion(chosen.t, points, com, cop, force, ", ".join(filter(None, (note, unknown))), outlines)
 
 
 def _nearest(t: Array, times: Array) -> Integers:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TRUNK_COLOUR = "#4A4A4A"
 FORCE_COLOUR = FOOT_COLOURS[2]
 """A third one, to be seen before a leg."""
+OBJECT_COLOUR = "#7A4FA3"
 SOIL_COLOUR, SURFACE_COLOUR = "#ECE9E3", "#8C8577"
 HEAD = 0.05
 """Length of the head of an arrow, as a share of the robot's size."""
@@ -27,6 +28,8 @@ SECTION = 600
 """Points of the section through the ground, across the picture."""
 GRID = 0.5
 """Distance of the lines on a plane in the 3d view [m]."""
+NEAR = 1.0
+"""Objects that are no farther from the robot, in robot sizes, are kept in the picture."""
 PLANE = 1.3
 """Half the edge of what is drawn of a plane without bounds in the 3d view, in robot sizes."""
 
@@ -52,7 +55,10 @@ class Stage:
 
     def camera(self, view: str) -> Camera:
         """Return the camera of a view."""
-        shown = (self.motion.points, self.motion.com[:, None], self.below_com[:, None], self.tips)
+        shown = [self.motion.points, self.motion.com[:, None], self.below_com[:, None], self.tips]
+        for line in self.motion.outlines:
+            away = np.linalg.norm(line.mean(axis=1) - self.motion.com, axis=1)
+            shown.append(np.where(away[:, None, None] < NEAR * self.size, line, np.nan))
         return make_camera(view, np.concatenate(shown, axis=1), self.target, self.size)
 
 
@@ -109,8 +115,9 @@ class Scene:
         feet_colours = [foot_colour(k) for k in feet]
         self._soles = PolyCollection([], facecolors=feet_colours, edgecolors=feet_colours, zorder=2.5)
         self._forces = LineCollection([], colors=FORCE_COLOUR, linewidths=1.8, zorder=4)
+        self._objects = LineCollection([], colors=OBJECT_COLOUR, linewidths=1.2, zorder=2.8)
         self._plumb = LineCollection([], colors=TOTAL_COLOUR, linewidths=0.8, linestyles=":", zorder=3.5)
-        for collection in (self._soles, self._robot, self._forces, self._plumb):
+        for collection in (self._soles, self._objects, self._robot, self._forces, self._plumb):
             ax.add_collection(collection, autolim=False)
         (self._foot_point,) = ax.plot([], [], "x", color=TOTAL_COLOUR, markersize=5, markeredgewidth=1.2, zorder=5)
         (self._com,) = ax.plot([], [], **COM_MARKER, zorder=6)
@@ -133,6 +140,7 @@ class Scene:
         self._robot.set_segments(list(lines))
         self._robot.set_color(list(self._colours[order]))
         self._robot.set_linewidth(stage.skeleton.widths[order].tolist())
+        self._objects.set_segments([camera.project(line[i]) for line in motion.outlines])
         self._soles.set_verts([camera.project(points[corners]) for corners in stage.skeleton.soles])
         heads: list[Array] = []
         for k in range(len(stage.skeleton.soles)):
