@@ -5,7 +5,7 @@ meet there is an impact, of its own, at that moment. A step in which nothing mee
 
 Impacts with restitution happen one pair after another, the fastest first: a row of balls is left by as many as came
 (Newton's cradle), where Newton's law for all contacts at once would have the first one bounce back (Hurmuzlu et al.
-2001, section 2). Pairs that are equally fast, to rounding, go together, so that what is symmetric stays so. What then
+2001, section 3). Pairs that are equally fast, to rounding, go together, so that what is symmetric stays so. What then
 still approaches, slowly or without restitution, is stopped for all pairs at once, as by Moreau's law.
 """
 

@@ -78,11 +78,8 @@ class Push:
         return replace(self, force=(x, y, z), force_over_weight=None, impulse_over_mass=None)
 
     def world_wrench(self, robot: Robot, q: Array) -> Array:
-        """Return force [N] and torque (6,) in world axes, if the push begins in the configuration ``q`` (nq,).
-
-        The force has to be in N: :meth:`for_robot` makes it so.
-        """
-        force = np.array(self.force)
+        """Return force [N] and torque (6,) in world axes, if the push begins in the configuration ``q`` (nq,)."""
+        force = np.array(self.for_robot(robot).force if self.force is None else self.force)
         if self.frame == HEADING and robot.free_flyer:
             yaw = heading_of(q)
             c, s = math.cos(yaw), math.sin(yaw)

@@ -1,0 +1,67 @@
+"""What users write of objects: everything wrong is said at once, and texts hold it to the bit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bipedsim.config import from_mapping
+from bipedsim.errors import ConfigError
+from bipedsim.objects import ObjectConfig, check_names, parse_objects
+
+BALL = {"name": "ball", "shape": "ball", "mass": 0.4, "radius": 0.1}
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    texts = [
+        json.dumps({**BALL, "name": "Ball 1"}),
+        json.dumps({"name": "crate", "shape": "box", "mass": 1.0, "radius": 0.1}),
+        json.dumps({**BALL, "name": "odd", "inertia": [1.0, 1.0, 3.0]}),
+        json.dumps({**BALL, "friction_static": 0.2, "friction_dynamic": 0.3}),
+        json.dumps(BALL),
+        json.dumps(BALL),
+        "{",
+    ]
+    with pytest.raises(ConfigError) as raised:
+        parse_objects(texts)
+    said = str(raised.value)
+    parts = "'Ball 1'", "has no radius", "needs size", "no body has it", "friction_dynamic", "given twice", "JSON"
+    assert [part for part in parts if part not in said] == []
+
+
+@pytest.mark.parametrize("key", ["shape", "mass", "name"])
+def test_what_must_be_given_is_asked_for(key: str) -> None:
+    with pytest.raises(ConfigError, match=key):
+        from_mapping(ObjectConfig, {name: value for name, value in BALL.items() if name != key}, "here")
+
+
+def test_too_many_are_refused() -> None:
+    many = [ObjectConfig(**{**BALL, "name": f"b{i}"}) for i in range(40)]
+    assert any("more than" in fault for fault in check_names(many))
+
+
+@given(st.floats(1e-6, 1e5), st.tuples(*[st.floats(-100.0, 100.0)] * 3), st.none() | st.floats(0.0, 1.0))
+def test_a_text_holds_every_bit(mass: float, velocity: tuple[float, float, float], restitution: float | None) -> None:
+    one = ObjectConfig(
+        name="ball", shape="ball", radius=0.1, mass=mass, velocity=velocity, ground_restitution=restitution
+    )
+    assert parse_objects([one.text()]) == (one,)
+
+
+@pytest.mark.parametrize(
+    ("keys", "moments"),
+    [
+        ({"shape": "ball", "radius": 0.3}, [0.072, 0.072, 0.072]),
+        ({"shape": "box", "size": (0.3, 0.6, 0.9)}, [0.195, 0.15, 0.075]),
+        ({"shape": "cylinder", "radius": 0.3, "length": 0.6}, [0.105, 0.105, 0.09]),
+        ({"shape": "ball", "radius": 0.3, "inertia": (0.1, 0.1, 0.1)}, [0.1, 0.1, 0.1]),
+    ],
+)
+def test_inertia_is_that_of_a_solid(keys: dict[str, Any], moments: list[float]) -> None:
+    made = ObjectConfig(name="thing", mass=2.0, **keys).make()
+    np.testing.assert_allclose(np.diag(made.inertia), moments, rtol=1e-12)
