@@ -19,9 +19,23 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim.objects import Link, ObjectConfig, Shape, World, ball, check_names, cylinder, give_contacts, hull
+from bipedsim.objects import (
+    FreeBody,
+    Link,
+    ObjectConfig,
+    Shape,
+    World,
+    ball,
+    check_names,
+    cylinder,
+    give_contacts,
+    hull,
+)
 from bipedsim.touch import Contacts, Touching
 from bipedsim.touch import Objects as Sides
+
+REACH = 0.5
+"""How much nearer robot and object may come in a step [m]: at 250 m/s and 2 ms."""
 
 
 class Objects:
@@ -63,6 +77,9 @@ class Objects:
         self._met: bool | None = None
         self._coupled = False
         self._first = 0
+        # Balls around the robot's base and the objects: while they do not meet, nobody looks closer.
+        self._span = _span(robot) if links else -np.inf
+        self._bounds = [self._span + REACH + _bound(one) for one in self.world.free]
 
     def join(self, touching: Touching) -> None:
         """Have the robot's contacts know of the objects."""
@@ -108,9 +125,21 @@ class Objects:
     def _meet(self) -> bool:
         """Whether an object may touch the robot in this step."""
         if self._met is None:
-            self._place_links(*self._state)
-            self._met = bool(self.world.links) and self.world.meets()
+            self._met = False
+            if self._near():
+                self._place_links(*self._state)
+                self._met = self.world.meets()
         return self._met
+
+    def _near(self) -> bool:
+        """Whether an object is in the ball around the robot that no part of it can leave."""
+        x, y, z = self._state[0][:3].tolist()
+        places = self.world.bodies.position[: len(self._bounds)].tolist()
+        near = False
+        for place, bound in zip(places, self._bounds, strict=True):
+            away = (place[0] - x) ** 2 + (place[1] - y) ** 2 + (place[2] - z) ** 2
+            near = near or (bound > 0.0 and away < bound * bound)
+        return near
 
     def _add(self, contacts: Contacts) -> None:
         """Add the contacts of the objects in a step in which they may touch the robot."""
@@ -140,6 +169,28 @@ class Objects:
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Go back to what :meth:`state` returned."""
         self.world.set_state(state)
+
+
+def _span(robot: Robot) -> float:
+    """Return how far from the base any point of the robot's shapes can be [m]; infinity where it can slide there."""
+    model = robot.model
+    if not robot.free_flyer:
+        return float("inf")
+    away = [0.0] * model.njoints
+    for joint in range(2, model.njoints):
+        slides = model.joints[joint].shortname().startswith("JointModelP")
+        step = float("inf") if slides else float(np.linalg.norm(model.jointPlacements[joint].translation))
+        away[joint] = away[model.parents[joint]] + step
+    sizes = [
+        away[shape.joint_id] + float(np.linalg.norm(shape.points, axis=1).max()) + shape.radius + shape.ring
+        for shape in robot.shapes.shapes
+    ]
+    return max(sizes)
+
+
+def _bound(one: FreeBody) -> float:
+    """Return how far from its centre of mass any point of an object is [m]."""
+    return max(float(np.linalg.norm(shape.centre - one.com)) + shape.bound for shape in one.shapes)
 
 
 def _links(robot: Robot, friction: float) -> list[Link]:
