@@ -3,6 +3,7 @@ from .free_body import FreeBody, Link
 from .schema import ObjectConfig, check_names, parse_objects
 from .shapes import Shape, ball, box, cylinder, hull
 from .sides import give_contacts
+from .urdf import parts_of, read_body
 from .world import World
 
 __all__ = [
@@ -19,4 +20,6 @@ __all__ = [
     "give_contacts",
     "hull",
     "parse_objects",
+    "parts_of",
+    "read_body",
 ]

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -16,8 +17,14 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.objects.free_body import FreeBody
 from bipedsim.objects.shapes import Shape, ball, box, cylinder
+from bipedsim.objects.urdf import Described, read_body
 
-_SIZES = {"ball": ("radius",), "box": ("size",), "cylinder": ("radius", "length")}
+_SIZES: dict[str, tuple[str, ...]] = {
+    "ball": ("mass", "radius"),
+    "box": ("mass", "size"),
+    "cylinder": ("mass", "radius", "length"),
+    "urdf": ("urdf",),
+}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 MOST = 32
 """Objects of a scenario at most."""
@@ -30,16 +37,19 @@ class ObjectConfig:
 
     name: str = param("", "its name, for topics and columns: lower-case letters, digits and _", required=True)
     shape: str = param("", "what it is", choices=tuple(_SIZES), required=True)
-    mass: float = param(1.0, "its mass", unit="kg", low=LIGHTEST, high=1e5, required=True)
+    mass: float | None = param(None, "its mass; of a URDF that of the file", unit="kg", low=LIGHTEST, high=1e5)
+    urdf: str | None = param(None, "of a URDF: path of the file, from that of the scenario, with a /", path=True)
     radius: float | None = param(None, "of a ball or cylinder", unit="m", low=SMALLEST, high=LARGEST)
     size: Vector | None = param(None, "[x, y, z] of a box", unit="m", low=SMALLEST, high=LARGEST)
     length: float | None = param(None, "of a cylinder, along its z axis", unit="m", low=SMALLEST, high=LARGEST)
     inertia: Vector | None = param(
         None, "[Ixx, Iyy, Izz] about its centre; default that of a solid of even density", unit="kg.m^2", low=1e-12
     )
-    position: Vector = param((0.0, 0.0, 1.0), "of its centre in the world at the start", unit="m", low=-1e4, high=1e4)
+    position: Vector = param(
+        (0.0, 0.0, 1.0), "of its centre, or its frame, in the world at the start", unit="m", low=-1e4, high=1e4
+    )
     rpy: Vector = param((0.0, 0.0, 0.0), "its attitude at the start, by roll, pitch, yaw", unit="rad")
-    velocity: Vector = param((0.0, 0.0, 0.0), "of its centre in the world", unit="m/s", low=-100.0, high=100.0)
+    velocity: Vector = param((0.0, 0.0, 0.0), "of that point, in world axes", unit="m/s", low=-100.0, high=100.0)
     angular_velocity: Vector = param(
         (0.0, 0.0, 0.0), "in world axes at the start", unit="rad/s", low=-1000.0, high=1000.0
     )
@@ -59,12 +69,17 @@ class ObjectConfig:
         if self.name and not _NAME.fullmatch(self.name):
             yield f"name = {self.name!r} must be lower-case letters, digits and _, and begin with a letter"
         needed = _SIZES[self.shape]
-        for key in sorted({key for keys in _SIZES.values() for key in keys}):
-            given = getattr(self, key) is not None
-            if given and key not in needed:
-                yield f"a {self.shape} has no {key}; it has {' and '.join(needed)}"
-            if not given and key in needed:
-                yield f"a {self.shape} needs {' and '.join(needed)}"
+        keys = sorted({key for keys in _SIZES.values() for key in keys})
+        given = [key for key in keys if getattr(self, key) is not None]
+        for key in given:
+            if key not in needed:
+                yield f"{self.shape} has no {key}; it has {' and '.join(needed)}"
+        if not set(needed) <= set(given):
+            yield f"{self.shape} needs {' and '.join(needed)}"
+        if self.urdf is not None and "/" not in self.urdf:
+            yield f"urdf = {self.urdf!r} must be a path with a /, such as ./{self.urdf}"
+        if self.urdf is not None and self.inertia is not None:
+            yield "inertia: that of a URDF is in the file"
         if self.friction_dynamic is not None and self.friction_dynamic > self.friction_static:
             yield (
                 f"friction_dynamic = {self.friction_dynamic} must not be above "
@@ -84,16 +99,20 @@ class ObjectConfig:
         return json.dumps({key: value for key, value in values.items() if value is not None})
 
     def make(self) -> FreeBody:
-        """Return the body."""
-        shape = self._shape()
+        """Return the body.
+
+        Raises:
+            ConfigError: Its URDF is none, or says of no body.
+        """
+        made = self._described()
         quaternion = pin.Quaternion(pin.rpy.rpyToMatrix(*self.rpy)).normalized().coeffs()
         dynamic = self.friction_static if self.friction_dynamic is None else self.friction_dynamic
         return FreeBody(
             name=self.name,
-            mass=self.mass,
-            inertia=np.diag(self._solid() if self.inertia is None else np.array(self.inertia)),
-            com=np.zeros(3),
-            shapes=(shape,),
+            mass=made.mass,
+            inertia=made.inertia,
+            com=made.com,
+            shapes=made.shapes,
             friction_static=self.friction_static,
             friction_dynamic=dynamic,
             restitution=self.restitution,
@@ -102,23 +121,33 @@ class ObjectConfig:
             twist=np.array([*self.velocity, *self.angular_velocity]),
         )
 
+    def _described(self) -> Described:
+        if self.urdf is not None:
+            try:
+                return read_body(Path(self.urdf))
+            except ConfigError as error:
+                raise ConfigError(f"object {self.name!r}: {error}") from error
+        assert self.mass is not None
+        moments = self._solid(self.mass) if self.inertia is None else np.array(self.inertia)
+        return Described(self.mass, np.diag(moments), np.zeros(3), (self._shape(),))
+
     def _shape(self) -> Shape:
         if self.size is not None:
             return box(np.array(self.size))
         assert self.radius is not None
         return ball(self.radius) if self.length is None else cylinder(self.radius, self.length)
 
-    def _solid(self) -> Array:
+    def _solid(self, mass: float) -> Array:
         """Return the principal moments of a solid of even density (3,)."""
         if self.size is not None:
             x, y, z = np.square(self.size)
-            return self.mass / 12.0 * np.array([y + z, x + z, x + y])
+            return mass / 12.0 * np.array([y + z, x + z, x + y])
         assert self.radius is not None
         square = self.radius**2
         if self.length is None:
-            return np.full(3, 0.4 * self.mass * square)
-        across = self.mass * (3.0 * square + self.length**2) / 12.0
-        return np.array([across, across, 0.5 * self.mass * square])
+            return np.full(3, 0.4 * mass * square)
+        across = mass * (3.0 * square + self.length**2) / 12.0
+        return np.array([across, across, 0.5 * mass * square])
 
 
 def check_names(objects: Sequence[ObjectConfig]) -> Iterator[str]:

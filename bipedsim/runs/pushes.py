@@ -62,7 +62,8 @@ class Push:
         mass, weight = robot.mass, robot.weight
         pushed = next((one for one in objects if one.name == self.body), None)
         if pushed is not None:
-            mass, weight = pushed.mass, pushed.mass * robot.weight / robot.mass
+            mass = pushed.make().mass
+            weight = mass * robot.weight / robot.mass
         elif self.body and not robot.model.existFrame(self.body):
             names = sorted({*(one.name for one in objects), *(frame.name for frame in robot.model.frames)})
             raise UnknownNameError("body", self.body, names, f"push at {self.at:g} s of {robot.name}")

@@ -7,7 +7,6 @@ robot's contacts and theirs are one problem (:class:`bipedsim.touch.Touching`), 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim.objects import (
-    FreeBody,
-    Link,
-    ObjectConfig,
-    Shape,
-    World,
-    ball,
-    check_names,
-    cylinder,
-    give_contacts,
-    hull,
-)
+from bipedsim.objects import FreeBody, Link, ObjectConfig, World, check_names, give_contacts, parts_of
 from bipedsim.touch import Contacts, Touching
 from bipedsim.touch import Objects as Sides
 
@@ -68,7 +56,14 @@ class Objects:
         self.names = tuple(one.name for one in configs)
         links = [] if friction is None else _links(robot, friction)
         gravity = robot.model.gravity.linear
-        self.world = World([one.make() for one in configs], ground, physics_dt, gravity, links)
+        bodies: list[FreeBody] = []
+        for one in configs:
+            try:
+                bodies.append(one.make())
+            except ConfigError as error:
+                faults.append(str(error))
+        together([ConfigError(fault) for fault in faults])
+        self.world = World(bodies, ground, physics_dt, gravity, links)
         together([ConfigError(fault) for fault in self.world.overlaps()])
         self.sides = Sides.of_number(len(self.configs))
         self._model, self._data = robot.model, robot.model.createData()
@@ -195,22 +190,4 @@ def _bound(one: FreeBody) -> float:
 
 def _links(robot: Robot, friction: float) -> list[Link]:
     """Return the robot's bodies that have shapes."""
-    return [
-        Link(shape.name, shape.joint_id, tuple(_shapes(shape)), friction) for shape in robot.shapes.shapes
-    ]
-
-
-def _shapes(shape: Any) -> list[Shape]:
-    """Return a shape of the robot's model as those of free bodies; a capsule is a cylinder and two balls."""
-    parts: list[Shape] = []
-    if shape.kind in ("sphere", "capsule"):
-        parts += [replace(ball(shape.radius), centre=point) for point in shape.points]
-    if shape.kind in ("cylinder", "capsule"):
-        one, two = shape.points
-        radius = shape.ring if shape.kind == "cylinder" else shape.radius
-        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), np.asarray(shape.axis)).toRotationMatrix()
-        rod = cylinder(radius, float(np.linalg.norm(two - one)))
-        parts.append(replace(rod, centre=0.5 * (one + two), rotation=turn))
-    if shape.kind in ("box", "hull"):
-        parts.append(hull(shape.points, f"link {shape.name!r}"))
-    return parts
+    return [Link(shape.name, shape.joint_id, tuple(parts_of(shape)), friction) for shape in robot.shapes.shapes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from bipedsim.config import from_mapping
 from bipedsim.errors import ConfigError
-from bipedsim.objects import ObjectConfig, check_names, parse_objects
+from bipedsim.ground import Ground
+from bipedsim.objects import ObjectConfig, World, check_names, parse_objects
 
 BALL = {"name": "ball", "shape": "ball", "mass": 0.4, "radius": 0.1}
 
@@ -30,7 +32,7 @@ def test_everything_wrong_is_told_at_once() -> None:
     with pytest.raises(ConfigError) as raised:
         parse_objects(texts)
     said = str(raised.value)
-    parts = "'Ball 1'", "has no radius", "needs size", "no body has it", "friction_dynamic", "given twice", "JSON"
+    parts = "'Ball 1'", "has no radius", "mass and size", "no body has it", "friction_dynamic", "given twice", "JSON"
     assert [part for part in parts if part not in said] == []
 
 
@@ -65,3 +67,44 @@ def test_a_text_holds_every_bit(mass: float, velocity: tuple[float, float, float
 def test_inertia_is_that_of_a_solid(keys: dict[str, Any], moments: list[float]) -> None:
     made = ObjectConfig(name="thing", mass=2.0, **keys).make()
     np.testing.assert_allclose(np.diag(made.inertia), moments, rtol=1e-12)
+
+
+CRATE = """<?xml version="1.0"?>
+<robot name="crate"><link name="crate">
+  <inertial><origin xyz="0.02 0 0.01"/><mass value="3"/>
+    <inertia ixx="0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>
+  <collision><geometry><box size="0.3 0.3 0.2"/></geometry></collision>
+  <collision><origin xyz="0 0 0.15"/><geometry><capsule radius="0.05" length="0.1"/></geometry></collision>
+</link></robot>
+"""
+
+
+def test_a_urdf_is_one_body(tmp_path: Path) -> None:
+    path = tmp_path / "crate.urdf"
+    path.write_text(CRATE, encoding="utf-8")
+    made = ObjectConfig(name="crate", shape="urdf", urdf=str(path)).make()
+    assert made.mass == 3.0
+    np.testing.assert_allclose(made.com, [0.02, 0.0, 0.01])
+    np.testing.assert_allclose(np.diag(made.inertia), [0.03, 0.03, 0.04])
+    assert len(made.shapes) == 4
+    w = World([made], Ground.flat(), 1e-3, np.array([0.0, 0.0, -9.81]))
+    for _ in range(1500):
+        w.step()
+    # Its frame is in the middle of the box, and that stands on the floor.
+    np.testing.assert_allclose(w.poses()[0, :3], [0.0, 0.0, 0.1], atol=1e-4)
+    assert np.abs(w.bodies.v).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('<mass value="3"/>', '<mass value="0"/>', "no mass"),
+        ("<robot name", "<robt name", "URDF"),
+        ("<collision>", "<visual>", "URDF|collision"),
+    ],
+)
+def test_a_urdf_that_is_no_body_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "crate.urdf"
+    path.write_text(CRATE.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"'odd'.*({said})"):
+        ObjectConfig(name="odd", shape="urdf", urdf=str(path)).make()

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.numerics import Array
-from bipedsim.objects import ObjectConfig, parse_objects
+from bipedsim.objects import ObjectConfig, Shape, parse_objects
 from bipedsim.recording import Recording
 
 AROUND = 24
@@ -15,6 +15,8 @@ AROUND = 24
 
 def outline(config: ObjectConfig) -> list[Array]:
     """Return the lines (P, 3) that show an object, in its own frame [m]."""
+    if config.urdf is not None:
+        return [line for shape in config.make().shapes for line in _lines(shape)]
     if config.size is not None:
         half = 0.5 * np.array(config.size)
         level = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
@@ -27,6 +29,17 @@ def outline(config: ObjectConfig) -> list[Array]:
         return [circle, circle[:, [0, 2, 1]], circle[:, [2, 0, 1]]]
     ends = [circle + np.array([0.0, 0.0, z]) for z in (-0.5 * config.length, 0.5 * config.length)]
     return [*ends, *(np.array([ends[0][i], ends[1][i]]) for i in range(0, AROUND, AROUND // 4))]
+
+
+def _lines(shape: Shape) -> list[Array]:
+    """Return the faces of a box or hull, and circles around anything else, in the frame of the body."""
+    loops = [shape.vertices[[*face, face[0]]] for face in shape.faces]
+    if not loops:
+        angle = np.linspace(0.0, 2.0 * np.pi, AROUND + 1)
+        circle = shape.size[0] * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(AROUND + 1)])
+        ends = np.array([[0.0, 0.0, -shape.size[1]], [0.0, 0.0, shape.size[1]]])
+        loops = [circle + ends[0], circle + ends[1], circle[:, [0, 2, 1]] if shape.size[1] == 0.0 else ends]
+    return [loop @ shape.rotation.T + shape.centre for loop in loops]
 
 
 def moving_outlines(recording: Recording) -> tuple[list[Array], str]:

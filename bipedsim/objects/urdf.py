@@ -1,0 +1,69 @@
+"""Bodies of URDF files as free bodies, and shapes of a robot's links as those of free bodies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.config import together
+from bipedsim.errors import ConfigError
+from bipedsim.model import Shape as LinkShape
+from bipedsim.model import read_shapes
+from bipedsim.numerics import Array
+from bipedsim.objects.shapes import Shape, ball, cylinder, hull
+
+
+class Described(NamedTuple):
+    """What a URDF says of a body: mass [kg], inertia (3, 3) about the centre of mass (3,), in its frame, and shapes."""
+
+    mass: float
+    inertia: Array
+    com: Array
+    shapes: tuple[Shape, ...]
+
+
+def read_body(path: Path) -> Described:
+    """Return the body of a URDF without moving joints.
+
+    Raises:
+        ConfigError: The file cannot be read, has joints that move, no mass, no shape, or shapes that are none.
+    """
+    try:
+        xml = path.read_text(encoding="utf-8")
+        model = pin.buildModelFromXML(xml, pin.JointModelFreeFlyer())
+    except (OSError, UnicodeDecodeError, ValueError, RuntimeError) as error:
+        raise ConfigError(f"{path}: cannot be read as a URDF ({error})") from error
+    if model.njoints != 2:
+        moving = ", ".join(list(model.names)[2:])
+        raise ConfigError(f"{path}: an object has no joints that move, this one has {moving}; make them fixed")
+    inertia = model.inertias[1]
+    if not inertia.mass > 0.0:
+        raise ConfigError(f"{path}: the body has no mass; give it an <inertial>")
+    if not np.linalg.eigvalsh(inertia.inertia).min() > 0.0:
+        raise ConfigError(f"{path}: the inertia {inertia.inertia.tolist()} is not positive; give all of its moments")
+    found = read_shapes(model, xml, path)
+    together([ConfigError(fault) for fault in found.warnings])
+    shapes = tuple(part for shape in found.shapes for part in parts_of(shape))
+    if not shapes:
+        raise ConfigError(f"{path}: the body has no <collision>, so that it would fall through everything")
+    return Described(float(inertia.mass), np.array(inertia.inertia), np.array(inertia.lever), shapes)
+
+
+def parts_of(shape: LinkShape) -> list[Shape]:
+    """Return a shape of a link, in the frame of its joint; a capsule is a cylinder and two balls."""
+    parts: list[Shape] = []
+    if shape.kind in ("sphere", "capsule"):
+        parts += [replace(ball(shape.radius), centre=point) for point in shape.points]
+    if shape.kind in ("cylinder", "capsule"):
+        one, two = shape.points
+        radius = shape.ring if shape.kind == "cylinder" else shape.radius
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), np.asarray(shape.axis)).toRotationMatrix()
+        rod = cylinder(radius, float(np.linalg.norm(two - one)))
+        parts.append(replace(rod, centre=0.5 * (one + two), rotation=turn))
+    if shape.kind in ("box", "hull"):
+        parts.append(hull(shape.points, f"link {shape.name!r}"))
+    return parts
