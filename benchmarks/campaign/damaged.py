@@ -32,7 +32,7 @@ Rng = np.random.Generator
 PICTURES = 7
 """One recording in so many is drawn, which takes longer than all the rest."""
 PANELS = ("forces", "cop", "modes", "torques", "readouts")
-HOW_MUCH = re.compile(r"\d+ (whole messages|rows were read|of \d+ messages)")
+HOW_MUCH = re.compile(r"\d+ (whole messages|rows were read|of \d+ messages)|found /\S+ \(\d+\)")
 
 
 # What can happen to the bytes of any file.

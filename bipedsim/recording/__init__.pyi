@@ -1,7 +1,7 @@
 from . import schema
 from .csv import CsvColumns, CsvTable, export_csv
 from .load import load_recording, read_blocks
-from .recording import Recording, between, joined, nothing_between
+from .recording import Recording, between, checksum, joined, nothing_between
 from .schema import ABSENT_MODE, COLUMNS, CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Column, columns_on
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "CsvTable",
     "Recording",
     "between",
+    "checksum",
     "columns_on",
     "export_csv",
     "joined",

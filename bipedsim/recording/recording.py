@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -180,7 +181,8 @@ class Recording(RecordedColumns):
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
             try:
                 with temporary.open("wb") as file:
-                    np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+                    text = json.dumps(header)
+                    np.savez_compressed(file, header=np.array(text), header_crc=checksum(text), **arrays)
                 temporary.replace(path)
             finally:
                 temporary.unlink(missing_ok=True)
@@ -334,6 +336,11 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
+def checksum(text: str) -> NDArray[np.uint32]:
+    """Return the checksum of a text: that of the zip file is its own after somebody has written the text anew."""
+    return np.array(zlib.crc32(text.encode()), dtype=np.uint32)
+
+
 def load_npz(path: Path) -> Recording:
     """Read a run; columns that are damaged stay empty, which ``notes`` and a warning say.
 
@@ -350,7 +357,11 @@ def load_npz(path: Path) -> Recording:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             if "header" not in data and not set(COLUMNS) & set(data.files):
                 raise RecordingError(f"{path}: no run of bipedsim: it holds {', '.join(data.files) or 'nothing'}")
-            header = json.loads(str(data["header"]))
+            text = str(data["header"])
+            header = json.loads(text)
+            # Older runs lack it.
+            if "header_crc" in data.files and not np.array_equal(data["header_crc"], checksum(text)):
+                lost["header"] = "trust in its header, which was changed"
             if header.get("format") != FORMAT:
                 raise RecordingError(f"{path}: its format is {header.get('format')!r}, expected {FORMAT!r}")
             run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])
@@ -361,7 +372,7 @@ def load_npz(path: Path) -> Recording:
             columns = header.get("columns", [name for name in COLUMNS if name in data])
             sizes = dict(zip(soles, header.get("sole_vertices", ()), strict=False))
             arrays: dict[str, Array] = {}
-            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *(set(data.files) - {"header"})):
+            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *(set(data.files) - {"header", "header_crc"})):
                 if name in arrays or name in lost:
                     continue
                 try:

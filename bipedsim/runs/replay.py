@@ -21,6 +21,7 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import HardwareParams, load_robot, perturbed
 from bipedsim.numerics import Array
+from bipedsim.recording import checksum
 from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator, Steps
 
 
@@ -68,7 +69,8 @@ def save_step(path: Path, sim: Simulator, begun: Mapping[str, Array]) -> None:
     """
     with path.open("wb") as file:
         kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
-        np.savez(file, about=np.array(json.dumps(settings_of(sim))), **kept, **dict[str, Any](begun))
+        about = json.dumps(settings_of(sim))
+        np.savez(file, about=np.array(about), about_crc=checksum(about), **kept, **dict[str, Any](begun))
 
 
 def settings_of(sim: Simulator) -> dict[str, Any]:
@@ -129,6 +131,8 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         with path.open("rb") as stream, np.load(stream) as file:
             kept = {name: file[name] for name in file.files}
         about = json.loads(str(kept["about"]))
+        if not np.array_equal(kept["about_crc"], checksum(str(kept["about"]))):
+            raise ValueError("what it says of the run was changed")
         name_of_robot, of_model, params_of_model, h = (
             about[name] for name in ("robot", "contact_model", "contact_params", "physics_dt")
         )

@@ -19,7 +19,7 @@ from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Chains, Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.objects import parse_objects
-from bipedsim.recording import COLUMNS, Recording
+from bipedsim.recording import ABSENT_MODE, COLUMNS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
 from bipedsim.runs.replay import patches_of, settings_of
 from bipedsim.sim import Simulator
@@ -266,7 +266,10 @@ def _begin_robot(
 
 def _was_recorded(recording: Recording, name: str) -> bool:
     values = getattr(recording, name)
-    return bool(len(values)) and not (COLUMNS[name].dtype is np.float64 and np.isnan(values).all())
+    kind = COLUMNS[name].dtype
+    if not len(values) or kind is np.bool_:
+        return bool(len(values))
+    return not (np.isnan(values) if kind is np.float64 else values == ABSENT_MODE).all()
 
 
 def _first_difference(recorded: Recording, simulated: Recording, names: Sequence[str]) -> Difference | None:

@@ -273,3 +273,16 @@ def test_a_length_that_lies_gets_no_memory(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 28
     finally:
         tracemalloc.stop()
+
+
+def test_a_header_that_was_written_anew_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = standing(50)
+    run.save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as file:
+        arrays = dict(file)
+    text = str(arrays["header"])
+    changed = text.replace('"gave_up_why": ""', '"gave_up_why": "no reason"')
+    assert changed != text
+    np.savez(tmp_path / "run.npz", **arrays | {"header": np.array(changed)})
+    assert main(["summary", str(tmp_path / "run.npz")]) == EXIT_INCOMPLETE
+    assert "its header, which was changed" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import load_robot, standing_torque
 from bipedsim.runs.replay import replay_step, save_step
 from bipedsim.sim.simulator import Simulator
@@ -41,4 +41,17 @@ def test_a_step_that_does_not_fit_its_robot_is_refused_by_name(
     begun = {"q": sim.q, "v": sim.v, "torque": nothing, "push": 0.0 * sim.v, "damping": sim.plant.joint_damping}
     save_step(tmp_path / "step.npz", sim, {**begun, name: damage(np.array(begun[name]))})
     with pytest.raises(ConfigError, match=f"{name} do not fit compass: "):
+        replay_step(tmp_path / "step.npz")
+
+
+def test_a_step_of_which_somebody_has_changed_the_settings_is_refused(tmp_path: Path) -> None:
+    sim = Simulator(load_robot("compass"))
+    nothing = np.zeros(sim.robot.nu)
+    begun = {"q": sim.q, "v": sim.v, "torque": nothing, "push": 0.0 * sim.v, "damping": sim.plant.joint_damping}
+    save_step(tmp_path / "step.npz", sim, begun)
+    with np.load(tmp_path / "step.npz") as file:
+        kept = dict(file)
+    kept["about"] = np.array(str(kept["about"]).replace("0.001", "0.002"))
+    np.savez(tmp_path / "step.npz", **kept)
+    with pytest.raises(RecordingError, match="what it says of the run was changed"):
         replay_step(tmp_path / "step.npz")

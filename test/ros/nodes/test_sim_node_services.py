@@ -64,7 +64,7 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
     nowhere = WrenchStamped()
     nowhere.header.frame_id = "tail"
     push.publish(nowhere)
-    ros.until(lambda: "no frame 'tail'" in sim.output, "a warning about the unknown frame")
+    ros.until(lambda: "no frame or object 'tail'" in sim.output, "a warning about the unknown frame")
     push.publish(bytes(serialize_message(WrenchStamped()))[:20])
     ros.until(lambda: "its 20 bytes are no WrenchStamped" in sim.output, "that a message could not be read")
     for force, said in ((1e300, "is beyond 1e+09 N, N.m"), (float("nan"), "is not finite")):
