@@ -32,7 +32,8 @@ class Bodies(NamedTuple):
     """B bodies with P points in all, each with a ball or a ring around it, that may touch the ground.
 
     Attributes:
-        joint: (B,) that carries each. centre, half: (B, 3) box around its points, in the frame of the joint [m].
+        joint: (B,) that carries each. centre, half: (B, 3) box around its points, in the frame of the joint [m]. radius:
+            (B,) of the ball around the box [m].
         begin, end: (B,) its points.
         body: (P,) of each point. point: (P, 3) in the frame of the joint [m]. ball, ring: (P,) radii [m]. axis: (P, 3)
             of the ring, a unit vector.
@@ -46,6 +47,7 @@ class Bodies(NamedTuple):
     joint: Annotated[Integers, "B"]
     centre: Annotated[Array, "B", 3]
     half: Annotated[Array, "B", 3]
+    radius: Annotated[Array, "B"]
     begin: Annotated[Integers, "B"]
     end: Annotated[Integers, "B"]
     body: Annotated[Integers, "P"]
@@ -86,6 +88,7 @@ class Bodies(NamedTuple):
             wide = shape.radius + shape.ring * np.sqrt(np.maximum(1.0 - shape.axis**2, 0.0))
             low[b], high[b] = np.minimum(low[b], shape.points[k] - wide), np.maximum(high[b], shape.points[k] + wide)
         bodies.centre[:], bodies.half[:] = 0.5 * (low + high), 0.5 * (high - low)
+        bodies.radius[:] = np.linalg.norm(bodies.half, axis=1)
         return bodies
 
 
@@ -116,6 +119,8 @@ def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
                 continue
             n = ground.rotation[g, :, 2]
             height = n[0] * (x - ground.point[g, 0]) + n[1] * (y - ground.point[g, 1]) + n[2] * (z - ground.point[g, 2])
+            if height - b.radius[i] >= b.reach:
+                continue
             for a in range(3):
                 height -= e[a] * abs(n[0] * pose[3 * a] + n[1] * pose[3 * a + 1] + n[2] * pose[3 * a + 2])
             if height < b.reach:

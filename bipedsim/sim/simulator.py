@@ -33,8 +33,8 @@ BEYOND_STOP = 1e-6
 """How far beyond its limit [rad] a joint may begin that has a stop: postures are rounded."""
 
 
-BODY_IN_GROUND = 1e-3
-"""How deep [m] a body may begin in the ground: it is lifted out of it."""
+BODY_IN_GROUND = 0.01
+"""How deep [m] a body may begin in the ground: it is lifted out of it, slowly."""
 
 
 class _Push(NamedTuple):
@@ -236,6 +236,7 @@ class Simulator:
         # Of a weld the turn comes first in the dynamics.
         entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
         self._loop_entries = np.array(entries, dtype=np.intp)
+        self._chained = len(entries) > 0
         self.body_impulse: Array = np.zeros((self._model.njoints, 3))
         self._driven = _driven(robot)
         self._contact_forces = np.zeros((robot.nu + 1, 3))
@@ -352,7 +353,8 @@ class Simulator:
         if self._stopped:
             self._stopped = False
             self.stop_impulse[:] = 0.0
-            self.loop_impulse[:] = 0.0
+            if self._chained:
+                self.loop_impulse[:] = 0.0
         if self._touched:
             self._touched = False
             self.body_impulse[:] = 0.0
@@ -405,7 +407,8 @@ class Simulator:
         self._stopped = True
         joints, stops = self._stop_order
         self.stop_impulse[joints] += self._stepping.stop_impulse[stops]
-        self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
+        if self._chained:
+            self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
 
     def watch(self, report: Callable[[str, str, dict[str, Array]], None]) -> Monitors:
         """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs one to two microseconds a step.

@@ -140,7 +140,8 @@ class Steps:
         if d.unresolved:
             self._parts.fail()
         self.stop_impulse[:] = self._stops.impulse
-        self.loop_impulse[:] = self._loops.impulse
+        if self._chained:
+            self.loop_impulse[:] = self._loops.impulse
 
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""

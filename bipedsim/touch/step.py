@@ -36,6 +36,8 @@ ROUNDS, PATIENCE = 40, 5
 points like all others."""
 FITS = 1e-7
 """Feet and others fit together where a round moves the feet by this share of the speeds that contact changes."""
+BEYOND = 1e-7
+"""Share by which friction of a foot may be beyond its cone before its model counts as one that does not agree."""
 WAITS = 10
 """Steps for which, after that, feet that do not agree at once are points."""
 TOLERANCE, ITERATIONS = 1e-7, 1000
@@ -176,7 +178,8 @@ class Touching:
             best = min(off, best)
             self.rounds += 1
         self._waits = max(self._waits - 1, 0)
-        if not fits or self._result.unresolved > unresolved:
+        beyond = bool((self._result.friction_used > 1.0 + BEYOND).any())
+        if not fits or beyond or self._result.unresolved > unresolved:
             if most == ROUNDS:
                 self._waits = WAITS
             solved = self._solve_as_points()

@@ -143,7 +143,13 @@ _ODOMETRY, _NUMBERS, _TEXT, _TRANSFORMS = (
 )
 
 JOINT_STATES = Topic(
-    schema.JOINT_STATES, _JOINT_STATE, ROBOT, "match joints by name", requested=NEWEST, frame=BASE_FRAME
+    schema.JOINT_STATES,
+    _JOINT_STATE,
+    ROBOT,
+    "match joints by name; joints that [closed chains](robots.md#a-robot-of-your-own) turn come last, found from the "
+    "measured ones, effort 0",
+    requested=NEWEST,
+    frame=BASE_FRAME,
 )
 IMU = Topic(
     schema.IMU,
