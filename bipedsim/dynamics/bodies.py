@@ -32,8 +32,8 @@ class Bodies(NamedTuple):
     """B bodies with P points in all, each with a ball or a ring around it, that may touch the ground.
 
     Attributes:
-        joint: (B,) that carries each. centre, half: (B, 3) box around its points, in the frame of the joint [m]. radius:
-            (B,) of the ball around the box [m].
+        joint: (B,) that carries each. centre, half: (B, 3) box around its points, in the frame of the joint [m].
+        radius: (B,) of the ball around the box [m].
         begin, end: (B,) its points.
         body: (P,) of each point. point: (P, 3) in the frame of the joint [m]. ball, ring: (P,) radii [m]. axis: (P, 3)
             of the ring, a unit vector.

@@ -372,7 +372,8 @@ def load_npz(path: Path) -> Recording:
             columns = header.get("columns", [name for name in COLUMNS if name in data])
             sizes = dict(zip(soles, header.get("sole_vertices", ()), strict=False))
             arrays: dict[str, Array] = {}
-            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *(set(data.files) - {"header", "header_crc"})):
+            others = set(data.files) - {"header", "header_crc"}
+            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *others):
                 if name in arrays or name in lost:
                     continue
                 try:
