@@ -129,9 +129,11 @@ publisher = rclpy.create_node("burst").create_publisher(PointStamped, "/left_foo
 while not publisher.get_subscription_count():
     pass
 print("matched", flush=True)
+message = PointStamped()
 for line in sys.stdin:
-    for _ in range(int(line)):
-        publisher.publish(PointStamped())
+    message.header.stamp.sec, n = (int(word) for word in line.split())
+    for _ in range(n):
+        publisher.publish(message)
     print("published", flush=True)
 """
 
@@ -141,7 +143,7 @@ for line in sys.stdin:
 def test_who_waits_for_a_core_loses_nothing(tmp_path: Path) -> None:
     """A simulator at 1 kHz publishes 14 messages a tick; nobody sends again what was best effort."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    from recorder_support import RecorderProcess, counts_of, wait_for
+    from recorder_support import RecorderProcess, counts_of, ticks_in, wait_for
 
     domain, n = Domain(), 14 * 200
     env = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
@@ -153,18 +155,31 @@ def test_who_waits_for_a_core_loses_nothing(tmp_path: Path) -> None:
                 assert burst.stdin is not None
                 assert burst.stdout is not None
                 assert burst.stdout.readline() == "matched\n"
+
+                def publish(stamp: int, count: int) -> None:
+                    print(stamp, count, file=burst.stdin, flush=True)
+                    assert burst.stdout is not None
+                    assert burst.stdout.readline() == "published\n"
+
+                def recorded(stamp: int) -> int:
+                    return ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop").count(1000 * stamp)
+
+                def heard() -> bool:
+                    publish(0, 1)
+                    return recorded(0) > 0
+
+                # The publisher knows of the recorder; what comes before it is known in turn is nobody's.
+                wait_for(heard, "a first message")
                 recorder.process.send_signal(signal.SIGSTOP)
-                print(n, file=burst.stdin, flush=True)
-                assert burst.stdout.readline() == "published\n"
+                publish(1, n)
                 recorder.process.send_signal(signal.SIGCONT)
                 with suppress(AssertionError):  # of what is lost the count tells
-                    wait_for(lambda: len(Bag(tmp_path / "bag").messages.get("/left_foot/cop", [])) == n, "all messages")
+                    wait_for(lambda: recorded(1) == n, "all messages")
                 _code, out, err = recorder.finish(signal.SIGINT)
                 burst.stdin.close()
     finally:
         domain.release()
-    counts = counts_of(out.splitlines()[-1])
-    assert (counts["received"], counts["lost_best_effort"]) == (n, 0), err
+    assert (recorded(1), counts_of(out.splitlines()[-1])["lost_best_effort"]) == (n, 0), err
 
 
 ACKNOWLEDGED = """
