@@ -30,6 +30,8 @@ class Controller(Protocol):
     * ``readouts``, a dict from names to numbers: what there is to watch, such as ``zmp_margin`` [m]. The controller
       writes new numbers into the same dict at every update; its keys never change.
     * ``fallen``, a bool: the controller has given up. It is false again after :meth:`reset`.
+    * ``decimation``, an int: it is asked at every so many ticks, from the first one on, and its last command stands in
+      between: that of a policy at 50 Hz is 20 where ``dt`` is 1 ms.
     * ``estimate``, an :class:`Estimate`: where the controller believes the robot to be; None as long as it does not
       know.
     """
@@ -76,15 +78,44 @@ def refuse_loops(robot: Robot, who: str) -> None:
         )
 
 
-def checked_torque(command: Any, observation: Observation) -> Array:
-    """Return the torques (nu,) [N.m] of what a controller's ``update`` has returned.
+def checked(command: Any, observation: Observation) -> Command:
+    """Return what a controller's ``update`` has returned, if it is a command for the joints of the robot.
 
     Raises:
-        ConfigError: It is no :class:`Command`, or holds another number of torques than the robot has joints.
+        ConfigError: It is no :class:`Command`, holds another number of values than the robot has joints, a stiffness
+            without a position, or one below 0.
     """
-    tau_joint = getattr(command, "tau_joint", None)
     shape = observation.joint_position.shape
+    tau_joint = command.tau_joint if isinstance(command, Command) else None
     if not isinstance(tau_joint, np.ndarray) or tau_joint.shape != shape:
         found = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
         raise ConfigError(f"the controller's update returned {found}; it must return Command(tau_joint), shape {shape}")
-    return tau_joint
+    assert isinstance(command, Command)
+    if command.closes_loop:
+        for name in ("position", "velocity", "stiffness", "damping"):
+            values = getattr(command, name)
+            if values is not None and (not isinstance(values, np.ndarray) or values.shape != shape):
+                raise ConfigError(
+                    f"the controller's update returned a {name} of shape {np.shape(values)}; it must be None or an "
+                    f"array of shape {shape}"
+                )
+            if values is not None and name in ("stiffness", "damping") and (values < 0.0).any():
+                raise ConfigError(f"the controller's update returned a {name} of {values.min():g}; it is at least 0")
+        if command.stiffness is not None and command.position is None:
+            raise ConfigError("the controller's update returned a stiffness, and no position that it is about")
+    return command
+
+
+def checked_torque(command: Any, observation: Observation) -> Array:
+    """Return the torques (nu,) [N.m] of what a controller's ``update`` has returned, for who can do with these alone.
+
+    Raises:
+        ConfigError: It is no :class:`Command` of torques, or holds another number than the robot has joints.
+    """
+    found = checked(command, observation)
+    if found.closes_loop:
+        raise ConfigError(
+            "the controller asks the drives to close their loops, and torques alone will do here: a linearisation or a "
+            "filter of torques must see all of the control law; have its update return the torques"
+        )
+    return found.tau_joint

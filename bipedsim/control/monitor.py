@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.control.base import Controller, Estimate, checked_torque
+from bipedsim.control.base import Controller, Estimate, checked
+from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
@@ -20,12 +21,13 @@ FALL_TILT = 1.0
 """Tilt of the IMU from its attitude in the standing posture beyond which a robot has fallen [rad], by default."""
 
 
-_NOT_FINITE, _RAISED = "its torque of ", "its update raised "
+_NOT_FINITE = {name: f"its {name} of " for name in ("torque", "position", "velocity", "stiffness", "damping")}
+_RAISED = "its update raised "
 
 
 def failed(reason: str) -> bool:
     """Return whether a :class:`Guard` stopped a controller for what the controller did, and not for a fall."""
-    return reason.startswith((_NOT_FINITE, _RAISED))
+    return reason.startswith((*_NOT_FINITE.values(), _RAISED))
 
 
 def joint_damping(robot: Robot) -> Array:
@@ -36,9 +38,9 @@ def joint_damping(robot: Robot) -> Array:
 class Guard:
     """Hosts a controller: finds its optional members, and takes over when it has fallen.
 
-    The robot has fallen when the controller says so, when a torque is not finite, or when the vertical of the standing
-    posture leans by more than ``fall_tilt`` in the IMU; turns about the vertical do not count, nor does an IMU that
-    gives no attitude. What follows is torque against the joint velocities, within the effort limits.
+    The robot has fallen when the controller says so, when something of its command is not finite, or when the vertical
+    of the standing posture leans by more than ``fall_tilt`` in the IMU; turns about the vertical do not count, nor does
+    an IMU that gives no attitude. What follows is torque against the joint velocities, within the effort limits.
 
     Args:
         controller: The controller, see :class:`Controller` for what it may have.
@@ -50,6 +52,7 @@ class Guard:
         set_footsteps: The controller's own, or None.
         readouts: The controller's, live; empty if it has none.
         has_estimate: Whether the controller estimates where the robot is.
+        fresh: Whether the last command is new, and not one that the controller gave some ticks ago.
         reason: Why the robot counts as fallen; empty while it does not. :func:`failed` knows whose fault it is.
         fell_at: Time stamp of the observation in which that was seen [s], or None.
     """
@@ -67,6 +70,10 @@ class Guard:
         self._limit = robot.effort_limit
         self._joint_names = robot.joint_names
         self._damped = Command(np.zeros(robot.nu))
+        self._decimation = _decimation_of(controller)
+        self._wait = 0
+        self._held = self._damped
+        self.fresh = True
         self.reason = ""
         self.fell_at: float | None = None
         self._velocity: tuple[float, float, float] | None = None
@@ -85,6 +92,7 @@ class Guard:
     def reset(self, observation: Observation) -> None:
         """Forget a fall and reset the controller."""
         self.reason, self.fell_at, self._velocity = "", None, None
+        self._wait = 0
         self._controller.reset(observation)
 
     def steer(self, velocity: tuple[float, float, float]) -> None:
@@ -96,6 +104,8 @@ class Guard:
     def update(self, observation: Observation) -> Command:
         """Return the controller's command, or joint damping once the robot has fallen.
 
+        A controller that is not asked at every tick has its last command repeated.
+
         An exception of the controller goes on to who asked; it is the end of the controller, as a fall is.
 
         Raises:
@@ -103,33 +113,53 @@ class Guard:
         """
         if self.fell_at is None:
             try:
-                command: Command = self._controller.update(observation)
-                tau_joint = checked_torque(command, observation)
+                self.fresh = self._wait == 0
+                if self.fresh:
+                    self._wait = self._decimation
+                    self._held = checked(self._controller.update(observation), observation)
+                self._wait -= 1
             except Exception as error:
                 self.fell_at = observation.t
                 said = str(error).strip().partition("\n")[0]
                 self.reason = f"{_RAISED}{type(error).__name__}{f': {said}' if said else ''}"
                 raise
-            self.reason = self._fault(observation, tau_joint)
+            self.reason = self._fault(observation, self._held)
             if not self.reason:
-                return command
+                return self._held
             self.fell_at = observation.t
+        self.fresh = True
         tau = self._damped.tau_joint
         np.multiply(-self._damping, observation.joint_velocity, out=tau)
         np.clip(tau, -self._limit, self._limit, out=tau)
         return self._damped
 
-    def _fault(self, observation: Observation, tau_joint: Array) -> str:
+    def _fault(self, observation: Observation, command: Command) -> str:
         """Return why the robot counts as fallen, or an empty text."""
-        if not np.isfinite(tau_joint).all():
-            j = int(np.argmin(np.isfinite(tau_joint)))
-            return f"{_NOT_FINITE}{self._joint_names[j]} is {tau_joint[j]}"
+        parts = {"torque": command.tau_joint}
+        if command.closes_loop:
+            parts |= {name: getattr(command, name) for name in ("position", "velocity", "stiffness", "damping")}
+        for name, values in parts.items():
+            if values is not None and not np.isfinite(values).all():
+                j = int(np.argmin(np.isfinite(values)))
+                return f"{_NOT_FINITE[name]}{self._joint_names[j]} is {values[j]}"
         cosine = _upward(observation.imu_orientation, self._upright)
         if cosine < self._least_cosine:
             return f"the IMU is tilted by {np.degrees(np.arccos(max(cosine, -1.0))):.0f} degrees"
         if self._gives_up and self._controller.fallen:
             return "the controller has given up"
         return ""
+
+
+def _decimation_of(controller: Controller) -> int:
+    """Return at how many ticks a controller is asked once.
+
+    Raises:
+        ConfigError: It says something else than a whole number of at least 1.
+    """
+    found = getattr(controller, "decimation", 1)
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise ConfigError(f"decimation = {found!r} of the controller must be a whole number of ticks, at least 1")
+    return found
 
 
 def _upward(quaternion: Array, vector: tuple[float, float, float]) -> float:

@@ -20,7 +20,7 @@ from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS, RecordedColumn
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
     from bipedsim.model import Robot
-    from bipedsim.sim import Command, GroundTruth, Objects, Observation
+    from bipedsim.sim import Asked, GroundTruth, Objects, Observation
 
 
 FORMAT = "bipedsim recording 1"
@@ -199,7 +199,9 @@ class Recording(RecordedColumns):
 
         def __init__(self, robot: Robot, capacity: int = 10_000) -> None:
             feet = [sole.name for sole in robot.soles]
-            self._recording = Recording.empty(max(1, capacity), robot.joint_names, feet)
+            self._late = {column.name for column in COLUMNS.values() if column.rare}
+            columns = COLUMNS.keys() - self._late
+            self._recording = Recording.empty(max(1, capacity), robot.joint_names, feet, columns=columns)
             self._recording.describe_robot(robot)
             self._rows = {
                 source: [
@@ -217,7 +219,7 @@ class Recording(RecordedColumns):
             observation: Observation,
             contact: ContactResult,
             truth: GroundTruth,
-            command: Command,
+            command: Asked,
             objects: Objects | None = None,
         ) -> None:
             """Copy one tick.
@@ -237,7 +239,13 @@ class Recording(RecordedColumns):
             arrays = vars(r)
             for source, values in zip(_SOURCES, (observation, contact, truth, command), strict=True):
                 for name, attribute in self._rows[source]:
-                    arrays[name][i] = getattr(values, attribute)
+                    value = getattr(values, attribute)
+                    if value is None:
+                        continue
+                    if name in self._late:
+                        self._late.remove(name)
+                        setattr(r, name, np.array(arrays[name]))
+                    arrays[name][i] = value
             if objects is not None:
                 for name, state in zip(objects.names, objects.states(), strict=True):
                     if name not in r.objects:
@@ -265,8 +273,9 @@ class Recording(RecordedColumns):
 
         def _grow(self) -> Recording:
             old = self._recording
-            new = Recording.empty(2 * len(old), old.joint_names, old.feet, old.robot)
-            for name in COLUMNS:
+            columns = COLUMNS.keys() - self._late
+            new = Recording.empty(2 * len(old), old.joint_names, old.feet, old.robot, columns)
+            for name in columns:
                 getattr(new, name)[: len(old)] = getattr(old, name)
             for name, values in old.readouts.items():
                 new.readouts[name] = np.concatenate([values, np.full(len(old), np.nan)])

@@ -36,6 +36,7 @@ GROUND_TRUTH = "/ground_truth/odom"
 ODOMETRY = "/odom"
 FALLEN = "/fallen"
 APPLIED = "/sim_node/command"
+SETPOINTS = "/sim_node/setpoint"
 RUN = "/sim_node/run"
 STATISTICS = "statistics"
 """Key of what the simulator counted, in its last message on that topic."""
@@ -50,6 +51,10 @@ OBJECTS = "/objects/"
 
 _FORCE = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
 _IMPULSE = ("fx[N.s]", "fy[N.s]", "fz[N.s]", "tx[N.m.s]", "ty[N.m.s]", "tz[N.m.s]")
+_SETPOINT = (
+    *("position[rad]", "velocity[rad/s]", "effort[N.m]"),
+    *("stiffness[N.m/rad]", "damping[N.m.s/rad]", "limit[N.m]"),
+)
 _POSITION = ("x[m]", "y[m]", "z[m]")
 _QUATERNION = ("qx", "qy", "qz", "qw")
 _POSE = (*_POSITION, *_QUATERNION)
@@ -70,6 +75,7 @@ class Column:
         topic: Topic that carries it in a bag, with ``{foot}`` for the name of a foot; empty: none does.
         field: Field of the decoded message; "data" of a labelled array, in which :attr:`labels` are the column's.
         free_base: Only robots that float have it.
+        rare: Most runs lack it: it takes memory from its first number on, and its source may be None.
         name, dtype: Of the attribute; taken from its declaration.
     """
 
@@ -80,6 +86,7 @@ class Column:
     topic: str = ""
     field: str = ""
     free_base: bool = False
+    rare: bool = False
     name: str = ""
     dtype: Any = np.float64
 
@@ -147,6 +154,19 @@ class RecordedColumns:
             "command.tau_joint",
             APPLIED,
             "effort",
+        ),
+    ]
+    setpoint: Annotated[
+        Array,
+        Column(
+            "joint",
+            _SETPOINT,
+            "what its drive followed in the step before by closing its loop, and the torque that bounds it; NaN under "
+            "torque commands",
+            "command.setpoint",
+            SETPOINTS,
+            "data",
+            rare=True,
         ),
     ]
     wrench: Annotated[

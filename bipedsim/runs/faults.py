@@ -20,7 +20,7 @@ from bipedsim.config import from_mapping, is_path, param, read_yaml, yaml_value
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim.sim import Observation
+from bipedsim.sim import SETPOINT, Observation
 
 JOINTS, IMU, ANKLES, COMMANDS, DRIVES = "joints", "imu", "ankles", "commands", "drives"
 FIELDS = {
@@ -38,6 +38,7 @@ POSSIBLE = {
     DRIVES: (SCALED,),
 }
 _MOST_LATE_S = 10.0
+_MAKES_TORQUE = np.array([name not in ("position", "velocity") for name in SETPOINT])
 # Apart from what the sensors' noise is drawn from.
 _STREAM = 0xFA17
 
@@ -154,7 +155,7 @@ class FaultSchedule:
         """Begin again at t = 0, with the same chances."""
         self._rng = np.random.default_rng([self._seed, _STREAM])
         self._seen = Observation.zeros(self._robot.nu, len(self._robot.soles))
-        self._torque = np.zeros(self._robot.nu)
+        self._command = np.zeros(self._robot.nu)
         self._kept: dict[Fault, dict[str, Array]] = {}
         self._lines: dict[Fault, deque[tuple[float, Any]]] = {
             fault: deque() for fault in self.faults if fault.does == LATE
@@ -228,23 +229,29 @@ class FaultSchedule:
         self.lost_commands += lost
         return not lost
 
-    def drive(self, t: float, tau_joint: Array) -> Array:
-        """Return what is left (nu,) of the torques for the tick that begins at ``t`` [s]; overwritten by the next call.
+    def drive(self, t: float, command: Array) -> Array:
+        """Return what is left of a command for the tick that begins at ``t`` [s].
 
         Before the first late command has come, there is no torque.
+
+        Args:
+            t: Time [s].
+            command: Torques (nu,) [N.m], or an impedance (6, nu), rows as in ``SETPOINT``.
         """
-        value: Any = tau_joint
+        value: Any = command
         for fault, line in self._lines.items():
             if fault.part == COMMANDS:
                 # Looks at the interval alone: whether one is lost was asked when it came.
                 acting = fault.at <= t + 0.5 * self._dt < fault.at + fault.duration
                 _, value = self._delayed(fault, line, acting, t, np.array(value))
                 if isinstance(value, dict):
-                    value = self._torque
-        self._torque[:] = value
-        out = self._torque.copy()
+                    value = self._command
+        self._command = np.array(value)
+        out = self._command.copy()
         for fault in self._active(t, DRIVES):
-            out[self._index[fault]] *= fault.amount
+            # Of a loop all that makes torque is less, and so is what bounds it.
+            rows = _MAKES_TORQUE if out.ndim == 2 else ...
+            out[rows, self._index[fault]] *= fault.amount
         return out
 
 

@@ -135,6 +135,9 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         said = "what the recording says of its run is damaged, or of another version of bipedsim"
         raise RecordingError(f"{said} ({type(error).__name__}: {error})") from error
+    # A robot's drives are not the simulator's: what they gave is known.
+    simulated = bool(recording.run)
+    setpoints = recording.in_order(sim.robot.joint_names).setpoint if simulated else np.full((len(recording), 1), np.nan)
     builder = Recording.Builder(sim.robot, max(1, len(rows)))
     waiting = list(pushes)
     for row in rows:
@@ -142,7 +145,8 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
             push = waiting.pop(0)
             sim.push(np.array(push["wrench"]), push["body"], push["duration"], push["after"])
         try:
-            observation = sim.step(commands[row])
+            closed = np.isfinite(setpoints[row]).all()
+            observation = sim.step(setpoints[row].T if closed else commands[row])
         except DivergenceError as error:
             notes.append(f"the simulation ends at t = {error.t:.6f} s: {error}")
             break

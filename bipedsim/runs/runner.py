@@ -151,7 +151,8 @@ class Run:
         monitors: What the physics did.
         faults: What fails between them; a command that is not finite is dropped only where there are some.
         observation: What the controller was told last of what the robot measured.
-        tau_joint: (nu,) what the controller asked for last, within the effort limits [N.m].
+        command: What the controller asked for last: torques (nu,) within the effort limits [N.m], or an impedance
+            (6, nu), which the drives keep within them.
         dropped_commands: How many commands were not finite.
         described: All that it takes to simulate it again, see :func:`bipedsim.runs.describe_run`.
 
@@ -180,7 +181,7 @@ class Run:
         )
         self.faults = FaultSchedule(prepared.faults, robot, prepared.control_dt, settings.seed)
         self.dropped_commands = 0
-        self.tau_joint = np.zeros(robot.nu)
+        self.command = self._torque = np.zeros(robot.nu)
         self.verdict = Verdict(sim, tuple(map(str, prepared.faults)))
         self.monitors = watch(sim, log, step_file)
         sim.warm_up()
@@ -191,7 +192,8 @@ class Run:
         self.verdict.restart()
         # The first update may load kernels.
         guard.reset(self.observation)
-        guard.update(self.observation)
+        if guard.update(self.observation).closes_loop:
+            sim.warm_up(loops=True)
         guard.reset(self.observation)
 
     def control(self) -> None:
@@ -202,14 +204,17 @@ class Run:
         faults = self.faults
         if faults.faults and not faults.sent[JOINTS]:
             return
-        command = self.guard.update(self.observation).tau_joint
+        command = self.guard.update(self.observation)
         if faults.faults and self.sim.t > 0.0:
             if not faults.hears(self.sim.t):
                 return
-            if not np.isfinite(command).all():
+            if not np.isfinite(command.tau_joint).all():
                 self.dropped_commands += 1
                 return
-        np.clip(command, -self._limit, self._limit, out=self.tau_joint)
+        if not command.closes_loop:
+            self.command = np.clip(command.tau_joint, -self._limit, self._limit, out=self._torque)
+        elif self.guard.fresh:
+            self.command = command.packed(self._limit)
 
     def step(self) -> None:
         """Take the tick that the controller's answer is for.
@@ -219,9 +224,9 @@ class Run:
         """
         self._pushes.apply(self.sim)
         if not self.faults.faults:
-            self.observation = self.sim.step(self.tau_joint)
+            self.observation = self.sim.step(self.command)
         else:
-            left = self.faults.drive(self.sim.t, self.tau_joint)
+            left = self.faults.drive(self.sim.t, self.command)
             self.observation = self.faults.sense(self.sim.step(left))
         self.verdict.tick()
 
@@ -267,7 +272,7 @@ def run(
             seconds = time.perf_counter() - before
             append(builder, run)
             if observer is not None:
-                observer.tick(run.tau_joint, seconds)
+                observer.tick(run.sim.command.tau_joint, seconds)
     except KeyboardInterrupt as error:
         if not len(builder):
             raise

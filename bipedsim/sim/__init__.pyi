@@ -1,4 +1,4 @@
-from .io import LARGEST_PUSH, MEASURED, Command, Observation
+from .io import LARGEST_PUSH, LIMIT, MEASURED, SETPOINT, STIFFNESS, Asked, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
 from .objects import Objects
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
@@ -7,8 +7,12 @@ from .steps import Steps
 __all__ = [
     "JOINT",
     "LARGEST_PUSH",
+    "LIMIT",
     "MEASURED",
     "MONITORS",
+    "SETPOINT",
+    "STIFFNESS",
+    "Asked",
     "Command",
     "GroundTruth",
     "Monitors",

@@ -1,4 +1,8 @@
-"""Drives between command and joint: delay, effort limit, torque-speed limit, friction.
+"""Drives between command and joint: delay, their own loop, effort limit, torque-speed limit, friction.
+
+A command that is an impedance is followed at every physics step, on the joint as it is then: a drive has its own
+encoder, and what is delayed is the command. The loop is explicit in time, as the same law in a controller is that
+answers every step.
 
 Dry friction is an elastoplastic element in every joint: a spring that holds the joint, and slips when its torque
 reaches that of the friction (Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction models",
@@ -19,7 +23,8 @@ from numpy.typing import NDArray
 
 from bipedsim.config import numbers_per_joint
 from bipedsim.model import ActuatorParams, Robot, inverse_inertia
-from bipedsim.numerics import Array, Integers, box, entry, kernel, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
+from bipedsim.sim.io import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY
 
 # Damping of the spring about rest, as a share of the critical one.
 _DAMPING = 0.5
@@ -29,21 +34,25 @@ class _Drives(NamedTuple):
     """Drives of nu joints.
 
     Attributes:
-        idx_v: (nu,) velocity index of each joint.
+        idx_q, idx_v: (nu,) indices of each joint in the configuration and the velocity.
         h: Step [s].
         mobility: (nu,) h / I [rad/s / N.m], I the least inertia that the joint shows.
         limit: (nu,) effort limit, infinite if commands are not clipped [N.m].
         no_load: (nu,) speed at which no torque is left [rad/s]. slope: (nu,) of its fall, 0 for none [N.m.s/rad].
         coulomb: (nu,) dry friction [N.m]. most: (nu,) deflection at which it slips [rad]. stiffness, inner: (nu,) of
             the springs [N.m/rad], and of the dampers beside them [N.m.s/rad]. viscous: (nu,) friction [N.m.s/rad].
-        line: (n + 1, nu) commands on their way, n the delay in steps. head: (1,) row that is written next.
-        command, effort, torque: (nu,) newest command, torque of the drives in this step, and less the part e of dry
-            friction [N.m].
+        line: (n + 1, 6, nu) commands on their way, rows as in ``SETPOINT``, n the delay in steps. head: (1,) entry that
+            is written next.
+        closed: (1,) whether there has been an impedance: until then a command is its torque alone.
+        newest: (6, nu) the newest command, once there has been one.
+        command: (nu,) newest torque, or once closed what the loops ask for in this step [N.m].
+        effort, torque: (nu,) torque of the drives in this step, and less the part e of dry friction [N.m].
         before: (nu,) velocity before the last step [rad/s].
         deflection: (nu,) of the springs [rad]. reach: (nu,) time of the last step for which they take part in v+ [s].
         damping: (nv,) all dampers on the velocity after the step, which the dynamics read.
     """
 
+    idx_q: Integers
     idx_v: Integers
     h: float
     mobility: Array
@@ -55,8 +64,10 @@ class _Drives(NamedTuple):
     stiffness: Array
     inner: Array
     viscous: Array
-    line: Annotated[Array, "n", "nu"]
+    line: Annotated[Array, "n", len(SETPOINT), "nu"]
     head: Annotated[Integers, 1]
+    closed: Annotated[Flags, 1]
+    newest: Annotated[Array, len(SETPOINT), "nu"]
     command: Annotated[Array, "nu"]
     effort: Annotated[Array, "nu"]
     torque: Annotated[Array, "nu"]
@@ -105,22 +116,49 @@ def _friction(d: _Drives, j, v) -> float:
     return k * z
 
 
-@entry
-def _drive(boxed, v):
-    """Fill torques and dampers of the step from ``v`` (nv,); return False, nothing done, if a command is not finite."""
-    d = boxed.arrays
+@kernel
+def _closed_loop(d: _Drives, j, x, q, v) -> float:
+    """Return the torque that the loop of drive ``j`` asks for at (q, v), under the command ``x`` (6, nu)."""
+    tau = x[EFFORT, j] + x[STIFFNESS, j] * (x[POSITION, j] - q) + x[DAMPING, j] * (x[VELOCITY, j] - v)
+    return min(max(tau, -x[LIMIT, j]), x[LIMIT, j])
+
+
+@kernel
+def _asked(d: _Drives, q, v) -> bool:
+    """Fill ``command`` and move the line on; return False, nothing done, if a command is not finite."""
     nu = d.idx_v.shape[0]
+    closed = d.closed[0]
     for j in range(nu):
-        if not np.isfinite(d.command[j]):
+        if closed:
+            for i in range(LIMIT):
+                if not np.isfinite(d.newest[i, j]):
+                    return False
+        elif not np.isfinite(d.command[j]):
             return False
     head = d.head[0]
     for j in range(nu):
-        d.line[head, j] = d.command[j]
+        if closed:
+            for i in range(LIMIT + 1):
+                d.line[head, i, j] = d.newest[i, j]
+        else:
+            d.line[head, EFFORT, j] = d.command[j]
     head = (head + 1) % d.line.shape[0]
     d.head[0] = head
-    for j in range(nu):
+    if closed:
+        for j in range(nu):
+            d.command[j] = _closed_loop(d, j, d.line[head], q[d.idx_q[j]], v[d.idx_v[j]])
+    return True
+
+
+@entry
+def _drive(boxed, q, v):
+    """Fill torques and dampers of the step from (q, v); return False, nothing done, if a command is not finite."""
+    d = boxed.arrays
+    if not _asked(d, q, v):
+        return False
+    for j in range(d.idx_v.shape[0]):
         now = v[d.idx_v[j]]
-        d.effort[j] = _effort(d, j, d.line[head, j], now)
+        d.effort[j] = _effort(d, j, d.command[j] if d.closed[0] else d.line[d.head[0], EFFORT, j], now)
         d.torque[j] = d.effort[j]
         if d.coulomb[j] > 0.0:
             d.torque[j] -= _friction(d, j, now)
@@ -135,17 +173,22 @@ class Actuators:
         robot: The plant.
         params: See :class:`ActuatorParams`.
         physics_dt: Step h [s].
+        ideal: Whether they do what they are asked for, so that ``command``, ``effort`` and ``torque`` are one array,
+            and :meth:`drive` need only be called once a loop is closed.
 
     Attributes:
-        command: (nu,) newest command [N.m]; written by the simulator.
+        command: (nu,) newest torque [N.m], written by the simulator; once a loop is closed, what the loops asked for in
+            the last step.
         effort: (nu,) torque of the drives in the last step, before friction [N.m].
         torque: (nu,) what the dynamics take as the joints' torques; the rest of friction is in ``damping`` [N.m].
         damping: (nv,) dampers on the velocity after the step [N.m.s/rad]; rewritten by every :meth:`drive`.
         delay: Time from a command to its torque [s], a whole number of steps.
     """
 
-    def __init__(self, robot: Robot, params: ActuatorParams, physics_dt: float) -> None:
+    def __init__(self, robot: Robot, params: ActuatorParams, physics_dt: float, ideal: bool = False) -> None:
         nu = robot.nu
+        torque = np.zeros(nu)
+        one = {"command": torque, "effort": torque, "torque": torque} if ideal else {}
 
         def friction(values: Any) -> Array:
             given = numbers_per_joint(values, robot.joint_names, "friction", low=0.0)
@@ -164,6 +207,7 @@ class Actuators:
         self._drives = zeros_of(
             _Drives,
             {"nu": nu, "n": steps + 1},
+            idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
             idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
             h=physics_dt,
             mobility=mobility,
@@ -176,6 +220,7 @@ class Actuators:
             inner=2.0 * _DAMPING * np.sqrt(stiffness * physics_dt / mobility),
             viscous=self._viscous[robot.idx_v],
             damping=self.damping,
+            **one,
         )
         self.command = self._drives.command
         self.effort = self._drives.effort
@@ -185,18 +230,40 @@ class Actuators:
     def reset(self, v: Array) -> None:
         """Forget all commands: the drives are idle, the robot moves with ``v`` (nv,)."""
         d = self._drives
-        for array in (d.line, d.head, d.command, d.effort, d.torque, d.deflection, d.reach):
+        for array in (d.line, d.head, d.closed, d.command, d.effort, d.torque, d.deflection, d.reach):
             array[:] = 0
+        # What are torques alone the host has bounded.
+        d.line[:, LIMIT] = np.inf
         d.before[:] = v[d.idx_v]
         d.damping[:] = self._viscous
 
-    def drive(self, v: Array) -> bool:
-        """Fill :attr:`effort`, :attr:`torque` and :attr:`damping` for the step from ``v`` (nv,).
+    @property
+    def closed(self) -> bool:
+        """Whether there was an impedance since the last reset."""
+        return bool(self._drives.closed[0])
+
+    @property
+    def newest(self) -> Array:
+        """The newest command (6, nu) once there was an impedance, rows as in ``SETPOINT``; live."""
+        return self._drives.newest
+
+    def follow(self, command: Array) -> None:
+        """Take an impedance (6, nu), rows as in ``SETPOINT``, or once there was one a torque (nu,)."""
+        d = self._drives
+        d.closed[0] = True
+        if command.ndim == 1:
+            d.newest[:] = 0.0
+            d.newest[EFFORT], d.newest[LIMIT] = command, np.inf
+        else:
+            d.newest[:] = command
+
+    def drive(self, q: Array, v: Array) -> bool:
+        """Fill :attr:`effort`, :attr:`torque` and :attr:`damping` for the step from ``q`` (nq,) and ``v`` (nv,).
 
         Returns:
             False, with nothing done, if the command is not finite.
         """
-        return bool(_drive(self._box, v))
+        return bool(_drive(self._box, q, v))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return a copy of what the next step depends on."""
@@ -208,4 +275,4 @@ class Actuators:
             getattr(self._drives, name)[...] = state[name]
 
 
-_STATE = ("line", "head", "command", "effort", "torque", "before", "deflection", "reach", "damping")
+_STATE = ("line", "head", "closed", "newest", "command", "effort", "torque", "before", "deflection", "reach", "damping")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, zeros_of
 
 LARGEST_PUSH = 1e9
@@ -62,12 +63,68 @@ MEASURED = tuple(field.name for field in fields(Observation) if field.name != "t
 """The arrays of an observation."""
 
 
+SETPOINT = ("position", "velocity", "effort", "stiffness", "damping", "limit")
+"""What a drive that closes its loop follows, in this order: a packed command (6, nu) has a row for each."""
+POSITION, VELOCITY, EFFORT, STIFFNESS, DAMPING, LIMIT = range(len(SETPOINT))
+
+
 @dataclass(slots=True, eq=False)
 class Command:
-    """What a controller asks of the joints.
+    """What a controller asks of the joints: torques, or an impedance that the drives keep by themselves.
+
+    With a stiffness or a damping each drive closes its loop at every physics step, on its own joint as it is then, and
+    goes on doing so until the next command::
+
+        tau = tau_joint + stiffness (position - q) + damping (velocity - v)
+
+    within the effort limit. All arrays are (nu,), in the order of ``Robot.joint_names``.
 
     Attributes:
-        tau_joint: (nu,) torque [N.m], in the order of ``Robot.joint_names``.
+        tau_joint: Torque [N.m]; beside an impedance, what is fed forward.
+        position: q above [rad]; needed where there is a stiffness.
+        velocity: v above [rad/s]; zero by default.
+        stiffness: kp [N.m/rad], at least 0; none by default.
+        damping: kd [N.m.s/rad], at least 0; none by default.
     """
 
     tau_joint: Array
+    position: Array | None = None
+    velocity: Array | None = None
+    stiffness: Array | None = None
+    damping: Array | None = None
+
+    @property
+    def closes_loop(self) -> bool:
+        """Whether the drives are to close their loops."""
+        return self.stiffness is not None or self.damping is not None
+
+    def packed(self, limit: Array) -> Array:
+        """Return what the drives follow (6, nu), rows as in ``SETPOINT``.
+
+        Args:
+            limit: (nu,) what bounds the torque of each drive [N.m].
+
+        Raises:
+            ConfigError: A stiffness has no position.
+        """
+        if self.stiffness is not None and self.position is None:
+            raise ConfigError("a command with a stiffness needs the position that it is about: Command(position=...)")
+        rows = np.zeros((len(SETPOINT), len(self.tau_joint)))
+        parts = (self.position, self.velocity, self.tau_joint, self.stiffness, self.damping, limit)
+        for row, values in zip(rows, parts, strict=True):
+            if values is not None:
+                row[:] = values
+        return rows
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """What the drives were asked for in a control tick.
+
+    Attributes:
+        tau_joint: (nu,) the torque [N.m]; of drives that close their loops, that of the last physics step.
+        setpoint: (nu, 6) what these follow, as ``SETPOINT`` has it; None while there are only torques.
+    """
+
+    tau_joint: Array
+    setpoint: Array | None = None

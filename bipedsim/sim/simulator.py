@@ -18,7 +18,7 @@ from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, p
 from bipedsim.numerics import Array, Indices
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim.actuators import Actuators
-from bipedsim.sim.io import LARGEST_PUSH, Command, Observation
+from bipedsim.sim.io import LARGEST_PUSH, LIMIT, SETPOINT, Asked, Command, Observation
 from bipedsim.sim.monitors import Monitors
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.sensors import Sensors
@@ -188,11 +188,11 @@ class Simulator:
         self.hardware = read_hardware(hardware, robot)
         self.plant = plant = perturbed(robot, self.hardware)
         self._model = plant.model
-        self._actuators: Actuators | None = None
-        if differs(self.hardware, ActuatorParams):
-            self._actuators = Actuators(plant, self.hardware, self.physics_dt)
-            # The dynamics keep the array itself, which the actuators rewrite at every step.
-            plant = replace(plant, joint_damping=self._actuators.damping)
+        # Ideal drives give what they are asked for: until one closes its loop there is nothing to do.
+        self._imperfect = differs(self.hardware, ActuatorParams)
+        self._actuators = Actuators(plant, self.hardware, self.physics_dt, ideal=not self._imperfect)
+        # The dynamics keep the array itself, which the actuators rewrite at every step.
+        plant = replace(plant, joint_damping=self._actuators.damping)
         self._damping = plant.joint_damping
         shapes = plant.shapes.shapes if self.hardware.body_contact else ()
         self._dynamics = Dynamics(plant, self.ground, self.physics_dt, self.hardware, shapes)
@@ -225,12 +225,9 @@ class Simulator:
         nv = self._model.nv
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(nv)
-        # With ideal drives the command is the torque of the drives, and all that the joints feel.
-        command = self.effort = self._torque = np.zeros(robot.nu)
-        if self._actuators is not None:
-            command = self._actuators.command
-            self.effort, self._torque = self._actuators.effort, self._actuators.torque
-        self.command = Command(command)
+        self.effort, self._torque = self._actuators.effort, self._actuators.torque
+        self.command = Asked(self._actuators.command)
+        self._closed = False
         self.stop_impulse: Array = np.zeros(robot.nu)
         self.loop_impulse: Array = np.zeros((len(robot.loops), 6))
         # Of a weld the turn comes first in the dynamics.
@@ -304,9 +301,8 @@ class Simulator:
             self.touching.reset()
         if self._tick is not None:
             self._tick.reset()
-        self.effort[:] = 0.0
-        if self._actuators is not None:
-            self._actuators.reset(self.v)
+        self._actuators.reset(self.v)
+        self._loops_closed()
         if self._noise is not None:
             self._noise.reset(seed)
         self._moved = False
@@ -314,21 +310,23 @@ class Simulator:
             self.monitors.restart(self.v)
         return self._measure(np.zeros_like(self.v), first=True)
 
-    def step(self, tau_joint: Array) -> Observation:
-        """Advance by ``control_dt`` under constant joint torques and return the observation after it.
+    def step(self, command: Array | Command) -> Observation:
+        """Advance by ``control_dt`` under a constant command and return the observation after it.
 
         Args:
-            tau_joint: (nu,) [N.m] in the order of ``robot.joint_names``. The caller clips to what the drives can give.
+            command: Joint torques (nu,) [N.m] in the order of ``robot.joint_names``, which the caller clips to what the
+                drives can give; or an impedance, which the drives keep within the effort limits at every physics step:
+                a :class:`Command`, or packed (6, nu) as :meth:`Command.packed` does.
 
         Returns:
             The observation; it is overwritten by the next step.
 
         Raises:
-            ConfigError: Wrong size, or a torque is not finite; the state is untouched.
+            ConfigError: Wrong size, or something of the command is not finite; the state is untouched.
             DivergenceError: The state would leave the finite numbers or any sane speed; q, v and t stay at the last
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
-        self.advance(tau_joint)
+        self.advance(command)
         self._moved = False
         acceleration = self._dynamics.acceleration if self._tick is None else self._acceleration
         return self._measure(acceleration)
@@ -337,7 +335,7 @@ class Simulator:
         ideal = self._sensors.measure(self.t, self.q, self.v, acceleration, self.effort, self.contact)
         return ideal if self._noise is None else self._noise.measure(first)
 
-    def advance(self, tau_joint: Array) -> ContactResult:
+    def advance(self, command: Array | Command) -> ContactResult:
         """Advance as :meth:`step` does, but measure nothing: for those who look at q, v and the contact alone.
 
         Returns:
@@ -345,10 +343,13 @@ class Simulator:
         """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
-        tau = np.asarray(tau_joint, dtype=np.float64)
-        if tau.shape != self.command.tau_joint.shape:
-            self._checked("tau_joint", tau, self.robot.nu)
-        self.command.tau_joint[:] = tau
+        if isinstance(command, Command):
+            command = command.packed(self.plant.effort_limit) if command.closes_loop else command.tau_joint
+        asked = np.asarray(command, dtype=np.float64)
+        if self._closed or asked.shape != self.command.tau_joint.shape:
+            self._follow(asked)
+        else:
+            self.command.tau_joint[:] = asked
         self._moved = True
         if self._stopped:
             self._stopped = False
@@ -362,6 +363,19 @@ class Simulator:
             return self._advance_tick(self._tick)
         self._physics_step()
         return self._contact.result
+
+    def _follow(self, asked: Array) -> None:
+        """Hand the drives an impedance (6, nu), or torques (nu,) once there was one."""
+        if asked.shape != (len(SETPOINT), self.robot.nu):
+            self._checked("tau_joint", asked, self.robot.nu)
+        self._actuators.follow(asked)
+        if not self._closed:
+            self._loops_closed()
+
+    def _loops_closed(self) -> None:
+        """Take note of whether the drives close their loops."""
+        self._closed = self._actuators.closed
+        self.command.setpoint = self._actuators.newest.T if self._closed else None
 
     def _advance_tick(self, tick: Tick) -> ContactResult:
         tick.begin()
@@ -378,7 +392,7 @@ class Simulator:
         dynamics = self._dynamics
         if self._pushes:
             dynamics.push[:] = self._push_torque()
-        if self._actuators is not None and not self._actuators.drive(self.v):
+        if (self._imperfect or self._closed) and not self._actuators.drive(self.q, self.v):
             self._refuse(-1.0)
         if self.objects is not None:
             self.objects.begin(self.q, self.v)
@@ -446,6 +460,9 @@ class Simulator:
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
         if fastest < 0.0:
+            if self._closed:
+                for name, row in zip(SETPOINT[:LIMIT], self._actuators.newest, strict=False):
+                    self._checked(f"command: {name}", row, self.robot.nu)
             self._checked("tau_joint", self.command.tau_joint, self.robot.nu)
         self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
@@ -533,7 +550,7 @@ class Simulator:
             self._contact.state(),
             self._dynamics.state(),
             None if self._tick is None else self._tick.state(),
-            None if self._actuators is None else self._actuators.state(),
+            self._actuators.state() if self._imperfect or self._closed else None,
             None if self._noise is None else self._noise.state(),
             self.stop_impulse.copy(),
             self.loop_impulse.copy(),
@@ -554,7 +571,6 @@ class Simulator:
         self.seed, self.draw = snapshot.drawn
         self.q = snapshot.q.copy()
         self.v = snapshot.v.copy()
-        self.effort[:] = snapshot.effort
         self._pushes = snapshot.pushes
         self._dynamics.push[:] = 0.0
         self._diverged = ""
@@ -562,8 +578,12 @@ class Simulator:
         self._dynamics.set_state(snapshot.footing)
         if self._tick is not None and snapshot.tick is not None:
             self._tick.set_state(snapshot.tick)
-        if self._actuators is not None and snapshot.actuators is not None:
+        if snapshot.actuators is not None:
             self._actuators.set_state(snapshot.actuators)
+        elif self._closed:
+            self._actuators.reset(self.v)
+        self.effort[:] = snapshot.effort
+        self._loops_closed()
         self.stop_impulse[:] = 0.0 if snapshot.stop_impulse is None else snapshot.stop_impulse
         self.loop_impulse[:] = 0.0 if snapshot.loop_impulse is None else snapshot.loop_impulse
         self.body_impulse[:] = 0.0 if snapshot.body_impulse is None else snapshot.body_impulse
@@ -609,10 +629,14 @@ class Simulator:
         taken[self.robot.idx_v] += self.effort - self._torque
         return self.effort.copy(), taken
 
-    def warm_up(self) -> None:
-        """Load or compile all kernels, so that the first real step costs what the others do; the state is unchanged."""
+    def warm_up(self, loops: bool = False) -> None:
+        """Load or compile all kernels, so that the first real step costs what the others do; the state is unchanged.
+
+        Args:
+            loops: Those of drives that close their loops, too.
+        """
         before = self.snapshot()
-        self.step(np.zeros(self.robot.nu))
+        self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
         self._stepping.warm_up(self.q, self.v)
         self.ground_truth()
         self.restore(before)

@@ -24,7 +24,7 @@ def test_a_run_begins_with_a_controller_that_has_answered_nothing_yet(controller
         run.control()
         limit = prepared.robot.effort_limit
         expected = np.clip(fresh.update(run.observation).tau_joint, -limit, limit)
-        np.testing.assert_array_equal(run.tau_joint, expected)
+        np.testing.assert_array_equal(run.command, expected)
         run.step()
 
 
