@@ -1,4 +1,5 @@
 from .chains import Chains
+from .gains import PD_DAMPING, PD_STIFFNESS, drive_gains, joint_gains
 from .hardware import differs, perturbed, read_hardware
 from .load import load_robot
 from .loops import CONNECT, WELD, Loop, LoopEquations
@@ -13,6 +14,8 @@ from .sole import Sole, checked_polygon, padded_vertices
 __all__ = [
     "CONNECT",
     "IDEAL",
+    "PD_DAMPING",
+    "PD_STIFFNESS",
     "PRESETS",
     "REALISTIC",
     "ROBOTS",
@@ -30,7 +33,9 @@ __all__ = [
     "StopParams",
     "checked_polygon",
     "differs",
+    "drive_gains",
     "inverse_inertia",
+    "joint_gains",
     "load_robot",
     "padded_vertices",
     "passive_columns",

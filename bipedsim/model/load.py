@@ -437,6 +437,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
         hardware=check_presets(config.hardware, joints, f"{source}: hardware"),
         bodies=reader.bodies(model),
         self_collision=reader.self_collision(model),
+        drive_stiffness=numbers_per_joint(config.drive_stiffness, joints, f"{source}: drive_stiffness"),
+        drive_damping=numbers_per_joint(config.drive_damping, joints, f"{source}: drive_damping"),
         sources={k: str(v) for k, v in config.sources.items()},
         warnings=tuple(reader.warnings),
         loops=loops,

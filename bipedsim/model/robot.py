@@ -58,6 +58,8 @@ class Robot:
         hardware: Preset of the hardware to this robot's parameters.
         bodies: Link to its shapes, where they are not those of the URDF. self_collision: Pairs of links that touch each
             other.
+        drive_stiffness, drive_damping: Joint to a gain of its drive [N.m/rad], [N.m.s/rad], where robot.yaml has one;
+            see :func:`bipedsim.model.drive_gains`.
         sources: Where the numbers of robot.yaml were published.
         warnings: What was odd but usable.
         loops: What closes chains of joints beside the tree.
@@ -89,6 +91,8 @@ class Robot:
     hardware: dict[str, dict[str, Any]] = field(default_factory=dict)
     bodies: Mapping[str, Sequence[ShapeConfig]] = field(default_factory=dict)
     self_collision: tuple[tuple[str, str], ...] = ()
+    drive_stiffness: Mapping[str, float] = field(default_factory=dict)
+    drive_damping: Mapping[str, float] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     loops: tuple[Loop, ...] = ()

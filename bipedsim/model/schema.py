@@ -144,6 +144,10 @@ class RobotConfig:
     joint_damping: PerJoint | None = param(
         None, "viscous friction per joint, instead of the URDF's", unit="N.m.s/rad", low=0.0
     )
+    drive_stiffness: PerJoint | None = param(
+        None, "by which the drive of a joint keeps a position; default: from the inertia", unit="N.m/rad", low=0.0
+    )
+    drive_damping: PerJoint | None = param(None, "the same of its damping", unit="N.m.s/rad", low=0.0)
     gravity: float = param(9.81, "where the robot lives; 1 in normalised units", unit="m/s^2", low=0.0, high=1000.0)
     posture: PerJoint | None = param(
         None, "standing posture per joint, knees bent; 0 where nothing is given", unit="rad"

@@ -250,8 +250,8 @@ class FaultSchedule:
         out = self._command.copy()
         for fault in self._active(t, DRIVES):
             # Of a loop all that makes torque is less, and so is what bounds it.
-            rows = _MAKES_TORQUE if out.ndim == 2 else ...
-            out[rows, self._index[fault]] *= fault.amount
+            share: Any = fault.amount
+            out[_MAKES_TORQUE if out.ndim == 2 else ..., self._index[fault]] *= share
         return out
 
 

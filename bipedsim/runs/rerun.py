@@ -136,8 +136,9 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         said = "what the recording says of its run is damaged, or of another version of bipedsim"
         raise RecordingError(f"{said} ({type(error).__name__}: {error})") from error
     # A robot's drives are not the simulator's: what they gave is known.
-    simulated = bool(recording.run)
-    setpoints = recording.in_order(sim.robot.joint_names).setpoint if simulated else np.full((len(recording), 1), np.nan)
+    setpoints = np.full((len(recording), 1), np.nan)
+    if recording.run:
+        setpoints = recording.in_order(sim.robot.joint_names).setpoint
     builder = Recording.Builder(sim.robot, max(1, len(rows)))
     waiting = list(pushes)
     for row in rows:

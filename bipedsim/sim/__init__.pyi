@@ -1,4 +1,4 @@
-from .io import LARGEST_PUSH, LIMIT, MEASURED, SETPOINT, STIFFNESS, Asked, Command, Observation
+from .io import LARGEST_PUSH, LIMIT, MEASURED, POSITION, SETPOINT, STIFFNESS, Asked, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
 from .objects import Objects
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
@@ -10,6 +10,7 @@ __all__ = [
     "LIMIT",
     "MEASURED",
     "MONITORS",
+    "POSITION",
     "SETPOINT",
     "STIFFNESS",
     "Asked",

@@ -128,3 +128,8 @@ class Asked:
 
     tau_joint: Array
     setpoint: Array | None = None
+
+    @property
+    def closes_loop(self) -> bool:
+        """Whether the drives close their loops."""
+        return self.setpoint is not None

@@ -190,7 +190,7 @@ def plan(
         if arguments.clock != "real_time":
             controller["priority"] = 0
         if arguments.clock == "lock_step":
-            controller["outputs_first"] = True
+            controller["lock_step"] = True
         if stats_file is not None:
             controller["stats_file"] = str(stats_file.with_name(STOP_FILE))
         if run_folder is not None:

@@ -1,4 +1,8 @@
-"""Commands as they reach the drives: sound or dropped, clipped, and replaced when they stay away."""
+"""Commands as they reach the drives: sound or dropped, clipped, and replaced when they stay away.
+
+They come on several topics, one for each kind: torques, impedances, positions. The newest message counts, whichever its
+kind, as if a controller manager had switched; every change of the kind is told.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from bipedsim.control import joint_damping
-from bipedsim.model import Robot
+from bipedsim.model import Robot, drive_gains
 from bipedsim.numerics import Array
-from bipedsim.sim import Observation
+from bipedsim.sim import LIMIT, POSITION, SETPOINT, STIFFNESS, Observation
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
-from bipedsim_ros.wire import CommandReader, topics
+from bipedsim_ros.wire import CommandReader, Fault, ImpedanceReader, Topic, topics
 
 _ACTS = {
     "damping": "the joints are damped",
@@ -28,6 +32,8 @@ _TOLD, _KEPT = 20, 100
 class Commands:
     """The last sound command, and what the joints do once it is older than ``command_timeout``.
 
+    Impedances and positions are kept by the drives themselves until then.
+
     * ``hold``: the last command, for ever; * ``zero``: no torque; * ``damping``: torque against the joint velocity;
     * ``stiff``: a spring and a damper to where the joints were when the timeout began.
 
@@ -41,6 +47,7 @@ class Commands:
         clock: Wall time [s].
 
     Attributes:
+        followed: The topic of the last sound message.
         received: Sound messages so far.
         clipped: Those of them that asked for more than the effort limits.
         drops: The others, by kind.
@@ -60,9 +67,14 @@ class Commands:
         self._robot = robot
         self._warn = warn
         self._clock = clock
-        self.drops = Drops(lambda text: warn(f"command on {topics.COMMANDS.name} dropped: {text}"))
-        self._reader = CommandReader(robot.joint_names)
+        self.drops = Drops(lambda text: warn(f"command on {text}"))
+        self._torques, self._positions = CommandReader(robot.joint_names), CommandReader(robot.joint_names)
+        self._impedances = ImpedanceReader(robot.joint_names)
         self._tau = np.zeros(robot.nu)
+        self._setpoint = np.zeros((len(SETPOINT), robot.nu))
+        self._setpoint[LIMIT] = robot.effort_limit
+        self._gains = np.array(drive_gains(robot, params.physics_dt))
+        self.followed = topics.COMMANDS
         self._out = np.zeros(robot.nu)
         self._held = np.zeros(robot.nu)
         self._excess = np.zeros(robot.nu)
@@ -92,21 +104,27 @@ class Commands:
         """Forget the last command, as after a reset; the counts stay."""
         self._end_silence(self._t)
         self._tau[:] = 0.0
+        self.followed = topics.COMMANDS
         self._t_last = None
         self._t = 0.0
         self.timed_out = False
 
-    def accept(self, data: bytes, t: float) -> bool:
+    def accept(self, data: bytes, t: float, topic: Topic = topics.COMMANDS) -> bool:
         """Take a serialised message that came at simulated time ``t`` [s], or drop it, count it and say why."""
-        fault = self._reader.read(data, self._tau)
+        fault = self._read(data, topic)
         if fault is not None:
-            self.drops.add(*fault)
+            self.drops.add(fault.kind, f"{topic.name} dropped: {fault.text}")
             return False
         self.received += 1
-        np.abs(self._tau, out=self._excess)
-        self._excess -= self._robot.effort_limit
-        if self._excess.max(initial=0.0) > 0.0:
-            self._clip()
+        if topic is not self.followed:
+            if self.started:
+                self._tell(f"the drives follow {topic.name} from t = {t:.3f} s on, and no more {self.followed.name}")
+            self.followed = topic
+        if topic is topics.COMMANDS:
+            np.abs(self._tau, out=self._excess)
+            self._excess -= self._robot.effort_limit
+            if self._excess.max(initial=0.0) > 0.0:
+                self._clip()
         since = self.silent_since
         if since is not None:
             wall = self._clock() - self._heard_at
@@ -118,6 +136,24 @@ class Commands:
         self._t_last = t
         self._heard_at = self._clock()
         return True
+
+    def _read(self, data: bytes, topic: Topic) -> Fault | None:
+        """Read a message of a kind into its place, or return what is wrong with it."""
+        if topic is topics.COMMANDS:
+            return self._torques.read(data, self._tau)
+        if topic is topics.IMPEDANCE:
+            return self._impedances.read(data, self._setpoint)
+        fault = self._positions.read(data, self._excess)
+        if fault is None:
+            self._setpoint[:LIMIT] = 0.0
+            self._setpoint[POSITION] = self._excess
+            self._setpoint[STIFFNESS:LIMIT] = self._gains
+        return fault
+
+    @property
+    def kept(self) -> bool:
+        """Whether the drives keep the last command by themselves, so that none is expected at every tick."""
+        return self.followed is not topics.COMMANDS
 
     def miss(self, waited: float) -> None:
         """Note that in lock step no command came for the last state, within ``waited`` [s] of wall time."""
@@ -156,10 +192,11 @@ class Commands:
             last = "; further changes are only counted" if self._changes == _TOLD else ""
             self._warn(f"{text}{last}")
 
-    def torque(self, observation: Observation, t: float) -> Array:
-        """Return the torques (nu,) [N.m] for the tick that begins at ``t``, within the effort limits.
+    def command(self, observation: Observation, t: float) -> Array:
+        """Return what the drives are asked for in the tick that begins at ``t``; overwritten by the next call.
 
-        The array is overwritten by the next call.
+        Returns:
+            Torques (nu,) [N.m] within the effort limits, or what the drives follow (6, nu), rows as in ``SETPOINT``.
         """
         self._t = t
         # Time is a sum of rounded steps: without the slack a timeout of n ticks would begin at n or n + 1 as rounding
@@ -178,6 +215,8 @@ class Commands:
         elif late and self._mode == "stiff":
             spring = self._kp * (self._held - observation.joint_position)
             np.subtract(spring, self._kd * observation.joint_velocity, out=self._out)
+        elif self.kept and self.started:
+            return self._setpoint
         else:
             self._out[:] = self._tau
         limit = self._robot.effort_limit

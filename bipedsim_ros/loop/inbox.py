@@ -40,14 +40,21 @@ def _taken_by_loop(_message: Any = None) -> None:
 
 
 class Inbox:
-    """One subscription to wait for, others that are only read, and a way to end the wait from another thread."""
+    """Subscriptions to wait for, others that are only read, and a way to end the wait from another thread.
 
-    def __init__(self, node: Node, topic: Topic) -> None:
+    Args:
+        node: The node.
+        topic: What :meth:`take` reads.
+        more: Further ones whose messages end a wait, too; :meth:`take_any` reads all.
+    """
+
+    def __init__(self, node: Node, topic: Topic, *more: Topic) -> None:
         self._node = node
         self._group = HandledByLoop()
-        self._subscription = self.subscribe(topic)
+        self._awaited = [(one, self.subscribe(one)) for one in (topic, *more)]
+        self._subscription = self._awaited[0][1]
         self._guard = node.create_guard_condition(_taken_by_loop, callback_group=self._group)
-        self._wait_set = rclpy_implementation.WaitSet(1, 1, 0, 0, 0, 0, node.context.handle)
+        self._wait_set = rclpy_implementation.WaitSet(len(self._awaited), 1, 0, 0, 0, 0, node.context.handle)
 
     def subscribe(self, topic: Topic, foot: str = "") -> Any:
         """Return a further subscription of the loop, to be read with :meth:`take_from`."""
@@ -66,14 +73,15 @@ class Inbox:
         return str(self._subscription.topic_name)
 
     def publishers(self) -> int:
-        """Return how many publishers this subscription is connected to."""
-        return int(self._subscription.get_publisher_count())
+        """Return how many publishers the subscriptions that are waited for are connected to."""
+        return sum(subscription.get_publisher_count() for _, subscription in self._awaited)
 
     def wait(self, timeout_ns: int) -> bool:
         """Block until a message comes, :meth:`wake` is called or the time is over; return whether one is there."""
         wait_set = self._wait_set
         wait_set.clear_entities()
-        wait_set.add_subscription(self._subscription.handle)
+        for _, subscription in self._awaited:
+            wait_set.add_subscription(subscription.handle)
         wait_set.add_guard_condition(self._guard.handle)
         wait_set.wait(max(timeout_ns, 0))
         return bool(wait_set.get_ready_entities("subscription"))
@@ -81,6 +89,14 @@ class Inbox:
     def take(self) -> bytes | None:
         """Return the next message, serialised, without blocking, or None."""
         return self.take_from(self._subscription)
+
+    def take_any(self) -> tuple[Topic, bytes] | None:
+        """Return the next message of all that is waited for, serialised, with its topic; never block."""
+        for topic, subscription in self._awaited:
+            data = self.take_from(subscription)
+            if data is not None:
+                return topic, data
+        return None
 
     @staticmethod
     def take_from(subscription: Any) -> bytes | None:

@@ -115,7 +115,9 @@ class GroundPublishers:
         self._clock_writer = conversions.ClockWriter()
         self._applied_writer = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
         self._applied = make(node, topics.APPLIED)
-        self._bodies_writer = conversions.BodyContactsWriter(robot.joint_names)
+        self._setpoints_writer = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
+        self._setpoints = make(node, topics.SETPOINTS)
+        self._bodies_writer = conversions.ColumnsWriter(topics.BODY_CONTACTS, robot.joint_names)
         self._bodies = make(node, topics.BODY_CONTACTS)
         self._touched = False
         self._cop = make(node, topics.COP)
@@ -131,6 +133,8 @@ class GroundPublishers:
         for k, foot in enumerate(self._feet):
             foot.publish(contact, k, t, t_ns)
         self._applied.publish(self._applied_writer.write(sim.command.tau_joint, t_ns))
+        if sim.command.closes_loop:
+            self._setpoints.publish(self._setpoints_writer.write(sim.command, t))
         truth = sim.ground_truth()
         self._cop.publish(self._cop_writer.write(truth.cop_world, t_ns))
         touched = truth.base_contact[0] == truth.base_contact[0]

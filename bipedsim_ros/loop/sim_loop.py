@@ -26,6 +26,7 @@ from bipedsim_ros.loop.publishers import Publishers
 from bipedsim_ros.loop.realtime import NS_PER_S, RateKeeper, StayAwake, sleep_on_time
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
+from bipedsim_ros.wire import topics
 
 # Signals reach Python between two waits only.
 _LONGEST_WAIT_NS = 100_000_000
@@ -84,7 +85,7 @@ class SimLoop:
         self._verdict = Verdict(sim, tuple(map(str, faults.faults)))
         self._verdict.warm_up()
         self._monitors = watch(sim, log)
-        sim.warm_up()
+        sim.warm_up(loops=True)
         self._params = params
         self._pushes = pushes
         self._faults = faults
@@ -295,17 +296,23 @@ class SimLoop:
                 quiet = self._clock_ns() + _QUIET_NS
 
     def _throw_away(self) -> None:
-        if self._inbox.take() is not None:
-            self._commands.drops.add("stale", "it answers a state from before the reset")
+        if (message := self._inbox.take_any()) is not None:
+            text = f"{message[0].name} dropped: it answers a state from before the reset"
+            self._commands.drops.add("stale", text)
 
     def _take_commands(self) -> bool:
         """Take the newest command, if one has arrived; return whether it was sound, or is lost on purpose."""
-        message = self._inbox.take()
-        if message is None:
-            return False
-        if self._faults.faults and self._state == "running" and not self._faults.hears(self._sim.t):
-            return True
-        return self._commands.accept(message, self._sim.t)
+        found = False
+        for _ in topics.COMMAND_KINDS:
+            message = self._inbox.take_any()
+            if message is None:
+                break
+            if self._faults.faults and self._state == "running" and not self._faults.hears(self._sim.t):
+                found = True
+                continue
+            topic, data = message
+            found = self._commands.accept(data, self._sim.t, topic) or found
+        return found
 
     def _hold(self) -> None:
         """Wait for the first command with the physics at rest, and repeat the state for whoever comes late."""
@@ -344,8 +351,8 @@ class SimLoop:
         sim = self._sim
         self._pushes.apply(sim)
         try:
-            tau = self._commands.torque(self._observation, sim.t)
-            self._observation = sim.step(self._faults.drive(sim.t, tau) if self._faults.faults else tau)
+            command = self._commands.command(self._observation, sim.t)
+            self._observation = sim.step(self._faults.drive(sim.t, command) if self._faults.faults else command)
         except DivergenceError as error:
             self._diverge(error)
             return False
@@ -383,9 +390,12 @@ class SimLoop:
             self._publishers.publish_ground()
             self._receive()
         if expected and not self._answered and changes == self._changes:
-            self._statistics.missed_commands += 1
+            # What the drives keep need not come at every tick, unless the clock waits for it.
             if clock == "lock_step":
+                self._statistics.missed_commands += 1
                 self._commands.miss(self._params.lock_step_timeout)
+            elif not self._commands.kept:
+                self._statistics.missed_commands += 1
         duration = self._params.duration
         if duration > 0.0 and self._sim.t >= duration - 0.5 * self._sim.physics_dt:
             self._go("finished")

@@ -1,6 +1,7 @@
 """``controller_node``: runs any controller on the topics of a robot, and does not know whether the robot is simulated.
 
-It answers every message on /joint_states with one on /effort_controller/commands. What it needs of a robot is its
+It answers every message on /joint_states with one on /effort_controller/commands. An impedance goes to
+/impedance_controller/commands, and only when it is new, as the drives keep it. What it needs of a robot is its
 description (robot.yaml), never its simulation: a test says that nothing of ``bipedsim.sim.simulator`` or
 ``bipedsim.contact`` is imported here.
 """
@@ -45,6 +46,7 @@ from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
     WHERE,
     CommandWriter,
+    ImpedanceWriter,
     ImuReader,
     JointStateReader,
     MessageError,
@@ -58,6 +60,7 @@ _LONGEST_WAIT_NS = 100_000_000
 # Topics of one node may connect this long after each other, which is nothing to warn of.
 _DISCOVERY_S = 2.0
 _LISTENERS_S = 10.0
+_BOTH_S = 1.0
 # A sensor that has said nothing for so long of the joint states, and joint states that have not come for so long [s].
 _SENSOR_S = 0.5
 _STATES_S = 2.0
@@ -103,10 +106,10 @@ class ControllerNodeParams:
         low=0.0,
         high=100.0,
     )
-    outputs_first: bool = param(
+    lock_step: bool = param(
         False,
-        "publish readouts and estimate before the command and not behind it: before a simulation that waits for the "
-        "command goes on",
+        "for a simulation that waits for a command at every state: answer all of them, and publish readouts and "
+        "estimate before the command and not behind it",
     )
     stats_file: str = param("", "JSON file for when and why the controller was stopped, if it was: written at the end")
     priority: int = param(
@@ -171,7 +174,7 @@ class ControllerNode:
             self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
-        self._writer = CommandWriter(robot.nu)
+        self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)
         self._command: bytes | None = None
         self._observation = Observation.zeros(robot.nu, len(robot.soles))
         for values in (self._observation.foot_wrench, self._observation.imu_orientation):
@@ -192,7 +195,9 @@ class ControllerNode:
         )
         self._missing = {sensor.topic for sensor in self._sensors}
         self._drops = Drops(node.get_logger().warning)
-        self._commands = publisher(node, topics.COMMANDS)
+        # What it asks for, torques or impedances, is seen in its first command.
+        self._torques, self._impedances = publisher(node, topics.COMMANDS), publisher(node, topics.IMPEDANCE)
+        self._commands = self._torques
         self._outputs = ControllerOutputs(node, self._guard)
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._background = Background(node)
@@ -318,12 +323,15 @@ class ControllerNode:
 
     def _listened(self) -> bool:
         """Whether enough subscriptions are there; one that takes commands will do once patience is over."""
-        count, wanted = self._commands.get_subscription_count(), self._params.wait_for_listeners
+        counts = [one.get_subscription_count() for one in (self._torques, self._impedances)]
+        count, wanted = max(counts), self._params.wait_for_listeners
         self._silent_since = self._silent_since or time.monotonic()
+        waited = time.monotonic() - self._silent_since
         unheard = self._outputs.unheard(wanted - 1)
-        if count >= wanted and not unheard:
+        # A robot may take one of the two kinds alone.
+        if not unheard and (min(counts) >= wanted or (count >= wanted and waited > _BOTH_S)):
             return True
-        if count == 0 or time.monotonic() - self._silent_since < _LISTENERS_S:
+        if count == 0 or waited < _LISTENERS_S:
             return False
         self._warn(
             f"{count} of {wanted} listeners on {topics.COMMANDS.name}, too few on "
@@ -367,15 +375,22 @@ class ControllerNode:
         stood = not self._guard.fallen
         begin = time.monotonic_ns()
         self._inputs.deliver(now)
-        tau_joint = self._guard.update(observation).tau_joint
+        command = self._guard.update(observation)
         self._update_time.record(time.monotonic_ns() - begin)
         self._updates += 1
-        self._command = self._writer.write(tau_joint[self._order])
-        if self._params.outputs_first:
+        if command.closes_loop:
+            if self._guard.fresh:
+                self._command = self._impedance_writer.write(command, self._order)
+            self._commands = self._impedances
+        else:
+            self._command = self._writer.write(command.tau_joint[self._order])
+            self._commands = self._torques
+        if self._params.lock_step:
             self._outputs.publish(now)
             self._commands.publish(self._command)
         else:
-            self._commands.publish(self._command)
+            if self._guard.fresh or not command.closes_loop:
+                self._commands.publish(self._command)
             self._outputs.publish(now)
         if stood and self._guard.fallen:
             self._node.get_logger().error(

@@ -86,7 +86,7 @@ class SimNode:
             node.get_logger().info(
                 "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
             )
-            sim.warm_up()
+            sim.warm_up(loops=True)
             self._check_rate(sim)
             self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
             self._statistics.faults = tuple(map(str, faults.faults))
@@ -97,7 +97,7 @@ class SimNode:
                 node, sim, params.ft_sign, params.tf_rate, self._waits_for if params.clock == "lock_step" else None
             )
             self._diagnostics = publisher(node, topics.DIAGNOSTICS)
-            self._inbox = inbox = Inbox(node, topics.COMMANDS)
+            self._inbox = inbox = Inbox(node, *topics.COMMAND_KINDS)
             self.loop = SimLoop(
                 sim,
                 params,
@@ -219,7 +219,7 @@ class SimNode:
 
     def _look_around(self) -> None:
         """Warn once if this is not the only robot, or has two controllers."""
-        found = duplicate_nodes(self._node, (topics.JOINT_STATES.name, topics.COMMANDS.name))
+        found = duplicate_nodes(self._node, (topics.JOINT_STATES.name, *(one.name for one in topics.COMMAND_KINDS)))
         if found and not self._statistics.warnings:
             self._statistics.warnings = (found,)
             self._node.get_logger().error(found)

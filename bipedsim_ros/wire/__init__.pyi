@@ -1,8 +1,5 @@
 from . import conversions, topics
 from .conversions import (
-    CommandReader,
-    CommandWriter,
-    Fault,
     ImuReader,
     JointStateReader,
     NumberWriter,
@@ -23,6 +20,7 @@ from .endpoints import (
     recorder_profile,
     requested,
 )
+from .joint_commands import CommandReader, CommandWriter, Fault, ImpedanceReader, ImpedanceWriter
 from .message_definitions import definition_of
 from .network import THIS_MACHINE, WHERE, NetworkParams, add_network_option, network_environment
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
@@ -43,6 +41,8 @@ __all__ = [
     "CommandReader",
     "CommandWriter",
     "Fault",
+    "ImpedanceReader",
+    "ImpedanceWriter",
     "ImuReader",
     "JointStateReader",
     "MessageError",

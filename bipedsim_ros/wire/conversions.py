@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, Twist, WrenchStamped
@@ -17,12 +17,11 @@ from bipedsim.model import Chains
 from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.sim import Observation
-from bipedsim_ros.wire.topics import BODY_CONTACTS, CONTACT
-from bipedsim_ros.wire.wire import NS_PER_S, Layout, MessageError, WireReader, WireWriter
+from bipedsim_ros.wire.topics import CONTACT, Topic
+from bipedsim_ros.wire.wire import NS_PER_S, Layout, WireReader, WireWriter
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
-    from bipedsim.sim import GroundTruth
 
 
 def _zeros(n: int) -> array.array[float]:
@@ -255,26 +254,27 @@ class ContactWriter:
         return self._wire.data(0)
 
 
-class BodyContactsWriter:
-    """Float64MultiArray messages with the columns of the topic of bodies; the layout's label names the numbers.
+class ColumnsWriter:
+    """Float64MultiArray messages with the time and the columns of a topic; the layout's label names the numbers.
 
     Args:
+        topic: The topic.
         joint_names: Of the robot.
     """
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        labels = ["t", *(label for column in BODY_CONTACTS.columns for label in column.labels_of(joint_names))]
+    def __init__(self, topic: Topic, joint_names: Sequence[str]) -> None:
+        labels = ["t", *(label for column in topic.columns for label in column.labels_of(joint_names))]
         n = len(labels)
         message = Float64MultiArray(data=_zeros(n))
         message.layout.dim = [MultiArrayDimension(label=",".join(labels), size=n, stride=n)]
         self._wire = WireWriter(message, ("data",))
-        self._sources = [column.source.partition(".")[2] for column in BODY_CONTACTS.columns]
+        self._sources = [column.source.partition(".")[2] for column in topic.columns]
 
-    def write(self, truth: GroundTruth, t: float) -> bytes:
-        """Return the message for the time ``t`` [s]."""
+    def write(self, source: Any, t: float) -> bytes:
+        """Return the message for the time ``t`` [s]; ``source`` has the columns as attributes."""
         numbers = self._wire.groups[0]
         numbers[0] = t
-        numbers[1:] = np.concatenate([getattr(truth, source).ravel() for source in self._sources])
+        numbers[1:] = np.concatenate([getattr(source, name).ravel() for name in self._sources])
         return self._wire.data(0)
 
 
@@ -323,52 +323,3 @@ class TwistReader:
         """Return the velocity ahead and to the left [m/s] and the turning rate [rad/s] of a serialised message."""
         vx, vy, _, _, _, wz = self._wire.read(data)[0].tolist()
         return vx, vy, wz
-
-
-class CommandWriter:
-    """Float64MultiArray messages of joint torques [N.m], as ros2_control's effort controllers take them."""
-
-    def __init__(self, n: int) -> None:
-        message = Float64MultiArray(data=_zeros(n))
-        self._wire = WireWriter(message, ("data",))
-
-    def write(self, tau_joint: Array) -> bytes:
-        """Return the message for the torques (nu,)."""
-        self._wire.groups[0][:] = tau_joint
-        return self._wire.data(0)
-
-
-class Fault(NamedTuple):
-    """Why a message was dropped: the kind, by which it is counted, and what is wrong in words, with the way out."""
-
-    kind: str
-    text: str
-
-
-class CommandReader:
-    """Reads commands and refuses what no drive should get."""
-
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        self._joint_names = tuple(joint_names)
-        self._wire = WireReader(Float64MultiArray, ("data",))
-
-    def read(self, data: bytes, tau_joint: Array) -> Fault | None:
-        """Copy a serialised command into ``tau_joint`` (nu,) [N.m] if it is sound.
-
-        Returns:
-            None, or what is wrong with the message; then ``tau_joint`` is left as it was.
-        """
-        names = self._joint_names
-        try:
-            values = self._wire.read(data)[0]
-        except MessageError as error:
-            return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
-        if len(values) != len(names):
-            listed = ", ".join(names)
-            return Fault("size", f"it has {len(values)} values, expected {len(names)} ({listed}), one for each joint")
-        if not np.isfinite(values).all():
-            wrong = [f"{names[i]} = {values[i]}" for i in np.flatnonzero(~np.isfinite(values))]
-            way_out = "the last sound one stays; look for a division by zero or a missing measurement in the controller"
-            return Fault("not_finite", f"it is not finite: {', '.join(wrong)}; {way_out}")
-        tau_joint[:] = values
-        return None

@@ -224,6 +224,27 @@ COMMANDS = Topic(
     STATE,
     NEWEST_OF_ANY,
 )
+IMPEDANCE = Topic(
+    "/impedance_controller/commands",
+    _NUMBERS,
+    CONTROLLER,
+    "blocks of one number for each of the robot's `joints`, named by the layout: position [rad], velocity [rad/s], "
+    "effort [N.m], stiffness [N.m/rad], damping [N.m.s/rad], which each drive keeps until the next message",
+    STATE,
+    NEWEST_OF_ANY,
+    sporadic=True,
+)
+POSITIONS = Topic(
+    "/forward_position_controller/commands",
+    _NUMBERS,
+    USER,
+    "joint positions [rad] in the order of the robot's `joints`, which each drive keeps with gains of its own",
+    STATE,
+    NEWEST_OF_ANY,
+    sporadic=True,
+)
+COMMAND_KINDS = (COMMANDS, IMPEDANCE, POSITIONS)
+"""The topics on which a simulated robot takes commands."""
 READOUTS = Topic(
     schema.READOUTS,
     "std_msgs/msg/Float64",
@@ -264,6 +285,13 @@ APPLIED = Topic(
     SIMULATOR,
     "`effort`: torques that the drives were asked for over the step before, commands or what stands for them",
     frame=BASE_FRAME,
+)
+SETPOINTS = Topic(
+    schema.SETPOINTS,
+    _NUMBERS,
+    SIMULATOR,
+    "once drives close their loops: what they followed over the step before; the layout's label names the values",
+    sporadic=True,
 )
 RUN = Topic(
     schema.RUN,

@@ -30,9 +30,9 @@ def statistics(path: Path) -> dict[str, Any]:
 class Commander:
     """Publishes commands from the test."""
 
-    def __init__(self, world: RosWorld, qos: Any = 1) -> None:
+    def __init__(self, world: RosWorld, qos: Any = 1, topic: str = COMMANDS) -> None:
         self.world = world
-        self.publisher = world.node.create_publisher(Float64MultiArray, COMMANDS, qos)
+        self.publisher = world.node.create_publisher(Float64MultiArray, topic, qos)
 
     def send(self, tau: list[float], taken: Callable[[], Any]) -> None:
         """Send a command until ``taken`` holds.

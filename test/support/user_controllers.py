@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.config.fields import param
 from bipedsim.errors import ConfigError, MeasurementError
-from bipedsim.model import Robot
+from bipedsim.model import Robot, joint_gains
 from bipedsim.sim.io import Command, Observation
 
 
@@ -58,6 +58,23 @@ class Feedback(Echo):
         tau += 0.1 * observation.imu_linear_acceleration.sum() + observation.imu_angular_velocity.sum()
         tau += 1e-3 * observation.foot_wrench.sum() + observation.imu_orientation[0]
         return self._command
+
+
+class Stiff(Echo):
+    """Has the drives keep a slow squat, and is asked every 20 ticks."""
+
+    decimation = 20
+
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
+        super().__init__(robot, params, dt)
+        kp, kd = joint_gains(robot, 1e-3)
+        self._stiff = Command(np.zeros(robot.nu), robot.posture.copy(), None, 2.0 * kp, kd)
+        self._posture = robot.posture
+
+    def update(self, observation: Observation) -> Command:
+        assert self._stiff.position is not None
+        self._stiff.position[:] = self._posture * (1.0 + 0.1 * np.sin(3.0 * observation.t))
+        return self._stiff
 
 
 class Rest(Echo):

@@ -28,7 +28,7 @@ from bipedsim.control.posture.references import goal_posture
 from bipedsim.control.posture.static_support import UNPLANNED, StaticSupport
 from bipedsim.control.posture.steps import Gait, steps
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, inverse_inertia
+from bipedsim.model import PD_DAMPING, PD_STIFFNESS, Robot, joint_gains, stability_ratio
 from bipedsim.numerics import Array, Integers, box, entry, zeros_of
 from bipedsim.sim import Command, Observation
 
@@ -85,9 +85,9 @@ class PostureParams:
         {}, "derivative gain per joint; joints without one get theirs from `damping`", unit="N.m.s/rad"
     )
     damping: float = param(
-        0.25, "largest eigenvalue of dt M^-1 Kd if no joint has a kd of its own; 2 is unstable", low=0.0, high=2.0
+        PD_DAMPING, "largest eigenvalue of dt M^-1 Kd if no joint has a kd of its own; 2 is unstable", low=0.0, high=2.0
     )
-    stiffness: float = param(50.0, "kp / kd of joints without kp", unit="1/s", low=0.0, high=1000.0)
+    stiffness: float = param(PD_STIFFNESS, "kp / kd of joints without kp", unit="1/s", low=0.0, high=1000.0)
     balance: float = param(
         0.2, "shift of the centre of pressure per velocity of the centre of mass", unit="s", low=0.0, high=2.0
     )
@@ -188,17 +188,13 @@ class PostureController:
 def _gains(robot: Robot, params: PostureParams, dt: float) -> tuple[Array, Array]:
     """Return kp and kd (nu,), and warn where an explicit PD would be unstable."""
     names = robot.joint_names
-    inverse = inverse_inertia(robot)
-    ratio_of_unit = np.diag(inverse) * dt
-    # In proportion to I_eff; joints act on each other, so that all at once are 1.8 to 2.7 times as stiff as one alone.
-    together = float(np.abs(np.linalg.eigvals(inverse / np.diag(inverse))).max())
-    kd = params.damping / (ratio_of_unit * together)
+    _, kd = joint_gains(robot, dt, params.damping)
     for joint, value in numbers_per_joint(params.kd, names, "posture: kd", low=0.0).items():
         kd[names.index(joint)] = value
     kp = params.stiffness * kd
     for joint, value in numbers_per_joint(params.kp, names, "posture: kp", low=0.0).items():
         kp[names.index(joint)] = value
-    ratio = kd * ratio_of_unit
+    ratio = stability_ratio(robot, kd, dt)
     if (ratio > 1.0).any():
         fast = ", ".join(f"{names[i]} {ratio[i]:.2f}" for i in np.flatnonzero(ratio > 1.0))
         warnings.warn(f"posture: kd dt / I_eff is above 1 (above 2 diverges): {fast}; lower kd or dt", stacklevel=3)

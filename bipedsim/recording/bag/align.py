@@ -41,6 +41,7 @@ from bipedsim.recording.schema import (
     READOUTS,
     ROBOT_DESCRIPTION,
     RUN,
+    SETPOINTS,
     STATISTICS,
     WALL_CLOCK_NS,
     Column,
@@ -314,7 +315,7 @@ class BagRows:
             return
         table, sound = decoder.take(block.data, block.start, block.size)
         stamp = table.stamp
-        if _LABELLED in table.values and (FOOT.match(topic) or topic == BODY_CONTACTS):
+        if _LABELLED in table.values and (FOOT.match(topic) or topic in (BODY_CONTACTS, SETPOINTS)):
             t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(stamp))
             sound &= np.isfinite(t)
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)

@@ -82,7 +82,7 @@ def test_every_argument_reaches_a_node() -> None:
     given |= {"hardware": "realistic", "seed": 3}
     sim, controller = plan(given).nodes
     assert sim.parameters == given
-    assert controller.parameters == {"rate": 500.0, "priority": 0, "outputs_first": True}
+    assert controller.parameters == {"rate": 500.0, "priority": 0, "lock_step": True}
 
 
 def test_the_help_says_what_each_argument_takes() -> None:
@@ -121,13 +121,13 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
     """Ground, controller and hardware; and a commander walks, waited for where runs are to repeat."""
     sim, controller, commander = plan({"scenario": "tiles", "record": str(tmp_path / "run")}).nodes[1:]
     assert (sim.parameters["ground"], controller.parameters["controller"]) == ("tiles", "zmp")
-    assert not {"cmd_vel_period", "outputs_first"} & set(controller.parameters)
+    assert not {"cmd_vel_period", "lock_step"} & set(controller.parameters)
     assert commander.executable == "commander_node"
     assert commander.parameters == {"schedule": ["1.0 0.2 0.0 0.0", "18.0 0.0 0.0 0.0"], "wait_for_listeners": 2}
     sim, controller, _ = plan({"scenario": "tiles", "ground": "flat", "clock": "lock_step"}).nodes
     assert sim.parameters["ground"] == "flat"
     assert controller.parameters["cmd_vel_period"] == pytest.approx(0.1)
-    assert controller.parameters["outputs_first"]
+    assert controller.parameters["lock_step"]
     assert names(plan({"scenario": "walk", "controller": "none"})) == ["sim_node", "commander_node"]
     with pytest.raises(ConfigError, match="'posture' has no set_velocity; take zmp"):
         plan({"scenario": "walk", "controller": "posture"})

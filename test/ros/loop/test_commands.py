@@ -13,12 +13,13 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from bipedsim.model import load_robot
-from bipedsim.sim.io import Observation
+from bipedsim.model import drive_gains, load_robot
+from bipedsim.sim.io import Command, Observation
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_params import TIMEOUT_MODES, SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
-from bipedsim_ros.wire.conversions import CommandWriter
+from bipedsim_ros.wire import topics
+from bipedsim_ros.wire.joint_commands import CommandWriter, ImpedanceWriter
 
 ROBOT = load_robot("biped14")
 DT = 0.01
@@ -46,7 +47,7 @@ class Drives:
     def run(self, ticks: int, wall: float = DT) -> np.ndarray:
         """Take so many ticks, each of ``wall`` seconds, and return the last torques."""
         for _ in range(ticks):
-            tau = self.commands.torque(self.state, self.t)
+            tau = self.commands.command(self.state, self.t)
             self.ticks += 1
             self.wall += wall
         return tau
@@ -178,3 +179,65 @@ def test_what_is_dropped_or_clipped_is_counted_by_kind_and_told_at_once() -> Non
     assert "clipped: 1e+05 N.m for " in drives.told[3]
     assert f"whose effort limit is {limit:.4g} N.m" in drives.told[3]
     np.testing.assert_array_equal(drives.run(1), ROBOT.effort_limit)
+
+
+def impedance(drives: Drives, **blocks: Any) -> bool:
+    values = {name: np.full(ROBOT.nu, float(value)) for name, value in blocks.items()}
+    data = ImpedanceWriter(ROBOT.nu).write(Command(values.pop("effort", np.zeros(ROBOT.nu)), **values))
+    return drives.commands.accept(data, drives.t, topics.IMPEDANCE)
+
+
+def test_an_impedance_is_handed_to_the_drives_with_their_limits() -> None:
+    drives = Drives()
+    assert impedance(drives, position=0.1, velocity=0.2, effort=0.3, stiffness=40.0, damping=5.0)
+    rows = drives.run(1)
+    assert rows[:, 0].tolist() == [0.1, 0.2, 0.3, 40.0, 5.0, ROBOT.effort_limit[0]]
+    assert drives.commands.kept
+    assert not drives.told
+
+
+def test_positions_are_kept_with_the_gains_of_the_drives() -> None:
+    drives = Drives()
+    data = CommandWriter(ROBOT.nu).write(np.arange(ROBOT.nu, dtype=float))
+    assert drives.commands.accept(data, 0.0, topics.POSITIONS)
+    rows = drives.run(1)
+    kp, kd = drive_gains(ROBOT, SimParams().physics_dt)
+    np.testing.assert_array_equal(rows[:5], [np.arange(ROBOT.nu), 0 * kp, 0 * kp, kp, kd])
+
+
+def test_the_newest_kind_counts_and_every_change_is_told() -> None:
+    drives = Drives()
+    drives.send()
+    assert drives.run(1).ndim == 1
+    impedance(drives, position=0.0, stiffness=1.0)
+    assert drives.told == [
+        "the drives follow /impedance_controller/commands from t = 0.010 s on, and no more /effort_controller/commands"
+    ]
+    assert drives.run(1).ndim == 2
+    drives.send()
+    assert len(drives.told) == 2
+    assert (drives.run(1) == 1.0).all()
+    drives.commands.clear()
+    assert (drives.run(1) == 0.0).all(), "a reset forgets it"
+
+
+def test_an_impedance_that_stays_away_ends_in_damping_too() -> None:
+    drives = Drives()
+    impedance(drives, position=0.0, stiffness=1.0)
+    assert drives.run(21).ndim == 2
+    damped = drives.run(1)
+    assert damped.shape == (ROBOT.nu,)
+    assert (damped < 0.0).all()
+    assert drives.told == ["no command for 0.2 s, after t = 0.000 s: the joints are damped"]
+    impedance(drives, position=0.0, stiffness=1.0)
+    assert drives.run(1).ndim == 2
+
+
+def test_a_bad_one_is_named_with_its_topic_and_changes_nothing() -> None:
+    drives = Drives()
+    impedance(drives, position=0.5, stiffness=1.0)
+    drives.run(1)
+    assert not impedance(drives, position=0.6, stiffness=-1.0)
+    assert drives.commands.drops.by_kind == {"negative": 1}
+    assert drives.told[0].startswith("command on /impedance_controller/commands dropped: stiffness of l_")
+    assert drives.run(1)[0, 0] == 0.5

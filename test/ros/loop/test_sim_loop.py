@@ -22,7 +22,8 @@ from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_loop import SimLoop
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
-from bipedsim_ros.wire.conversions import CommandWriter
+from bipedsim_ros.wire import Topic, topics
+from bipedsim_ros.wire.joint_commands import CommandWriter
 
 ROBOT = load_robot("biped14")
 SOUND = CommandWriter(ROBOT.nu).write(np.zeros(ROBOT.nu))
@@ -58,9 +59,9 @@ class Surroundings:
         self._message = SOUND if is_command else None
         return is_command
 
-    def take(self) -> bytes | None:
+    def take_any(self) -> tuple[Topic, bytes] | None:
         message, self._message = self._message, None
-        return message
+        return None if message is None else (topics.COMMANDS, message)
 
     def wake(self) -> None: ...
 

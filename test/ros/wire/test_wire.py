@@ -20,7 +20,8 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from bipedsim.sim.io import Observation
-from bipedsim_ros.wire.conversions import CommandReader, JointStateReader
+from bipedsim_ros.wire.conversions import JointStateReader
+from bipedsim_ros.wire.joint_commands import CommandReader
 from bipedsim_ros.wire.wire import MOST_TEXT, NS_PER_S, MessageError, WireReader, parse
 
 RNG = np.random.default_rng(0)

@@ -1,0 +1,158 @@
+"""Commands of joints to serialised messages and back: torques, positions, and impedances.
+
+All are Float64MultiArray in the order of the robot's joints, as ros2_control's forward_command_controller takes them.
+What no drive should get is refused, with the kind by which it is counted and the way out.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from bipedsim.numerics import Array, Indices
+from bipedsim.sim import LIMIT, SETPOINT, Command
+from bipedsim_ros.wire.wire import Layout, MessageError, WireReader, WireWriter, parse
+
+BLOCKS = SETPOINT[:LIMIT]
+"""Names of the blocks of an impedance, in the order in which our own messages hold them."""
+_AT_LEAST_ZERO = ("stiffness", "damping")
+_UNITS = dict(zip(BLOCKS, ("rad", "rad/s", "N.m", "N.m/rad", "N.m.s/rad"), strict=True))
+
+
+class Fault(NamedTuple):
+    """Why a message was dropped: the kind, by which it is counted, and what is wrong in words, with the way out."""
+
+    kind: str
+    text: str
+
+
+class CommandWriter:
+    """Messages of joint torques [N.m], as ros2_control's effort controllers take them."""
+
+    def __init__(self, n: int) -> None:
+        message = Float64MultiArray(data=array.array("d", bytes(8 * n)))
+        self._wire = WireWriter(message, ("data",))
+
+    def write(self, tau_joint: Array) -> bytes:
+        """Return the message for the torques (nu,)."""
+        self._wire.groups[0][:] = tau_joint
+        return self._wire.data(0)
+
+
+class ImpedanceWriter:
+    """Messages of impedances: five blocks, which the label of the layout's first dimension names."""
+
+    def __init__(self, n: int) -> None:
+        message = Float64MultiArray(data=array.array("d", bytes(8 * n * len(BLOCKS))))
+        message.layout.dim = [
+            MultiArrayDimension(label=",".join(BLOCKS), size=len(BLOCKS), stride=n * len(BLOCKS)),
+            MultiArrayDimension(label="joint", size=n, stride=n),
+        ]
+        self._wire = WireWriter(message, ("data",))
+        self._unbounded = np.full(n, np.inf)
+
+    def write(self, command: Command, order: Indices | slice = slice(None)) -> bytes:
+        """Return the message for an impedance, with its joints in ``order``."""
+        self._wire.groups[0][:] = command.packed(self._unbounded)[:LIMIT, order].ravel()
+        return self._wire.data(0)
+
+
+class CommandReader:
+    """Reads one number for each joint, torques or positions, and refuses what no drive should get."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self._joint_names = tuple(joint_names)
+        self._wire = WireReader(Float64MultiArray, ("data",))
+
+    def read(self, data: bytes, values: Array) -> Fault | None:
+        """Copy a serialised command into ``values`` (nu,) if it is sound.
+
+        Returns:
+            None, or what is wrong with the message; then ``values`` is left as it was.
+        """
+        names = self._joint_names
+        try:
+            given = self._wire.read(data)[0]
+        except MessageError as error:
+            return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
+        if len(given) != len(names):
+            listed = ", ".join(names)
+            return Fault("size", f"it has {len(given)} values, expected {len(names)} ({listed}), one for each joint")
+        if not np.isfinite(given).all():
+            return _not_finite([f"{names[i]} = {given[i]}" for i in np.flatnonzero(~np.isfinite(given))])
+        values[:] = given
+        return None
+
+
+class ImpedanceReader:
+    """Reads impedances by the names of their blocks, and refuses what no drive should get."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self._joint_names = tuple(joint_names)
+        self._wire = WireReader(Float64MultiArray, ("data",))
+        self._layout: Layout | None = None
+        self._names: tuple[str, ...] = BLOCKS
+        self._rows: list[int] = []
+
+    def read(self, data: bytes, setpoint: Array) -> Fault | None:
+        """Copy a serialised command into ``setpoint`` (6, nu), rows as in ``SETPOINT``, if it is sound.
+
+        The row of limits is left as it was; blocks that the message lacks are zero.
+
+        Returns:
+            None, or what is wrong with the message; then ``setpoint`` is left as it was.
+        """
+        names, n = self._joint_names, len(self._joint_names)
+        try:
+            given = self._wire.read(data)[0]
+            if self._wire.layout is not self._layout:
+                fault = self._learn(data)
+                if fault is not None:
+                    return fault
+        except MessageError as error:
+            return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
+        if len(given) != n * len(self._names):
+            return Fault(
+                "size",
+                f"it has {len(given)} values, expected {len(self._names)} blocks ({', '.join(self._names)}) of {n}, "
+                f"one for each joint ({', '.join(names)})",
+            )
+        blocks = given.reshape(len(self._names), n)
+        if not np.isfinite(blocks).all():
+            bad = np.argwhere(~np.isfinite(blocks))
+            return _not_finite([f"{self._names[i]} of {names[j]} = {blocks[i, j]}" for i, j in bad])
+        for name, block in zip(self._names, blocks, strict=True):
+            if name in _AT_LEAST_ZERO and (block < 0.0).any():
+                j = int(np.argmin(block))
+                return Fault("negative", f"{name} of {names[j]} = {block[j]:g} {_UNITS[name]} must be at least 0")
+        setpoint[:LIMIT] = 0.0
+        setpoint[self._rows] = blocks
+        return None
+
+    def _learn(self, data: bytes) -> Fault | None:
+        """Take the names of the blocks from the layout of a message; return what is wrong with them."""
+        dims = parse(data, Float64MultiArray).layout.dim
+        # Who leaves the layout empty sends all of them.
+        names = tuple(name.strip() for name in dims[0].label.split(",")) if dims and dims[0].label else BLOCKS
+        unknown = [name for name in names if name not in BLOCKS]
+        if unknown or len(set(names)) < len(names):
+            what = f"no block is called {', '.join(map(repr, unknown))}" if unknown else "a block is there twice"
+            return Fault(
+                "layout",
+                f"{what}: the label of the layout's first dimension is {dims[0].label!r}, and names some of "
+                f"{', '.join(BLOCKS)}, separated by commas",
+            )
+        if "stiffness" in names and "position" not in names:
+            return Fault("layout", "it has a stiffness, and no position that it is about: add the block 'position'")
+        self._names, self._rows = names, [BLOCKS.index(name) for name in names]
+        self._layout = self._wire.layout
+        return None
+
+
+def _not_finite(wrong: Sequence[str]) -> Fault:
+    way_out = "the last sound one stays; look for a division by zero or a missing measurement in the controller"
+    return Fault("not_finite", f"it is not finite: {', '.join(wrong)}; {way_out}")
