@@ -27,6 +27,7 @@ ROS = [  # ROS 2 Jazzy as wheels, which exist for this platform only
         "ros-sensor-msgs~=5.3.6",
         "ros-std-msgs~=5.3.6",
         "ros-std-srvs~=5.3.6",
+        "ros-trajectory-msgs~=5.3.6",
     )
 ]
 ROBOTS = ["example-robot-data>=4.4"]

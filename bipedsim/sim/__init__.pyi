@@ -1,4 +1,4 @@
-from .io import LARGEST_PUSH, LIMIT, MEASURED, POSITION, SETPOINT, STIFFNESS, Asked, Command, Observation
+from .io import LARGEST_PUSH, LIMIT, MEASURED, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
 from .objects import Objects
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
@@ -13,6 +13,7 @@ __all__ = [
     "POSITION",
     "SETPOINT",
     "STIFFNESS",
+    "VELOCITY",
     "Asked",
     "Command",
     "GroundTruth",

@@ -14,10 +14,11 @@ import numpy as np
 from bipedsim.control import joint_damping
 from bipedsim.model import Robot, drive_gains
 from bipedsim.numerics import Array
-from bipedsim.sim import LIMIT, POSITION, SETPOINT, STIFFNESS, Observation
+from bipedsim.sim import LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Observation
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
-from bipedsim_ros.wire import CommandReader, Fault, ImpedanceReader, Topic, topics
+from bipedsim_ros.loop.trajectory import Trajectory
+from bipedsim_ros.wire import CommandReader, Fault, ImpedanceReader, Topic, Waypoints, read_trajectory, topics
 
 _ACTS = {
     "damping": "the joints are damped",
@@ -32,7 +33,7 @@ _TOLD, _KEPT = 20, 100
 class Commands:
     """The last sound command, and what the joints do once it is older than ``command_timeout``.
 
-    Impedances and positions are kept by the drives themselves until then.
+    Impedances and positions are kept by the drives themselves until then, trajectories for ever.
 
     * ``hold``: the last command, for ever; * ``zero``: no torque; * ``damping``: torque against the joint velocity;
     * ``stiff``: a spring and a damper to where the joints were when the timeout began.
@@ -73,6 +74,9 @@ class Commands:
         self._tau = np.zeros(robot.nu)
         self._setpoint = np.zeros((len(SETPOINT), robot.nu))
         self._setpoint[LIMIT] = robot.effort_limit
+        self._waypoints: Waypoints | None = None
+        self._trajectory: Trajectory | None = None
+        self._goes_on = False
         self._gains = np.array(drive_gains(robot, params.physics_dt))
         self.followed = topics.COMMANDS
         self._out = np.zeros(robot.nu)
@@ -103,7 +107,8 @@ class Commands:
     def clear(self) -> None:
         """Forget the last command, as after a reset; the counts stay."""
         self._end_silence(self._t)
-        self._tau[:] = 0.0
+        self._tau[:] = self._setpoint[:LIMIT] = 0.0
+        self._waypoints = self._trajectory = None
         self.followed = topics.COMMANDS
         self._t_last = None
         self._t = 0.0
@@ -117,6 +122,8 @@ class Commands:
             return False
         self.received += 1
         if topic is not self.followed:
+            if topic is not topics.TRAJECTORY:
+                self._trajectory = None
             if self.started:
                 self._tell(f"the drives follow {topic.name} from t = {t:.3f} s on, and no more {self.followed.name}")
             self.followed = topic
@@ -143,12 +150,36 @@ class Commands:
             return self._torques.read(data, self._tau)
         if topic is topics.IMPEDANCE:
             return self._impedances.read(data, self._setpoint)
+        if topic is topics.TRAJECTORY:
+            found = read_trajectory(data, self._robot.joint_names)
+            if isinstance(found, Fault):
+                return found
+            sends = self.followed in (topics.POSITIONS, topics.TRAJECTORY)
+            self._goes_on = sends and self.started and not self.timed_out
+            self._waypoints = found
+            return None
         fault = self._positions.read(data, self._excess)
         if fault is None:
-            self._setpoint[:LIMIT] = 0.0
-            self._setpoint[POSITION] = self._excess
-            self._setpoint[STIFFNESS:LIMIT] = self._gains
+            self._go_to(self._excess)
         return fault
+
+    def _go_to(self, position: Array, velocity: Array | float = 0.0) -> None:
+        """Have the drives go to a position (nu,) [rad] with their own gains."""
+        self._setpoint[:LIMIT] = 0.0
+        self._setpoint[POSITION], self._setpoint[VELOCITY] = position, velocity
+        self._setpoint[STIFFNESS:LIMIT] = self._gains
+
+    def _go_on(self, observation: Observation, t: float) -> None:
+        """Follow the trajectory; a new one begins where the drives were sent last, or else where the joints are."""
+        if self._waypoints is not None:
+            position, velocity = observation.joint_position, observation.joint_velocity
+            if self._goes_on:
+                position, velocity = self._setpoint[POSITION], self._setpoint[VELOCITY]
+            self._trajectory = Trajectory(self._waypoints, t, position, velocity)
+            self._waypoints = None
+        if self._trajectory is not None:
+            self._trajectory.go(t)
+            self._go_to(self._trajectory.position, self._trajectory.velocity)
 
     @property
     def kept(self) -> bool:
@@ -202,6 +233,7 @@ class Commands:
         # Time is a sum of rounded steps: without the slack a timeout of n ticks would begin at n or n + 1 as rounding
         # has it.
         late = self._t_last is not None and t - self._t_last > self._timeout + 1e-9
+        late = late and self.followed is not topics.TRAJECTORY
         if late and not self.timed_out:
             self.timeouts += 1
             self._held[:] = observation.joint_position
@@ -216,6 +248,8 @@ class Commands:
             spring = self._kp * (self._held - observation.joint_position)
             np.subtract(spring, self._kd * observation.joint_velocity, out=self._out)
         elif self.kept and self.started:
+            if self.followed is topics.TRAJECTORY:
+                self._go_on(observation, t)
             return self._setpoint
         else:
             self._out[:] = self._tau

@@ -24,6 +24,7 @@ from .joint_commands import CommandReader, CommandWriter, Fault, ImpedanceReader
 from .message_definitions import definition_of
 from .network import THIS_MACHINE, WHERE, NetworkParams, add_network_option, network_environment
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
+from .trajectories import Waypoints, read_trajectory
 from .transforms import make_transforms
 from .wire import NS_PER_S, MessageError, parse
 
@@ -53,6 +54,7 @@ __all__ = [
     "Topic",
     "TwistReader",
     "TwistWriter",
+    "Waypoints",
     "WrenchReader",
     "add_network_option",
     "ankle_frame",
@@ -72,6 +74,7 @@ __all__ = [
     "profile",
     "publisher",
     "qos_words",
+    "read_trajectory",
     "recorder_profile",
     "requested",
     "sole_frame",

@@ -243,7 +243,16 @@ POSITIONS = Topic(
     NEWEST_OF_ANY,
     sporadic=True,
 )
-COMMAND_KINDS = (COMMANDS, IMPEDANCE, POSITIONS)
+TRAJECTORY = Topic(
+    "/joint_trajectory_controller/joint_trajectory",
+    "trajectory_msgs/msg/JointTrajectory",
+    USER,
+    "waypoints of some joints, matched by name, which the drives go with gains of their own; the last one is kept",
+    STEERING,
+    NEWEST_OF_ANY,
+    sporadic=True,
+)
+COMMAND_KINDS = (COMMANDS, IMPEDANCE, POSITIONS, TRAJECTORY)
 """The topics on which a simulated robot takes commands."""
 READOUTS = Topic(
     schema.READOUTS,

@@ -40,14 +40,14 @@ class MessageError(BipedSimError):
     """A message that cannot be read; the text says why."""
 
 
-def parse(data: bytes, kind: type) -> Any:
-    """Return a serialised message as an object.
+def parse(data: bytes, kind: type, most: int = MOST_TEXT) -> Any:
+    """Return a serialised message, of ``most`` bytes, as an object.
 
     Raises:
         MessageError: It is too large, or no such message.
     """
-    if len(data) > MOST_TEXT:
-        raise MessageError(f"it has {len(data)} bytes, at most {MOST_TEXT} are read")
+    if len(data) > most:
+        raise MessageError(f"it has {len(data)} bytes, at most {most} are read")
     try:
         return deserialize_message(data, kind)
     except (RuntimeError, ValueError, MemoryError) as error:

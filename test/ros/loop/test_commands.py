@@ -10,8 +10,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.serialization import serialize_message
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from bipedsim.model import drive_gains, load_robot
 from bipedsim.sim.io import Command, Observation
@@ -241,3 +243,66 @@ def test_a_bad_one_is_named_with_its_topic_and_changes_nothing() -> None:
     assert drives.commands.drops.by_kind == {"negative": 1}
     assert drives.told[0].startswith("command on /impedance_controller/commands dropped: stiffness of l_")
     assert drives.run(1)[0, 0] == 0.5
+
+
+def seconds(kind: Any, t: float) -> Any:
+    return kind(sec=int(t), nanosec=round((t - int(t)) * 1e9))
+
+
+def waypoints(*points: tuple[float, float], names: tuple[str, ...] = ("l_knee",), start: float = 0.0) -> bytes:
+    """Times and positions, the same for all joints that are named."""
+    message = JointTrajectory(joint_names=list(names))
+    message.header.stamp = seconds(Time, start)
+    for t, position in points:
+        point = JointTrajectoryPoint(positions=[position] * len(names), time_from_start=seconds(Duration, t))
+        message.points.append(point)
+    return bytes(serialize_message(message))
+
+
+KNEE = ROBOT.joint_names.index("l_knee")
+
+
+def test_a_trajectory_is_gone_from_where_the_joints_are_and_then_kept() -> None:
+    drives = Drives()
+    drives.state.joint_position[:] = 0.2
+    drives.state.joint_velocity[:] = 0.0
+    assert drives.commands.accept(waypoints((0.1, 0.4), (0.3, 0.0)), 0.0, topics.TRAJECTORY)
+    seen = [drives.run(1)[:2].copy() for _ in range(60)]
+    angle, speed = (np.array([rows[i, KNEE] for rows in seen]) for i in (0, 1))
+    t = DT * np.arange(60)
+    np.testing.assert_allclose(angle, np.interp(t, [0.0, 0.1, 0.3], [0.2, 0.4, 0.0]), atol=1e-12)
+    np.testing.assert_allclose(speed[[5, 20, 40]], [2.0, -2.0, 0.0], atol=1e-12)
+    others = np.arange(ROBOT.nu) != KNEE
+    assert all((rows[0, others] == 0.2).all() and not rows[1, others].any() for rows in seen)
+    assert not drives.told, "it needs no further message"
+    drives.state.joint_position[:] = 0.5
+    drives.commands.accept(waypoints((0.1, 0.1), start=drives.t), drives.t, topics.TRAJECTORY)
+    assert drives.run(1)[0, KNEE] == 0.0, "the next one begins where the drives were sent"
+    drives.run(30)
+    drives.send()
+    assert drives.run(1).ndim == 1
+    drives.commands.accept(waypoints((1.0, 0.1)), drives.t, topics.TRAJECTORY)
+    assert drives.run(1)[0, KNEE] == 0.5, "after torques it begins where the joints are"
+    drives.commands.accept(waypoints(names=()), drives.t, topics.TRAJECTORY)
+    assert drives.run(10)[0, KNEE] == pytest.approx(0.5, abs=0.01), "none at all stops"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (waypoints((0.1, 0.0), names=("l_knee", "knee")), "no joint is called 'knee'"),
+        (waypoints((0.1, 0.0), names=("l_knee", "l_knee")), "joint 'l_knee' is named twice"),
+        (waypoints((0.2, 0.0), (0.1, 0.0)), "times of its points do not rise"),
+        (waypoints((0.1, 0.0), names=()), "it names no joints"),
+        (waypoints((0.1, float("nan"))), "point 0 has positions that are not finite"),
+        (b"\0\1\0\0abc", "no JointTrajectory"),
+    ],
+    ids=["unknown", "twice", "times", "nameless", "nan", "unreadable"],
+)
+def test_a_bad_trajectory_is_dropped_with_its_reason(data: bytes, said: str) -> None:
+    drives = Drives()
+    drives.commands.accept(waypoints((0.1, 0.4)), 0.0, topics.TRAJECTORY)
+    before = drives.run(20).copy()
+    assert not drives.commands.accept(data, drives.t, topics.TRAJECTORY)
+    assert said in drives.told[-1]
+    np.testing.assert_array_equal(drives.run(1), before)

@@ -1,0 +1,89 @@
+"""What trajectory tools send, as ros2_control's joint_trajectory_controller takes it: JointTrajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from bipedsim.numerics import Array, Indices
+from bipedsim_ros.wire.joint_commands import Fault
+from bipedsim_ros.wire.wire import NS_PER_S, MessageError, parse
+
+MOST_BYTES = 1 << 22
+"""What a message may have: two hours of a humanoid's waypoints, one a second."""
+
+
+class Waypoints(NamedTuple):
+    """A trajectory of some of the joints.
+
+    Attributes:
+        start: Time that waypoints count from [s]; None: from when the message came.
+        joints: (k,) their indices among the robot's.
+        t: (n,) times [s], rising.
+        position: (n, k) [rad].
+        velocity, acceleration: (n, k) [rad/s], [rad/s^2]; None where not given.
+    """
+
+    start: float | None
+    joints: Indices
+    t: Array
+    position: Array
+    velocity: Array | None
+    acceleration: Array | None
+
+
+def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Fault:
+    """Return the waypoints of a serialised message, or what is wrong with it, all at once."""
+    try:
+        message = parse(data, JointTrajectory, MOST_BYTES)
+    except MessageError as error:
+        return Fault("unreadable", f"{error}; send trajectory_msgs/msg/JointTrajectory")
+    names, points = list(message.joint_names), list(message.points)
+    wrong = [f"no joint is called {name!r}" for name in names if name not in joint_names]
+    wrong += [f"joint {name!r} is named twice" for name in sorted({one for one in names if names.count(one) > 1})]
+    if not names and points:
+        wrong.append("it names no joints")
+    t = np.array([_seconds(point.time_from_start) for point in points])
+    if (len(t) and t[0] < 0.0) or (np.diff(t) <= 0.0).any():
+        wrong.append("the times of its points do not rise")
+    values: dict[str, Array | None] = {}
+    for name, field in (("position", "positions"), ("velocity", "velocities"), ("acceleration", "accelerations")):
+        try:
+            values[name] = _column(points, field, len(names), name == "position")
+        except ValueError as error:
+            wrong.append(str(error))
+    if not wrong and values["acceleration"] is not None and values["velocity"] is None:
+        wrong.append("its points have accelerations, and no velocities")
+    if wrong:
+        return Fault("trajectory", "; ".join(wrong))
+    position = values["position"]
+    assert position is not None
+    stamp = _seconds(message.header.stamp)
+    joints = np.array([joint_names.index(name) for name in names], dtype=np.intp)
+    return Waypoints(stamp or None, joints, t, position, values["velocity"], values["acceleration"])
+
+
+def _seconds(time: object) -> float:
+    """Return a Time or Duration [s]."""
+    return float(time.sec + time.nanosec / NS_PER_S)  # type: ignore[attr-defined]
+
+
+def _column(points: Sequence[JointTrajectoryPoint], field: str, n: int, needed: bool) -> Array | None:
+    """Return a field of all points (points, n), or None if none of them has it.
+
+    Raises:
+        ValueError: Some lack it, have another number of values, or one that is not finite.
+    """
+    rows = [getattr(point, field) for point in points]
+    if not needed and not any(len(row) for row in rows):
+        return None
+    odd = [i for i, row in enumerate(rows) if len(row) != n]
+    if odd:
+        raise ValueError(f"point {odd[0]} has {len(rows[odd[0]])} {field}, expected {n}, one for each joint it names")
+    found = np.array([list(row) for row in rows], dtype=np.float64).reshape(len(rows), n)
+    if not np.isfinite(found).all():
+        raise ValueError(f"point {int(np.argwhere(~np.isfinite(found))[0, 0])} has {field} that are not finite")
+    return found
