@@ -1,4 +1,4 @@
-"""docs/python.md: every example runs, in order, and prints what stands behind it."""
+"""Pages of Python: every example runs, in order, and prints what stands behind it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ from paths import ROOT
 
 import bipedsim
 
-PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PAGES = {"python.md": 10, "gym.md": 2}
+"""Pages, and how many examples each has at least."""
 
 
-def test_every_example_runs_and_prints_what_stands_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_runs_and_prints_what_stands_behind_it(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if page == "gym.md":
+        pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install bipedsim[gym]")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
     monkeypatch.setitem(sys.modules, "page", type(sys)("page"))
-    assert len(BLOCKS) >= 10
-    for number, block in enumerate(BLOCKS, start=1):
+    assert len(blocks) >= PAGES[page]
+    for number, block in enumerate(blocks, start=1):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(block, f"docs/python.md, example {number}", "exec"), names)
+            exec(compile(block, f"docs/{page}, example {number}", "exec"), names)
         said = re.findall(r"^ *print\(.*\)  # (.*)$", block, re.MULTILINE)
         assert len(said) == len(re.findall(r"\bprint\(", block)), f"example {number}: say what it prints"
         assert printed.getvalue().splitlines() == said, f"example {number}"

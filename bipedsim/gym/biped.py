@@ -1,0 +1,228 @@
+"""The environment: a robot whose drives keep what the agent wants, on a ground, at 50 Hz.
+
+Needs the extra ``gym``. Actions and observations are those of policies that walk on robots: set points about the
+standing posture, and nothing that only a simulator knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from gymnasium import Env
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from bipedsim.analysis import HEIGHT, TILT
+from bipedsim.errors import ConfigError, DivergenceError
+from bipedsim.ground import get_ground
+from bipedsim.model import IDEAL, drive_gains, load_robot, sole_placements, standing_torque
+from bipedsim.numerics import Array
+from bipedsim.sim import Command, Simulator
+
+Numbers = NDArray[np.float32]
+
+
+class BipedEnv(Env[Numbers, Numbers]):
+    """A biped that is to go at a velocity, or to stand at zero.
+
+    **Action** (nu,), in [-1, 1]: ``posture + action_scale * action`` is where the drives take the joints [rad], with
+    their own gains (:func:`bipedsim.model.drive_gains`) about the torques of standing. Zeros ask for the
+    standing posture: biped14 stays there, a robot with softer ankles than m g h, such as g1, has to be balanced.
+
+    **Observation**, float32, in this order; ``layout`` has the slices by name: ``angular_velocity`` (3,) of the IMU
+    [rad/s]; ``up`` (3,), the vertical in axes of the IMU; ``command`` (3,), wanted velocity ahead and to the left [m/s]
+    and turning rate [rad/s]; ``joint_position`` (nu,) less the posture [rad]; ``joint_velocity`` (nu,) [rad/s];
+    ``action`` (nu,), the last one.
+
+    **Reward**: the sum of :meth:`rewards`, which a subclass may have otherwise; the terms are in ``info``.
+
+    An episode ends (``terminated``) with a fall, as :func:`bipedsim.analysis.fall_time` has it, or where the simulation
+    diverges.
+
+    Args:
+        robot: Name or path of a robot that floats.
+        ground: Name or path of a ground.
+        contact_model: Name of the contact model.
+        hardware: Preset or parameters, see docs/hardware.md.
+        control_dt: Time of a step [s]. physics_dt: Step of the simulation [s].
+        action_scale: See above [rad].
+        command: Wanted velocity (vx, vy, wz), the same in each episode; by default drawn within ``command_range`` at
+            every reset.
+        command_range: Largest magnitudes of what is drawn.
+        start_noise: Standard deviation of joint positions [rad] and ten times of velocities [rad/s] at the start.
+        render_mode: None: look at it by ``bipedsim view`` or a recording.
+
+    Attributes:
+        sim: The simulator: ground truth for rewards is in it.
+        layout: Name to its slice of the observation.
+        command: The velocity that is wanted (3,).
+
+    Raises:
+        ConfigError: Something of this is wrong.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's)
+
+    def __init__(
+        self,
+        robot: str = "biped14",
+        ground: str = "flat",
+        contact_model: str = "one_step",
+        hardware: str | Mapping[str, Any] = IDEAL,
+        control_dt: float = 0.02,
+        physics_dt: float = 1e-3,
+        action_scale: float = 0.25,
+        command: tuple[float, float, float] | None = None,
+        command_range: tuple[float, float, float] = (0.5, 0.2, 0.5),
+        start_noise: float = 0.01,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise ConfigError(f"render_mode = {render_mode!r}: there is none; record a run and look at that")
+        self.render_mode = None
+        self.robot = load_robot(robot)
+        if not self.robot.free_flyer or not self.robot.nu or not self.robot.soles:
+            raise ConfigError(f"{robot!r} has no feet, no drives or no free base: this environment is for bipeds")
+        self.sim = Simulator(
+            self.robot, get_ground(ground), contact_model, physics_dt, control_dt, hardware=hardware
+        )
+        nu = self.robot.nu
+        self.action_scale = action_scale
+        self._given_command = command
+        self._range = np.array(command_range)
+        self._noise = start_noise
+        self.command: Array = np.zeros(3)
+        kp, kd = drive_gains(self.robot, physics_dt)
+        self._stand = standing_torque(self.robot)
+        self._asked = Command(self._stand, self.robot.posture.copy(), None, kp, kd)
+        parts = {"angular_velocity": 3, "up": 3, "command": 3} | dict.fromkeys(
+            ("joint_position", "joint_velocity", "action"), nu
+        )
+        ends = np.cumsum(list(parts.values()))
+        self.layout = {name: slice(int(end) - n, int(end)) for (name, n), end in zip(parts.items(), ends, strict=True)}
+        self._values = np.zeros(int(ends[-1]), dtype=np.float32)
+        self.action_space = Box(-1.0, 1.0, (nu,), np.float32)
+        self.observation_space = Box(-np.inf, np.inf, self._values.shape, np.float32)
+        self._data = self.robot.model.createData()
+        self._upright = np.zeros(3)
+        self._height = 0.0
+        self.action: Array = np.zeros(nu)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Numbers, dict[str, Any]]:
+        """Begin an episode near the standing posture.
+
+        Args:
+            seed: Of start, command and noise of the hardware, of this and all later episodes.
+            options: ``command`` (3,), or ``q`` (nq,) and ``v`` (nv,) to begin with.
+
+        Raises:
+            ConfigError: An option is none, or the start is not possible.
+        """
+        super().reset(seed=seed)
+        options = options or {}
+        unknown = sorted(options.keys() - {"command", "q", "v"})
+        if unknown:
+            raise ConfigError(f"options: unknown {', '.join(unknown)}; there are command, q and v")
+        robot, random = self.robot, self.np_random
+        drawn = random.uniform(-self._range, self._range)
+        given = options.get("command", self._given_command)
+        self.command = np.array(drawn if given is None else given, dtype=np.float64)
+        q, v = self._start(random)
+        begun = int(random.integers(2**31))
+        observation = self.sim.reset(options.get("q", q), options.get("v", v), seed=begun)
+        self.action = np.zeros(robot.nu)
+        vertical, self._height = self._pose()
+        self._upright = vertical
+        return self._observe(observation), {}
+
+    def _start(self, random: np.random.Generator) -> tuple[Array, Array]:
+        """Return a posture (nq,) near the standing one whose lowest vertex is on the ground, and velocities (nv,)."""
+        robot = self.robot
+        q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
+        angles = robot.posture + self._noise * random.normal(size=robot.nu)
+        v[robot.idx_v] = 10.0 * self._noise * random.normal(size=robot.nu)
+        if self._noise and not robot.loops:
+            q[robot.idx_q] = np.clip(angles, robot.position_lower, robot.position_upper)
+            soles = zip(robot.soles, sole_placements(robot.model, self._data, robot.soles, q), strict=True)
+            q[2] -= min(float(pose.act(vertex)[2]) for sole, pose in soles for vertex in _corners(sole.vertices))
+        elif robot.loops:
+            v[:] = 0.0
+        return self.sim.ground.place(q), v
+
+    def step(self, action: Numbers) -> tuple[Numbers, float, bool, bool, dict[str, Any]]:
+        """Have the drives keep what ``action`` (nu,) wants for one step.
+
+        Raises:
+            ConfigError: It has another shape, or is not finite.
+        """
+        self.action = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
+        if self.action.shape != self.action_space.shape:
+            raise ConfigError(f"action has shape {self.action.shape}, expected {self.action_space.shape}")
+        assert self._asked.position is not None
+        self._asked.position[:] = self.robot.posture + self.action_scale * self.action
+        diverged = ""
+        try:
+            self._observe(self.sim.step(self._asked))
+        except DivergenceError as error:
+            diverged = str(error)
+        fallen = bool(diverged) or self.fallen()
+        terms = self.rewards() if not diverged else {}
+        info: dict[str, Any] = {"rewards": terms, **({"diverged": diverged} if diverged else {})}
+        return self._values.copy(), float(sum(terms.values())), fallen, False, info
+
+    def rewards(self) -> dict[str, float]:
+        """Return the terms of the reward after a step; each lies between 0 and the weight that it has here.
+
+        ``going``: how near the base's velocity in its heading frame is to the command; ``turning``: the same of its
+        turning rate; ``upright``: of its attitude; ``effort``, at most 0: mean square of torques over their limits.
+        """
+        rotation = pin.Quaternion(self.sim.q[3:7]).toRotationMatrix()
+        velocity = rotation @ self.sim.v[:3]
+        yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
+        ahead = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.zeros(3)).actInv(velocity)[:2]
+        turning = float((rotation @ self.sim.v[3:6])[2])
+        lean = float(self._upright @ self._pose()[0])
+        effort = float(np.mean((self.sim.effort / self.robot.effort_limit) ** 2))
+        return {
+            "going": 1.0 * float(np.exp(-np.sum((ahead - self.command[:2]) ** 2) / 0.25)),
+            "turning": 0.5 * float(np.exp(-((turning - self.command[2]) ** 2) / 0.25)),
+            "upright": 0.5 * max(lean, 0.0),
+            "effort": -0.1 * effort,
+        }
+
+    def fallen(self) -> bool:
+        """Return whether the robot has fallen, as :func:`bipedsim.analysis.fall_time` has it."""
+        vertical, height = self._pose()
+        return bool(self._upright @ vertical < np.cos(TILT) or height < HEIGHT * self._height)
+
+    def _pose(self) -> tuple[Array, float]:
+        """Return the vertical (3,) in axes of the base, and the height of the CoM over the lowest sole [m]."""
+        robot, q = self.robot, self.sim.q
+        com = pin.centerOfMass(robot.model, self._data, q)
+        lowest = min(pose.translation[2] for pose in sole_placements(robot.model, self._data, robot.soles, q))
+        return pin.Quaternion(q[3:7]).toRotationMatrix()[2].copy(), float(com[2] - lowest)
+
+    def _observe(self, observation: Any) -> Numbers:
+        """Fill and return the observation."""
+        x, y, z, w = observation.imu_orientation
+        parts = {
+            "angular_velocity": observation.imu_angular_velocity,
+            "up": (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+            "command": self.command,
+            "joint_position": observation.joint_position - self.robot.posture,
+            "joint_velocity": observation.joint_velocity,
+            "action": self.action,
+        }
+        for name, values in parts.items():
+            self._values[self.layout[name]] = values
+        return self._values.copy()
+
+
+def _corners(vertices: Array) -> Array:
+    """Return the vertices (N, 3) of a sole in its frame."""
+    return np.hstack([vertices, np.zeros((len(vertices), 1))])

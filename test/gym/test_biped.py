@@ -1,0 +1,139 @@
+"""The Gymnasium environment: its own checker, seeds, processes, and what standing, falling and going are worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install bipedsim[gym]")
+
+import gymnasium
+from gymnasium.utils.env_checker import check_env
+
+from bipedsim.errors import ConfigError
+from bipedsim.gym import EPISODE_STEPS, ID, BipedEnv
+
+
+@pytest.fixture(scope="module")
+def biped() -> BipedEnv:
+    return BipedEnv(command=(0.0, 0.0, 0.0))
+
+
+def episode(env: Any, actions: int = 20, **reset: Any) -> list[Any]:
+    seen = [env.reset(**reset)[0]]
+    random = np.random.default_rng(0)
+    for _ in range(actions):
+        observation, reward, *_ = env.step(random.uniform(-0.3, 0.3, env.action_space.shape).astype(np.float32))
+        seen += [observation, reward]
+    return seen
+
+
+@pytest.mark.filterwarnings("ignore:.*A Box observation space:UserWarning")
+def test_gymnasium_finds_it_and_its_checker_passes() -> None:
+    env = gymnasium.make(ID)
+    assert env.spec is not None
+    assert env.spec.max_episode_steps == EPISODE_STEPS
+    check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_a_seed_repeats_an_episode_to_the_bit(biped: BipedEnv) -> None:
+    noisy = BipedEnv(hardware="realistic")
+    for env in (biped, noisy):
+        first, again, other = (episode(env, seed=seed) for seed in (3, 3, 4))
+        for one, two in zip(first, again, strict=True):
+            np.testing.assert_array_equal(one, two)
+        assert not np.array_equal(first[-2], other[-2])
+
+
+def test_copies_in_processes_have_the_bits_of_one() -> None:
+    copies = gymnasium.make_vec(f"bipedsim.gym:{ID}", num_envs=2, vectorization_mode="async")
+    try:
+        seen, _ = copies.reset(seed=[5, 6])
+        action = np.full(copies.action_space.shape, 0.1, dtype=np.float32)
+        after, rewards, *_ = copies.step(action)
+    finally:
+        copies.close()
+    for i, seed in enumerate((5, 6)):
+        env = BipedEnv()
+        np.testing.assert_array_equal(env.reset(seed=seed)[0], seen[i])
+        expected, reward, *_ = env.step(action[i])
+        np.testing.assert_array_equal(expected, after[i])
+        assert reward == rewards[i]
+
+
+@pytest.mark.parametrize(("robot", "noise"), [("biped14", 0.01), ("g1", 0.0)])
+def test_without_action_the_robot_stands(robot: str, noise: float) -> None:
+    """G1's ankles are softer than m g h: it stands where nothing disturbs it."""
+    env = BipedEnv(robot, command=(0.0, 0.0, 0.0), start_noise=noise)
+    env.reset(seed=1)
+    for _ in range(100):
+        observation, reward, terminated, truncated, info = env.step(np.zeros(env.action_space.shape, np.float32))
+        assert not terminated
+        assert not truncated
+    assert reward == pytest.approx(sum(info["rewards"].values()))
+    assert reward == pytest.approx(2.0, abs=0.1)
+    np.testing.assert_allclose(observation[env.layout["up"]], [0.0, 0.0, 1.0], atol=0.02)
+
+
+def test_an_observation_is_what_the_sensors_and_the_agent_know(biped: BipedEnv) -> None:
+    biped.reset(seed=2, options={"command": (0.3, 0.1, -0.2)})
+    action = np.linspace(-0.5, 0.5, biped.robot.nu, dtype=np.float32)
+    observation = biped.step(action)[0]
+    sim, robot, layout = biped.sim, biped.robot, biped.layout
+    assert sorted((part.start, part.stop) for part in layout.values())[-1][1] == len(observation)
+    np.testing.assert_allclose(observation[layout["command"]], [0.3, 0.1, -0.2], rtol=1e-6)
+    np.testing.assert_array_equal(observation[layout["action"]], action)
+    np.testing.assert_allclose(observation[layout["joint_position"]], sim.q[robot.idx_q] - robot.posture, atol=1e-6)
+    np.testing.assert_allclose(observation[layout["joint_velocity"]], sim.v[robot.idx_v], rtol=1e-6, atol=1e-6)
+    assert np.linalg.norm(observation[layout["up"]]) == pytest.approx(1.0)
+
+
+def test_a_fall_ends_an_episode(biped: BipedEnv) -> None:
+    biped.reset(seed=1, options={"v": np.r_[2.5, np.zeros(biped.robot.model.nv - 1)]})
+    steps, terminated = 0, False
+    while not terminated and steps < 200:
+        *_, terminated, _truncated, _info = biped.step(np.zeros(biped.action_space.shape, np.float32))
+        steps += 1
+    assert terminated
+    assert steps > 10
+
+
+def test_going_is_worth_most_at_the_velocity_that_is_wanted(biped: BipedEnv) -> None:
+    v = np.zeros(biped.robot.model.nv)
+    v[:2] = 0.4, 0.1
+    worth = {}
+    for wanted in (0.0, 0.4, 0.8):
+        biped.reset(seed=1, options={"command": (wanted, 0.1, 0.0), "q": biped.robot.q_nominal, "v": v})
+        worth[wanted] = biped.rewards()["going"]
+    assert worth[0.4] == pytest.approx(1.0)
+    assert worth[0.0] == pytest.approx(worth[0.8])
+    assert worth[0.0] == pytest.approx(np.exp(-(0.4**2) / 0.25))
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "said"),
+    [
+        ({"render_mode": "human"}, "there is none"),
+        ({"robot": "compass"}, "no feet, no drives or no free base"),
+    ],
+)
+def test_what_cannot_be_is_refused(kwargs: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        BipedEnv(**kwargs)
+
+
+def test_options_are_checked_by_name(biped: BipedEnv) -> None:
+    with pytest.raises(ConfigError, match="unknown comand; there are command, q and v"):
+        biped.reset(options={"comand": (0.0, 0.0, 0.0)})
+    with pytest.raises(ConfigError, match="action has shape"):
+        biped.step(np.zeros(3, np.float32))
+
+
+def test_it_starts_on_the_ground_and_not_in_it() -> None:
+    env = BipedEnv(start_noise=0.05)
+    for seed in range(10):
+        env.reset(seed=seed)
+        env.step(np.zeros(env.action_space.shape, np.float32))
+        assert env.sim.contact.wrench[:, 2].sum() < 20.0 * env.robot.weight
