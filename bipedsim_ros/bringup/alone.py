@@ -15,11 +15,12 @@ _PATIENCE_S = 30.0
 
 
 @contextmanager
-def looking_for_robots(env: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+def looking_for_robots(env: Mapping[str, str], namespace: str = "") -> Iterator[Callable[[], None]]:
     """Look in a process beside this one, if anybody may be there, while the context prepares the bring-up.
 
     Args:
         env: Environment of the nodes.
+        namespace: Of the nodes; robots in others do not matter.
 
     Yields:
         A function that waits for what was seen, and raises :class:`ConfigError` where it was another robot.
@@ -30,6 +31,8 @@ def looking_for_robots(env: Mapping[str, str]) -> Iterator[Callable[[], None]]:
         yield lambda: None
         return
     command = [sys.executable, "-m", "bipedsim_ros.nodes.duplicate_nodes"]
+    if namespace:
+        command += ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}", "--"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, env=env, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
 
@@ -46,8 +49,9 @@ def looking_for_robots(env: Mapping[str, str]) -> Iterator[Callable[[], None]]:
                 return
             if found:
                 raise ConfigError(
-                    f"another robot or simulation is in ROS domain {given} ({found}): end it, or choose another "
-                    f"domain: ROS_DOMAIN_ID={free_domain(int(given))} bipedsim up ..."
+                    f"another robot or simulation is in ROS domain {given} ({found}): end it, give this one a name of "
+                    "its own, such as --namespace r2, or choose another domain: "
+                    f"ROS_DOMAIN_ID={free_domain(int(given))} bipedsim up ..."
                 )
 
         try:

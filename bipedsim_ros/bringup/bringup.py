@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -61,6 +62,9 @@ class Arguments:
     )
     priority: int = like(SimParams, "priority")
     network: str = like(NetworkParams, "network")
+    namespace: str = param(
+        "", "of all nodes and topics, such as r1 for /r1/joint_states: several robots in one ROS graph; none by default"
+    )
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
 
 
@@ -91,6 +95,7 @@ class NodeProcess:
         params_files: YAML files with ROS parameters.
         ready: Beginning of the line of output that says that the node does its work; empty if nobody waits for it.
         prefix: Command in front of the node's own.
+        namespace: Of the node, with a leading slash; empty for none.
     """
 
     executable: str
@@ -98,6 +103,7 @@ class NodeProcess:
     params_files: tuple[Path, ...] = ()
     ready: str = ""
     prefix: tuple[str, ...] = ()
+    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,7 @@ def plan(
     arguments = from_mapping(Arguments, given, "bring-up")
     if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
         find_controller(arguments.controller)
+    namespace = _namespace(arguments.namespace)
     run_folder = Path(arguments.record) if arguments.record else None
     if run_folder is not None and (run_folder / "bag").exists() and not overwrite:
         raise ConfigError(
@@ -157,6 +164,7 @@ def plan(
         if not files[0].is_file():
             raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
         refuse_misspelt("node", (str(key).rpartition("/")[2] for key in read_yaml(files[0])), NODES, str(files[0]))
+        _check_reaches(files[0], namespace)
     nodes = []
     if run_folder is not None:
         recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot, **_ft_sign(files)}
@@ -206,7 +214,37 @@ def plan(
         if run_folder is not None:
             commander["wait_for_listeners"] = 2
         nodes.append(NodeProcess("commander_node", commander, files))
-    return BringUp(arguments, tuple(nodes), run_folder)
+    return BringUp(arguments, tuple(replace(node, namespace=namespace) for node in nodes), run_folder)
+
+
+def _namespace(given: str) -> str:
+    """Return a namespace with its leading slash, or an empty text for none.
+
+    Raises:
+        ConfigError: No node can have it.
+    """
+    bare = given.strip("/")
+    if bare and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", bare, re.ASCII):
+        raise ConfigError(
+            f"namespace = {given!r} must be names of letters, digits and _, which begin with no digit, with / between "
+            "them: r1, or lab/r1"
+        )
+    return f"/{bare}" if bare else ""
+
+
+def _check_reaches(path: Path, namespace: str) -> None:
+    """Refuse a file whose parameters no node in the namespace would take: ROS leaves them out without a word.
+
+    Raises:
+        ConfigError: A key names a node elsewhere.
+    """
+    for key in map(str, read_yaml(path)):
+        if namespace and key.rpartition("/")[2] in NODES and key.rpartition("/")[0] not in (namespace, "/**"):
+            name = key.rpartition("/")[2]
+            raise ConfigError(
+                f"{path}: {key!r} is not in the namespace {namespace}, so that its parameters would reach nobody; call "
+                f"it '{namespace}/{name}', or '/**/{name}' for every namespace"
+            )
 
 
 def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:

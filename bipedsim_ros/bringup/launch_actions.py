@@ -74,6 +74,7 @@ def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
         package="bipedsim",
         executable=node.executable,
         name=node.executable,
+        namespace=node.namespace,
         parameters=parameters,
         output="screen",
         additional_env=variables,

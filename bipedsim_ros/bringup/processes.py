@@ -61,6 +61,8 @@ class Child:
         self._ready_line = node.ready
         self._show = show
         command = [*node.prefix, sys.executable, "-m", _STARTER, node.executable, "--ros-args"]
+        if node.namespace:
+            command += ["-r", f"__ns:={node.namespace}"]
         for path in (*node.params_files, params_file):
             command += ["--params-file", str(path)]
         # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.

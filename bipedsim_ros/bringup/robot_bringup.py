@@ -23,7 +23,10 @@ from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.bringup.up import add_options, add_overwrite
 from bipedsim_ros.wire import topics as ros_topics
 
-ROBOT_ARGUMENTS = ("robot", "clock", "rate", "controller", "scenario", "record", "priority", "network", "params_file")
+ROBOT_ARGUMENTS = (
+    *("robot", "clock", "rate", "controller", "scenario", "record"),
+    *("priority", "network", "namespace", "params_file"),
+)
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
 _NODES = ("recorder_node", "controller_node", "commander_node")
 

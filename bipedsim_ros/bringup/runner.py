@@ -351,7 +351,8 @@ def run_arguments(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:
         contact_params = key_values(args.contact_set, "--contact-set")
         stats_file = Path(scratch) / "sim.json"
-        with looking_for_robots(environment(given.get("network", ""))) as refuse_others:
+        env, namespace = environment(given.get("network", "")), str(given.get("namespace", ""))
+        with looking_for_robots(env, namespace) as refuse_others:
             bringup = plan(given, controller_params, contact_params, stats_file, overwrite)
             check_names(bringup)
             refuse_others()

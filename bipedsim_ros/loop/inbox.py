@@ -15,7 +15,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 from bipedsim_ros.loop.drops import Drops
-from bipedsim_ros.wire import Topic, message_class, requested
+from bipedsim_ros.wire import Topic, message_class, relative, requested
 
 _AFTER_FAULT_S = 0.01
 
@@ -60,7 +60,7 @@ class Inbox:
         """Return a further subscription of the loop, to be read with :meth:`take_from`."""
         return self._node.create_subscription(
             message_class(topic.msgtype),
-            topic.of(foot),
+            relative(topic.of(foot)),
             _taken_by_loop,
             requested(topic),
             callback_group=self._group,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import rclpy
 from rclpy.node import Node
 
-from bipedsim_ros.wire import participants, topics
+from bipedsim_ros.wire import participants, relative, topics
 
 # Participants that miss each other's first announcements meet at the next ones, which Fast DDS sends every 3 s.
 _DISCOVERY_S = 3.5
@@ -21,27 +21,31 @@ _UNNAMED = "_NODE_NAME_UNKNOWN_"
 
 def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
     """Return what is wrong where several nodes publish one of these topics, and the way out; else an empty text."""
-    for topic in names:
+    for topic in map(relative, names):
         if node.count_publishers(topic) > 1:
             nodes = sorted(info.node_name for info in node.get_publishers_info_by_topic(topic))
             return (
-                f"{len(nodes)} nodes publish {topic} ({', '.join(nodes)}): another robot or controller is on ROS "
-                f"domain {node.context.get_domain_id()}; give one of them a ROS_DOMAIN_ID of its own, or stop it. One "
-                "that was killed is taken for a publisher for 20 s more"
+                f"{len(nodes)} nodes publish {node.resolve_topic_name(topic)} ({', '.join(nodes)}): another robot or "
+                f"controller is on ROS domain {node.context.get_domain_id()}; give one of them a namespace or a "
+                "ROS_DOMAIN_ID of its own, or stop it. One that was killed is taken for a publisher for 20 s more"
             )
     return ""
 
 
 def robots_beside(node: Node) -> list[str]:
-    """Return the nodes that are a robot, or are about to be one: they publish joint states, or are called sim_node."""
-    publishers = node.get_publishers_info_by_topic(topics.JOINT_STATES.name)
-    simulators = {name for name in node.get_node_names() if name == "sim_node"}
+    """Return the nodes that are a robot in the namespace of ``node``, or are about to be one.
+
+    They publish joint states, or are called sim_node.
+    """
+    publishers = node.get_publishers_info_by_topic(relative(topics.JOINT_STATES.name))
+    here = ("sim_node", node.get_namespace())
+    simulators = {here[0]} if here in node.get_node_names_and_namespaces() else set()
     return sorted(simulators | {info.node_name for info in publishers})
 
 
 def main() -> int:
     """Print the robots in the ROS graph in a line, as soon as one is found; return 0."""
-    rclpy.init(args=["", "--ros-args", "--disable-external-lib-logs"])
+    rclpy.init(args=["", *sys.argv[1:], "--ros-args", "--disable-external-lib-logs"])
     node = Node("bipedsim_up", enable_rosout=False, start_parameter_services=False)
     end = time.monotonic() + _DISCOVERY_S
     while not (found := robots_beside(node)) or _UNNAMED in found:

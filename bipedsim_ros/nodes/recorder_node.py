@@ -45,6 +45,7 @@ from bipedsim_ros.wire import (
     offered_qos,
     publisher,
     recorder_profile,
+    relative,
     topics,
 )
 
@@ -183,6 +184,7 @@ class Recorder:
             self._subscribe(name, msgtype, known[name].recorder_qos if name in known else self._offered(name))
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
         custom = {"robot": params.robot, "feet": ",".join(feet), "ft_sign": f"{params.ft_sign:g}"}
+        custom["namespace"] = node.get_namespace()
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)
         self._disk.start()
@@ -218,7 +220,7 @@ class Recorder:
         definition_of(msgtype)  # raises now, not at the first message
         cls = message_class(msgtype)
         subscription = self._node.create_subscription(
-            cls, name, lambda _raw: None, recorder_profile(qos), callback_group=self._group, raw=True
+            cls, relative(name), lambda _raw: None, recorder_profile(qos), callback_group=self._group, raw=True
         )
         handle = subscription.handle
         self._subscriptions[name] = _Subscription(name, msgtype, qos, cls, handle, subscription)
@@ -226,7 +228,12 @@ class Recorder:
     def _look_at_graph(self) -> None:
         """Subscribe to topics whose type has become known, and weaken a QoS that a publisher does not grant."""
         if self._waiting_for_type or self._prefixes:
-            for name, types in self._node.get_topic_names_and_types():
+            space = self._node.get_namespace().rstrip("/")
+            for seen, types in self._node.get_topic_names_and_types():
+                if not seen.startswith(f"{space}/"):
+                    continue
+                # A bag holds the names that the robot has where it is alone.
+                name = seen.removeprefix(space)
                 shown = name.startswith(self._prefixes) and name not in self._subscriptions
                 if name in self._waiting_for_type or (shown and name not in self._unreadable):
                     self._waiting_for_type.discard(name)

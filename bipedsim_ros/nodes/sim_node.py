@@ -40,7 +40,7 @@ from bipedsim_ros.loop import (
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, requested, topics
+from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, relative, requested, topics
 
 LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
 # How long a node that ends waits for subscribers that are behind; and in lock step, where nothing may be missing.
@@ -114,7 +114,8 @@ class SimNode:
         self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))
         self._push_frames = {BASE_FRAME: "", **{name: name for name in sorted(bodies)}}
         # As bytes: what cannot be read would be dropped without a word.
-        node.create_subscription(WrenchStamped, topics.PUSH.name, self._on_push, requested(topics.PUSH), raw=True)
+        push = relative(topics.PUSH.name)
+        node.create_subscription(WrenchStamped, push, self._on_push, requested(topics.PUSH), raw=True)
         node.create_service(Trigger, topics.RESET, self._service(self.loop.reset))
         node.create_service(Trigger, topics.STEP, self._service(self.loop.single_step))
         node.create_service(SetBool, topics.PAUSE, self._on_pause)

@@ -18,6 +18,7 @@ from .endpoints import (
     publisher,
     qos_words,
     recorder_profile,
+    relative,
     requested,
 )
 from .joint_commands import CommandReader, CommandWriter, Fault, ImpedanceReader, ImpedanceWriter
@@ -76,6 +77,7 @@ __all__ = [
     "qos_words",
     "read_trajectory",
     "recorder_profile",
+    "relative",
     "requested",
     "sole_frame",
     "surely_empty",

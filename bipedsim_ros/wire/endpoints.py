@@ -51,9 +51,14 @@ def message_class(msgtype: str) -> Any:
         raise ConfigError(f"message type {msgtype} cannot be imported: install {package} ({error})") from error
 
 
+def relative(name: str) -> str:
+    """Return the name of a topic in the namespace of the node that uses it: ``/cop`` is /r1/cop for a node in /r1."""
+    return name.removeprefix("/")
+
+
 def publisher(node: Node, topic: Topic, foot: str = "", name: str = "") -> Any:
     """Return a publisher of a topic: of ``foot``, or of ``name`` among those that begin with the name of the row."""
-    return node.create_publisher(message_class(topic.msgtype), topic.of(foot) + name, profile(topic.offered))
+    return node.create_publisher(message_class(topic.msgtype), relative(topic.of(foot) + name), profile(topic.offered))
 
 
 class PatientPublisher:
@@ -68,7 +73,7 @@ class PatientPublisher:
         self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool], name: str = ""
     ) -> None:
         self._go_on = go_on
-        name, qos = topic.of(foot) + name, replace(topic.offered, history="keep_all")
+        name, qos = relative(topic.of(foot) + name), replace(topic.offered, history="keep_all")
         self._publisher = node.create_publisher(message_class(topic.msgtype), name, profile(qos))
         self.get_subscription_count = self._publisher.get_subscription_count
 
@@ -101,8 +106,11 @@ def recorder_profile(qos: Qos) -> QoSProfile:
 
 
 def offered_qos(node: Node, name: str) -> Qos | None:
-    """Return the strongest quality of service that every present publisher grants; None without publishers."""
-    found = [qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(name)]
+    """Return the strongest quality of service that every present publisher of a topic in the node's namespace grants.
+
+    None without publishers.
+    """
+    found = [qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(relative(name))]
     if not found:
         return None
     best_effort = any(qos.reliability == "best_effort" for qos in found)
@@ -114,6 +122,6 @@ def offered_qos(node: Node, name: str) -> Qos | None:
 
 
 def described(node: Node, name: str, msgtype: str) -> bag.Topic:
-    """Return a topic as a bag describes it, with the profiles of its present publishers."""
-    profiles = tuple(qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(name))
+    """Return a topic of the node's namespace as a bag describes it, with the profiles of its present publishers."""
+    profiles = tuple(qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(relative(name)))
     return bag.Topic(name, msgtype, definition_of(msgtype), type_hash_of(msgtype), profiles)

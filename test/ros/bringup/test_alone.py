@@ -31,7 +31,7 @@ def test_another_robot_is_named_with_the_way_out(
     assert main(["up", "--duration", "1", "--record", str(tmp_path / "run")]) == EXIT_USAGE
     out, err = capfd.readouterr()
     domain = ros.node.context.get_domain_id()
-    assert f"another robot or simulation is in ROS domain {domain} (test): end it, or choose another domain" in err
+    assert f"another robot or simulation is in ROS domain {domain} (test): end it, give this one a name" in err
     assert "ROS_DOMAIN_ID=" in err.partition("choose")[2]
     assert (out, err.count("\n")) == ("", 1)
     assert not (tmp_path / "run").exists()
