@@ -12,7 +12,7 @@ from .modes import (
     mode_name,
     target_height_velocity,
 )
-from .parts import Parts
+from .parts import Parts, Sums, add_part, begin_parts, end_parts
 from .selection.candidate import centre_of_pressure
 from .time_stepping.cone_problem import ConeProblem
 from .time_stepping.points import solve_points
@@ -32,10 +32,14 @@ __all__ = [
     "Promises",
     "Rows",
     "Sliding",
+    "Sums",
+    "add_part",
+    "begin_parts",
     "centre_of_pressure",
     "clamped_range",
     "constraints",
     "distance_outside",
+    "end_parts",
     "for_kernels",
     "make_contact_model",
     "mode_masks",

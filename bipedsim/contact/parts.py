@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED, ContactResult
 from bipedsim.contact.write_result import for_kernels, to_sole, write_pressure
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import Array, Flags, Integers, box, entry, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
 
 ROUNDING = 1e-9
 """Of the share of friction that is used, and of the CoP [m]."""
 
 
-class _Sum(NamedTuple):
+class Sums(NamedTuple):
     """What the model fills, the sums over the parts, and counters and modes after the first.
 
     ``moment`` is the CoP times the normal impulse [N.s.m].
@@ -33,9 +31,27 @@ class _Sum(NamedTuple):
     sliding: Annotated[Flags, "K"]
 
 
-@entry
-def _add(boxed: Any, share: float, at_once: bool) -> None:
-    s = boxed.arrays
+# Entry by entry: what numba brings along for whole arrays of unknown shapes takes seconds to compile.
+@kernel
+def begin_parts(s: Sums) -> None:
+    """Start with the part that was solved last."""
+    r = s.result
+    for k in range(r.impulse.shape[0]):
+        for a in range(6):
+            s.impulse[k, a] = s.wrench[k, a] = s.impact[k, a] = 0.0
+        s.moment[k, 0] = s.moment[k, 1] = 0.0
+        for i in range(r.vertex_forces.shape[1]):
+            for a in range(3):
+                s.vertex_forces[k, i, a] = 0.0
+        s.mode[k] = r.mode[k]
+        s.sliding[k] = r.sliding[k]
+    for a in range(4):
+        s.counted[a] = r.counters[a]
+
+
+@kernel
+def add_part(s: Sums, share: float, at_once: bool) -> None:
+    """Take in the part that was solved last, which acts for ``share`` of the step, or ``at_once``."""
     r = s.result
     for k in range(r.impulse.shape[0]):
         for a in range(6):
@@ -51,13 +67,17 @@ def _add(boxed: Any, share: float, at_once: bool) -> None:
                 s.vertex_forces[k, i, a] += share * r.vertex_forces[k, i, a]
 
 
-@entry
-def _write(boxed: Any) -> None:
-    s = boxed.arrays
+@kernel
+def end_parts(s: Sums) -> bool:
+    """Write the sums as what the ground did over the step.
+
+    Returns:
+        Whether every part has an answer, and the sums push and keep to their cones, as each of the parts does.
+    """
     p, r = s.projection, s.result
     changes = s.counted[STATE_CHANGES]
+    sound = r.counters[UNRESOLVED] == s.counted[UNRESOLVED]
     for k in range(r.impulse.shape[0]):
-        # Entry by entry: what numba brings along for whole arrays of unknown shapes takes seconds to compile.
         for a in range(6):
             r.impulse[k, a] = s.impulse[k, a]
             r.wrench[k, a] = s.wrench[k, a]
@@ -65,11 +85,16 @@ def _write(boxed: Any) -> None:
         for i in range(r.vertex_forces.shape[1]):
             for a in range(3):
                 r.vertex_forces[k, i, a] = s.vertex_forces[k, i, a]
+            sound = sound and r.vertex_forces[k, i, 2] >= 0.0
         changes += 1 if r.mode[k] != s.mode[k] or r.sliding[k] != s.sliding[k] else 0
         load = r.impulse[k, 2]
         write_pressure(k, p, r, s.moment[k, 0] / load, s.moment[k, 1] / load)
+        sound = sound and load >= 0.0
+        if load > 0.0:
+            sound = sound and r.friction_used[k] <= 1.0 + ROUNDING and r.cop_margin[k] >= -ROUNDING
     r.counters[STATE_CHANGES] = changes
     r.counters[STEPS] = s.counted[STEPS]
+    return sound
 
 
 class Parts:
@@ -79,46 +104,15 @@ class Parts:
         projection: Refilled by every part.
         result: What the contact model fills, and what holds the sum in the end: modes are the last ones, the CoP is the
             mean weighted by normal force.
+
+    Attributes:
+        sums: For :func:`begin_parts`, :func:`add_part` and :func:`end_parts`.
     """
 
     def __init__(self, projection: Projection, result: ContactResult) -> None:
         feet, widest = result.vertex_forces.shape[:2]
         self._result = result
-        self._sum = zeros_of(_Sum, {"K": feet, "N": widest}, projection=projection, result=for_kernels(result))
-        self._boxed = box(self._sum)
-        # Read at every step: a number of an array takes several times as long.
-        self._counters = result.counters.data
-
-    def begin(self) -> None:
-        """Start with the part that was solved last."""
-        s = self._sum
-        for array in (s.impulse, s.wrench, s.impact, s.vertex_forces, s.moment):
-            array[...] = 0.0
-        np.copyto(s.counted, self._result.counters)
-        np.copyto(s.mode, self._result.mode)
-        np.copyto(s.sliding, self._result.sliding)
-
-    def add(self, share: float, at_once: bool = False) -> None:
-        """Take in the part that was solved last, which acts for ``share`` of the step, or ``at_once``."""
-        _add(self._boxed, share, at_once)
-
-    @property
-    def sound(self) -> bool:
-        """Whether every part has an answer, and the sums push and keep to their cones, as each of the parts does."""
-        r = self._result
-        loaded = r.impulse[:, 2] > 0.0
-        return bool(
-            r.counters[UNRESOLVED] == self._sum.counted[UNRESOLVED]
-            and (r.friction_used[loaded] <= 1.0 + ROUNDING).all()
-            and (r.cop_margin[loaded] >= -ROUNDING).all()
-            and (r.impulse[:, 2] >= 0.0).all()
-            and (r.vertex_forces[:, :, 2] >= 0.0).all()
-        )
-
-    @property
-    def unresolved(self) -> int:
-        """Steps so far that ended without a violation-free state."""
-        return self._counters[UNRESOLVED]
+        self.sums = zeros_of(Sums, {"K": feet, "N": widest}, projection=projection, result=for_kernels(result))
 
     def again(self) -> None:
         """Take back what was counted for the step: it will be solved as a whole."""
@@ -127,7 +121,3 @@ class Parts:
     def fail(self) -> None:
         """Count that no answer was found for what was solved last, whatever the model found of the contact."""
         self._result.counters[UNRESOLVED] += 1
-
-    def end(self) -> None:
-        """Write the sums as what the ground did over the step."""
-        _write(self._boxed)

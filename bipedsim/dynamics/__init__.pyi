@@ -1,10 +1,12 @@
 from .bodies import SUNK, Bodies, lowest_point, patch_below, twist_of
+from .flight import Flight
+from .landing import Landing
 from .loops import Loops
 from .pairs import Pairs, approach, closest
 from .projection import Projection, edge_lines
 from .rows import impose
 from .step import LANDS, TOUCHES, CompiledContact, Dynamics
-from .stops import Stops
+from .stops import Stops, keep_within
 from .support import NEW_PLANE, UNCHANGED, Foothold
 from .tree import SPEED_LIMIT, Tree, add_wrenches
 from .views import live_motions, live_poses, live_rows
@@ -19,7 +21,9 @@ __all__ = [
     "Bodies",
     "CompiledContact",
     "Dynamics",
+    "Flight",
     "Foothold",
+    "Landing",
     "Loops",
     "Pairs",
     "Projection",
@@ -30,6 +34,7 @@ __all__ = [
     "closest",
     "edge_lines",
     "impose",
+    "keep_within",
     "live_motions",
     "live_poses",
     "live_rows",

@@ -26,6 +26,8 @@ SUNK = 0.03
 """A point deeper than this below a patch with a region is under it or beside it [m]."""
 PASSES = 1e-12
 """A body touches the ground where it would get this far below it [m]."""
+SURELY = 1e-9
+"""A body whose box stays this far above it [m] does not, whatever rounding does."""
 
 
 class Bodies(NamedTuple):
@@ -40,7 +42,8 @@ class Bodies(NamedTuple):
         shape: (P,) number of its shape.
         leaf: (joints,) last velocity index of each joint, -1 of the world.
         reach: A box farther from the ground [m] is not near.
-        near: (1,) whether any is near in this part of a step. close: (B,) which.
+        near: (1,) whether any is near in this part of a step. close: (B,) which. low: (B,) how far the box of each of
+            these is from the ground [m].
         twist: (6,) work.
     """
 
@@ -60,6 +63,7 @@ class Bodies(NamedTuple):
     reach: float
     near: Annotated[Flags, 1]
     close: Annotated[Flags, "B"]
+    low: Annotated[Array, "B"]
     twist: Annotated[Array, 6]
 
     @classmethod
@@ -111,6 +115,7 @@ def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
     near = False
     for i in range(b.joint.shape[0]):
         b.close[i] = False
+        b.low[i] = b.reach
         pose = t.poses[b.joint[i]]
         c, e = b.centre[i], b.half[i]
         x, y, z = act(pose, c)
@@ -123,7 +128,8 @@ def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
                 continue
             for a in range(3):
                 height -= e[a] * abs(n[0] * pose[3 * a] + n[1] * pose[3 * a + 1] + n[2] * pose[3 * a + 2])
-            if height < b.reach:
+            if height < b.low[i]:
+                b.low[i] = height
                 b.close[i] = True
                 near = True
     b.near[0] = near
@@ -188,6 +194,14 @@ def twist_of(b: Bodies, t: Tree, i: int, v: Array, x: Array) -> None:
 
 
 @kernel
+def _fastest_point(b: Bodies, i: int, pose: Array) -> float:
+    """Return a speed that no point of body ``i`` exceeds under its twist [m/s]."""
+    ux, uy, uz = point_velocity(b.twist, act(pose, b.centre[i]))
+    wx, wy, wz = b.twist[3], b.twist[4], b.twist[5]
+    return np.sqrt(ux * ux + uy * uy + uz * uz) + np.sqrt(wx * wx + wy * wy + wz * wz) * b.radius[i]
+
+
+@kernel
 def touches_ground(b: Bodies, t: Tree, ground: GroundArrays, v: Array, span: float) -> bool:
     """Whether a body that is near would be in the ground after ``span`` [s] with the velocity that the step has found.
 
@@ -201,6 +215,8 @@ def touches_ground(b: Bodies, t: Tree, ground: GroundArrays, v: Array, span: flo
             continue
         pose = t.poses[b.joint[i]]
         twist_of(b, t, i, v, t.x)
+        if b.low[i] - span * _fastest_point(b, i, pose) > SURELY:
+            continue
         for g in range(ground.counts.shape[0]):
             if ground.plane[g] != g:
                 continue

@@ -190,11 +190,14 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
 
 
 @kernel
-def _hold(a: Any, q: Array, v: Array, part: int, firm: bool) -> None:
+def _hold(a: Any, q: Array, v: Array, part: int, attempt: int) -> None:
     """Eliminate the stops that are thought to carry from what the contact sees."""
-    a.stops.plastic[0] = a.stops.plastic[0] or firm
+    a.stops.plastic[0] = a.stops.plastic[0] or attempt == FIRM
     first = a.loops.error.shape[0]
     fill_rows(a.stops, a.tree, q, v, part, first)
+    if attempt == FIRST and a.tree.rows.used[0] == first:
+        # None carries: the contact sees what was projected.
+        return
     kernels.eliminate(a.tree, a.projection, v, first)
     if part == WHOLE:
         lift(a.projection, a.landing, a.tree.h)
@@ -279,7 +282,7 @@ def _project(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: f
 
 @entry
 def _hold_again(step: Any, q: Array, v: Array, part: int, attempt: int) -> None:
-    _hold(step.arrays, q, v, part, attempt == FIRM)
+    _hold(step.arrays, q, v, part, attempt)
 
 
 @entry
@@ -307,12 +310,12 @@ def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: floa
         if begun == NEAR or _may_land(a, part):
             keep(c.memory)
         if begun == NEAR:
-            _hold(a, q, v, part, False)
+            _hold(a, q, v, part, FIRST)
         elif begun == CLOSE:
             keep(c.memory)
     else:
         put_back(c.memory)
-        _hold(a, q, v, part, attempt == FIRM)
+        _hold(a, q, v, part, attempt)
     c.solve(a.projection, c.arrays)
     fastest = _end(a, q, v, c.impulse, c.late, part, attempt)
     if fastest == LATE and not _may_land(a, part):
@@ -646,6 +649,10 @@ class Dynamics:
         p.changed[:] = 0
         for k, n in enumerate(feet.n_soles):
             p.edges[k, :n] = edge_lines(feet.soles[k, :n])
+
+    def memory(self) -> list[NDArray[Any]]:
+        """Return the arrays of :meth:`state` themselves: always the same."""
+        return list(self._kept().values())
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return a copy of what the next step depends on besides q, v and the contact model."""

@@ -29,8 +29,8 @@ class Kept(NamedTuple):
     copies: NDArray[np.uint8]
 
 
-def kept(arrays: Iterable[NDArray[Any]]) -> Kept:
-    """Return room for a copy of ``arrays``.
+def kept(arrays: Iterable[NDArray[Any]], *others: Kept) -> Kept:
+    """Return room for a copy of ``arrays``, and for a further one of what ``others`` keep.
 
     Raises:
         ValueError: One does not lie in memory in one piece.
@@ -38,11 +38,13 @@ def kept(arrays: Iterable[NDArray[Any]]) -> Kept:
     given = list(arrays)
     if not all(array.flags.c_contiguous for array in given):
         raise ValueError("what is kept has to lie in memory in one piece")
-    copies = np.zeros(sum(array.nbytes for array in given), dtype=np.uint8)
+    sources = [(array.ctypes.data, array.nbytes) for array in given]
+    sources += [(int(source), int(size)) for other in others for source, _, size in other.where]
+    copies = np.zeros(sum(size for _, size in sources), dtype=np.uint8)
     where, address = [], copies.ctypes.data
-    for array in given:
-        where.append((array.ctypes.data, address, array.nbytes))
-        address += array.nbytes
+    for source, size in sources:
+        where.append((source, address, size))
+        address += size
     return Kept(np.array(where, dtype=np.int64).reshape(-1, 3), copies)
 
 

@@ -351,14 +351,8 @@ class Simulator:
         else:
             self.command.tau_joint[:] = asked
         self._moved = True
-        if self._stopped:
-            self._stopped = False
-            self.stop_impulse[:] = 0.0
-            if self._chained:
-                self.loop_impulse[:] = 0.0
-        if self._touched:
-            self._touched = False
-            self.body_impulse[:] = 0.0
+        if self._stopped or self._touched:
+            self._forget_others()
         if self._tick is not None:
             return self._advance_tick(self._tick)
         self._physics_step()
@@ -394,19 +388,20 @@ class Simulator:
             dynamics.push[:] = self._push_torque()
         if (self._imperfect or self._closed) and not self._actuators.drive(self.q, self.v):
             self._refuse(-1.0)
-        if self.objects is not None:
-            self.objects.begin(self.q, self.v)
-        fastest = self._stepping.take(self.q, self.v, self._torque, self._judge if self.monitors else None)
+        objects, stepping = self.objects, self._stepping
+        if objects is not None:
+            objects.begin(self.q, self.v)
+        fastest = stepping.take(self.q, self.v, self._torque, self._judge if self.monitors else None)
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
-        self.q = self._stepping.move(self.q, self.v)
-        if self.objects is not None:
-            fastest = self.objects.end()
+        self.q = stepping.move(self.q, self.v)
+        if objects is not None:
+            fastest = objects.end()
             if not 0.0 <= fastest < SPEED_LIMIT:
                 self._refuse(fastest)
-        if self._stepping.stopped:
+        if stepping.stopped:
             self._add_stops()
-        if self._stepping.touched:
+        if stepping.touched:
             assert self.touching is not None
             self._touched = True
             self.touching.add_forces(self.body_impulse)
@@ -415,6 +410,13 @@ class Simulator:
         self._steps += 1
         if self.on_physics_step is not None:
             self.on_physics_step(self._contact.result, dynamics.push)
+
+    def _forget_others(self) -> None:
+        """Forget what stops, loops and bodies did in the last control tick."""
+        self._stopped = self._touched = False
+        self.stop_impulse[:] = 0.0
+        self.loop_impulse[:] = 0.0
+        self.body_impulse[:] = 0.0
 
     def _add_stops(self) -> None:
         """Take in what stops and loops did in a physics step; stops of passive joints have no place."""
@@ -589,6 +591,7 @@ class Simulator:
         self.body_impulse[:] = 0.0 if snapshot.body_impulse is None else snapshot.body_impulse
         if self.touching is not None and snapshot.touching is not None:
             self.touching.set_state(snapshot.touching)
+            self._stepping.touched = True
         self._stopped = self._touched = True
         self._moved = False
         if self.objects is not None and snapshot.objects is not None:

@@ -9,9 +9,10 @@ import pinocchio as pin
 import pytest
 
 from bipedsim.contact import ContactResult
-from bipedsim.contact.parts import Parts
+from bipedsim.contact.parts import Parts, add_part, begin_parts, end_parts
 from bipedsim.dynamics import Projection
 from bipedsim.model import load_robot
+from bipedsim.numerics import call
 from bipedsim.sim.simulator import Simulator
 
 
@@ -21,17 +22,17 @@ def test_a_landing_sums_its_own_parts_and_none_of_the_landing_before() -> None:
     projection = Projection.of_soles(robot.soles)
     projection.mu_static[:] = 1.0
     projection.rotation[:] = np.eye(3)
-    parts = Parts(projection, result)
+    sums = Parts(projection, result).sums
 
     def land(*pushes: tuple[float, float, float]) -> ContactResult:
         """Let the left foot push for a share of the step [N.s], with its CoP at x [m]; the right one is in the air."""
-        parts.begin()
+        call(begin_parts, sums)
         for share, push, x in pushes:
             result.impulse[0, 2] = result.wrench[0, 2] = push
             result.cop[0] = x, 0.0
             result.cop[1] = np.nan
-            parts.add(share)
-        parts.end()
+            call(add_part, sums, share, False)
+        assert call(end_parts, sums)
         return result
 
     # (0.25 4 0.1 + 0.75 4 (-0.02)) / 4 m
