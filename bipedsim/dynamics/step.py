@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pinocchio as pin
-from numba import float64, int64
 from numpy.typing import NDArray
 
 from bipedsim.dynamics import tree as kernels
@@ -52,7 +50,6 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot, Shape, StopParams
 from bipedsim.numerics import (
     Array,
-    Box,
     Indices,
     Integers,
     Kept,
@@ -62,6 +59,7 @@ from bipedsim.numerics import (
     keep,
     kernel,
     put_back,
+    ready,
     zeros_of,
 )
 
@@ -410,18 +408,16 @@ class Dynamics:
         self._momentum = Momentum(robot, self.tree, self.com)
         self.flight = self._momentum.flight
         self._closing = Closing(robot.model, self.loops, self.tree) if robot.loops else None
+        # For steps that are not fused.
+        self._projected = box(self._sides)
         self._contact: Contact | None = None
         self._step: Any = None
+        self._run: Callable[..., float] = _step
         self._q: Array = np.zeros(self._model.nq)
         self._memory: Any = None
         self._before: Any = None
         # Read in every step, which a memoryview does in half the time.
         self._near = memoryview(self.stops.near)  # type: ignore[arg-type]
-
-    @cached_property
-    def _projected(self) -> Box:
-        """For steps that are not fused."""
-        return box(self._sides)
 
     @property
     def _sides(self) -> _Projected:
@@ -542,7 +538,7 @@ class Dynamics:
         def ask() -> Array:
             nonlocal asked
             if compiled is not None:
-                _step(self._step, q, v, tau_joint, part, 1.0, asked)
+                self._run(self._step, q, v, tau_joint, part, 1.0, asked)
                 asked = ASK_AGAIN
                 return compiled.impulse
             contact.set_state(memory)
@@ -556,7 +552,10 @@ class Dynamics:
         return fastest
 
     def _part(self, q: Array, v: Array, tau_joint: Array, contact: Contact, part: int, left: float = 1.0) -> float:
-        fastest = self._try(q, v, tau_joint, contact, part, left, FIRST)
+        if self._step is not None:
+            fastest = self._run(self._step, q, v, tau_joint, part, left, FIRST)
+        else:
+            fastest = self._try(q, v, tau_joint, contact, part, left, FIRST)
         # Where vertices may land, what the contact model remembers was kept before it was asked.
         self.repeated = fastest == LATE and not (part == WHOLE and self.landing.lifted[0] > 0)
         self.unresolved = False
@@ -587,7 +586,7 @@ class Dynamics:
         self, q: Array, v: Array, tau_joint: Array, contact: Contact, part: int, left: float, attempt: int
     ) -> float:
         if self._step is not None:
-            return _step(self._step, q, v, tau_joint, part, left, attempt)
+            return self._run(self._step, q, v, tau_joint, part, left, attempt)
         near = attempt != FIRST
         if attempt == FIRST:
             begun = _project(self._projected, q, v, tau_joint, part, left)
@@ -623,7 +622,8 @@ class Dynamics:
         if compiled is not None:
             self._step = box(_Step(*self._sides, compiled))
             with announced(f"contact model {compiled.solve.__name__}", 30):
-                _step.compile((self._step.type, float64[::1], float64[::1], float64[::1], int64, float64, int64))
+                vector = self.change
+                self._run = ready(_step, self._step, vector, vector, vector, WHOLE, 1.0, FIRST)
 
     def compile_contact(self, contact: Contact) -> None:
         """Compile what the kernel of ``contact`` brings into a step, and not the step."""

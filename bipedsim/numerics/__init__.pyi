@@ -4,7 +4,7 @@ from .boxing import Box, box
 from .calls import call
 from .cholesky import solve_positive_definite
 from .hull import clamp, margin, move_inside, reach, to_edge
-from .jit import announced, entry, kernel, on_compiling
+from .jit import announced, entry, kernel, on_compiling, ready
 from .kept import Kept, keep, kept, put_back
 from .linear import (
     is_doubtful,
@@ -77,6 +77,7 @@ __all__ = [
     "put_back",
     "quintic",
     "reach",
+    "ready",
     "rotation_error",
     "simplify",
     "solve_cholesky",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from bipedsim.contact import ContactModel, Sums, add_part, begin_parts, end_parts
 from bipedsim.dynamics import Dynamics, Flight, Landing, Loops, Stops, Tree, keep_within
-from bipedsim.numerics import Array, Flags, Kept, entry, keep, kept, kernel, put_back, zeros_of
+from bipedsim.numerics import Array, Box, Flags, Kept, entry, keep, kept, kernel, put_back, ready, zeros_of
 
 UNSOUND = -8.0
-"""What :func:`finish` returns where the parts have no answer together; the dynamics return nothing like it."""
+"""What :attr:`Calls.finish` returns where the parts have no answer together; the dynamics return nothing like it."""
 
 
 class Arrival(NamedTuple):
@@ -69,7 +70,7 @@ class Arrival(NamedTuple):
 
 
 @entry
-def note(boxed: Any, v: Array, stopped: bool) -> None:
+def _note(boxed: Any, v: Array, stopped: bool) -> None:
     """Note what the first part, a step as if nothing arrived, left: from ``v`` (nv,), with stops that acted or not."""
     a = boxed.arrays
     keep(a.memory)
@@ -87,7 +88,7 @@ def note(boxed: Any, v: Array, stopped: bool) -> None:
 
 
 @entry
-def depart(boxed: Any, behind: float) -> None:
+def _depart(boxed: Any, behind: float) -> None:
     """Go to the arrival: fill ``way`` and ``after``; velocities are ``behind`` by this share of the step."""
     a = boxed.arrays
     share = a.landing.share[0]
@@ -105,7 +106,7 @@ def depart(boxed: Any, behind: float) -> None:
 
 
 @entry
-def strike(boxed: Any) -> None:
+def _strike(boxed: Any) -> None:
     """Take in the impact: ``after`` becomes the velocity after it."""
     a = boxed.arrays
     _add(a, 1.0, True)
@@ -116,7 +117,7 @@ def strike(boxed: Any) -> None:
 
 
 @entry
-def finish(boxed: Any, q: Array, v: Array) -> float:
+def _finish(boxed: Any, q: Array, v: Array) -> float:
     """Take in the rest of the step: move ``v`` (nv,) to its end, and fill the way there from the arrival at ``q``.
 
     Returns:
@@ -148,7 +149,7 @@ def finish(boxed: Any, q: Array, v: Array) -> float:
 
 
 @entry
-def take_back(boxed: Any) -> None:
+def _take_back(boxed: Any) -> None:
     """Go back to what the first part left."""
     put_back(boxed.arrays.memory)
 
@@ -163,3 +164,24 @@ def _add(a: Any, share: float, at_once: bool) -> None:
         a.stopped[0] = True
         for j in range(a.stop_impulse.shape[0]):
             a.stop_impulse[j] += share * a.stops.impulse[j]
+
+
+class Calls(NamedTuple):
+    """The functions of this module as they are called in a landing; see :func:`bipedsim.numerics.ready`."""
+
+    note: Callable[[Box, Array, bool], None]
+    depart: Callable[[Box, float], None]
+    strike: Callable[[Box], None]
+    finish: Callable[[Box, Array, Array], float]
+    take_back: Callable[[Box], None]
+
+    @classmethod
+    def of(cls, boxed: Box, a: Arrival) -> Calls:
+        """Return the calls for ``a`` in its box, compiled if that was never done."""
+        return cls(
+            ready(_note, boxed, a.after, True),
+            ready(_depart, boxed, 1.0),
+            ready(_strike, boxed),
+            ready(_finish, boxed, a.after, a.after),
+            ready(_take_back, boxed),
+        )

@@ -19,7 +19,7 @@ import pinocchio as pin
 from bipedsim.contact import UNRESOLVED, ContactModel, Parts
 from bipedsim.dynamics import LANDS, SPEED_LIMIT, TOUCHES, Dynamics
 from bipedsim.numerics import Array, box
-from bipedsim.sim.arrival import UNSOUND, Arrival, depart, finish, note, strike, take_back
+from bipedsim.sim.arrival import UNSOUND, Arrival, Calls
 from bipedsim.touch import Touching
 
 Judge = Callable[[Array, Array, float], None]
@@ -65,12 +65,15 @@ class Steps:
         self._stops, self._loops = dynamics.stops, dynamics.loops
         self._arrival = arrival = Arrival.of_robot(dynamics, contact, self._parts.sums)
         self._boxed = box(arrival)
+        # Compiled when something arrives for the first time.
+        self._compiled: Calls | None = None
         self._remembers = getattr(contact, "compiled", None) is None
         self.stopped = False
         self.stop_impulse, self.loop_impulse = arrival.stop_impulse, arrival.loop_impulse
         self._chained = len(self.loop_impulse) > 0
         self._meets = touching is not None and touching.wanted is not None
-        self._place: Array = np.zeros(model.nq)
+        self._place = self._q = np.zeros(model.nq)
+        self._v: Array = np.zeros(model.nv)
         # Read in every step, or in every landing, which a memoryview does in half the time.
         self._counters, self._fixed = contact.result.counters.data, dynamics.tree.rows.used.data
         self._acted = memoryview(arrival.stopped)  # type: ignore[arg-type]
@@ -88,6 +91,8 @@ class Steps:
         Returns:
             As :meth:`Dynamics.step`.
         """
+        if q is not self._q or v is not self._v:
+            self._look_at(q, v)
         if (self.touched or self._meets) and self._goes_on():
             return self._touch(q, v, torque, judge)
         d = self._dynamics
@@ -157,16 +162,28 @@ class Steps:
 
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""
-        return self._dynamics.move(self._place if self._landed else q, v)
+        self._q = after = self._dynamics.move(self._place if self._landed else q, v)
+        return after
+
+    def _look_at(self, q: Array, v: Array) -> None:
+        """Take in that a step begins with arrays that the last one did not end with.
+
+        Raises:
+            ValueError: One is not what compiled code reads, which does not look.
+        """
+        for name, array, size in (("q", q, self._model.nq), ("v", v, self._model.nv)):
+            if array.dtype != np.float64 or array.shape != (size,) or not array.flags.c_contiguous:
+                raise ValueError(f"{name} has to be an array of {size} numbers of type float64 in one piece")
+        self._q, self._v = q, v
 
     def warm_up(self, q: Array, v: Array) -> None:
         """Load or compile what the first landing and the first flight need, as of a step from (q, v)."""
-        boxed, end = self._boxed, v.copy()
-        note(boxed, v, False)
-        depart(boxed, 0.0)
-        strike(boxed)
-        finish(boxed, q, end)
-        take_back(boxed)
+        boxed, calls, end = self._boxed, self._calls(), v.copy()
+        calls.note(boxed, v, False)
+        calls.depart(boxed, 0.0)
+        calls.strike(boxed)
+        calls.finish(boxed, q, end)
+        calls.take_back(boxed)
         self._dynamics.correct(q.copy(), end)
         if self._touching is not None:
             self._touching.warm_up()
@@ -176,11 +193,17 @@ class Steps:
         """Whether the last step ended with another velocity than ``judge`` was shown."""
         return self._landed or bool(self._dynamics.flight.aloft[0])
 
+    def _calls(self) -> Calls:
+        # A cached property would cost every step: who asks for the dictionary of an object has it look there ever after.
+        if self._compiled is None:
+            self._compiled = Calls.of(self._boxed, self._arrival)
+        return self._compiled
+
     def _land(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> float:
         """Take the step that :meth:`Dynamics.step` was about to make when something arrived."""
-        d, boxed = self._dynamics, self._boxed
+        d, boxed, calls = self._dynamics, self._boxed, self._calls()
         stops = self._stops.arrivals[0] > 0
-        note(boxed, v, self.stopped)
+        calls.note(boxed, v, self.stopped)
         memory = self._contact.state() if self._remembers else None
         if judge is not None:
             judge(q, v + d.change, 1.0)
@@ -191,7 +214,7 @@ class Steps:
             fastest = self._from_landing(q, v, torque, behind, judge)
             if fastest not in (UNSOUND, TOUCHES):
                 return fastest
-            take_back(boxed)
+            calls.take_back(boxed)
             if memory is not None:
                 self._contact.set_state(memory)
             if fastest == TOUCHES:
@@ -206,15 +229,15 @@ class Steps:
 
     def _from_landing(self, q: Array, v: Array, torque: Array, behind: float, judge: Judge | None) -> float:
         """Go from the first part over the landing to the end of the step; velocities are ``behind`` until then."""
-        d, boxed, a = self._dynamics, self._boxed, self._arrival
-        depart(boxed, behind)
+        d, boxed, calls, a = self._dynamics, self._boxed, self._calls(), self._arrival
+        calls.depart(boxed, behind)
         self._place = place = d.closed(pin.integrate(self._model, q, a.way))
         fastest = d.impact(place, a.after, torque, self._contact)
         if not 0.0 <= fastest < SPEED_LIMIT:
             return fastest
         if d.unresolved:
             self._parts.fail()
-        strike(boxed)
+        calls.strike(boxed)
         if judge is not None:
             judge(place, a.after, 0.0)
         fastest = d.rest(place, a.after, torque, self._contact, 1.0 - self._share[0])
@@ -225,6 +248,6 @@ class Steps:
         if judge is not None:
             d.acceleration[:] = d.change / self._h
             judge(place, a.after + d.change, 1.0)
-        fastest = finish(boxed, place, v)
+        fastest = calls.finish(boxed, place, v)
         self.stopped = self._acted[0]
         return fastest

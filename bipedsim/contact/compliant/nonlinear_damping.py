@@ -26,13 +26,13 @@ from bipedsim.contact.base import Promises
 from bipedsim.contact.compliant.substeps import (
     Substeps,
     begin_substep,
-    next_stage,
+    move_on,
     start,
     substep,
 )
 from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, write_result
 from bipedsim.dynamics import UNCHANGED, Projection
-from bipedsim.numerics import Array, kernel, zeros_of
+from bipedsim.numerics import Array, assign, kernel, zeros_of
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class Bristles(NamedTuple):
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
         bend, slipped: (K, N, 2) deflection of the bristles, (K, N, 1) way of the sliders since they stuck [m]: state.
-        stage, rate_sum: (K, N, 2) the same at a stage, and their weighted rates.
+        stage, rate_sum: (K, N, 2) the same at a stage, and their weighted rates. friction: (K, N) coefficients, in this
+            substep.
         stiff, damped: (K, 6, 6) stiffness and damping of the contacts of a foot.
         moved, square, old: (6K, 6K), (6K, 6K), (N, 2) work.
     """
@@ -71,6 +72,7 @@ class Bristles(NamedTuple):
     slipped: Annotated[Array, "K", "N", 1]
     stage: Annotated[Array, "K", "N", 2]
     rate_sum: Annotated[Array, "K", "N", 2]
+    friction: Annotated[Array, "K", "N"]
     stiff: Annotated[Array, "K", 6, 6]
     damped: Annotated[Array, "K", 6, 6]
     moved: Annotated[Array, "6K", "6K"]
@@ -94,31 +96,71 @@ def _friction(p: Projection, m: Bristles, k: int, i: int) -> float:
 
 
 @kernel
-def _forces(p: Projection, m: Bristles):
-    """Fill the vertex forces at the stage."""
-    c, law = m.substeps, m.params
-    for k in range(c.height.shape[0]):
+def _begin(p: Projection, m: Bristles):
+    """Put the bristles where the substep begins; friction is that of the beginning."""
+    for k in range(m.bend.shape[0]):
         for i in range(p.n_vertices[k]):
-            f = c.force[k, i]
-            depth = -c.height[k, i]
-            if depth <= 0.0:
-                f[0] = f[1] = f[2] = 0.0
-                continue
-            v = c.velocity[k, i]
-            f[2] = _normal_force(law, depth, -v[2])
-            tx = law.tangential_stiffness * m.stage[k, i, 0] + law.tangential_damping * v[0]
-            ty = law.tangential_stiffness * m.stage[k, i, 1] + law.tangential_damping * v[1]
-            limit = f[2] * _friction(p, m, k, i)
-            size = np.sqrt(tx * tx + ty * ty)
-            share = limit / size if size > limit else 1.0
-            f[0] = -share * tx
-            f[1] = -share * ty
+            m.friction[k, i] = _friction(p, m, k, i)
+            for a in range(2):
+                m.stage[k, i, a] = m.bend[k, i, a]
+                m.rate_sum[k, i, a] = 0.0
 
 
 @kernel
-def _settle(p: Projection, m: Bristles):
+def _press(p: Projection, m: Bristles, k: int, weight: float, ahead: float):
+    """Fill the wrench on foot ``k`` at the stage, add its vertex forces to ``force_sum`` and the rates of its bristles
+    to ``rate_sum``, and put the bristles to the next stage: one loop over the vertices, of which there may be many.
+
+    Args:
+        p, m: See :class:`Projection` and :class:`Bristles`.
+        k: Number of the foot.
+        weight: Of the stage.
+        ahead: From the beginning of the substep to the next stage [s].
+    """
+    c, law = m.substeps, m.params
+    fx = fy = fz = mx = my = mz = 0.0
+    for i in range(p.n_vertices[k]):
+        depth = -c.height[k, i]
+        bend = m.bend[k, i]
+        stage = m.stage[k, i]
+        if depth <= 0.0:
+            stage[0] = bend[0]
+            stage[1] = bend[1]
+            continue
+        vx, vy, vz = c.velocity[k, i, 0], c.velocity[k, i, 1], c.velocity[k, i, 2]
+        n = _normal_force(law, depth, -vz)
+        tx = law.tangential_stiffness * stage[0] + law.tangential_damping * vx
+        ty = law.tangential_stiffness * stage[1] + law.tangential_damping * vy
+        limit = n * m.friction[k, i]
+        size = np.sqrt(tx * tx + ty * ty)
+        share = limit / size if size > limit else 1.0
+        f, g = -share * tx, -share * ty
+        stage[0] = bend[0] + ahead * vx
+        stage[1] = bend[1] + ahead * vy
+        rate = m.rate_sum[k, i]
+        rate[0] += weight * vx
+        rate[1] += weight * vy
+        total = c.force_sum[k, i]
+        total[0] += weight * f
+        total[1] += weight * g
+        total[2] += weight * n
+        x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2]
+        fx += f
+        fy += g
+        fz += n
+        mx += y * n - z * g
+        my += z * f - x * n
+        mz += x * g - y * f
+    wrench = c.wrench[k]
+    assign(wrench, (fx, fy, fz))
+    assign(wrench[3:], (mx, my, mz))
+
+
+@kernel
+def _settle(p: Projection, m: Bristles, dt: float):
     """At the end of a substep: who touches, who sticks; sliders give way, and bristles in the air are straight."""
     c, s, law = m.substeps, m.contacts, m.params
+    sixth = dt / 6.0
     for k in range(c.height.shape[0]):
         for i in range(c.height.shape[1]):
             b = m.bend[k, i]
@@ -126,17 +168,21 @@ def _settle(p: Projection, m: Bristles):
             if not s.touching[k, i]:
                 b[0] = b[1] = m.slipped[k, i, 0] = 0.0
                 continue
+            x = b[0] + sixth * m.rate_sum[k, i, 0]
+            y = b[1] + sixth * m.rate_sum[k, i, 1]
             normal = _normal_force(law, -c.height[k, i], -c.velocity[k, i, 2])
-            limit = _friction(p, m, k, i) * normal / law.tangential_stiffness
-            size = np.sqrt(b[0] * b[0] + b[1] * b[1])
-            if size <= limit:
-                m.slipped[k, i, 0] = 0.0
-            else:
-                m.slipped[k, i, 0] += size - limit
-                b[0] *= limit / size
-                b[1] *= limit / size
+            limit = m.friction[k, i] * normal / law.tangential_stiffness
+            size = np.sqrt(x * x + y * y)
+            slipped = 0.0
+            if size > limit:
+                slipped = m.slipped[k, i, 0] + (size - limit)
+                x *= limit / size
+                y *= limit / size
+            m.slipped[k, i, 0] = slipped
+            b[0] = x
+            b[1] = y
             # As the rest of the world understands it: a vertex slides when its friction is dynamic.
-            s.sticking[k, i] = m.slipped[k, i, 0] <= law.slip_distance
+            s.sticking[k, i] = slipped <= law.slip_distance
 
 
 @kernel
@@ -225,33 +271,19 @@ def nonlinear_damping(p: Projection, m: Bristles):
     wanted = _substeps(p, m)
     count = min(wanted, m.params.max_substeps)
     h = s.h
-    feet, widest = c.height.shape
     t = 0.0
     while t < h:
         rest = h - t
         dt = substep(p, c, h / count, rest)
         begin_substep(c)
-        for k in range(feet):
-            for i in range(widest):
-                for a in range(2):
-                    m.stage[k, i, a] = m.bend[k, i, a]
-                    m.rate_sum[k, i, a] = 0.0
+        _begin(p, m)
         for stage in range(4):
             weight = 2.0 if stage == 1 or stage == 2 else 1.0
             ahead = 0.5 * dt if stage < 2 else dt
-            _forces(p, m)
-            for k in range(feet):
-                for i in range(p.n_vertices[k]):
-                    for a in range(2):
-                        u = c.velocity[k, i, a] if c.height[k, i] < 0.0 else 0.0
-                        m.rate_sum[k, i, a] += weight * u
-                        m.stage[k, i, a] = m.bend[k, i, a] + ahead * u
-            next_stage(p, c, stage, dt)
-        for k in range(feet):
-            for i in range(p.n_vertices[k]):
-                for a in range(2):
-                    m.bend[k, i, a] += dt / 6.0 * m.rate_sum[k, i, a]
-        _settle(p, m)
+            for k in range(c.height.shape[0]):
+                _press(p, m, k, weight, ahead)
+            move_on(p, c, stage, dt)
+        _settle(p, m, dt)
         t = h if dt == rest else t + dt
     write_result(p, s, 1, wanted > count)
 

@@ -91,8 +91,10 @@ def place(p: Projection, c: Substeps):
     for k in range(c.height.shape[0]):
         d = c.shift[6 * k : 6 * k + 6]
         w = c.twist[6 * k : 6 * k + 6]
+        # Read once: the compiler cannot know that what is written below is not these.
         a, b, g = d[3], d[4], d[5]
-        radius = p.radius[k]
+        u0, u1, u2, w0, w1, w2 = w[0], w[1], w[2], w[3], w[4], w[5]
+        radius, base = p.radius[k], p.position[k, 2] + d[2]
         for i in range(p.n_vertices[k]):
             x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2] + radius
             # The turn to second order: x + t x x + t x (t x x) / 2.
@@ -103,10 +105,10 @@ def place(p: Projection, c: Substeps):
             c.arm[k, i, 0] = x
             c.arm[k, i, 1] = y
             c.arm[k, i, 2] = z
-            c.height[k, i] = p.position[k, 2] + d[2] + z
-            c.velocity[k, i, 0] = w[0] + w[4] * z - w[5] * y
-            c.velocity[k, i, 1] = w[1] + w[5] * x - w[3] * z
-            c.velocity[k, i, 2] = w[2] + w[3] * y - w[4] * x
+            c.height[k, i] = base + z
+            c.velocity[k, i, 0] = u0 + w1 * z - w2 * y
+            c.velocity[k, i, 1] = u1 + w2 * x - w0 * z
+            c.velocity[k, i, 2] = u2 + w0 * y - w1 * x
 
 
 @kernel
@@ -219,16 +221,24 @@ def next_stage(p: Projection, c: Substeps, stage: int, dt: float):
     Torques are taken at the arms of the beginning of the step, as G is.
     """
     weight = 2.0 if stage == 1 or stage == 2 else 1.0
-    feet = c.wrench.shape[0]
     _sum_up(p, c)
+    for k in range(c.wrench.shape[0]):
+        for i in range(p.n_vertices[k]):
+            for a in range(3):
+                c.force_sum[k, i, a] += weight * c.force[k, i, a]
+    move_on(p, c, stage, dt)
+
+
+@kernel
+def move_on(p: Projection, c: Substeps, stage: int, dt: float):
+    """Go on from ``stage`` as :func:`next_stage` does, where ``wrench`` and ``force_sum`` have its forces already."""
+    weight = 2.0 if stage == 1 or stage == 2 else 1.0
+    feet = c.wrench.shape[0]
     for k in range(feet):
         for r in range(6):
             c.wrench_sum[k, r] += weight * c.wrench[k, r]
             if stage < 3:
                 c.early[k, r] += c.wrench[k, r]
-        for i in range(p.n_vertices[k]):
-            for a in range(3):
-                c.force_sum[k, i, a] += weight * c.force[k, i, a]
     ahead = 0.5 * dt if stage < 2 else dt
     for r in range(6 * feet):
         a = _acceleration(p, c, r)
