@@ -46,8 +46,8 @@ def _sticks(p: Projection, m: Linearised):
         for i in range(m.active.shape[1]):
             if m.closed[k, i]:
                 size = np.sqrt(f[k, i, 0] ** 2 + f[k, i, 1] ** 2)
-                u = m.substeps.velocity[k, i]
-                held = m.params.resolves > 0 and u[0] * u[0] + u[1] * u[1] < SLOW * SLOW
+                x, y = m.substeps.velocity[k, 0, i], m.substeps.velocity[k, 1, i]
+                held = m.params.resolves > 0 and x * x + y * y < SLOW * SLOW
                 # Saturation leaves the force on the cone, to rounding.
                 s.sticking[k, i] = held or size < friction(p, s, k, i) * f[k, i, 2] * (1.0 - 1e-12)
             s.touching[k, i] = m.closed[k, i]

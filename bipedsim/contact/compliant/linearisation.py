@@ -206,10 +206,10 @@ def lacking(p: Projection, m: Linearised, rows: int):
         for i in range(p.n_vertices[k]):
             if not m.active[k, i]:
                 continue
-            x = c.arm[k, i, 0]
-            y = c.arm[k, i, 1]
-            z = c.arm[k, i, 2]
-            v = c.velocity[k, i]
+            x = c.arm[k, 0, i]
+            y = c.arm[k, 1, i]
+            z = c.arm[k, 2, i]
+            v = c.velocity[k, 0, i], c.velocity[k, 1, i], c.velocity[k, 2, i]
             ax = -m.params.k_v * v[0] - (d[0] + d[4] * z - d[5] * y)
             ay = -m.params.k_v * v[1] - (d[1] + d[5] * x - d[3] * z)
             az = -m.params.k_v * min(0.0, v[2]) - m.params.k_p * (m.params.epsilon + c.height[k, i])
@@ -303,7 +303,7 @@ def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bo
     d[0] = x / size
     d[1] = y / size
     if m.params.resolves > 0:
-        u = m.substeps.velocity[k, i]
+        u = m.substeps.velocity[k, 0, i], m.substeps.velocity[k, 1, i]
         share = (limit / size) ** 4
         braked = (1.0 - share) / (SLOW + np.sqrt(u[0] * u[0] + u[1] * u[1]))
         x = share * d[0] - braked * u[0]

@@ -59,8 +59,9 @@ class Bristles(NamedTuple):
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
         bend, slipped: (K, N, 2) deflection of the bristles, (K, N, 1) way of the sliders since they stuck [m]: state.
-        stage, rate_sum: (K, N, 2) the same at a stage, and their weighted rates. friction: (K, N) coefficients, in this
-            substep.
+        bent, stage, rate_sum: (K, 2, N) deflections at the beginning of the substep and at a stage, and their weighted
+            rates. friction: (K, N) coefficients, in this substep. push: (K, 3, N) forces at the stage [N]; share:
+            (K, N) of what bristles and dampers would give that friction does.
         stiff, damped: (K, 6, 6) stiffness and damping of the contacts of a foot.
         moved, square, old: (6K, 6K), (6K, 6K), (N, 2) work.
     """
@@ -70,9 +71,12 @@ class Bristles(NamedTuple):
     substeps: Substeps
     bend: Annotated[Array, "K", "N", 2]
     slipped: Annotated[Array, "K", "N", 1]
-    stage: Annotated[Array, "K", "N", 2]
-    rate_sum: Annotated[Array, "K", "N", 2]
+    bent: Annotated[Array, "K", 2, "N"]
+    stage: Annotated[Array, "K", 2, "N"]
+    rate_sum: Annotated[Array, "K", 2, "N"]
     friction: Annotated[Array, "K", "N"]
+    push: Annotated[Array, "K", 3, "N"]
+    share: Annotated[Array, "K", "N"]
     stiff: Annotated[Array, "K", 6, 6]
     damped: Annotated[Array, "K", 6, 6]
     moved: Annotated[Array, "6K", "6K"]
@@ -102,14 +106,14 @@ def _begin(p: Projection, m: Bristles):
         for i in range(p.n_vertices[k]):
             m.friction[k, i] = _friction(p, m, k, i)
             for a in range(2):
-                m.stage[k, i, a] = m.bend[k, i, a]
-                m.rate_sum[k, i, a] = 0.0
+                m.bent[k, a, i] = m.stage[k, a, i] = m.bend[k, i, a]
+                m.rate_sum[k, a, i] = 0.0
 
 
 @kernel
 def _press(p: Projection, m: Bristles, k: int, weight: float, ahead: float):
-    """Fill the wrench on foot ``k`` at the stage, add its vertex forces to ``force_sum`` and the rates of its bristles
-    to ``rate_sum``, and put the bristles to the next stage: one loop over the vertices, of which there may be many.
+    """Fill the vertex forces of foot ``k`` at the stage, add them to ``force_sum`` and the rates of its bristles to
+    ``rate_sum``, and put the bristles to the next stage.
 
     Args:
         p, m: See :class:`Projection` and :class:`Bristles`.
@@ -117,41 +121,49 @@ def _press(p: Projection, m: Bristles, k: int, weight: float, ahead: float):
         weight: Of the stage.
         ahead: From the beginning of the substep to the next stage [s].
     """
-    c, law = m.substeps, m.params
-    fx = fy = fz = mx = my = mz = 0.0
-    for i in range(p.n_vertices[k]):
-        depth = -c.height[k, i]
-        bend = m.bend[k, i]
-        stage = m.stage[k, i]
-        if depth <= 0.0:
-            stage[0] = bend[0]
-            stage[1] = bend[1]
-            continue
-        vx, vy, vz = c.velocity[k, i, 0], c.velocity[k, i, 1], c.velocity[k, i, 2]
-        n = _normal_force(law, depth, -vz)
-        tx = law.tangential_stiffness * stage[0] + law.tangential_damping * vx
-        ty = law.tangential_stiffness * stage[1] + law.tangential_damping * vy
-        limit = n * m.friction[k, i]
+    c, law, n = m.substeps, m.params, p.n_vertices[k]
+    stiff, damping = law.tangential_stiffness, law.tangential_damping
+    height, friction, share = c.height[k], m.friction[k], m.share[k]
+    x, y, vx, vy, vz = m.stage[k, 0], m.stage[k, 1], c.velocity[k, 0], c.velocity[k, 1], c.velocity[k, 2]
+    normal = m.push[k, 2]
+    # Short loops over few arrays, in which the compiler takes several vertices at a time.
+    for i in range(n):
+        normal[i] = _normal_force(law, -height[i], -vz[i]) if height[i] < 0.0 else 0.0
+    for i in range(n):
+        tx = stiff * x[i] + damping * vx[i]
+        ty = stiff * y[i] + damping * vy[i]
+        limit = normal[i] * friction[i]
         size = np.sqrt(tx * tx + ty * ty)
-        share = limit / size if size > limit else 1.0
-        f, g = -share * tx, -share * ty
-        stage[0] = bend[0] + ahead * vx
-        stage[1] = bend[1] + ahead * vy
-        rate = m.rate_sum[k, i]
-        rate[0] += weight * vx
-        rate[1] += weight * vy
-        total = c.force_sum[k, i]
-        total[0] += weight * f
-        total[1] += weight * g
-        total[2] += weight * n
+        share[i] = limit / size if size > limit else 1.0
+    for a in range(2):
+        push, stage, velocity, bent, rate = m.push[k, a], m.stage[k, a], c.velocity[k, a], m.bent[k, a], m.rate_sum[k, a]
+        for i in range(n):
+            push[i] = -share[i] * (stiff * stage[i] + damping * velocity[i]) if height[i] < 0.0 else 0.0
+        for i in range(n):
+            u = velocity[i] if height[i] < 0.0 else 0.0
+            rate[i] += weight * u
+            stage[i] = bent[i] + ahead * u
+    for a in range(3):
+        push, total = m.push[k, a], c.force_sum[k, a]
+        for i in range(n):
+            total[i] += weight * push[i]
+
+
+@kernel
+def _sum_up(p: Projection, m: Bristles, k: int):
+    """Fill the wrench on foot ``k`` from the forces on its vertices."""
+    fx = fy = fz = mx = my = mz = 0.0
+    push = m.push[k]
+    for i in range(p.n_vertices[k]):
         x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2]
+        f, g, n = push[0, i], push[1, i], push[2, i]
         fx += f
         fy += g
         fz += n
         mx += y * n - z * g
         my += z * f - x * n
         mz += x * g - y * f
-    wrench = c.wrench[k]
+    wrench = m.substeps.wrench[k]
     assign(wrench, (fx, fy, fz))
     assign(wrench[3:], (mx, my, mz))
 
@@ -168,9 +180,9 @@ def _settle(p: Projection, m: Bristles, dt: float):
             if not s.touching[k, i]:
                 b[0] = b[1] = m.slipped[k, i, 0] = 0.0
                 continue
-            x = b[0] + sixth * m.rate_sum[k, i, 0]
-            y = b[1] + sixth * m.rate_sum[k, i, 1]
-            normal = _normal_force(law, -c.height[k, i], -c.velocity[k, i, 2])
+            x = b[0] + sixth * m.rate_sum[k, 0, i]
+            y = b[1] + sixth * m.rate_sum[k, 1, i]
+            normal = _normal_force(law, -c.height[k, i], -c.velocity[k, 2, i])
             limit = m.friction[k, i] * normal / law.tangential_stiffness
             size = np.sqrt(x * x + y * y)
             slipped = 0.0
@@ -234,8 +246,8 @@ def _substeps(p: Projection, m: Bristles) -> int:
     for k in range(s.heights.shape[0]):
         d = c.drive[6 * k : 6 * k + 6]
         for i in range(p.n_vertices[k]):
-            fall = d[4] * c.arm[k, i, 0] - d[3] * c.arm[k, i, 1] - d[2]
-            depth = -c.height[k, i] + h * (max(-c.velocity[k, i, 2], 0.0) + 0.5 * h * max(fall, 0.0))
+            fall = d[4] * c.arm[k, 0, i] - d[3] * c.arm[k, 1, i] - d[2]
+            depth = -c.height[k, i] + h * (max(-c.velocity[k, 2, i], 0.0) + 0.5 * h * max(fall, 0.0))
             if depth <= 0.0:
                 continue
             touched = True
@@ -282,6 +294,7 @@ def nonlinear_damping(p: Projection, m: Bristles):
             ahead = 0.5 * dt if stage < 2 else dt
             for k in range(c.height.shape[0]):
                 _press(p, m, k, weight, ahead)
+                _sum_up(p, m, k)
             move_on(p, c, stage, dt)
         _settle(p, m, dt)
         t = h if dt == rest else t + dt

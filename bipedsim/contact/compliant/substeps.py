@@ -39,8 +39,10 @@ class Substeps(NamedTuple):
         wrench: (K, 6) contact forces on the feet at the stage, at the sole origins [N, N.m].
         wrench_sum, early: (K, 6) the same weighted over the stages, and over the first three of them.
         impulse: (K, 6) since the beginning of the step. late: (K, 6) impulse times the share of the step then left.
-        height, velocity, arm: Of the vertices at the stage: (K, N) [m], (K, N, 3) [m/s], (K, N, 3) off the sole origin.
-        force, force_sum: (K, N, 3) on the vertices at the stage, ground axes [N], and weighted over the stages.
+        offset: (K, 3, N) of the vertices off the sole origin at the beginning of the step, of balls their centres: an
+            axis after the other, so that a loop over many vertices takes several at a time.
+        height, velocity, arm: Of the vertices at the stage: (K, N) [m], (K, 3, N) [m/s], (K, 3, N) off the sole origin.
+        force: (K, N, 3) on the vertices at the stage, ground axes [N]. force_sum: (K, 3, N) weighted over the stages.
         impulses: (K, N, 3) of the vertices since the beginning of the step [N.s]; cleared by whoever owns them.
     """
 
@@ -58,10 +60,11 @@ class Substeps(NamedTuple):
     impulse: Annotated[Array, "K", 6]
     late: Annotated[Array, "K", 6]
     height: Annotated[Array, "K", "N"]
-    velocity: Annotated[Array, "K", "N", 3]
-    arm: Annotated[Array, "K", "N", 3]
+    offset: Annotated[Array, "K", 3, "N"]
+    velocity: Annotated[Array, "K", 3, "N"]
+    arm: Annotated[Array, "K", 3, "N"]
     force: Annotated[Array, "K", "N", 3]
-    force_sum: Annotated[Array, "K", "N", 3]
+    force_sum: Annotated[Array, "K", 3, "N"]
     impulses: Annotated[Array, "K", "N", 3]
 
     @classmethod
@@ -82,6 +85,10 @@ def start(p: Projection, c: Substeps):
         for r in range(6):
             c.impulse[k, r] = 0.0
             c.late[k, r] = 0.0
+        for i in range(p.n_vertices[k]):
+            for a in range(3):
+                c.offset[k, a, i] = p.offsets[k, i, a]
+            c.offset[k, 2, i] += p.radius[k]
     place(p, c)
 
 
@@ -95,20 +102,24 @@ def place(p: Projection, c: Substeps):
         a, b, g = d[3], d[4], d[5]
         u0, u1, u2, w0, w1, w2 = w[0], w[1], w[2], w[3], w[4], w[5]
         radius, base = p.radius[k], p.position[k, 2] + d[2]
+        height, arm, velocity = c.height[k], c.arm[k], c.velocity[k]
+        x0, y0, z0 = c.offset[k, 0], c.offset[k, 1], c.offset[k, 2]
+        x1, y1, z1 = arm[0], arm[1], arm[2]
+        vx, vy, vz = velocity[0], velocity[1], velocity[2]
         for i in range(p.n_vertices[k]):
-            x, y, z = p.offsets[k, i, 0], p.offsets[k, i, 1], p.offsets[k, i, 2] + radius
+            x, y, z = x0[i], y0[i], z0[i]
             # The turn to second order: x + t x x + t x (t x x) / 2.
             ox, oy, oz = b * z - g * y, g * x - a * z, a * y - b * x
             x += ox + 0.5 * (b * oz - g * oy)
             y += oy + 0.5 * (g * ox - a * oz)
             z += oz + 0.5 * (a * oy - b * ox) - radius
-            c.arm[k, i, 0] = x
-            c.arm[k, i, 1] = y
-            c.arm[k, i, 2] = z
-            c.height[k, i] = base + z
-            c.velocity[k, i, 0] = u0 + w1 * z - w2 * y
-            c.velocity[k, i, 1] = u1 + w2 * x - w0 * z
-            c.velocity[k, i, 2] = u2 + w0 * y - w1 * x
+            x1[i] = x
+            y1[i] = y
+            z1[i] = z
+            height[i] = base + z
+            vx[i] = u0 + w1 * z - w2 * y
+            vy[i] = u1 + w2 * x - w0 * z
+            vz[i] = u2 + w0 * y - w1 * x
 
 
 @kernel
@@ -124,9 +135,9 @@ def substep(p: Projection, c: Substeps, longest: float, rest: float) -> float:
     for k in range(c.height.shape[0]):
         for i in range(p.n_vertices[k]):
             height = c.height[k, i]
-            ahead = c.velocity[k, i, 2] * dt
+            ahead = c.velocity[k, 2, i] * dt
             if (CLOSED < height < -ahead) or (-ahead < height < -CLOSED):
-                dt = max(-height / c.velocity[k, i, 2], SHORTEST * c.h)
+                dt = max(-height / c.velocity[k, 2, i], SHORTEST * c.h)
     return rest if rest - dt < SHORTEST * c.h else dt
 
 
@@ -134,7 +145,7 @@ def substep(p: Projection, c: Substeps, longest: float, rest: float) -> float:
 def is_closed(c: Substeps, k: int, i: int) -> bool:
     """Return whether vertex ``i`` of foot ``k`` is in contact."""
     height = c.height[k, i]
-    return height < -CLOSED or (height <= CLOSED and c.velocity[k, i, 2] <= LEAVING)
+    return height < -CLOSED or (height <= CLOSED and c.velocity[k, 2, i] <= LEAVING)
 
 
 @kernel
@@ -149,9 +160,9 @@ def begin_substep(c: Substeps):
         for r in range(6):
             c.wrench_sum[k, r] = 0.0
             c.early[k, r] = 0.0
-        for i in range(c.force_sum.shape[1]):
-            for a in range(3):
-                c.force_sum[k, i, a] = 0.0
+        for a in range(3):
+            for i in range(c.force_sum.shape[2]):
+                c.force_sum[k, a, i] = 0.0
 
 
 @kernel
@@ -201,8 +212,8 @@ def crossing(p: Projection, c: Substeps, dt: float) -> float:
             z = side * c.height[k, i]
             if side < 0.0 and z <= CLOSED:
                 continue
-            v = side * c.velocity[k, i, 2]
-            a = side * (az + ax * c.arm[k, i, 1] - ay * c.arm[k, i, 0])
+            v = side * c.velocity[k, 2, i]
+            a = side * (az + ax * c.arm[k, 1, i] - ay * c.arm[k, 0, i])
             square = v * v - 2.0 * a * z
             if square <= 0.0 or (v >= 0.0 and a >= 0.0):
                 continue
@@ -225,7 +236,7 @@ def next_stage(p: Projection, c: Substeps, stage: int, dt: float):
     for k in range(c.wrench.shape[0]):
         for i in range(p.n_vertices[k]):
             for a in range(3):
-                c.force_sum[k, i, a] += weight * c.force[k, i, a]
+                c.force_sum[k, a, i] += weight * c.force[k, i, a]
     move_on(p, c, stage, dt)
 
 
@@ -257,7 +268,7 @@ def move_on(p: Projection, c: Substeps, stage: int, dt: float):
                 c.impulse[k, r] += dt / 6.0 * c.wrench_sum[k, r]
             for i in range(p.n_vertices[k]):
                 for a in range(3):
-                    c.impulses[k, i, a] += dt / 6.0 * c.force_sum[k, i, a]
+                    c.impulses[k, i, a] += dt / 6.0 * c.force_sum[k, a, i]
     place(p, c)
 
 

@@ -35,6 +35,7 @@ def one_foot(radius: float = 0.0) -> tuple[Projection, Substeps]:
 def test_a_foot_turns_by_its_turn_up_to_third_order(radius: float) -> None:
     """Arms turn about the sole origin, those of a ball about its centre, and it touches a radius below that."""
     p, c = one_foot(radius)
+    call(start, p, c)
     c.twist[:] = 0.3, -0.2, 0.1, 2.0, -1.0, 3.0
     down = np.array([0.0, 0.0, radius])
     errors = []
@@ -43,9 +44,10 @@ def test_a_foot_turns_by_its_turn_up_to_third_order(radius: float) -> None:
         c.shift[:3], c.shift[3:] = (0.01, 0.02, -0.03), turn
         call(place, p, c)
         expected = (p.offsets[0] + down) @ pin.exp3(turn).T - down
-        errors.append(np.abs(c.arm[0] - expected).max())
-        np.testing.assert_allclose(c.height[0], 0.05 - 0.03 + c.arm[0, :, 2], atol=1e-15)
-        np.testing.assert_allclose(c.velocity[0], c.twist[:3] + np.cross(c.twist[3:], c.arm[0]), atol=1e-15)
+        arm, velocity = c.arm[0].T, c.velocity[0].T
+        errors.append(np.abs(arm - expected).max())
+        np.testing.assert_allclose(c.height[0], 0.05 - 0.03 + arm[:, 2], atol=1e-15)
+        np.testing.assert_allclose(velocity, c.twist[:3] + np.cross(c.twist[3:], arm), atol=1e-15)
     assert errors[0] < size**3
     assert errors[0] / errors[1] == pytest.approx(8.0, rel=0.1)
 
