@@ -194,7 +194,7 @@ class Steps:
         return self._landed or bool(self._dynamics.flight.aloft[0])
 
     def _calls(self) -> Calls:
-        # A cached property would cost every step: who asks for the dictionary of an object has it look there ever after.
+        # A cached property would ask for the object's dictionary, and every attribute be slower from then on.
         if self._compiled is None:
             self._compiled = Calls.of(self._boxed, self._arrival)
         return self._compiled
@@ -249,5 +249,5 @@ class Steps:
             d.acceleration[:] = d.change / self._h
             judge(place, a.after + d.change, 1.0)
         fastest = calls.finish(boxed, place, v)
-        self.stopped = self._acted[0]
+        self.stopped = bool(self._acted[0])
         return fastest

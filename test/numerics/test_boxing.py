@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bipedsim.numerics.boxing import box
-from bipedsim.numerics.jit import entry, kernel
+from bipedsim.numerics.jit import entry, kernel, ready
 
 
 class Inner(NamedTuple):
@@ -94,6 +94,15 @@ def test_a_box_keeps_its_arrays_alive() -> None:
     np.random.default_rng(0).normal(size=(50, 1000)).sum()
     _call(boxed)
     assert boxed._owner.x[0] == 6.0
+
+
+def test_an_entry_that_is_ready_is_the_entry_and_does_not_look_at_types() -> None:
+    boxed = box(WithKernel(add_two, np.zeros(2)))
+    made = ready(_call, boxed)
+    made(boxed)
+    _call(boxed)
+    assert boxed._owner.x.tolist() == [4.0, 0.0]
+    assert len(_call.signatures) == len(set(_call.signatures)), "compiled once"
 
 
 def test_kernels_in_a_box_are_called_and_tell_boxes_apart() -> None:

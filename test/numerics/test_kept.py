@@ -24,6 +24,20 @@ def test_arrays_of_all_kinds_come_back_to_the_bit() -> None:
     assert [array.tobytes() for array in arrays] == wanted, "it is kept until something else is"
 
 
+def test_what_is_kept_elsewhere_is_kept_once_more_by_itself() -> None:
+    own, theirs = np.arange(3.0), np.arange(4)
+    first = kept([theirs])
+    both = kept([own], first)
+    call(keep, both)
+    theirs[:] = 7
+    call(keep, first)
+    own[:], theirs[:] = 0.0, 8
+    call(put_back, both)
+    assert (own.tolist(), theirs.tolist()) == ([0.0, 1.0, 2.0], [0, 1, 2, 3])
+    call(put_back, first)
+    assert theirs.tolist() == [7, 7, 7, 7], "each has a copy of its own"
+
+
 def test_nothing_beside_them_is_touched() -> None:
     whole = np.arange(10.0)
     room = kept([whole[2:5]])

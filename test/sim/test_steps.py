@@ -65,3 +65,15 @@ def test_a_landing_that_leaves_three_of_four_vertices_is_a_step_as_a_whole(
             resolved += sim.contact.unresolved == begun.contact["counters"][UNRESOLVED]
     assert whole > 5
     assert resolved > 0.9 * whole
+
+
+def test_arrays_that_compiled_code_would_misread_are_refused(tmp_path: Path) -> None:
+    sim = Simulator(box_robot(tmp_path, regular_polygon(4, 0.15), height=0.05))
+    v = sim.v
+    for wrong in (np.zeros(6, dtype=np.float32), np.zeros((6, 2))[:, 0], np.zeros(5)):
+        sim.v = wrong
+        with pytest.raises(ValueError, match="v has to be an array of 6 numbers of type float64 in one piece"):
+            sim.advance(NOTHING)
+    sim.v = v.copy()
+    sim.advance(NOTHING)
+    assert sim.contact.steps == 1

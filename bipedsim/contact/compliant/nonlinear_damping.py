@@ -136,7 +136,8 @@ def _press(p: Projection, m: Bristles, k: int, weight: float, ahead: float):
         size = np.sqrt(tx * tx + ty * ty)
         share[i] = limit / size if size > limit else 1.0
     for a in range(2):
-        push, stage, velocity, bent, rate = m.push[k, a], m.stage[k, a], c.velocity[k, a], m.bent[k, a], m.rate_sum[k, a]
+        velocity, push, rate = c.velocity[k, a], m.push[k, a], m.rate_sum[k, a]
+        stage, bent = m.stage[k, a], m.bent[k, a]
         for i in range(n):
             push[i] = -share[i] * (stiff * stage[i] + damping * velocity[i]) if height[i] < 0.0 else 0.0
         for i in range(n):
