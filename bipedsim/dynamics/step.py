@@ -417,7 +417,7 @@ class Dynamics:
         self._memory: Any = None
         self._before: Any = None
         # Read in every step, which a memoryview does in half the time.
-        self._near = memoryview(self.stops.near)  # type: ignore[arg-type]
+        self._aloft = self.flight.aloft.data
 
     @property
     def _sides(self) -> _Projected:
@@ -484,7 +484,7 @@ class Dynamics:
         after: Array = pin.integrate(self._model, q, self.displacement)
         if self._closing is not None:
             after = self._closing.closed(after)
-        if self.flight.aloft[0]:
+        if self._aloft[0]:
             self.correct(after, v)
         return after
 
@@ -576,11 +576,6 @@ class Dynamics:
             sides[held != 0] = held[held != 0]
             fastest = self._try(q, v, tau_joint, contact, part, left, FIRM if self.unresolved else MORE)
         return fastest
-
-    @property
-    def near(self) -> bool:
-        """Whether any joint was near its stop in the last part of a step."""
-        return bool(self._near[0])
 
     def _try(
         self, q: Array, v: Array, tau_joint: Array, contact: Contact, part: int, left: float, attempt: int

@@ -343,13 +343,16 @@ class Simulator:
         """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
-        if isinstance(command, Command):
-            command = command.packed(self.plant.effort_limit) if command.closes_loop else command.tau_joint
-        asked = np.asarray(command, dtype=np.float64)
-        if self._closed or asked.shape != self.command.tau_joint.shape:
-            self._follow(asked)
+        # Nearly all that comes is an array, which the assignment below takes whatever its numbers are.
+        if type(command) is not np.ndarray:
+            if isinstance(command, Command):
+                command = command.packed(self.plant.effort_limit) if command.closes_loop else command.tau_joint
+            command = np.asarray(command, dtype=np.float64)
+        torques = self.command.tau_joint
+        if self._closed or command.shape != torques.shape:
+            self._follow(command)
         else:
-            self.command.tau_joint[:] = asked
+            torques[:] = command
         self._moved = True
         if self._stopped or self._touched:
             self._forget_others()

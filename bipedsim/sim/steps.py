@@ -76,7 +76,7 @@ class Steps:
         self._v: Array = np.zeros(model.nv)
         # Read in every step, or in every landing, which a memoryview does in half the time.
         self._counters, self._fixed = contact.result.counters.data, dynamics.tree.rows.used.data
-        self._acted = memoryview(arrival.stopped)  # type: ignore[arg-type]
+        self._near, self._acted = dynamics.stops.near.data, arrival.stopped.data
         self._share, self._lag = dynamics.landing.share.data, dynamics.landing.lag.data
 
     def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> float:
@@ -101,7 +101,7 @@ class Steps:
         if fastest == TOUCHES:
             return self._touch(q, v, torque, judge)
         self.stopped = False
-        if self._chained or d.near:
+        if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
         self._landed = fastest == LANDS
         if self._landed and self._counters[UNRESOLVED] > unresolved and self._stops.arrivals[0] == 0:
@@ -131,7 +131,7 @@ class Steps:
         self._landed = self.stopped = False
         self.touched = True
         fastest = self._dynamics.touch(q, v, torque, self._contact, touching)
-        if self._chained or self._dynamics.near:
+        if self._near[0] or self._chained:
             self._note_stops(True)
         if touching.unresolved:
             self._parts.fail()
@@ -143,7 +143,7 @@ class Steps:
         """Take a step as a whole in the end that was begun in parts; ``flies`` if it should keep momentum in flight."""
         self._landed = self.stopped = False
         fastest = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
-        if self._chained or self._dynamics.near:
+        if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
         return fastest
 
