@@ -200,6 +200,8 @@ class Actuators:
         band = (params.no_load_speed - params.corner_speed) * robot.velocity_limit
         limited = params.no_load_speed > 0.0
         mobility = physics_dt * np.diag(inverse_inertia(robot))
+        # A joint that loops hold still shows no end of it, and never moves.
+        inertia = np.divide(1.0, mobility, out=np.zeros_like(mobility), where=mobility > 0.0)
         coulomb = friction(params.coulomb_friction)
         stiffness = coulomb / params.presliding
         self.damping[robot.idx_v] += friction(params.viscous_friction)
@@ -217,7 +219,7 @@ class Actuators:
             coulomb=coulomb,
             most=np.full(nu, params.presliding),
             stiffness=stiffness,
-            inner=2.0 * _DAMPING * np.sqrt(stiffness * physics_dt / mobility),
+            inner=2.0 * _DAMPING * np.sqrt(stiffness * physics_dt * inertia),
             viscous=self._viscous[robot.idx_v],
             damping=self.damping,
             **one,
