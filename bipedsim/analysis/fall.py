@@ -12,9 +12,10 @@ from bipedsim.recording import Recording
 
 OUTCOME = (
     *("fell_at_s", "steps", "distance_m"),
-    *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "verdict"),
+    *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops", "verdict"),
 )
-"""The figures of a verdict: whether the robot fell, what became of it, and how hard its torques were driven."""
+"""The figures of a verdict: whether the robot fell, what became of it, how hard its torques were driven, and which of
+its joints were at their stops."""
 STOPPED = ("gave_up_at_s", "gave_up_why")
 """When a :class:`~bipedsim.control.Guard` stopped its controller [s], and why."""
 TILT = np.deg2rad(60.0)

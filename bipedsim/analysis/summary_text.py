@@ -38,10 +38,12 @@ _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
 _NO_UNIT = 1e-6
 _IN_WORDS = (
     *("readouts", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict"),
-    *("torque_limited_fraction", "torque_limited", "torque_swings_hz"),
+    *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops"),
 )
 """What has lines of its own at the end."""
 _SHOWN = 5
+_AT_END = 0.1
+"""A joint is at its stop at the end of a run that was there less than this before [s]: it may bounce."""
 
 
 _KEPT = "momentum, energy, friction, depth, CoP and joint limits"
@@ -86,6 +88,8 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
     if summary.get("torque_limited_fraction") is not None:
         lines.append(_line("torques", _driven(summary)))
+    if summary.get("joint_stops"):
+        lines.append(_line("joint stops", stops_text(summary["joint_stops"], summary.get("duration_s"))))
     if summary.get("physics"):
         lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
     gave_up = summary.get("gave_up_at_s")
@@ -108,6 +112,24 @@ def _driven(summary: Mapping[str, Any]) -> str:
         said = f"at a limit in {percent(summary['torque_limited_fraction'])} of ticks ({shares}{more})"
     joint, rate = next(iter(turned.items()), ("", 0.0))
     return said + (f"; from side to side up to {rate:.3g} times a second ({joint})" if turned else "")
+
+
+def stops_text(stops: Mapping[str, Mapping[str, float]], end: float | None) -> str:
+    """Return which joints were at their stops, and when, in words; those that are there at the ``end`` [s] first.
+
+    >>> stops_text({"l_knee": {"from_s": 4.2, "to_s": 9.0, "torque_Nm": -12.34}}, 9.0)
+    'l_knee from 4.2 s to the end, -12.3 N.m'
+    """
+    until = {
+        name: "the end" if end is not None and stop["to_s"] >= end - _AT_END else f"{stop['to_s']:.6g} s"
+        for name, stop in stops.items()
+    }
+    said = [
+        f"{name} from {stops[name]['from_s']:.6g} s to {until[name]}, {stops[name]['torque_Nm']:.3g} N.m"
+        for name in sorted(stops, key=lambda name: until[name] != "the end")
+    ]
+    more = f" and {len(said) - _SHOWN} more joints" if len(said) > _SHOWN else ""
+    return "; ".join(said[:_SHOWN]) + more
 
 
 def percent(share: float) -> str:

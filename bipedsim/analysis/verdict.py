@@ -41,9 +41,9 @@ class _Watch(NamedTuple):
     Attributes:
         com, soles: (3,), (K, 3) CoM and sole origins in the world [m]. effort: (nu,) torques of the drives [N.m].
         command: (nu,) torques that the drives are asked for, within their limits [N.m].
-        stop_impulse: (nu,) of the stops in a tick of ``control_dt`` [N.m.s], [s].
+        stop_impulse: (nv,) of the stops in a tick of ``control_dt`` [N.m.s], [s].
         force, sliding, margin: (K, 6), (K,), (K,) of the contact result.
-        idx_q, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries: Load [N]
+        idx_q, idx_v, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries: Load [N]
             above which a foot is on the ground. judged: Whether the robot can fall.
         upright, height: (3,), (1,) vertical in axes of the base, and height [m], at the start; 0 before.
         fell: (1,) when [s]; NaN while it has not.
@@ -56,6 +56,8 @@ class _Watch(NamedTuple):
         ticks: (2,) how many there were, and in how many of them a torque was at its limit.
         limited, turned: (nu,) ticks in which that of a joint was at its limit; how often it went from side to side.
         side: (nu,) sign of the last torque that was large.
+        stopped: (nv, 4) of each velocity the last time in which its joint was at its stop: begin and end [s], impulse
+            [N.m.s] and ticks of it.
     """
 
     com: Array
@@ -68,6 +70,7 @@ class _Watch(NamedTuple):
     sliding: Flags
     margin: Array
     idx_q: Integers
+    idx_v: Integers
     effort_limit: Array
     lower: Array
     upper: Array
@@ -89,6 +92,7 @@ class _Watch(NamedTuple):
     limited: Annotated[Integers, "j"]
     turned: Annotated[Integers, "j"]
     side: Annotated[Array, "j"]
+    stopped: Annotated[Array, "v", 4]
 
 
 @kernel
@@ -157,10 +161,27 @@ def _look_at_torques(w: _Watch) -> None:
     w.ticks[1] += some
 
 
+@kernel
+def _look_at_stops(w: _Watch, t: float) -> None:
+    """Note which joints are at their stops."""
+    for i in range(w.stopped.shape[0]):
+        impulse = w.stop_impulse[i]
+        if impulse == 0.0:
+            continue
+        s = w.stopped[i]
+        if s[3] == 0.0 or t - s[1] > GAP:
+            s[0] = t
+            s[2] = s[3] = 0.0
+        s[1] = t
+        s[2] += impulse
+        s[3] += 1.0
+
+
 @entry
 def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
     """Take in the tick that ended at ``t`` [s] in the configuration ``q`` (nq,)."""
     w = boxed.arrays
+    _look_at_stops(w, t)
     if not np.isnan(w.fell[0]):
         return
     _look_at_torques(w)
@@ -181,7 +202,7 @@ def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
     for j in range(nu):
         _note(w, j, t, abs(w.effort[j]) >= AT_LIMIT * w.effort_limit[j])
         angle = q[w.idx_q[j]]
-        held = abs(w.stop_impulse[j]) >= HELD * w.effort_limit[j] * w.control_dt
+        held = abs(w.stop_impulse[w.idx_v[j]]) >= HELD * w.effort_limit[j] * w.control_dt
         _note(w, nu + j, t, held or angle > w.upper[j] + AT_STOP or angle < w.lower[j] - AT_STOP)
     _look_at_feet(w, t)
     _note(w, w.since.shape[0] - 1, t, idle)
@@ -211,7 +232,7 @@ class Verdict:
         com, soles = sim.places()
         self._watch = zeros_of(
             _Watch,
-            {"n": 2 * nu + feet + 2, "K": feet, "j": nu},
+            {"n": 2 * nu + feet + 2, "K": feet, "j": nu, "v": robot.model.nv},
             com=com,
             soles=soles,
             effort=sim.effort,
@@ -222,6 +243,7 @@ class Verdict:
             sliding=contact.sliding,
             margin=contact.cop_margin,
             idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
+            idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),
             effort_limit=robot.effort_limit,
             lower=robot.position_lower,
             upper=robot.position_upper,
@@ -235,7 +257,7 @@ class Verdict:
     def restart(self) -> None:
         """Begin again: the next tick shows how the robot stands."""
         w = self._watch
-        for array in (w.upright, w.height, w.way, w.moving, w.now, w.since, w.landed, w.side):
+        for array in (w.upright, w.height, w.way, w.moving, w.now, w.since, w.landed, w.side, w.stopped):
             array[:] = 0
         for counts in (w.ticks, w.limited, w.turned):
             counts[:] = 0
@@ -298,7 +320,7 @@ class Verdict:
         # A joint that is the reason of the fall has been told.
         told_of = "at its torque limit" in line
         line += _of_torques({} if told_of else limited, turned) + self._under
-        return dict(zip(OUTCOME, (self.fell_at, *told, *torques, line), strict=True))
+        return dict(zip(OUTCOME, (self.fell_at, *told, *torques, self._stops(), line), strict=True))
 
     def _torques(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return in what share of the ticks each joint was at its torque limit, and how often its torque went from
@@ -312,6 +334,20 @@ class Verdict:
             for counts, whole in found
         )
         return limited, turned
+
+    def _stops(self) -> dict[str, dict[str, float]]:
+        """Return when each joint that ever was at its stop was there last [s], and the mean torque of the stop [N.m].
+
+        The largest torques first.
+        """
+        model, found = self._sim.plant.model, {}
+        for i, (begin, end, impulse, ticks) in enumerate(self._watch.stopped):
+            if ticks:
+                name = next(model.names[j] for j in range(1, model.njoints) if model.joints[j].idx_v == i)
+                dt = self._sim.control_dt
+                found[name] = {"from_s": begin - dt, "to_s": end, "torque_Nm": impulse / (ticks * dt)}
+        order = sorted(found, key=lambda name: -abs(found[name]["torque_Nm"]))
+        return {name: {key: float(value) for key, value in found[name].items()} for name in order}
 
     def _line(self, walked: float, t: float) -> str:
         if not self._judged:

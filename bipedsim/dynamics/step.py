@@ -626,12 +626,6 @@ class Dynamics:
         if compiled is not None:
             compiled.solve.compile((box(self.projection).type.arrays, box(compiled.arrays).type.arrays))
 
-    def stops_of(self, joints: Sequence[str]) -> tuple[Indices, Indices]:
-        """Return which of the ``joints`` have a stop, and which number each of these stops has."""
-        have = [joint for joint in joints if joint in self.stopped_joints]
-        found = [joints.index(joint) for joint in have], [self.stopped_joints.index(joint) for joint in have]
-        return np.array(found[0], dtype=np.intp), np.array(found[1], dtype=np.intp)
-
     def reset(self) -> None:
         """Forget what the feet stand on, and which stops carry."""
         self.stops.held[:] = 0

@@ -31,6 +31,7 @@ SOLE_WRENCH = "/{foot}_foot/wrench"
 SOLE_COP = "/{foot}_foot/cop"
 CONTACT = "/{foot}_foot/contact"
 BODY_CONTACTS = "/body_contacts"
+JOINT_STOPS = "/joint_stops"
 COP = "/cop"
 GROUND_TRUTH = "/ground_truth/odom"
 ODOMETRY = "/odom"
@@ -248,6 +249,17 @@ class RecordedColumns:
             "data",
         ),
     ]
+    stop_torque: Annotated[
+        Array,
+        Column(
+            "joint",
+            ("[N.m]",),
+            "of the stop at a position limit on its joint, over the step before; NaN while no joint is at its stop",
+            "truth.stop_torque",
+            JOINT_STOPS,
+            "data",
+        ),
+    ]
     ankle_wrench: Annotated[
         Array,
         Column(
@@ -326,6 +338,8 @@ def columns_on(topic: str) -> tuple[Column, ...]:
 
 CARRIERS = tuple(dict.fromkeys(column.topic for column in COLUMNS.values() if column.topic))
 """The topics that carry columns."""
+LABELLED_TOPICS = tuple(topic for topic in CARRIERS if all(column.field == "data" for column in columns_on(topic)))
+"""Those whose messages are labelled arrays, their time [s] first."""
 CONTACT_FIELDS = ("t", *(label for column in columns_on(CONTACT) for label in column.labels))
 """What the message on the topic of contacts holds, in this order: its time, and what no other type of message holds."""
 FOOT = re.compile("|".join(f"{re.escape(t).replace(re.escape('{foot}'), '(.+)')}$" for t in CARRIERS if "{foot}" in t))

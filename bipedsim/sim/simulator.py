@@ -85,6 +85,7 @@ class GroundTruth:
         base_contact: (3,) force on the body of the root in the world, and on what no drive moves against it, soles
             aside [N]; NaN while nothing touches any body.
         link_contact: (nu, 3) the same on the body that each actuated joint moves.
+        stop_torque: (nu,) torque of the stop of each actuated joint on it [N.m]; NaN while none of them is at its stop.
     """
 
     pose_world_base: Array
@@ -93,6 +94,7 @@ class GroundTruth:
     pose_world_sole: Array
     base_contact: Array
     link_contact: Array
+    stop_torque: Array
 
 
 def whole_ratio(control_dt: float, physics_dt: float) -> int:
@@ -143,8 +145,8 @@ class Simulator:
         q: (nq,) configuration, base position and quaternion x y z w first.
         v: (nv,) velocity, base linear and angular in the base frame first.
         effort: (nu,) torque of the drives in the last physics step [N.m]; always the same array.
-        stop_impulse: (nu,) impulses of the stops on their joints over the last control tick [N.m.s]; always the same
-            array.
+        stop_impulse: (nv,) impulses of the stops on their joints over the last control tick, of passive joints too
+            [N.m.s]; always the same array.
         loop_impulse: (L, 6) impulses of the loops on the bodies of their second frames over the last control tick: of
             force [N.s] and torque [N.m.s] at that frame, along the axes of the first one; always the same array.
         body_impulse: (joints, 3) impulse on the body that each joint of the model moves, over the last control tick, of
@@ -228,7 +230,7 @@ class Simulator:
         self.effort, self._torque = self._actuators.effort, self._actuators.torque
         self.command = Asked(self._actuators.command)
         self._closed = False
-        self.stop_impulse: Array = np.zeros(robot.nu)
+        self.stop_impulse: Array = np.zeros(nv)
         self.loop_impulse: Array = np.zeros((len(robot.loops), 6))
         # Of a weld the turn comes first in the dynamics.
         entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
@@ -237,9 +239,9 @@ class Simulator:
         self.body_impulse: Array = np.zeros((self._model.njoints, 3))
         self._driven = _driven(robot)
         self._contact_forces = np.zeros((robot.nu + 1, 3))
+        self._stop_torques = np.zeros(robot.nu)
         self._touched = False
         self._stopped = False
-        self._stop_order = self._dynamics.stops_of(robot.joint_names)
         self._acceleration = np.zeros(nv)
         self._steps = 0
         self._pushes: tuple[_Push, ...] = ()
@@ -422,10 +424,9 @@ class Simulator:
         self.body_impulse[:] = 0.0
 
     def _add_stops(self) -> None:
-        """Take in what stops and loops did in a physics step; stops of passive joints have no place."""
+        """Take in what stops and loops did in a physics step."""
         self._stopped = True
-        joints, stops = self._stop_order
-        self.stop_impulse[joints] += self._stepping.stop_impulse[stops]
+        self.stop_impulse[self._dynamics.stops.idx_v] += self._stepping.stop_impulse
         if self._chained:
             self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
 
@@ -613,9 +614,10 @@ class Simulator:
             self._sensors.place(self.q)
             self._moved = False
         poses, cop = self._sensors.force_plates(self.contact, self._dynamics.ground_axes)
+        loads = *self._contacts(), self._stops()
         if not self.robot.free_flyer:
-            return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses, *self._contacts())
-        return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses, *self._contacts())
+            return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses, *loads)
+        return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses, *loads)
 
     def _contacts(self) -> tuple[Array, Array]:
         """Return the mean forces on the bodies over the last control tick: (3,), (nu, 3) [N]; live."""
@@ -624,6 +626,16 @@ class Simulator:
         if self._touched:
             np.add.at(forces, self._driven, self.body_impulse / self.control_dt)
         return forces[0], forces[1:]
+
+    def _stops(self) -> Array:
+        """Return the mean torques of the stops over the last control tick (nu,) [N.m]; live."""
+        torques = self._stop_torques
+        torques[:] = np.nan
+        if self._stopped:
+            impulse = self.stop_impulse[self.robot.idx_v]
+            if impulse.any():
+                np.divide(impulse, self.control_dt, out=torques)
+        return torques
 
     def places(self) -> tuple[Array, Array]:
         """Return the CoM (3,) and the sole origins (K, 3) in the world [m] where the last physics step began; live."""

@@ -266,6 +266,11 @@ def _draw_torques(figure: SubFigure, recording: Recording) -> None:
             (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour, linestyle=dash)
             if label:
                 labels.setdefault(label, line)
+            stopped = np.where(np.nan_to_num(recording.stop_torque[:, i]) != 0.0, 0.02 + 0.05 * position, np.nan)
+            if np.isfinite(stopped).any():
+                # Along the lower edge, as impacts on stops would flatten all the rest.
+                (line,) = ax.plot(recording.t, stopped, color=colour, linewidth=3.0, transform=ax.get_xaxis_transform())
+                labels.setdefault("at its stop", line)
         mark_events(ax, recording)
         limit = _draw_limit(ax, recording, joints)
         at_least(ax, 0.2)

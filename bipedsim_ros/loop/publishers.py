@@ -14,7 +14,7 @@ from std_msgs.msg import String
 from bipedsim.contact import ContactResult, mode_name
 from bipedsim.model import Chains, Robot
 from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
-from bipedsim.sim import Observation, Simulator
+from bipedsim.sim import GroundTruth, Observation, Simulator
 from bipedsim_ros.wire import (
     BASE_FRAME,
     NS_PER_S,
@@ -103,6 +103,22 @@ class _FootPublishers:
             self._mode.publish(String(data=mode_name(mode, sliding, n)))
 
 
+class _Sporadic:
+    """A topic of ground truth that is published while there is something in it, and once more when that ends."""
+
+    def __init__(self, node: Node, topic: topics.Topic, robot: Robot, make: Make) -> None:
+        self._writer = conversions.ColumnsWriter(topic, robot.joint_names)
+        self._publisher = make(node, topic)
+        self._said = False
+
+    def publish(self, truth: GroundTruth, t: float) -> None:
+        """Publish it where there is a reason."""
+        says = self._writer.says_something(truth)
+        if says or self._said:
+            self._said = says
+            self._publisher.publish(self._writer.write(truth, t))
+
+
 class GroundPublishers:
     """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
 
@@ -117,9 +133,7 @@ class GroundPublishers:
         self._applied = make(node, topics.APPLIED)
         self._setpoints_writer = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
         self._setpoints = make(node, topics.SETPOINTS)
-        self._bodies_writer = conversions.ColumnsWriter(topics.BODY_CONTACTS, robot.joint_names)
-        self._bodies = make(node, topics.BODY_CONTACTS)
-        self._touched = False
+        self._sporadic = [_Sporadic(node, topic, robot, make) for topic in (topics.BODY_CONTACTS, topics.JOINT_STOPS)]
         self._cop = make(node, topics.COP)
         self._clock = publisher(node, topics.CLOCK)
         self._odometry = None
@@ -137,10 +151,8 @@ class GroundPublishers:
             self._setpoints.publish(self._setpoints_writer.write(sim.command, t))
         truth = sim.ground_truth()
         self._cop.publish(self._cop_writer.write(truth.cop_world, t_ns))
-        touched = truth.base_contact[0] == truth.base_contact[0]
-        if touched or self._touched:
-            self._touched = touched
-            self._bodies.publish(self._bodies_writer.write(truth, t))
+        for sporadic in self._sporadic:
+            sporadic.publish(truth, t)
         if self._odometry is not None:
             self._odometry.publish(self._odometry_writer.write(truth.pose_world_base, truth.twist_base, t_ns))
         if sim.objects is not None:

@@ -270,6 +270,11 @@ class ColumnsWriter:
         self._wire = WireWriter(message, ("data",))
         self._sources = [column.source.partition(".")[2] for column in topic.columns]
 
+    def says_something(self, source: Any) -> bool:
+        """Return whether there is anything in what has the columns as attributes: all is NaN while there is not."""
+        first = getattr(source, self._sources[0])
+        return bool(first.size and not np.isnan(first.flat[0]))
+
     def write(self, source: Any, t: float) -> bytes:
         """Return the message for the time ``t`` [s]; ``source`` has the columns as attributes."""
         numbers = self._wire.groups[0]

@@ -182,6 +182,13 @@ BODY_CONTACTS = Topic(
     "joints move, in odom axes; the layout's label names the values",
     sporadic=True,
 )
+JOINT_STOPS = Topic(
+    schema.JOINT_STOPS,
+    _NUMBERS,
+    SIMULATOR,
+    "while a joint is at its stop, and once more: torques of the stops; the layout's label names the values",
+    sporadic=True,
+)
 CONTACT_MODE = Topic(
     "/{foot}_foot/contact_mode", _TEXT, SIMULATOR, 'on change: "none", "edge 0-1 slide", "face stick"', CHANGES
 )

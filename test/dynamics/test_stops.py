@@ -139,13 +139,13 @@ def test_every_stop_pushes_or_is_left_alone(seed: int, number: int, model: str) 
     sim.advance(standing)
     reached = sim.q[at]
     room = np.where(side > 0, upper[at] - reached, reached - lower[at])
-    inward = -side * sim.stop_impulse[chosen]
+    inward = -side * sim.stop_impulse[robot.idx_v[chosen]]
     assert (room > -1e-11).all()
     if sim.contact.unresolved == 0:
         assert (inward > -1e-12).all()
         assert np.abs(room * inward).max() < 1e-12, "only what is at its limit carries"
     others = np.setdiff1d(np.arange(robot.nu), chosen)
-    assert not sim.stop_impulse[others].any()
+    assert not sim.stop_impulse[robot.idx_v[others]].any()
 
 
 _BIPED = load_robot("biped14")

@@ -29,19 +29,18 @@ from bipedsim.recording.bag.sole_poses import made_of, put_sole_poses
 from bipedsim.recording.recording import Recording, between, joined, nothing_between
 from bipedsim.recording.schema import (
     ABOUT,
-    BODY_CONTACTS,
     CARRIERS,
     COLUMNS,
     CONTACT_FIELDS,
     FALLEN,
     FOOT,
     JOINT_STATES,
+    LABELLED_TOPICS,
     OBJECT_COMPONENTS,
     OBJECTS,
     READOUTS,
     ROBOT_DESCRIPTION,
     RUN,
-    SETPOINTS,
     STATISTICS,
     WALL_CLOCK_NS,
     Column,
@@ -188,6 +187,7 @@ class BagRows:
         self.stretches = 0
         self._bag = Bag(path)
         self._decoders: dict[str, Decoder | None] = {}
+        self._timed: set[str] = set()
         # What no stretch has taken yet, by topic.
         self._waiting: dict[str, _Table] = {}
         self._counts: dict[str, int] = {}
@@ -308,6 +308,8 @@ class BagRows:
             try:
                 fields = {row.field for row in columns_on(general) if row.name in self._columns} or None
                 self._decoders[topic] = Decoder(kind, fields) if wanted else None
+                if general in LABELLED_TOPICS:
+                    self._timed.add(topic)
             except RecordingError as error:
                 raise RecordingError(f"{self.path}: {topic}: {error}") from error
         decoder = self._decoders[topic]
@@ -315,7 +317,7 @@ class BagRows:
             return
         table, sound = decoder.take(block.data, block.start, block.size)
         stamp = table.stamp
-        if _LABELLED in table.values and (FOOT.match(topic) or topic in (BODY_CONTACTS, SETPOINTS)):
+        if _LABELLED in table.values and topic in self._timed:
             t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(stamp))
             sound &= np.isfinite(t)
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
@@ -620,14 +622,20 @@ def _put(
 ) -> None:
     """Copy a column into the rows of ``target`` that its messages belong to, if they hold it."""
     values = table.values.get(column.field)
-    if column.field == _LABELLED and values is not None:
+    if values is not None and column.field == _LABELLED:
         # Bags of before there were labels.
         labels = (labels if len(labels) > 1 else CONTACT_FIELDS)[: values.shape[1]]
-        wanted = column.labels_of(joints)
-        if not set(wanted) <= set(labels):
-            return
         at = {label: i for i, label in enumerate(labels)}
-        values = values[:, [at[label] for label in wanted]]
+        parts: Any = [(target, ())]
+        if column.per == "joint":
+            parts = ((target[:, k], (joint,)) for k, joint in enumerate(joints))
+        for part, owner in parts:
+            wanted = column.labels_of(owner)
+            # A joint of which it does not tell, such as one that a chain turns, stays empty.
+            if at.keys() >= set(wanted):
+                some = values[:, [at[label] for label in wanted]]
+                part[rows] = some.reshape(-1, *part.shape[1:]).astype(part.dtype)
+        return
     if values is None or (column.per == "joint" and values.shape[1] != np.prod(target.shape[1:])):
         return
     width = int(np.prod(target.shape[1:]))
