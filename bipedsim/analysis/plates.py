@@ -191,7 +191,7 @@ def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
     That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
-    is unloaded or a joint moves faster than ``speed`` [rad/s], on the mean over 0.05 s where its velocity is noisy.
+    is unloaded, another body touches anything or a joint moves faster than ``speed`` [rad/s], on the mean over 0.05 s where its velocity is noisy.
     """
     return _still(recording.t, _moving(recording, speed), settle)
 
@@ -199,7 +199,7 @@ def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02
 def _moving(recording: Recording, speed: float) -> Flags:
     slow = _slow(recording.joint_velocity, sample_rate(recording.t), speed)
     loaded = (np.nan_to_num(recording.wrench[:, :, 2]) > 0.0).all(axis=1)
-    return np.asarray(~(slow & loaded))
+    return np.asarray(~(slow & loaded & np.isnan(recording.base_contact[:, 2])))
 
 
 def _still(t: Array, moving: Flags, settle: float, begin: float | None = None, moved: float = -np.inf) -> Flags:
@@ -216,7 +216,7 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, Any]:
     """Return the figures of a run; what cannot be known from this recording is None.
 
     * duration_s, rate_hz, ticks;
-    * fz_N, fz_over_mg: min, mean and max of the total vertical force over the run;
+    * fz_N, fz_over_mg: min, mean and max of the total vertical force over the run, on feet and all other bodies;
     * fz_mean_over_mg, fz_max_error_N: total vertical force against the weight over the rows of :func:`standing_rows`;
     * standing_s: how long that was;
     * cop_inside_fraction: share of (tick, loaded foot) whose CoP lies in the sole, within 1 um;
@@ -285,7 +285,10 @@ class RunFigures:
     """
 
     SPEED = 0.02
-    COLUMNS = ("joint_velocity", "wrench", "ankle_wrench", "sole_poses", "cop", "mode", "sliding")
+    COLUMNS = (
+        *("joint_velocity", "wrench", "ankle_wrench", "sole_poses", "cop", "mode", "sliding"),
+        *("base_contact", "link_contact"),
+    )
     """What it looks at."""
 
     def __init__(self, settle: float = 1.0) -> None:
@@ -372,13 +375,19 @@ class RunFigures:
 
 
 def _upward(recording: Recording, posed: bool) -> Array:
-    """Return the force (n,) of the ground on all feet upwards [N]; NaN where ``posed`` and the poses are missing."""
+    """Return the force (n,) upwards of all that touches the robot [N]; NaN where ``posed`` and poses are missing."""
     sole, poses = recording.wrench, recording.sole_poses
     upward = rotate(poses[..., 3:], sole[..., :3])[..., 2]
     if not posed:
         # The soles count as level, which a robot that stands still on flat ground has them.
         upward = sole[..., 2]
-    return np.asarray(upward.sum(axis=1))
+    return np.asarray(upward.sum(axis=1) + np.nan_to_num(other_bodies(recording)[:, 2]))
+
+
+def other_bodies(recording: Recording) -> Array:
+    """Return the force (n, 3) in the world of all that touches bodies other than soles [N]; NaN where nothing does."""
+    # Joints of which nothing is known, such as those that a chain turns, have none.
+    return np.asarray(recording.base_contact + np.nan_to_num(recording.link_contact).sum(axis=1))
 
 
 def _slow(velocity: Array, rate: float, speed: float) -> Flags:

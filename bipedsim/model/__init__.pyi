@@ -6,9 +6,9 @@ from .loops import CONNECT, WELD, Loop, LoopEquations
 from .names import ROBOTS
 from .posture import reach, sole_placements
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
-from .robot import Robot, inverse_inertia, passive_columns, stability_ratio, standing_torque
+from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
-from .shapes import Shape, Shapes, read_shapes
+from .shapes import Shape, Shapes, lowest_point, read_shapes
 from .sole import Sole, checked_polygon, padded_vertices
 
 __all__ = [
@@ -34,9 +34,11 @@ __all__ = [
     "checked_polygon",
     "differs",
     "drive_gains",
+    "drivers",
     "inverse_inertia",
     "joint_gains",
     "load_robot",
+    "lowest_point",
     "padded_vertices",
     "passive_columns",
     "perturbed",

@@ -34,6 +34,15 @@ def passive_columns(model: pin.Model, idx_v: Indices) -> Indices:
     return np.setdiff1d(np.arange(6 if has_free_flyer(model) else 0, model.nv), idx_v)
 
 
+def drivers(model: pin.Model, joint_names: Sequence[str]) -> Indices:
+    """Return for each joint of ``model`` which of ``joint_names`` moves its body, counted from 1; 0 where none does."""
+    found = np.zeros(model.njoints, dtype=np.intp)
+    numbers = {model.getJointId(name): j + 1 for j, name in enumerate(joint_names)}
+    for i in range(1, model.njoints):
+        found[i] = numbers.get(i, found[model.parents[i]])
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Robot:
     """A robot: what the physics and every controller need to know of it.

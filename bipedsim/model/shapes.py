@@ -62,6 +62,19 @@ class Shapes(NamedTuple):
     warnings: tuple[str, ...]
 
 
+def lowest_point(pose: pin.SE3, point: Array, radius: float, ring: float, axis: Array) -> Array:
+    """Return where a point (3,) of a body, with the ball and the ring around it, is lowest in the world [m].
+
+    Args:
+        pose: Of the joint that carries the body. point, radius, ring, axis: See :class:`Shape`.
+    """
+    down = pose.rotation.T @ np.array([0.0, 0.0, -1.0])
+    across = down - axis * (axis @ down)
+    length = np.linalg.norm(across)
+    lowest = point + radius * down + (ring / length * across if length > 0.0 else 0.0)
+    return np.asarray(pose.act(lowest))
+
+
 def read_shapes(
     model: pin.Model, urdf_xml: str, urdf_path: Path, given: Mapping[str, Sequence[ShapeConfig]] | None = None
 ) -> Shapes:

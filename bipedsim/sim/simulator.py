@@ -14,8 +14,8 @@ from bipedsim.contact import ContactModel, ContactResult, make_contact_model
 from bipedsim.dynamics import SPEED_LIMIT, Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
-from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, perturbed, read_hardware
-from bipedsim.numerics import Array, Indices
+from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, drivers, perturbed, read_hardware
+from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.io import LARGEST_PUSH, LIMIT, SETPOINT, Asked, Command, Observation
@@ -237,7 +237,7 @@ class Simulator:
         self._loop_entries = np.array(entries, dtype=np.intp)
         self._chained = len(entries) > 0
         self.body_impulse: Array = np.zeros((self._model.njoints, 3))
-        self._driven = _driven(robot)
+        self._driven = drivers(robot.model, robot.joint_names)
         self._contact_forces = np.zeros((robot.nu + 1, 3))
         self._stop_torques = np.zeros(robot.nu)
         self._touched = False
@@ -697,16 +697,6 @@ class Simulator:
             bad = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
         return array
-
-
-def _driven(robot: Robot) -> Indices:
-    """Return for each joint of the model which actuated joint moves its body, counted from 1; 0 for the root."""
-    model = robot.model
-    found = np.zeros(model.njoints, dtype=np.intp)
-    numbers = {model.getJointId(name): j + 1 for j, name in enumerate(robot.joint_names)}
-    for i in range(1, model.njoints):
-        found[i] = numbers.get(i, found[model.parents[i]])
-    return found
 
 
 def _in_steps(seconds: float, physics_dt: float) -> float:

@@ -11,7 +11,7 @@ import pinocchio as pin
 from bipedsim.contact import UNRESOLVED, ConeProblem, ContactModel, for_kernels
 from bipedsim.dynamics import SUNK, Bodies, Dynamics, Pairs, Stops, Tree
 from bipedsim.ground import Ground, GroundArrays
-from bipedsim.model import Robot
+from bipedsim.model import Robot, lowest_point
 from bipedsim.numerics import Array, box, call, zeros_of
 from bipedsim.touch.contacts import Contacts, Objects, clear, forget
 from bipedsim.touch.coupling import (
@@ -229,13 +229,8 @@ class Touching:
         bodies = self._dynamics.bodies
         found: dict[str, float] = {}
         for p, joint in enumerate(bodies.joint[bodies.body]):
-            pose = data.oMi[int(joint)]
-            down = pose.rotation.T @ np.array([0.0, 0.0, -1.0])
-            axis, ring = bodies.axis[p], bodies.ring[p]
-            across = down - axis * (axis @ down)
-            length = np.linalg.norm(across)
-            lowest = bodies.point[p] + bodies.ball[p] * down + (ring / length * across if length > 0.0 else 0.0)
-            depth = float(self._surface.depth(pose.act(lowest), SUNK))
+            pose, (ball, ring) = data.oMi[int(joint)], (float(bodies.ball[p]), float(bodies.ring[p]))
+            depth = float(self._surface.depth(lowest_point(pose, bodies.point[p], ball, ring, bodies.axis[p]), SUNK))
             name = self._links[bodies.shape[p]]
             if depth > found.get(name, 0.0):
                 found[name] = depth

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.analysis import ForcePlate, force_plate, length_text, sample_rate, unit_of
+from bipedsim.analysis import ForcePlate, force_plate, length_text, other_bodies, sample_rate, unit_of
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
@@ -181,7 +181,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
     # Without sole poses the axes are those of the soles, and the totals hold for level feet.
     force = plate.force if plate is not None else recording.wrench[:, :, :3]
     frame = "world" if plate is not None else "sole frames"
-    bodies = _other_bodies(recording)
+    bodies = None if np.isnan(recording.base_contact).all() else other_bodies(recording)
     for ax, i, name in zip(
         axes, (2, 0, 1), ("vertical  f_z [N]", "forward  f_x [N]", "sideways  f_y [N]"), strict=True
     ):
@@ -199,21 +199,15 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
         for ax in axes:
             at_least(ax, 0.05 * recording.weight)
-        whole = np.concatenate([force, force.sum(axis=1, keepdims=True)], axis=1)
-        for ax, values, share in zip(axes, (whole[..., 2], force[..., 0], force[..., 1]), SEEN, strict=True):
+        shown = force if bodies is None else np.concatenate([force, np.nan_to_num(bodies)[:, None]], axis=1)
+        upward = np.concatenate([shown[..., 2], total[:, None]], axis=1)
+        for ax, values, share in zip(axes, (upward, shown[..., 0], shown[..., 1]), SEEN, strict=True):
             _cut_peaks(ax, recording.t, values, share * recording.weight)
     # One row beside the title has room for four.
     n = len(axes[0].get_legend_handles_labels()[0])
     columns = n if n <= 4 else -(-n // 2)
     axes[0].legend(ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
-
-
-def _other_bodies(recording: Recording) -> Array | None:
-    """Return the force on all bodies but the soles (n, 3) [N], NaN where none is touched; None if none ever is."""
-    if np.isnan(recording.base_contact).all():
-        return None
-    return np.asarray(recording.base_contact + recording.link_contact.sum(axis=1))
 
 
 _SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|Left|Right|LEFT|RIGHT|l|r|L|R)(?=[_.]|$)")

@@ -104,7 +104,7 @@ def make_camera(view: str, shown: Array, target: Array, size: float) -> Camera:
 
 
 def arrows(motion: Motion, weight: float, size: float) -> Array:
-    """Return the vectors (F, K, 3) [m] of the arrows: ``ARROW`` times ``size`` for a force of ``weight`` [N]."""
+    """Return the vectors (F, A, 3) [m] of the arrows: ``ARROW`` times ``size`` for a force of ``weight`` [N]."""
     vectors = motion.force * (ARROW * size / weight)
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     longest = LONGEST * ARROW * size

@@ -11,11 +11,15 @@ from tqdm import tqdm
 
 from bipedsim.analysis import complete_rows, recorded_configurations
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.model import Robot
+from bipedsim.model import Robot, Shape, drivers, lowest_point
 from bipedsim.numerics import Array, Integers
 from bipedsim.recording import Recording
 from bipedsim.view.animation.outlines import moving_outlines
 from bipedsim.view.animation.skeleton import Skeleton
+
+
+LEVEL = 0.01
+"""Points of a body that are no higher above its lowest one [m] are touched with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +30,10 @@ class Motion:
         t: (F,) time of each frame [s].
         points: (F, P, 3) points of the skeleton [m].
         com: (F, 3) [m].
-        cop: (F, K, 3) centre of pressure of each foot [m], NaN in the air.
-        force: (F, K, 3) of the ground on each foot [N], NaN in the air or where it was not recorded.
+        cop: (F, A, 3) where A forces act [m], NaN where they do not: first the centre of pressure of each foot, then,
+            of each body that anything else ever touches, where it is lowest.
+        force: (F, A, 3) of the ground on each foot, and of all that touches each of these bodies [N], NaN where nothing
+            does or it was not recorded.
         note: What a reader should know, or empty.
         outlines: Lines (F, P, 3) of free objects [m].
     """
@@ -113,7 +119,9 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
     data = robot.model.createData()
     frames, feet = len(times), len(robot.soles)
     points = np.zeros((frames, len(skeleton.joints), 3))
-    com, cop, force = np.zeros((frames, 3)), np.full((frames, feet, 3), np.nan), np.full((frames, feet, 3), np.nan)
+    bodies, carried = _touched(chosen, robot)
+    com, cop = np.zeros((frames, 3)), np.full((frames, feet + len(bodies), 3), np.nan)
+    force = np.concatenate([np.full((frames, feet, 3), np.nan), carried], axis=1)
     for i in tqdm(range(frames), desc="postures", unit="frame", disable=not progress, leave=False):
         com[i] = pin.centerOfMass(robot.model, data, q[i])
         points[i] = skeleton.points(data)
@@ -122,8 +130,33 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
                 placement = data.oMi[sole.joint_id] * sole.placement_joint_sole
                 cop[i, k] = placement.act(np.array([*chosen.cop[i, k], 0.0]))
                 force[i, k] = placement.rotation @ chosen.wrench[i, k, :3]
+        for k, shapes in enumerate(bodies):
+            if np.isfinite(carried[i, k]).all():
+                cop[i, feet + k] = _bottom(shapes, data)
     outlines, unknown = moving_outlines(chosen)
     return Motion(chosen.t, points, com, cop, force, ", ".join(filter(None, (note, unknown))), outlines)
+
+
+def _touched(recording: Recording, robot: Robot) -> tuple[list[list[Shape]], Array]:
+    """Return the shapes of each body, soles aside, that is ever touched, and the forces on them (n, B, 3) [N]."""
+    force = np.concatenate([recording.base_contact[:, None], np.nan_to_num(recording.link_contact)], axis=1)
+    force[np.isnan(recording.base_contact[:, 0])] = 0.0
+    force[~force.any(axis=2)] = np.nan
+    driver = drivers(robot.model, robot.joint_names)
+    bodies = [[shape for shape in robot.shapes.shapes if driver[shape.joint_id] == b] for b in range(force.shape[1])]
+    touched = [b for b, shapes in enumerate(bodies) if shapes and np.isfinite(force[:, b]).any()]
+    return [bodies[b] for b in touched], force[:, touched]
+
+
+def _bottom(shapes: Sequence[Shape], data: pin.Data) -> Array:
+    """Return the middle of the points of ``shapes`` that are lowest (3,), as a body that lies is touched at several."""
+    points = [
+        lowest_point(data.oMi[shape.joint_id], point, shape.radius, shape.ring, shape.axis)
+        for shape in shapes
+        for point in shape.points
+    ]
+    heights = np.array(points)[:, 2]
+    return np.asarray(np.mean(np.array(points)[heights < heights.min() + LEVEL], axis=0))
 
 
 def _nearest(t: Array, times: Array) -> Integers:

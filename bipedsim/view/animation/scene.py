@@ -143,7 +143,7 @@ class Scene:
         self._objects.set_segments([camera.project(line[i]) for line in motion.outlines])
         self._soles.set_verts([camera.project(points[corners]) for corners in stage.skeleton.soles])
         heads: list[Array] = []
-        for k in range(len(stage.skeleton.soles)):
+        for k in range(motion.cop.shape[1]):
             tail, tip = camera.project(np.array([motion.cop[i, k], stage.tips[i, k]]))
             heads += _arrow(tail, tip, HEAD * stage.size)
         self._forces.set_segments(heads)
