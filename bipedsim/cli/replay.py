@@ -97,6 +97,7 @@ def _step(args: argparse.Namespace) -> int:
     for one in done:
         work = one.figures["contact_work_J"]["worst"]
         modes = " + ".join(one.modes) + (" (unresolved)" if one.unresolved else "")
+        modes += f", other bodies {one.bodies[2]:.4g} N" if one.bodies.any() else ""
         print(f"{one.model:20} {work:12.4g} J {one.fastest:12.4g} {one.force.sum():11.4g} N  {modes}")
         for said in one.violated:
             print(f"    {said}")

@@ -23,6 +23,7 @@ from bipedsim.model import HardwareParams, load_robot, perturbed
 from bipedsim.numerics import Array
 from bipedsim.recording import checksum
 from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator, Steps
+from bipedsim.touch import Touching
 
 
 def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None = None) -> Monitors:
@@ -93,7 +94,7 @@ class Replayed:
         figures: As :meth:`bipedsim.sim.Monitors.figures` returns them.
         violated: What it violates, in words.
         fastest: Largest entry of the velocity after the step [m/s, rad/s].
-        force: (K,) normal force over the step [N].
+        force: (K,) normal force over the step [N]. bodies: (3,) force on all other bodies, in the world [N].
         modes: Contact mode of each foot in words.
         unresolved: Whether the model found no answer.
     """
@@ -103,6 +104,7 @@ class Replayed:
     violated: tuple[str, ...]
     fastest: float
     force: Array
+    bodies: Array
     modes: tuple[str, ...]
     unresolved: bool
 
@@ -138,26 +140,36 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         )
         hardware = HardwareParams(**about["hardware"])
         begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
+        # Older files lack them: no stop has carried yet.
+        begun["held"] = kept.get("held", np.zeros(0, dtype=np.int64))
         patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
     except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordingError(f"{path}: no step that a monitor has kept ({error})") from error
     robot = load_robot(name_of_robot)
     plant = perturbed(robot, hardware)
     nv = plant.model.nv
-    shapes = {"q": plant.model.nq, "v": nv, "torque": plant.nu, "push": nv, "damping": len(plant.joint_damping)}
-    wrong = [name for name, n in shapes.items() if begun[name].shape != (n,) or not np.isfinite(begun[name]).all()]
+    sizes = {"q": plant.model.nq, "v": nv, "torque": plant.nu, "push": nv, "damping": len(plant.joint_damping)}
+    wrong = [name for name, n in sizes.items() if begun[name].shape != (n,) or not np.isfinite(begun[name]).all()]
     if wrong:
         raise ConfigError(
             f"{path}: {', '.join(wrong)} do not fit {robot.name}: it has other joints now than when the step was kept, "
             "or the file is damaged"
         )
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])
+    shapes = plant.shapes.shapes if hardware.body_contact else ()
     done = []
     for name in CONTACT_MODELS:
         params = params_of_model if name == of_model else {}
-        dynamics = Dynamics(plant, Ground(patches), h, hardware)
+        ground = Ground(patches)
+        dynamics = Dynamics(plant, ground, h, hardware, shapes)
+        if len(begun["held"]) == len(dynamics.stops.held):
+            dynamics.stops.held[:] = begun["held"]
         contact = make_contact_model(name, dynamics.projection, h, params)
-        monitors = Monitors(plant, dynamics, contact, begun["torque"])
+        touching = None
+        if shapes:
+            of_bodies = hardware.body_friction, hardware.body_restitution
+            touching = Touching(plant, dynamics, contact, ground, *of_bodies)
+        monitors = Monitors(plant, dynamics, contact, begun["torque"], touching)
         v = begun["v"].copy()
         monitors.restart(v)
         dynamics.push[:] = begun["push"]
@@ -167,7 +179,11 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             nonlocal seen
             seen |= monitors.look(1, q, v_next, share)
 
-        Steps(plant.model, dynamics, contact, h).take(begun["q"], v, begun["torque"], judge)
+        steps = Steps(plant.model, dynamics, contact, h, touching=touching)
+        steps.take(begun["q"], v, begun["torque"], judge)
+        bodies = np.zeros((plant.model.njoints, 3))
+        if touching is not None and steps.touched:
+            touching.add_forces(bodies)
         result = contact.result
         rows = zip(result.mode, result.sliding, result.n_vertices, strict=True)
         done.append(
@@ -177,6 +193,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
                 tuple(said for _, said in monitors.described(seen)),
                 float(np.abs(v).max()),
                 result.impulse[:, 2] / h,
+                bodies.sum(axis=0) / h,
                 tuple(mode_name(int(mode), bool(slides), int(n)) for mode, slides, n in rows),
                 contact.result.unresolved > 0,
             )

@@ -84,7 +84,8 @@ class _Monitored(NamedTuple):
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
             and how many steps were beyond the limit.
         broken, new: (1,) what this step violates, and what it was the first to violate, one bit each.
-        before: (nv,) velocity at the end of the last step that was looked at: where the next one begins.
+        before: (nv,) velocity at the end of the last step that was looked at: where the next one begins. held: (S,) which
+            stops carried then.
     """
 
     tree: Tree
@@ -114,6 +115,7 @@ class _Monitored(NamedTuple):
     broken: Annotated[Integers, 1]
     new: Annotated[Integers, 1]
     before: Annotated[Array, "v"]
+    held: Annotated[Integers, "S"]
 
 
 @kernel
@@ -236,7 +238,7 @@ def _look_at_stops(m: _Monitored, contact: float, t: float) -> None:
 def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
     """Judge the step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
 
-    ``before`` is kept where there are such.
+    ``before`` and ``held`` are kept where there are such.
     """
     m = boxed.arrays
     p, r = m.projection, m.result
@@ -271,6 +273,8 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
     if m.new[0] == 0:
         for i in range(v.shape[0]):
             m.before[i] = v[i]
+        for j in range(m.held.shape[0]):
+            m.held[j] = m.stops.held[j]
     return m.new[0]
 
 
@@ -296,6 +300,7 @@ class Monitors:
 
     Attributes:
         before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
+        held: (S,) the stops that carried in the step before it, see :class:`bipedsim.dynamics.Stops`.
         look: ``look(steps, q, v, share)`` judges the step from the configuration q (nq,) to the velocity v (nv,),
             number ``steps`` since reset, for whose ``share`` more than contact acts; it returns the monitors that the
             step is the first to violate, bit i for number i of :data:`MONITORS`.
@@ -321,7 +326,7 @@ class Monitors:
         limit[GAP], limit[DEPTH], limit[LOOP] = promises.gap, promises.depth, CLOSED
         self._monitored = zeros_of(
             _Monitored,
-            {"v": plant.model.nv, "n": len(MONITORS)},
+            {"v": plant.model.nv, "n": len(MONITORS), "S": len(dynamics.stops.held)},
             tree=dynamics.tree,
             feet=dynamics.foothold,
             projection=dynamics.projection,
@@ -339,7 +344,7 @@ class Monitors:
             springs=promises.springs,
             limit=limit,
         )
-        self.before = self._monitored.before
+        self.before, self.held = self._monitored.before, self._monitored.held
         boxed = box(self._monitored)
         # Called as what was compiled: to look up for which types takes as long as the monitors themselves.
         self.look = partial(_check.compile((boxed.type, int64, float64[::1], float64[::1], float64)), boxed)
@@ -357,6 +362,7 @@ class Monitors:
     def go_on(self, v: Array) -> None:
         """Take in that the next step begins with the velocity ``v`` (nv,)."""
         self.before[:] = v
+        self.held[:] = self._monitored.stops.held
 
     def described(self, bits: int) -> Iterator[tuple[str, str]]:
         """Yield the monitors in ``bits``, and in words what each found worst."""

@@ -435,7 +435,8 @@ class Simulator:
 
         Args:
             report: Called once for each kind of violation since the last reset, with the name of the monitor, what is
-                to be said, and what the step began with: ``q``, ``v``, ``torque``, ``push``, ``damping``.
+                to be said, and what the step began with: ``q``, ``v``, ``torque``, ``push``, ``damping``, and ``held``,
+                which stops carried before it.
         """
         self._report = report
         self.monitors = Monitors(self.plant, self._dynamics, self._contact, self._torque, self.touching)
@@ -457,6 +458,7 @@ class Simulator:
             "torque": self._torque.copy(),
             "push": self._dynamics.push.copy(),
             "damping": self._damping.copy(),
+            "held": monitors.held.copy(),
         }
         monitors.go_on(self.v)
         assert self._report is not None

@@ -55,3 +55,26 @@ def test_a_step_of_which_somebody_has_changed_the_settings_is_refused(tmp_path: 
     np.savez(tmp_path / "step.npz", **kept)
     with pytest.raises(RecordingError, match="what it says of the run was changed"):
         replay_step(tmp_path / "step.npz")
+
+
+@pytest.mark.parametrize("model", ["one_step", "ncp"])
+def test_a_step_of_a_robot_that_lies_with_joints_at_their_stops_is_taken_again(tmp_path: Path, model: str) -> None:
+    """Bodies and stops carry it as they did in the run; without them it would fall on."""
+    robot = load_robot("biped14")
+    sim = Simulator(robot, contact=model)
+    kept: dict[str, np.ndarray] = {}
+    monitors = sim.watch(lambda name, said, begun: kept.update(begun))
+    v = np.zeros(robot.model.nv)
+    v[0], v[4] = 0.4, 0.3
+    sim.reset(sim.q, v)
+    while not (sim.body_impulse.any() and sim.stop_impulse.any()) or sim.t < 1.5:
+        sim.advance(np.zeros(robot.nu))
+    # All that a step may violate, so that it is told of.
+    monitors._monitored.limit[:] = -1e9
+    sim.advance(np.zeros(robot.nu))
+    assert np.count_nonzero(kept["held"]) >= 1
+    save_step(tmp_path / "step.npz", sim, kept)
+    again = next(one for one in replay_step(tmp_path / "step.npz") if one.model == model)
+    assert again.fastest == pytest.approx(np.abs(sim.v).max(), rel=1e-5, abs=1e-9)
+    assert again.figures["joint_limit_rad"]["worst"] < 1e-6
+    np.testing.assert_allclose(again.bodies, sim.body_impulse.sum(axis=0) / sim.physics_dt, rtol=1e-5, atol=1e-6)
