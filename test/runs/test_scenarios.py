@@ -10,6 +10,7 @@ import pytest
 from marks import sampled
 from paths import STANDING
 
+from bipedsim.analysis import other_bodies, rotate
 from bipedsim.config.run import RunConfig
 from bipedsim.contact.modes import clamped_range
 from bipedsim.control.controllers import make_controller
@@ -69,6 +70,29 @@ def test_falls_over_the_front_edges(name: str) -> None:
         first, count = clamped_range(int(modes[-1, k]), sole.n_vertices)
         clamped = [(first + j) % sole.n_vertices for j in range(count)]
         assert sole.vertices[clamped, 0].min() >= np.sort(sole.vertices[:, 0])[-2] - 1e-9
+
+
+@pytest.mark.parametrize("name", sampled(["talos", "biped14", "g1", "icub"]))
+def test_falls_and_lies_on_its_bodies(name: str) -> None:
+    """The columns say what carries it, and which joints are at their stops; the summary says the same."""
+    recording, summary = run_scenario(name, "fall", 6.0)
+    assert "; lies on " in summary["verdict"]
+    force = other_bodies(recording)
+    carried = np.isfinite(force).all(axis=1)
+    assert not carried[: np.searchsorted(recording.t, 1.5)].any()
+    assert carried[-100:].all()
+    soles = rotate(recording.sole_poses[..., 3:], recording.wrench[..., :3])[..., 2].sum(axis=1)
+    np.testing.assert_allclose((soles + force[:, 2])[-100:], recording.weight, rtol=1e-3)
+    assert summary["fz_over_mg"]["mean"] == pytest.approx(1.0, abs=1e-3)
+    stopped = np.nan_to_num(recording.stop_torque) != 0.0
+    told = summary["joint_stops"]
+    assert set(told) == {joint for joint, at in zip(recording.joint_names, stopped.T, strict=True) if at.any()}
+    for joint, stop in told.items():
+        at = np.flatnonzero(stopped[:, recording.joint_names.index(joint)])
+        assert stop["to_s"] == pytest.approx(recording.t[at[-1]])
+        last = at[recording.t[at] > stop["from_s"]]
+        torque = recording.stop_torque[last, recording.joint_names.index(joint)]
+        assert stop["torque_Nm"] == pytest.approx(torque.mean())
 
 
 @pytest.mark.parametrize("name", sampled(RECTANGULAR))

@@ -1,0 +1,148 @@
+"""Robots that fall from standing, without torques, and come to rest: judged by pinocchio from the states alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from marks import sampled
+from theory import MODELS, THEORY, Theory
+
+from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array, Flags
+from bipedsim.sim.simulator import Simulator
+
+VELOCITY_LEVEL = [name for name in MODELS if THEORY.get(name, Theory()).rigid]
+H = 1e-3
+PUSHED = 0.2
+"""How long a push lasts [s]."""
+AT_REST = 0.2
+"""End of a fall [s] over which the robot has to lie still."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fall:
+    """A fall of n steps.
+
+    Attributes:
+        robot, sim: Who fell, at its end.
+        energy: (n + 1,) kinetic and potential [J], before and after each step.
+        equation: (n,) what is left of A(q) (v+ - v) + h A'(q, v) v less all impulses from outside [N.s], A the
+            centroidal momentum matrix where the step began. momentum: (n,) the same of the change of momentum from
+            state to state.
+        parts: (n,) whether a step was taken in parts, as something arrived within it. pushed: (n,) whether it was
+            pushed.
+        force: (n, 3) of the ground on the whole robot [N].
+        beyond: (n,) how far a joint is beyond its limits [rad]. depth: (n,) the deepest a body is in the ground [m].
+    """
+
+    robot: Robot
+    sim: Simulator
+    energy: Array
+    equation: Array
+    momentum: Array
+    parts: Flags
+    pushed: Flags
+    force: Array
+    beyond: Array
+    depth: Array
+
+
+def fall(name: str, model: str, seconds: float, push: float = 0.3, h: float = H) -> Fall:
+    """Let a robot fall that stands without torques, pushed forward and a little aside by a share of its weight."""
+    robot = load_robot(name)
+    sim = Simulator(robot, contact=model, physics_dt=h)
+    sim.watch(lambda monitor, said, begun: None)
+    sim.reset()
+    wrench = push * robot.weight * np.array([1.0, 0.3, 0.0, 0.0, 0.0, 0.0])
+    if push:
+        sim.push(wrench, duration=PUSHED)
+    data, n = robot.model.createData(), round(seconds / h)
+    energy, equation, momentum = np.zeros(n + 1), np.zeros(n), np.zeros(n)
+    parts, pushed = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    force, beyond, depth = np.zeros((n, 3)), np.zeros(n), np.zeros(n)
+    weight = np.array([0.0, 0.0, -robot.weight])
+    idle = np.zeros(robot.nu)
+    energy[0] = energy_of(robot, data, sim)
+    for i in range(n):
+        v = sim.v.copy()
+        pin.dccrba(robot.model, data, sim.q, v)
+        A, before, drift = data.Ag[:3].copy(), data.hg.linear.copy(), data.dAg[:3] @ v
+        pushed[i] = push > 0.0 and sim.t < PUSHED - 0.5 * h
+        sim.advance(idle)
+        feet = sum(axes @ f[:3] for axes, f in zip(sim._dynamics.ground_axes, sim.contact.impulse, strict=True))
+        force[i] = (feet + sim.body_impulse.sum(axis=0)) / h
+        outside = h * (force[i] + weight + pushed[i] * wrench[:3])
+        energy[i + 1] = energy_of(robot, data, sim)
+        pin.ccrba(robot.model, data, sim.q, sim.v)
+        equation[i] = np.abs(A @ (sim.v - v) + h * drift - outside).max()
+        momentum[i] = np.abs(data.hg.linear - before - outside).max()
+        parts[i] = sim._stepping._landed
+        angles = sim.q[robot.idx_q]
+        beyond[i] = np.maximum(robot.position_lower - angles, angles - robot.position_upper).max()
+        if sim.touching is not None and (i % 5 == 0 or i > n - round(AT_REST / h)):
+            depth[i] = max(sim.touching.depths(sim.q).values(), default=0.0)
+    return Fall(robot, sim, energy, equation, momentum, parts, pushed, force, beyond, depth)
+
+
+def energy_of(robot: Robot, data: pin.Data, sim: Simulator) -> float:
+    """Return kinetic and potential energy [J]."""
+    kinetic = pin.computeKineticEnergy(robot.model, data, sim.q, sim.v)
+    return float(kinetic + pin.computePotentialEnergy(robot.model, data, sim.q))
+
+
+def check(done: Fall, rises: float, rests: float = 1e-9) -> None:
+    """Assert what holds of every fall.
+
+    Args:
+        done: The fall.
+        rises: By what the energy may rise in a step [J]: the error of the integration of fast joints.
+        rests: The same at rest.
+    """
+    robot, last = done.robot, round(AT_REST / done.sim.physics_dt)
+    # With contact the equation of motion holds, in flight momentum itself; of steps in parts see the monitors.
+    balance = np.minimum(done.equation, done.momentum)
+    assert balance[~done.parts].max() < 1e-8
+    assert done.parts.mean() < 0.1
+    assert done.sim.monitors is not None
+    figures = done.sim.monitors.figures()
+    assert figures["momentum_error"]["worst"] < 1e-10
+    assert figures["contact_work_J"]["worst"] <= 1e-9
+    # At rest on the ground, which carries the weight and nothing else.
+    assert np.abs(done.force[-last:] - [0.0, 0.0, robot.weight]).max() < 1e-3
+    assert done.momentum[-last:].max() < 1e-8
+    assert done.sim.q[2] > 0.0
+    assert done.depth.max() < 1e-4
+    assert done.depth[-last:].max() < 1e-5
+    assert done.beyond.max() < 1e-6
+    gained = np.diff(done.energy)
+    assert gained[~done.pushed].max() < rises
+    assert gained[-last:].max() < rests
+    assert done.energy[-1] < 0.5 * done.energy[0]
+
+
+@pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL))
+def test_a_pushed_biped_falls_and_comes_to_rest(model: str) -> None:
+    check(fall("biped14", model, 3.0), rises=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("push", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("name", "seconds"), [("biped14", 10.0), ("talos", 8.0), ("g1", 8.0), ("icub", 8.0)], ids=lambda x: str(x)
+)
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_a_robot_falls_and_comes_to_rest(name: str, seconds: float, model: str, push: float) -> None:
+    """Within 1.3 to 6.1 s after it began; without a push biped14 first balances on its knees, and rests after 8 s."""
+    check(fall(name, model, seconds, push), rises=5e-2)
+
+
+def test_what_the_energy_rises_by_is_the_error_of_the_integration() -> None:
+    """In a step it falls with the square of its length, up to the first impact of a body: contact gives nothing."""
+    worst = []
+    for h in (1e-3, 5e-4, 2.5e-4):
+        done = fall("biped14", "one_step", 0.55, h=h)
+        worst.append(np.diff(done.energy)[~done.pushed].max())
+    assert worst[0] > 3.0 * worst[1] > 9.0 * worst[2]
