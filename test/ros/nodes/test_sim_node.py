@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
@@ -22,6 +23,7 @@ from sim_node_support import COMMANDS, Commander, moving, statistics, time_of
 from std_msgs.msg import Float64MultiArray, String
 
 from bipedsim.model import load_robot
+from bipedsim.sim.simulator import Simulator
 
 pytestmark = pytest.mark.ros
 
@@ -131,6 +133,37 @@ def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -
     assert counted["duration_s"] == 0.2
     assert counted["ticks"] == 200
     assert counted["missed_commands"] == 0, "nobody had promised any"
+
+
+def test_bodies_and_stops_are_told_of_while_they_carry(ros: RosWorld) -> None:
+    """A robot that falls without torques: what each message says is what the simulator has at its time."""
+    robot = load_robot("biped14")
+    sim, expected = Simulator(robot), {"/body_contacts": {}, "/joint_stops": {}}
+    before = dict.fromkeys(expected, False)
+    for _ in range(1500):
+        sim.step(np.zeros(robot.nu))
+        truth = sim.ground_truth()
+        bodies = np.concatenate([truth.base_contact, truth.link_contact.ravel()])
+        for topic, values in {"/body_contacts": bodies, "/joint_stops": truth.stop_torque}.items():
+            says = not np.isnan(values).all()
+            if says or before[topic]:
+                expected[topic][sim.t] = values.copy()
+            before[topic] = says
+    heard: dict[str, list[Any]] = {topic: ros.collect(Float64MultiArray, topic) for topic in expected}
+    node = ros.start("sim_node", clock="as_fast_as_possible", start="immediately", duration=1.5)
+    assert ros.ended(node) == 0, node.output
+    for topic, rows in expected.items():
+        last = max(rows)
+        ros.until(lambda: heard[topic] and heard[topic][-1].data[0] == last, f"the last of {topic}")  # noqa: B023
+        assert len(heard[topic]) > 20
+        for message in heard[topic]:
+            np.testing.assert_array_equal(message.data[1:], rows[message.data[0]])
+    labels = heard["/body_contacts"][0].layout.dim[0].label.split(",")
+    assert labels[:5] == ["t", "base_contact_fx", "base_contact_fy", "base_contact_fz", "l_hip_yaw_link_contact_fx"]
+    assert heard["/joint_stops"][0].layout.dim[0].label.split(",") == [
+        "t",
+        *(f"{joint}_stop_torque" for joint in robot.joint_names),
+    ]
 
 
 @pytest.mark.slow

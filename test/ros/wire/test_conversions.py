@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import recording_support
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,9 +25,11 @@ from std_msgs.msg import Float64MultiArray
 
 from bipedsim.contact.base import ContactResult
 from bipedsim.model import Chains, load_robot
+from bipedsim.recording import load_recording
 from bipedsim.recording.schema import CONTACT_FIELDS
+from bipedsim.sim import GroundTruth
 from bipedsim.sim.io import Observation
-from bipedsim_ros.wire import conversions
+from bipedsim_ros.wire import conversions, topics
 from bipedsim_ros.wire.wire import NS_PER_S, WireReader
 
 NAMES = ("hip", "knee", "ankle")
@@ -240,6 +244,32 @@ def test_contact_labels_match_the_data() -> None:
     assert dim.size == len(message.data) == len(labels)
     for label, value in {"t": 1.0, "mode": 9.0, "sliding": 1.0, "cop_margin": 0.02, "impact_fz": 12.0}.items():
         assert message.data[labels.index(label)] == value
+
+
+@pytest.mark.parametrize("topic", [topics.BODY_CONTACTS, topics.JOINT_STOPS], ids=lambda topic: str(topic.name))
+def test_what_is_told_of_bodies_and_stops_is_read_by_joint(tmp_path: Path, topic: topics.Topic) -> None:
+    """Of joints that a chain turns, which are among the joint states, nothing is told: they stay empty."""
+    rng = np.random.default_rng(0)
+    truth = GroundTruth(*(np.zeros(n) for n in (7, 6, 3, 7)), *(rng.normal(size=n) for n in (3, (2, 3), 2)))
+    told = conversions.ColumnsWriter(topic, ["hip", "knee"])
+    assert told.says_something(truth)
+    names, multi = ["knee", "turned", "hip"], "std_msgs/msg/Float64MultiArray"
+    messages = []
+    for i in range(3):
+        state = recording_support.joint_state(i * 10**6, names, np.zeros(3), np.zeros(3), np.zeros(3))
+        messages.append(("/joint_states", "sensor_msgs/msg/JointState", state))
+        if i == 1:
+            messages.append((topic.name, multi, bytes(told.write(truth, 1e-3))))
+    recording_support.write_bag(tmp_path / "bag", messages)
+    recording = load_recording(tmp_path / "bag")
+    for column in topic.columns:
+        values, expected = getattr(recording, column.name), getattr(truth, column.name)
+        assert np.isnan(values[[0, 2]]).all()
+        if column.per == "joint":
+            np.testing.assert_array_equal(values[1][[2, 0]], expected)
+            assert np.isnan(values[1][1]).all()
+        else:
+            np.testing.assert_array_equal(values[1], expected)
 
 
 def test_messages_pass_the_field_checks_of_ros() -> None:
