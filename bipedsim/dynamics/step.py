@@ -39,6 +39,7 @@ from bipedsim.dynamics.stops import (
     gather,
     judge,
     keep_within,
+    passes_others,
     look_around,
     stopped_joints,
 )
@@ -98,6 +99,10 @@ class Coupling(Protocol):
 
     def find(self, q: Array, v: Array) -> None:
         """Find what touches in a step from (q, v), stops of joints included."""
+        ...
+
+    def add_stops(self, q: Array) -> None:
+        """Add the stops that the solved step has found to be passed, before it is solved again."""
         ...
 
     def solve(self, ask: Callable[[], Array]) -> Array:
@@ -219,6 +224,8 @@ def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, att
     if first > 0:
         read_loops(a.loops, a.tree)
     if attempt == SOLVED:
+        if part != WITHIN and passes_others(a.stops, a.tree, q, v):
+            return OTHERS
         keep_within(a.stops, a.tree, q)
     elif judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, attempt == FIRM, first) != STANDS:
         if a.stops.near[0]:
@@ -545,9 +552,13 @@ class Dynamics:
             impulse: Array = contact.solve(self.projection).impulse
             return impulse
 
-        impulse = coupling.solve(ask)
-        late = impulse if contact.late is None else contact.late
-        fastest = float(_advance(self._projected, q, v, impulse, late, part, SOLVED))
+        fastest = OTHERS
+        while fastest == OTHERS:
+            impulse = coupling.solve(ask)
+            late = impulse if contact.late is None else contact.late
+            fastest = float(_advance(self._projected, q, v, impulse, late, part, SOLVED))
+            if fastest == OTHERS:
+                coupling.add_stops(q)
         self.flight.aloft[0] = False
         return fastest
 

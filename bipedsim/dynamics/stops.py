@@ -53,7 +53,8 @@ class Stops(NamedTuple):
         near: (1,) whether any joint is near a limit in this part of the step. span: (1,) the time for which the
             velocity after the step is the one of the way [s], 0 in an impact.
         arrivals: (1,) how many joints arrive within the step. arrival: (S,) share of the step at which each does, else
-            ``NEVER``. side: (S,) at which stop. together: (1,) share up to which those arrive that take part in an
+            ``NEVER``. side: (S,) at which stop, of these and of those that are ``asked``: (S,) solved for with all that
+            touches. together: (1,) share up to which those arrive that take part in an
             impact.
         bounced, plastic: (1,) whether any stop has restitution in this try, and whether none must have any.
         closing: (1,) whether a joint that was fast got to its limit in this part of the step by the velocity after it.
@@ -73,6 +74,7 @@ class Stops(NamedTuple):
     arrivals: Annotated[Integers, 1]
     arrival: Annotated[Array, "S"]
     side: Annotated[Integers, "S"]
+    asked: Annotated[Flags, "S"]
     together: Annotated[Array, 1]
     bounced: Annotated[Flags, 1]
     plastic: Annotated[Flags, 1]
@@ -269,6 +271,23 @@ def judge(
         s.plastic[0] = True
         return AGAIN
     return STANDS
+
+
+@kernel
+def passes_others(s: Stops, t: Tree, q: Array, v: Array) -> bool:
+    """Whether joints pass their limits whose stops were not solved for with all that touches; note these as held.
+
+    A blow elsewhere may turn a light joint through its whole range within a step.
+    """
+    found = False
+    for j in range(s.idx_q.shape[0]):
+        i = s.idx_v[j]
+        end = q[s.idx_q[j]] + t.h * (v[i] + t.x[i])
+        side = 1 if end > s.upper[j] else -1 if end < s.lower[j] else 0
+        if side != 0 and not s.asked[j]:
+            s.held[j] = side
+            found = True
+    return found
 
 
 @kernel

@@ -86,7 +86,7 @@ def _fill_side(s: Coupling, m: int, side: int, sign: float, v: Array) -> None:
     if side >= bodies:
         # A stop opens as its joint moves away from it.
         i = s.stops.idx_v[side - bodies]
-        away = -s.stops.held[side - bodies]
+        away = -s.stops.side[side - bodies]
         s.Y[3 * m + 2, i] += away
         s.before[m, 2] += away * v[i]
     elif side > WORLD:
@@ -137,8 +137,10 @@ def keep_drive(boxed: Any) -> None:
 
 @entry
 def show_alone(boxed: Any) -> None:
-    """Let the feet see the robot without the contacts."""
+    """Let robot and feet see a step without the contacts."""
     s = boxed.arrays
+    for i in range(s.z.shape[0]):
+        s.tree.z[i] = s.z[i]
     for a in range(s.free.shape[0]):
         s.projection.w_free[a] = s.free[a]
         for b in range(s.free.shape[0]):
@@ -369,9 +371,8 @@ def finish(boxed: Any, impulse: Array) -> bool:
         gained -= q.f[m, 2] * max(s.target[m, 2], 0.0)
         if c.a[m] >= s.bodies.leaf.shape[0]:
             j = c.a[m] - s.bodies.leaf.shape[0]
-            s.stops.impulse[j] = -s.stops.held[j] * c.impulse[m, 2]
-            if c.impulse[m, 2] == 0.0:
-                s.stops.held[j] = 0
+            s.stops.impulse[j] = -s.stops.side[j] * c.impulse[m, 2]
+            s.stops.held[j] = s.stops.side[j] if c.impulse[m, 2] != 0.0 else 0
             continue
         carries = carries or c.impulse[m, 2] != 0.0
         _give_side(s, m, c.a[m], 1.0)

@@ -35,7 +35,7 @@ def find_on_ground(boxed: Any, v: Array) -> None:
 def find_stops(boxed: Any, q: Array, v: Array) -> None:
     """Add the stops that joints at ``q`` (nq,) are near or may get to with ``v`` (nv,); say in ``stops`` which."""
     s = boxed.arrays
-    o, t, bodies = s.stops, s.tree, s.bodies.leaf.shape[0]
+    o, t = s.stops, s.tree
     o.near[0] = False
     for j in range(o.idx_q.shape[0]):
         angle, speed = q[o.idx_q[j]], v[o.idx_v[j]]
@@ -44,12 +44,31 @@ def find_stops(boxed: Any, q: Array, v: Array) -> None:
         gap = above if side > 0 else below
         o.held[j] = 0
         o.impulse[j] = 0.0
+        o.asked[j] = False
         if gap <= o.reach + 2.0 * t.h * max(side * speed, 0.0):
-            o.near[0] = True
-            o.held[j] = side
-            axes = s.ground.rotation[0]
-            key = STOPS + 2 * j + (side > 0)
-            add(s.contacts, bodies + j, WORLD, s.tree.gravity, axes, gap, 0.0, o.restitution, key)
+            _add_stop(s, j, side, gap)
+
+
+@entry
+def add_passed(boxed: Any, q: Array) -> None:
+    """Add the stops of joints at ``q`` (nq,) that are held and were not asked for yet."""
+    s = boxed.arrays
+    o = s.stops
+    for j in range(o.idx_q.shape[0]):
+        if o.held[j] != 0 and not o.asked[j]:
+            angle = q[o.idx_q[j]]
+            _add_stop(s, j, o.held[j], o.upper[j] - angle if o.held[j] > 0 else angle - o.lower[j])
+
+
+@kernel
+def _add_stop(s: Any, j: int, side: int, gap: float) -> None:
+    """Add the stop of joint ``j`` on a side."""
+    o = s.stops
+    o.near[0] = o.asked[j] = True
+    o.side[j] = side
+    key = STOPS + 2 * j + (side > 0)
+    axes = s.ground.rotation[0]
+    add(s.contacts, s.bodies.leaf.shape[0] + j, WORLD, s.tree.gravity, axes, gap, 0.0, o.restitution, key)
 
 
 @entry

@@ -27,7 +27,7 @@ from bipedsim.touch.coupling import (
     solve,
 )
 from bipedsim.touch.feet import add_vertices, feet_as_points, take_vertices
-from bipedsim.touch.find import find_on_ground, find_pairs, find_stops
+from bipedsim.touch.find import add_passed, find_on_ground, find_pairs, find_stops
 
 CAPACITY = 96
 """Contacts at most that a step holds."""
@@ -160,6 +160,12 @@ class Touching:
         self._v = v
         self._unresolved = self._result.unresolved
 
+    def add_stops(self, q: Array) -> None:
+        """Add the stops that the solved step has found to be passed, before it is solved again."""
+        show_alone(self._boxed)
+        add_passed(self._ground, q)
+        fill_rows(self._boxed, self._v)
+
     def solve(self, ask: Callable[[], Array]) -> Array:
         """Solve what touches together with the contact model; see :class:`bipedsim.dynamics.step.Coupling`."""
         boxed, scale, guess = self._boxed, self._problem.scale, self._impulse
@@ -188,7 +194,7 @@ class Touching:
             self.as_points += 1
         give(boxed)
         guess[:] = impulse
-        self.unresolved = not solved
+        self.unresolved = not solved or self.contacts.dropped[0] > 0
         self.carries = finish(boxed, impulse)
         return impulse
 
@@ -254,7 +260,9 @@ class Touching:
         give(self._boxed)
         find_on_ground(self._ground, self._still)
         find_pairs(self._ground, self._still)
-        find_stops(self._ground, np.zeros(int(self._dynamics.stops.idx_q.max(initial=-1)) + 1), self._still)
+        nothing = np.zeros(int(self._dynamics.stops.idx_q.max(initial=-1)) + 1)
+        find_stops(self._ground, nothing, self._still)
+        add_passed(self._ground, nothing)
         self.solve_free(lambda contacts: None)
         self.add_forces(np.zeros((len(self._dynamics.bodies.leaf), 3)))
         assert room

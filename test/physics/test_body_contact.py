@@ -281,6 +281,31 @@ def test_a_tumbling_box_ends_where_mujoco_has_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(sim.q[:2], data.qpos[:2], atol=0.05)
 
 
+FLAP = """<link name="flap"><inertial><origin xyz="0.1 0 0"/><mass value="0.01"/>
+<inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="body"/><child link="flap"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="{limit}" effort="1" velocity="100"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL))
+@pytest.mark.parametrize("limit", [0.003, 0.01])
+def test_a_blow_turns_no_joint_through_its_stop(tmp_path: Path, model: str, limit: float) -> None:
+    """A box falls flat on the ground; the flap on it was at rest, farther from its stop than a step would take it."""
+    urdf = URDF.format(shape='<box size="0.4 0.3 0.1"/>', i=INERTIA).replace("</robot>", FLAP.format(limit=limit))
+    (tmp_path / "thing.urdf").write_text(urdf)
+    (tmp_path / "robot.yaml").write_text(YAML.replace("joints: []", "joints: [hinge]"))
+    sim = Simulator(load_robot(tmp_path / "robot.yaml"), contact=model)
+    monitors = sim.watch(lambda monitor, said, begun: None)
+    sim.reset(np.append(placed(0.07), 0.0), np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0]))
+    turned, stopped = 0.0, False
+    for _ in range(40):
+        sim.advance(np.zeros(1))
+        turned, stopped = max(turned, float(sim.q[7])), stopped or bool(sim.stop_impulse[6])
+    assert stopped
+    assert limit - 1e-9 < turned < limit + 1e-6
+    assert all(figure["steps_beyond"] == 0 for figure in monitors.figures().values())
+
+
 ARMS = """<robot name="arms"><link name="ceiling"/>{links}{joints}</robot>"""
 ROD = """<link name="{name}"><inertial><origin xyz="0 0 -0.5"/><mass value="1"/>
 <inertia ixx="0.08" ixy="0" ixz="0" iyy="0.08" iyz="0" izz="0.001"/></inertial></link>"""
