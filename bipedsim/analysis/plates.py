@@ -191,7 +191,8 @@ def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
     That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
-    is unloaded, another body touches anything or a joint moves faster than ``speed`` [rad/s], on the mean over 0.05 s where its velocity is noisy.
+    is unloaded, another body touches anything or a joint moves faster than ``speed`` [rad/s], on the mean over 0.05 s
+    where its velocity is noisy.
     """
     return _still(recording.t, _moving(recording, speed), settle)
 

@@ -43,8 +43,8 @@ class _Watch(NamedTuple):
         command: (nu,) torques that the drives are asked for, within their limits [N.m].
         stop_impulse: (nv,) of the stops in a tick of ``control_dt`` [N.m.s], [s].
         force, sliding, margin: (K, 6), (K,), (K,) of the contact result.
-        idx_q, idx_v, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries: Load [N]
-            above which a foot is on the ground. judged: Whether the robot can fall.
+        idx_q, idx_v, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries:
+            Load [N] above which a foot is on the ground. judged: Whether the robot can fall.
         upright, height: (3,), (1,) vertical in axes of the base, and height [m], at the start; 0 before.
         fell: (1,) when [s]; NaN while it has not.
         since, last: (2 nu + K + 2,) when a condition began, and when it was seen last [s]: torque limit and joint limit

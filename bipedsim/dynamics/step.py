@@ -39,8 +39,8 @@ from bipedsim.dynamics.stops import (
     gather,
     judge,
     keep_within,
-    passes_others,
     look_around,
+    passes_others,
     stopped_joints,
 )
 from bipedsim.dynamics.support import Foothold
@@ -51,6 +51,7 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot, Shape, StopParams
 from bipedsim.numerics import (
     Array,
+    Box,
     Indices,
     Integers,
     Kept,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
 from bipedsim.dynamics import Dynamics
@@ -38,7 +39,7 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
         return sim.watch(lambda name, said, begun: None)
     kept: list[Path] = []
 
-    def report(name: str, said: str, begun: dict[str, Array]) -> None:
+    def report(name: str, said: str, begun: dict[str, NDArray[Any]]) -> None:
         if name == MONITORS[JOINT] and not sim.hardware.joint_stops:
             log(f"{said}: its joints have no stops")
             return
@@ -62,7 +63,7 @@ def _new_file(prefix: str) -> Path:
     return Path(name)
 
 
-def save_step(path: Path, sim: Simulator, begun: Mapping[str, Array]) -> None:
+def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> None:
     """Write what a step of ``sim`` began with, as its monitors give it.
 
     Raises:

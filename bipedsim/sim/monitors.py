@@ -84,8 +84,8 @@ class _Monitored(NamedTuple):
         limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
             and how many steps were beyond the limit.
         broken, new: (1,) what this step violates, and what it was the first to violate, one bit each.
-        before: (nv,) velocity at the end of the last step that was looked at: where the next one begins. held: (S,) which
-            stops carried then.
+        before: (nv,) velocity at the end of the last step that was looked at: where the next one begins. held: (S,)
+            which stops carried then.
     """
 
     tree: Tree

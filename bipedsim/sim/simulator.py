@@ -251,7 +251,7 @@ class Simulator:
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
         self.on_push: Callable[[Array, str, float, float], None] | None = None
         self.monitors: Monitors | None = None
-        self._report: Callable[[str, str, dict[str, Array]], None] | None = None
+        self._report: Callable[[str, str, dict[str, NDArray[Any]]], None] | None = None
         self.reset()
 
     @property
@@ -430,7 +430,7 @@ class Simulator:
         if self._chained:
             self.loop_impulse.flat[self._loop_entries] += self._stepping.loop_impulse
 
-    def watch(self, report: Callable[[str, str, dict[str, Array]], None]) -> Monitors:
+    def watch(self, report: Callable[[str, str, dict[str, NDArray[Any]]], None]) -> Monitors:
         """Have every step judged from now on, see :mod:`bipedsim.sim.monitors`; costs one to two microseconds a step.
 
         Args:
@@ -452,7 +452,7 @@ class Simulator:
 
     def _tell(self, monitors: Monitors, new: int) -> None:
         """Report what the step that ends with ``v`` was the first to violate."""
-        begun = {
+        begun: dict[str, NDArray[Any]] = {
             "q": self.q.copy(),
             "v": monitors.before.copy(),
             "torque": self._torque.copy(),

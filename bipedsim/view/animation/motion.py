@@ -17,7 +17,6 @@ from bipedsim.recording import Recording
 from bipedsim.view.animation.outlines import moving_outlines
 from bipedsim.view.animation.skeleton import Skeleton
 
-
 LEVEL = 0.01
 """Points of a body that are no higher above its lowest one [m] are touched with it."""
 
