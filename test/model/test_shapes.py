@@ -58,7 +58,11 @@ def stl(path: Path, triangles: np.ndarray) -> None:
 def test_a_mesh_is_its_hull_of_few_vertices(tmp_path: Path) -> None:
     points = np.random.default_rng(1).normal(size=(3000, 3)) * [0.1, 0.05, 0.02]
     hull = ConvexHull(points)
-    stl(tmp_path / "cloud.stl", points[hull.simplices])
+    corners = points[hull.simplices]
+    # All turned outwards.
+    inwards = np.linalg.det(corners - points.mean(axis=0)) < 0.0
+    corners[inwards] = corners[inwards][:, ::-1]
+    stl(tmp_path / "cloud.stl", corners)
     robot = thing(tmp_path, '<mesh filename="cloud.stl" scale="2 2 2"/>')
     shape = only(robot)
     assert robot.shapes.warnings == ()
@@ -72,7 +76,7 @@ def test_a_mesh_is_its_hull_of_few_vertices(tmp_path: Path) -> None:
     assert lacking.max() < 30.0 * COARSE
 
 
-def test_missing_and_thin_meshes_are_named(tmp_path: Path) -> None:
+def test_missing_thin_and_open_meshes_are_named(tmp_path: Path) -> None:
     robot = thing(tmp_path, '<mesh filename="gone.stl"/>')
     assert robot.shapes.shapes == ()
     assert "'body'" in robot.shapes.warnings[0]
@@ -82,6 +86,16 @@ def test_missing_and_thin_meshes_are_named(tmp_path: Path) -> None:
         np.array([[[0.0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]], [[0.1, 0.1, 0], [0.1, 0, 0], [0, 0.1, 0]]]),
     )
     assert "thick" in thing(tmp_path, '<mesh filename="flat.stl"/>').shapes.warnings[0]
+    # A tetrahedron that lacks a side, and one of which a side is turned.
+    points = np.vstack([np.zeros(3), 0.1 * np.eye(3)])
+    sides = points[[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]]
+    stl(tmp_path / "whole.stl", sides)
+    assert thing(tmp_path, '<mesh filename="whole.stl"/>').shapes.warnings == ()
+    for name, some in (("open.stl", sides[:3]), ("turned.stl", np.concatenate([sides[:3], sides[3:, ::-1]]))):
+        stl(tmp_path / name, some)
+        (said,) = thing(tmp_path, f'<mesh filename="{name}"/>').shapes.warnings
+        assert "open" in said
+        assert name in said
     (tmp_path / "noise.stl").write_bytes(b"no mesh")
     assert "noise.stl" in thing(tmp_path, '<mesh filename="noise.stl"/>').shapes.warnings[0]
 
