@@ -679,6 +679,10 @@ class Dynamics:
             "mu_dynamic": p.mu_dynamic,
         }
 
+    def place(self, q: Array) -> None:
+        """Put the bodies where they are at ``q`` (nq,): ``tree.poses``."""
+        pin.forwardKinematics(self._model, self._data, q)
+
     def _fill(self, q: Array, v: Array) -> None:
         pin.crba(self._model, self._data, q, _WORLD)
         pin.nonLinearEffects(self._model, self._data, q, v)

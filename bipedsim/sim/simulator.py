@@ -34,7 +34,7 @@ BEYOND_STOP = 1e-6
 
 
 BODY_IN_GROUND = 0.01
-"""How deep [m] a body may begin in the ground: it is lifted out of it, slowly."""
+"""How deep [m] a body may begin in the ground, or in another one: it is taken out of it, slowly."""
 
 
 class _Push(NamedTuple):
@@ -680,16 +680,15 @@ class Simulator:
             )
 
     def _check_bodies(self, q: Array) -> None:
-        """Raise ConfigError where a body begins in the ground at ``q`` (nq,): it would be thrown out of it."""
+        """Raise ConfigError where a body begins in ground or another one at ``q`` (nq,): it would be thrown out of it."""
         assert self.touching is not None
-        depths = self.touching.depths(q)
-        sunk = {name: depth for name, depth in depths.items() if depth > BODY_IN_GROUND}
-        if sunk:
-            said = ", ".join(f"{name} {1e3 * depth:.3g} mm" for name, depth in sunk.items())
-            raise ConfigError(
-                f"{self.robot.name} begins with bodies in the ground: {said}; begin higher, give these links other "
-                "shapes under `bodies` in robot.yaml, or take hardware whose body_contact is false"
-            )
+        for where, depths in (("the ground", self.touching.depths(q)), ("each other", self.touching.overlaps(q))):
+            said = [f"{name} {1e3 * depth:.3g} mm" for name, depth in depths.items() if depth > BODY_IN_GROUND]
+            if said:
+                raise ConfigError(
+                    f"{self.robot.name} begins with bodies in {where}: {', '.join(said)}; begin elsewhere, give these "
+                    "links other shapes under `bodies` in robot.yaml, or take hardware whose body_contact is false"
+                )
 
     def _checked(self, name: str, values: Array, size: int) -> Array:
         array = np.asarray(values, dtype=np.float64)

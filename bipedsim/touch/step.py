@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.contact import UNRESOLVED, ConeProblem, ContactModel, for_kernels
-from bipedsim.dynamics import SUNK, Bodies, Dynamics, Pairs, Stops, Tree
+from bipedsim.dynamics import SUNK, Bodies, Dynamics, Pairs, Stops, Tree, closest
 from bipedsim.ground import Ground, GroundArrays
 from bipedsim.model import Robot, lowest_point
 from bipedsim.numerics import Array, box, call, zeros_of
@@ -238,6 +238,18 @@ class Touching:
             pose, (ball, ring) = data.oMi[int(joint)], (float(bodies.ball[p]), float(bodies.ring[p]))
             depth = float(self._surface.depth(lowest_point(pose, bodies.point[p], ball, ring, bodies.axis[p]), SUNK))
             name = self._links[bodies.shape[p]]
+            if depth > found.get(name, 0.0):
+                found[name] = depth
+        return found
+
+    def overlaps(self, q: Array) -> dict[str, float]:
+        """Return how deep the pairs of links that touch each other are in one another at ``q`` (nq,) [m]."""
+        pairs, found = self._dynamics.pairs, dict[str, float]()
+        if len(pairs.near):
+            self._dynamics.place(q)
+        for p in range(len(pairs.near)):
+            depth = -float(call(closest, pairs, self._dynamics.tree, p)[2])
+            name = " and ".join(self._links[int(i)] for i in pairs.shape[p])
             if depth > found.get(name, 0.0):
                 found[name] = depth
         return found

@@ -350,6 +350,15 @@ def test_two_arms_meet_as_newton_says(tmp_path: Path, model: str, restitution: f
     np.testing.assert_allclose(sim.v, expected, atol=0.02)
 
 
+def test_a_start_with_links_in_each_other_is_refused_by_name(tmp_path: Path) -> None:
+    sim = Simulator(arms(tmp_path))
+    # Axes 0.1 m apart at the lower end where they hang side by side, as far as both radii reach.
+    sim.reset(np.array([0.0, 0.0]))
+    with pytest.raises(ConfigError, match=r"in each other: one and two \d+ mm;.*body_contact"):
+        sim.reset(np.array([-0.15, 0.15]))
+    Simulator(arms(tmp_path), hardware={"body_contact": False}).reset(np.array([-0.15, 0.15]))
+
+
 def test_pairs_need_capsules_and_bodies_links(tmp_path: Path) -> None:
     arms(tmp_path)
     path = tmp_path / "robot.yaml"
