@@ -243,7 +243,7 @@ def _hull(path: Path, scale: tuple[float, ...], changed: int) -> tuple[Array | N
 
 
 def _is_closed(corners: Array) -> bool:
-    """Whether triangles (T, 3, 3) bound a volume V: of their areas dA, the sum is 0, and that of r dA^T is V times 1."""
+    """Whether triangles (T, 3, 3) bound a volume V: then the sum of their areas dA is 0, and that of r dA^T is V 1."""
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
     areas = 0.5 * np.cross(b - a, c - a)
     middle = (a + b + c) / 3.0
@@ -266,7 +266,7 @@ _DIRECTIONS = _directions()
 
 
 def _corners(path: Path) -> Array:
-    """Return the triangles (T, 3, 3) of a mesh, in its own units; as a binary STL it is read a hundred times as fast."""
+    """Return the triangles (T, 3, 3) of a mesh in its own units; as a binary STL it is read a hundred times as fast."""
     if path.suffix.lower() == ".stl":
         data = path.read_bytes()
         count = int.from_bytes(data[80:84], "little")

@@ -184,8 +184,9 @@ class Run:
         self.command = self._torque = np.zeros(robot.nu)
         self.verdict = Verdict(sim, tuple(map(str, prepared.faults)))
         self.monitors = watch(sim, log, step_file)
-        for warning in robot.shapes.warnings if log is not None and sim.touching is not None else ():
-            log(warning)
+        if log is not None and sim.touching is not None:
+            for warning in robot.shapes.warnings:
+                log(warning)
         sim.warm_up()
         self.verdict.warm_up()
         self.observation = sim.reset(_start(prepared))

@@ -680,7 +680,7 @@ class Simulator:
             )
 
     def _check_bodies(self, q: Array) -> None:
-        """Raise ConfigError where a body begins in ground or another one at ``q`` (nq,): it would be thrown out of it."""
+        """Raise ConfigError where a body begins in ground or another one at ``q`` (nq,): it would be thrown out."""
         assert self.touching is not None
         for where, depths in (("the ground", self.touching.depths(q)), ("each other", self.touching.overlaps(q))):
             said = [f"{name} {1e3 * depth:.3g} mm" for name, depth in depths.items() if depth > BODY_IN_GROUND]
