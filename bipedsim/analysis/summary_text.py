@@ -88,8 +88,9 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
     if summary.get("torque_limited_fraction") is not None:
         lines.append(_line("torques", _driven(summary)))
-    if summary.get("joint_stops"):
-        lines.append(_line("joint stops", stops_text(summary["joint_stops"], summary.get("duration_s"))))
+    stops = stops_text(summary.get("joint_stops") or {}, summary.get("duration_s"))
+    if stops:
+        lines.append(_line("joint stops", stops))
     if summary.get("physics"):
         lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
     gave_up = summary.get("gave_up_at_s")
@@ -117,18 +118,24 @@ def _driven(summary: Mapping[str, Any]) -> str:
 def stops_text(stops: Mapping[str, Mapping[str, float]], end: float | None) -> str:
     """Return which joints were at their stops, and when, in words; those that are there at the ``end`` [s] first.
 
+    Stops that took less than what means something are left out: joints may stand at their limits.
+
     >>> stops_text({"l_knee": {"from_s": 4.2, "to_s": 9.0, "torque_Nm": -12.34}}, 9.0)
     'l_knee from 4.2 s to the end, -12.3 N.m'
+    >>> stops_text({"l_gripper": {"from_s": 0.0, "to_s": 0.1, "torque_Nm": -1e-7}}, 9.0)
+    ''
     """
     until = {
         name: "the end" if end is not None and stop["to_s"] >= end - _AT_END else f"{stop['to_s']:.6g} s"
         for name, stop in stops.items()
+        if abs(stop["torque_Nm"]) >= _RESOLUTION["Nm"]
     }
     said = [
         f"{name} from {stops[name]['from_s']:.6g} s to {until[name]}, {stops[name]['torque_Nm']:.3g} N.m"
-        for name in sorted(stops, key=lambda name: until[name] != "the end")
+        for name in sorted(until, key=lambda name: until[name] != "the end")
     ]
-    more = f" and {len(said) - _SHOWN} more joints" if len(said) > _SHOWN else ""
+    left = len(said) - _SHOWN
+    more = f" and {left} more {'joints' if left > 1 else 'joint'}" if left > 0 else ""
     return "; ".join(said[:_SHOWN]) + more
 
 
