@@ -103,12 +103,19 @@ def energy_of(robot: Robot, data: pin.Data, sim: Simulator) -> float:
     return float(kinetic + pin.computePotentialEnergy(robot.model, data, sim.q))
 
 
-def check(done: Followed, rises: float) -> None:
-    """Assert what holds of every fall; integration of fast joints may add ``rises`` [J] in a step."""
+def check(done: Followed, rises: float, creeps: float = 1e-3) -> None:
+    """Assert what holds of every fall.
+
+    Args:
+        done: The fall.
+        rises: What integration of fast joints may add in a step [J].
+        creeps: Level force [N] that is left where a joint still creeps.
+    """
     check_balance(done)
     robot, last = done.robot, round(AT_REST / done.sim.physics_dt)
     # At rest on the ground, which carries the weight and nothing else.
-    assert np.abs(done.force[-last:] - [0.0, 0.0, robot.weight]).max() < 1e-3
+    assert np.abs(done.force[-last:, 2] - robot.weight).max() < 1e-3
+    assert np.abs(done.force[-last:, :2]).max() < creeps
     assert done.momentum[-last:].max() < 1e-8
     assert done.sim.q[2] > 0.0
     assert done.depth[-last:].max() < 1e-5
@@ -144,8 +151,11 @@ def test_a_pushed_biped_falls_and_comes_to_rest(model: str) -> None:
 )
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_a_robot_falls_and_comes_to_rest(name: str, seconds: float, model: str, push: float) -> None:
-    """Within 1.3 to 6.1 s after it began; without a push biped14 first balances on its knees, and rests after 8 s."""
-    check(fall(name, model, seconds, push), rises=5e-2)
+    """Within 1.3 to 8 s after it began; without a push biped14 first balances on what it fell onto for 4 s.
+
+    Joints with little damping may creep on, as of talos under ``ncp``.
+    """
+    check(fall(name, model, seconds, push), rises=5e-2, creeps=1e-2)
 
 
 def test_what_the_energy_rises_by_is_the_error_of_the_integration() -> None:
