@@ -141,7 +141,7 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--robot", "biped41"], ["biped41", "did you mean 'biped14'"]),
         (["run", "--robot", "no/such/robot.yaml"], ["no/such/robot.yaml"]),
         (["run", "--controller", "postur"], ["postur", "posture"]),
-        (["run", "--scenario", "dance"], ["dance", "drop, fall, ice, jump, kick, push"]),
+        (["run", "--scenario", "dance"], ["dance", "drop, fall, ice, jump, kick, one_leg_kick, push"]),
         (["run", "--contact-model", "penalty"], ["penalty", "one_step"]),
         (["run", "--duration", "-1"], ["duration = -1"]),
         (["run", "--rate", "nan"], ["rate = nan"]),

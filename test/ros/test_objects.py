@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bipedsim.config import RunConfig
+from bipedsim.recording import Recording
 from bipedsim.recording.csv import export_csv
 from bipedsim.recording.load import load_recording
 from bipedsim.recording.schema import OBJECT_COMPONENTS
@@ -24,6 +25,13 @@ objects:
   - {name: crate, shape: box, mass: 2.0, size: [0.2, 0.2, 0.2], position: [0.0, 1.0, 0.1]}
 pushes:
   - {at: 0.05, duration: 0.1, force_over_weight: [1.0, 0.0, 0.0], body: crate}
+"""
+
+KICK = """
+controller: zmp
+controller_params: {kick_foot: right, kick_at: 0.05, ramp: 0.05, start_hold: 0.05, kick_hold: 0.1}
+objects:
+  - {name: ball, shape: ball, mass: 0.4, radius: 0.11, position: [0.42, -0.1, 0.11], restitution: 0.6}
 """
 
 
@@ -54,16 +62,34 @@ def test_files_hold_the_objects(tmp_path: Path, scenario: Path) -> None:
 
 @pytest.mark.ros
 def test_a_bag_holds_what_a_run_without_nodes_does(tmp_path: Path, scenario: Path, ros_env: dict[str, str]) -> None:
-    arguments = ["--scenario", str(scenario), "--clock", "lock_step", "--duration", "0.3"]
-    arguments += ["--record", str(tmp_path / "run")]
+    both_ways(tmp_path, scenario, 0.3, ros_env)
+
+
+@pytest.mark.ros
+def test_a_robot_on_one_leg_kicks_a_ball_over_ros(tmp_path: Path, ros_env: dict[str, str]) -> None:
+    """The controller in its own process: the same kick to the bit, on one leg until the end."""
+    path = tmp_path / "kick.yaml"
+    path.write_text(KICK, encoding="utf-8")
+    bag = both_ways(tmp_path, path, 2.4, ros_env)
+    assert np.linalg.norm(bag.objects["ball"][-1, 7:10]) > 2.0
+    lifted = bag.wrench[:, 1, 2] == 0.0
+    assert lifted[bag.t > 0.6].all()
+    assert bag.wrench[-1, 0, 2] == pytest.approx(bag.weight, rel=0.05)
+
+
+def both_ways(folder: Path, scenario: Path, duration: float, env: dict[str, str]) -> Recording:
+    """Run a scenario with nodes and without; the objects must be the same to the bit. Return what the bag holds."""
+    arguments = ["--scenario", str(scenario), "--clock", "lock_step", "--duration", str(duration)]
+    arguments += ["--record", str(folder / "run")]
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]
-    done = subprocess.run(command, env=ros_env, capture_output=True, text=True, check=False, timeout=600.0)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600.0)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))["unresolved_steps"] == 0
-    bag = load_recording(tmp_path / "run")
-    recording, _ = run(RunConfig(scenario=str(scenario), duration=0.3))
+    assert json.loads((folder / "run" / "summary.json").read_text(encoding="utf-8"))["unresolved_steps"] == 0
+    bag = load_recording(folder / "run")
+    recording, _ = run(RunConfig(scenario=str(scenario), duration=duration))
     ticks = [np.rint(1e3 * one.t).astype(int) for one in (recording, bag)]
     common, ours, theirs = np.intersect1d(*ticks, return_indices=True)
-    assert len(common) >= 299
+    assert len(common) >= round(1e3 * duration) - 1
     for name, states in recording.objects.items():
         assert states[ours].tobytes() == bag.objects[name][theirs].tobytes()
+    return bag

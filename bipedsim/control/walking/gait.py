@@ -101,7 +101,9 @@ class Gait:
         plan: ZMP and DCM.
         phase: ``stand``, ``double`` or ``single``.
         swing: Index of the foot in the air, or of the next one; -1 for none.
-        begin, end: Of the phase [s]. lifted: When the last step began [s].
+        begin, end: Of the phase [s]. lifted: When the last step began [s]. lowers: When its foot began to come down at
+            the earliest [s].
+        kicking: Whether the foot in the air kicks instead.
         step: The way of the swing foot.
         steps: Steps begun since :meth:`reset`.
     """
@@ -128,13 +130,16 @@ class Gait:
             ramp: Time that it takes [s].
         """
         self.steps = 0
-        self.lifted = t
+        self.lifted = self.lowers = t
+        self.kicking = False
+        self._route: Array | None = None
         self.swing = -1
         self.phase = "stand"
         self.begin, self.end = t, t + ramp
         self.velocity = np.zeros(3)
         self._stopping = False
         self._queue: list[Heading] = []
+        self.step.route[:] = 0.0
         normal = R[0, :, 2] + R[1, :, 2]
         self.step.normal[:] = normal / np.linalg.norm(normal)
         self._square_up(p, R)
@@ -205,6 +210,22 @@ class Gait:
         self._queue = [self.centre.moved(x, y, yaw) for x, y, yaw in footsteps]
         self._leave(t, xi, p, R, np.zeros(3), footsteps[0, 1] > 0.0)
 
+    def stand_on_one(self, t: float, xi: Array, p: Array, R: Array, foot: int, route: Array) -> None:
+        """Leave standing to stand on one foot, while ``foot`` goes along ``route`` (POINTS, 4), and then on both.
+
+        Args:
+            t: Time [s].
+            xi: (2,) DCM [m].
+            p, R: (2, 3), (2, 3, 3) of the feet.
+            foot: That leaves the ground.
+            route: See :func:`bipedsim.control.walking.kicking.route_of`.
+        """
+        self._square_up(p, R)
+        ahead, left = np.array([np.cos(self.centre.yaw), np.sin(self.centre.yaw)]), route[:, 2:3]
+        over = route[:, 1:2] * ahead + left * np.array([-ahead[1], ahead[0]])
+        self._route = np.column_stack([route[:, 0], over, route[:, 3]])
+        self._leave(t, xi, p, R, np.zeros(3), foot == self._left)
+
     def check_footsteps(self, footsteps: Array) -> None:
         """Raise if ``footsteps`` cannot be taken.
 
@@ -244,8 +265,21 @@ class Gait:
         self._restart_plan(t)
         add_line(self.plan, params.start_hold, middle, middle)
         add_line(self.plan, params.start_shift, middle, under)
-        self._add_steps(self.swing, p, R, wanted, False)
+        if self._route is None:
+            self._add_steps(self.swing, p, R, wanted, False)
+        else:
+            self._add_route(self._route, p, R)
         begin_at(self.plan, self._omega, 1, self._begin, xi, np.inf)
+
+    def _add_route(self, route: Array, p: Array, R: Array) -> None:
+        """Add the way of the swing foot along ``route``, in the axes of the world, and the shift back to the middle."""
+        stance = 1 - self.swing
+        under = self._zmp(stance, p[stance], yaw_of(R[stance]))
+        for duration, *way in np.diff(route[:, :3], axis=0):
+            add_swing(self.plan, duration, under, np.array(way), self._params.swing_inertia)
+        middle = self._middle(p, R)
+        add_line(self.plan, self._params.stop_shift, under, middle)
+        self._finish_plan(middle)
 
     def step_out(self, t: float, xi: Array, p: Array, R: Array, foot: int, duration: float) -> None:
         """Leave standing at once by a step of ``foot`` that takes ``duration`` [s], as after a push; then stop.
@@ -263,24 +297,43 @@ class Gait:
         self._begin_step(t, xi, p, R, np.zeros(3), duration, False)
 
     def lift_off(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
-        """Begin the step of ``swing``, with the DCM at ``xi`` (2,) [m]; fix where it lands."""
+        """Begin the step of ``swing``, with the DCM at ``xi`` (2,) [m]; fix where it lands. Or begin the kick."""
+        if self._route is not None:
+            self._lift_along(self._route, t, xi, p, R)
+            return
         wanted = self._limited(command)
         idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
         stops = len(self._queue) == 1 if self._queue else idle
         self._begin_step(t, xi, p, R, wanted, self._params.single_support, stops)
+
+    def _lift_along(self, route: Array, t: float, xi: Array, p: Array, R: Array) -> None:
+        step, foot = self.step, self.swing
+        self._route, self.kicking, self._stopping = None, True, True
+        self.phase = "single"
+        step.time[0] = route[-1, 0]
+        self.begin, self.end = t, t + route[-1, 0]
+        self.lifted, self.lowers = t, t + route[-2, 0]
+        self._restart_plan(t)
+        self._add_route(route, p, R)
+        begin_at(self.plan, self._omega, len(route) - 1, self._begin, xi, 2.0 * self._room)
+        step.route[:] = route
+        step.path_time[:] = step.turn[:] = 0.0
+        step.start_p[:] = step.land_p[:] = p[foot]
+        step.start_R[:] = step.land_R[:] = R[foot]
 
     def _begin_step(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, duration: float, stops: bool) -> None:
         foot, stance = self.swing, 1 - self.swing
         self.phase = "single"
         self.step.time[0] = duration
         self.begin, self.end = t, t + duration
-        self.lifted = t
+        self.lifted = self.lowers = t
         self.steps += 1
         self._stopping = stops
         self._take_over(t, xi, p, R, wanted)
         step, landing = self.step, self._first
         step.start_p[:], step.start_R[:] = p[foot], R[foot]
         step.path_time[:] = 0.0
+        step.route[:] = 0.0
         self._land_at(landing.point, p[stance])
         step.land_R[:] = level_with(step.normal, landing.yaw)
         step.turn[:] = step.start_R @ pin.log3(step.start_R.T @ step.land_R)
@@ -359,6 +412,7 @@ class Gait:
         """End the step: pass the weight on, or come to rest."""
         params = self._params
         self.begin = t
+        self.kicking = False
         self.phase = "double"
         normal = self.step.normal + 0.5 * (R[self.swing, :, 2] - self.step.normal)
         self.step.normal[:] = normal / np.linalg.norm(normal)

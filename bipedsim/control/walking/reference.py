@@ -10,6 +10,7 @@ import numpy as np
 
 from bipedsim.control.walking.body import Body, Feet
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
+from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
 from bipedsim.control.walking.swing import along_path, forward, height
 from bipedsim.control.walking.whole_body import STANCE, Targets
@@ -28,6 +29,8 @@ class Step(NamedTuple):
         land_p, land_R: Where it is to land.
         path: (2, 6) where it goes over the ground since its landing was moved: sum c_i s^i [m] along x and y.
         path_time: (2,) since it left the ground, when that began, and how long it takes [s]; it takes 0 as planned.
+        route: (POINTS, 4) times since it left the ground [s], and places beside where it did [m], of a foot that goes
+            from point to point instead; 0 of one that steps.
         time: (1,) how long it takes [s].
         turn: (3,) rotation vector from start to landing [rad].
         normal: (3,) of the ground, as the feet have found it.
@@ -39,6 +42,7 @@ class Step(NamedTuple):
     land_R: Array  # noqa: N815
     path: Array
     path_time: Array
+    route: Array
     time: Array
     turn: Array
     normal: Array
@@ -47,7 +51,9 @@ class Step(NamedTuple):
     def on_the_spot(cls) -> Step:
         """Return a step that leads nowhere."""
         path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
-        return cls(np.zeros(3), np.eye(3), np.zeros(3), np.eye(3), path, np.zeros(2), np.ones(1), np.zeros(3), level)
+        route = np.zeros((POINTS, 4))
+        where = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
+        return cls(*where, path, np.zeros(2), route, np.ones(1), np.zeros(3), level)
 
 
 class Soles(NamedTuple):
@@ -186,12 +192,16 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
     top = max(step.start_p[2], step.land_p[2]) + law.step_height
     z, vz, az = height(since, time, step.start_p[2], top, step.land_p[2])
-    if since > time:
-        z -= law.late_speed * (since - time)
-        vz = -law.late_speed
     goal.p[k, 2] = z
     goal.twist[k, 2] = vz
     goal.acceleration[k, 2] = az
+    if step.route[POINTS - 1, 0] > 0.0:
+        along_route(step.route, since, goal.p[k], goal.twist[k], goal.acceleration[k])
+        for i in range(3):
+            goal.p[k, i] += step.start_p[i]
+    if since > time:
+        goal.p[k, 2] -= law.late_speed * (since - time)
+        goal.twist[k, 2] = -law.late_speed
     for i in range(3):
         for j in range(3):
             goal.R[k, i, j] = step.start_R[i, j]

@@ -16,6 +16,7 @@ from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
 from bipedsim.control.walking.gait import Gait, GaitParams, yaw_of
+from bipedsim.control.walking.kicking import KickParams, route_of
 from bipedsim.control.walking.reference import Law, Moment, Reference, Soles, Walk, aim
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
@@ -26,7 +27,9 @@ from bipedsim.sim import Command, Observation
 
 
 @dataclass(frozen=True)
-class ZmpParams(GaitParams, SupervisionParams, CatchParams, TaskParams, DistributionParams, EstimatorParams):
+class ZmpParams(
+    GaitParams, SupervisionParams, CatchParams, KickParams, TaskParams, DistributionParams, EstimatorParams
+):
     """Parameters of :class:`ZmpController`."""
 
     com_height: float = param(0.0, "of the CoM over the soles; 0: as the robot stands", unit="m", low=0.0, high=3.0)
@@ -105,6 +108,8 @@ class ZmpController:
         self._height = params.com_height or stands
         self._omega = float(np.sqrt(whole.body.g / self._height))
         self._gait = Gait(part_of(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
+        self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
+        self._route = route_of(part_of(KickParams, params))
         soles = Soles.of(robot.soles)
         corners = 2 * soles.vertices.shape[1]
         self._ref = zeros_of(Reference, {"N": corners, "H": corners + 1})
@@ -184,6 +189,7 @@ class ZmpController:
         self._footsteps = self._footsteps[:0]
         self._touch = 0.0
         self._ground = (float(feet.p[:, 2].mean()),) * 2
+        self._kicked = False
         self.fallen = False
 
     def update(self, observation: Observation) -> Command:
@@ -223,7 +229,8 @@ class ZmpController:
         """Go from phase to phase, by the clock and by what the feet feel."""
         gait, feet, params = self._gait, self._whole.feet, self._params
         foot = self._flying
-        if foot >= 0 and t > gait.lifted + params.touch_after * gait.step.time[0]:
+        way_down = gait.lifted + gait.step.time[0] - gait.lowers
+        if foot >= 0 and t > gait.lowers + params.touch_after * way_down:
             if force[foot] > params.touch_force * self._weight:
                 self._touch += self._dt
                 self._supervisor.touched_down(t)
@@ -242,6 +249,9 @@ class ZmpController:
             gait.lift_off(t, self._dcm(t), feet.p, feet.R, self._supervisor.share * self._velocity)
             self._ground = (float(feet.p[1 - gait.swing, 2]),) * 2
             self._fly(gait.swing)
+        elif self._kicks >= 0 and not self._kicked and t >= self._t0 + params.kick_at:
+            self._kicked = True
+            gait.stand_on_one(t, self._dcm(t), feet.p, feet.R, self._kicks, self._route)
         elif len(self._footsteps):
             gait.follow(t, self._dcm(t), feet.p, feet.R, self._footsteps)
             self._footsteps = self._footsteps[:0]
@@ -268,7 +278,7 @@ class ZmpController:
         if margin == margin and self._supervisor.watch(t, margin, self._moving()):
             self.readouts["zmp_margin"] = margin
         if error > LEAST_ERROR and self._params.catch_most > 0.0:
-            if self._flying >= 0 and gait.phase == "single":
+            if self._flying >= 0 and gait.phase == "single" and not gait.kicking:
                 self._catch(t)
             elif gait.phase == "stand" and tilted == 0.0:
                 self._step_out(t)

@@ -1,0 +1,68 @@
+"""Standing on one leg, and a kick with the other: the way of the foot, from point to point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.config import param
+from bipedsim.numerics import Array, kernel, quintic
+
+POINTS = 7
+"""Points of a route: on the ground, raised, still raised, drawn back, swung ahead, back again, on the ground."""
+_RAISE, _DRAW, _RETURN, _LOWER = 0.8, 0.6, 0.8, 0.8
+"""Times of the other parts of the route [s]."""
+
+
+@dataclass(frozen=True)
+class KickParams:
+    """A kick from standing on one leg."""
+
+    kick_foot: str = param(
+        "none", "foot that kicks once, from standing on the other", choices=("none", "left", "right")
+    )
+    kick_at: float = param(
+        1.0, "when the weight begins to go over to the other foot, since the start", unit="s", low=0.0, high=1e4
+    )
+    kick_hold: float = param(5.0, "how long it stands on one leg before the kick", unit="s", low=0.1, high=1e4)
+    kick_height: float = param(0.05, "rise of the foot that kicks", unit="m", low=0.0, high=0.5)
+    kick_back: float = param(0.15, "how far back the foot is drawn before the kick", unit="m", low=0.0, high=0.5)
+    kick_ahead: float = param(0.3, "how far ahead of where it stood it swings", unit="m", low=0.0, high=0.5)
+    kick_time: float = param(0.3, "time of the swing ahead", unit="s", low=0.1, high=10.0)
+
+
+def route_of(params: KickParams) -> Array:
+    """Return the route (POINTS, 4) of the foot: times since it leaves the ground [s], and places beside where it stood
+    then [m], ahead, to the left and up.
+    """
+    up = params.kick_height
+    parts = (
+        (_RAISE, 0.0, up),
+        (params.kick_hold, 0.0, up),
+        (_DRAW, -params.kick_back, up),
+        (params.kick_time, params.kick_ahead, up),
+        (_RETURN, 0.0, up),
+        (_LOWER, 0.0, 0.0),
+    )
+    route = np.zeros((POINTS, 4))
+    for i, (duration, ahead, height) in enumerate(parts, 1):
+        route[i] = route[i - 1, 0] + duration, ahead, 0.0, height
+    return route
+
+
+@kernel
+def along_route(route: Array, t: float, p: Array, v: Array, a: Array) -> None:
+    """Fill the first three of place beside the start, velocity and acceleration at ``t`` [s].
+
+    Quintics from rest to rest between the points of ``route`` (POINTS, 4), see :func:`route_of`; then the last one.
+    """
+    i = 0
+    while i < route.shape[0] - 2 and t >= route[i + 1, 0]:
+        i += 1
+    x, rate, bend = quintic(t - route[i, 0], route[i + 1, 0] - route[i, 0])
+    for k in range(3):
+        way = route[i + 1, 1 + k] - route[i, 1 + k]
+        p[k] = route[i, 1 + k] + x * way
+        v[k] = rate * way
+        a[k] = bend * way
