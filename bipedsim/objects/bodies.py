@@ -45,7 +45,8 @@ class Bodies(NamedTuple):
         v_end, w_end: (N, 3) velocities at the end of the part.
         impulse: (N, 6) of all contacts in the part, force and torque about the centre of mass [N.s, N.m.s].
         contact: (N, 6) the same over the step, impacts included.
-        at_end: (N,) 1 where the way follows the velocity at the end of the part, as contacts were closed within it.
+        at_end: (N,) 1 where the way follows the velocity at the end of the part, as contacts were closed within it;
+            between 0 and 1, for which share of the part an impact acts; else 0.
         A, B: (3, 3) work.
     """
 
@@ -144,9 +145,12 @@ def move(b: Bodies, s: float) -> None:
     Velocities go linearly from beginning to end, and the way is their mean: of second order, and in flight exact.
     """
     for i in range(b.mass.shape[0]):
-        half = s if b.at_end[i] > 0.0 else 0.5 * s
+        half = s * b.at_end[i] if b.at_end[i] > 0.0 else 0.5 * s
         for a in range(3):
-            b.position[i, a] += 0.5 * s * (b.v[i, a] + b.v_end[i, a]) if half < s else s * b.v_end[i, a]
+            way = s * b.v_end[i, a] if b.at_end[i] == 1.0 else 0.5 * s * (b.v[i, a] + b.v_end[i, a])
+            if b.at_end[i] > 0.0 and b.at_end[i] != 1.0:
+                way += (half - 0.5 * s) * (b.v_end[i, a] - b.v_free[i, a])
+            b.position[i, a] += way
             b.turn[i, a] += half * (b.w_end[i, a] - b.w_free[i, a])
             b.v[i, a] = b.v_end[i, a]
             b.w[i, a] = b.w_end[i, a]

@@ -22,6 +22,7 @@ class Sides(NamedTuple):
     Attributes:
         near: Of the objects. contacts, objects: Of the robot.
         joints: (L,) of the links.
+        ahead: (1,) how long after the begin of the step contacts are as they were found [s].
         given: (M,) which contacts of the objects those of the robot are, in the order of the latter. L, work: (3, 3).
     """
 
@@ -29,6 +30,7 @@ class Sides(NamedTuple):
     contacts: Contacts
     objects: Objects
     joints: Integers
+    ahead: Array
     given: Annotated[Integers, "M"]
     L: Annotated[Array, 3, 3]
     axes: Annotated[Array, 3, 3]
@@ -56,7 +58,7 @@ def _fill_objects(a: Sides) -> None:
                     total -= a.L[r, k] * a.L[c, k]
                 a.L[r, c] = np.sqrt(total) if r == c else total / a.L[c, c]
         for r in range(3):
-            o.position[i, r] = b.position[i, r]
+            o.position[i, r] = b.position[i, r] + a.ahead[0] * b.v[i, r]
             o.before[i, r] = b.v[i, r]
             o.before[i, 3 + r] = b.w[i, r]
             o.free[i, r] = b.v_free[i, r]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.numerics import Array, Box, Integers, assign, box, entry, mul, mul_t, zeros_of
+from bipedsim.numerics import Array, Box, Integers, assign, box, entry, exp3, mul, mul_t, product, zeros_of
 from bipedsim.objects.bodies import Bodies, finish, fly, kick, kinetic_energy, move, note, place
 from bipedsim.objects.contacts import MOST_PAIRS, MOST_POINTS, WORLD, Contacts, Memory, recall, remember
 from bipedsim.objects.free_body import FreeBody, Link
@@ -154,7 +154,48 @@ def _look_at_links(boxed: Any, s: float) -> None:
 
 
 @entry
-def _arrive(boxed: Any, memory: Any, after: Array, impulses: Array, velocities: Array, s: float) -> float:
+def _first_hit(boxed: Any, slow: float, s: float) -> float:
+    """Return after which share of ``s`` seconds the first link and body meet that rebound; 0 if none do."""
+    b = boxed.arrays.bodies
+    c = boxed.arrays.contacts
+    first = 1.0
+    for m in range(c.points[0]):
+        p = c.pair[m]
+        if max(c.first[p], c.second[p]) < b.mass.shape[0] or not c.restitution[p] > 0.0:
+            continue
+        u = speed(b, c, m, b.v, b.w)
+        if u < -slow and c.gap[m] > TOUCHING and c.gap[m] < -u * s * first:
+            first = c.gap[m] / (-u * s)
+    return first if first < 1.0 else 0.0
+
+
+@entry
+def _put_ahead(boxed: Any, s: float) -> None:
+    """Put all bodies where they get in ``s`` seconds with the velocities that they have."""
+    b = boxed.arrays.bodies
+    for i in range(b.mass.shape[0]):
+        for x in range(3):
+            b.position[i, x] += s * b.v[i, x]
+        exp3(b.w[i], s, b.A)
+        product(b.A, b.R[i], b.B)
+        b.R[i] = b.B
+
+
+@entry
+def _put_back(boxed: Any, s: float) -> None:
+    """Put all bodies back where they were before they were put ahead, and let gaps be those from there."""
+    b = boxed.arrays.bodies
+    c = boxed.arrays.contacts
+    for m in range(c.points[0]):
+        c.gap[m] -= s * speed(b, c, m, b.v, b.w)
+    for i in range(b.mass.shape[0]):
+        for x in range(3):
+            b.position[i, x] -= s * b.v[i, x]
+    place(b)
+
+
+@entry
+def _arrive(boxed: Any, memory: Any, after: Array, impulses: Array, velocities: Array, late: Array, s: float) -> float:
     """Take all bodies to the end of a step of ``s`` seconds that ends with the velocities ``after`` (N, 6)."""
     b = boxed.arrays.bodies
     c = boxed.arrays.contacts
@@ -183,7 +224,7 @@ def _arrive(boxed: Any, memory: Any, after: Array, impulses: Array, velocities: 
             for side in range(2):
                 i = c.first[c.pair[m]] if side == 0 else c.second[c.pair[m]]
                 if 0 <= i < b.mass.shape[0]:
-                    b.at_end[i] = 1.0
+                    b.at_end[i] = late[n] if b.at_end[i] == 0.0 else min(b.at_end[i], late[n])
             n += 1
     move(b, s)
     remember(c, memory.arrays)
@@ -205,6 +246,7 @@ class World:
         links: As they were given.
         bodies: Their state.
         contacts: Who was near whom in the last part of the last step.
+        ahead: (1,) how long after the begin of the step [s] contacts are as they were found.
         unresolved: Problems that no solution was found for; the best impulses were taken.
     """
 
@@ -261,6 +303,7 @@ class World:
         self._count: Integers = np.zeros(1, dtype=np.int64)
         self._fastest: Array = np.zeros(1)
         self._failed: Integers = np.zeros(1, dtype=np.int64)
+        self.ahead: Array = np.zeros(1)
         self._solves: dict[tuple[int, int], Box] = {}
         self._rows = zeros_of(Rows, {"P": MOST_PAIRS, "M": MOST_POINTS}, chosen=self._chosen, number=self._count)
         self.reset()
@@ -306,12 +349,29 @@ class World:
         b, i = self.bodies, len(self.free) + link
         b.position[i], b.R[i], b.v[i], b.w[i] = position, R, v, w
 
-    def meets(self) -> bool:
-        """Whether a body may touch a link in the coming step; if so, the contacts that may are active."""
+    def first_hit(self) -> float:
+        """Return after which time of the step [s] the first body is hit by a link and rebounds; 0 if none is.
+
+        After :meth:`meets`.
+        """
+        return float(_first_hit(self._boxed, self._slow, self._h)) * self._h
+
+    def meets(self, ahead: float = 0.0) -> bool:
+        """Whether a body may touch a link in the coming step; if so, the contacts that may are active.
+
+        Args:
+            ahead: How long after the begin of the step [s] they are looked at: where links have been placed, and where
+                bodies get until then.
+        """
         c = self.contacts
+        self.ahead[0] = ahead
+        if ahead > 0.0:
+            _put_ahead(self._boxed, ahead)
         self._near.links[0] = 1
         self._find(self._h)
         self._near.links[0] = 0
+        if ahead > 0.0:
+            _put_back(self._boxed, ahead)
         points = int(c.points[0])
         if not points:
             return False
@@ -325,20 +385,21 @@ class World:
     def sides(self, contacts: Touches, objects: Objects) -> Box:
         """Return what :func:`give_contacts` takes: these bodies, and the contacts of a robot with its ``objects``."""
         joints = np.array([link.joint for link in self.links], dtype=np.int64)
-        given = {"near": self._near, "contacts": contacts, "objects": objects, "joints": joints}
+        given = {"near": self._near, "contacts": contacts, "objects": objects, "joints": joints, "ahead": self.ahead}
         return box(zeros_of(Sides, {"M": MOST_POINTS}, **given))
 
-    def arrive(self, after: Array, impulses: Array, velocities: Array) -> float:
+    def arrive(self, after: Array, impulses: Array, velocities: Array, late: Array) -> float:
         """Take a step whose contacts somebody else has solved.
 
         Args:
             after: (N, 6) velocities at the end, of the centres of mass and angular, in the world.
             impulses, velocities: (M, 3) of the active contacts, in the axes of their pairs [N.s], [m/s].
+            late: (M,) share of the step that is left when each of them acts.
 
         Returns:
             As :meth:`step`.
         """
-        return float(_arrive(self._boxed, self._kept, after, impulses, velocities, self._h))
+        return float(_arrive(self._boxed, self._kept, after, impulses, velocities, late, self._h))
 
     def _find(self, left: float) -> None:
         """Look for contacts of the coming ``left`` seconds."""

@@ -107,7 +107,7 @@ class Objects:
             return self.world.step()
         c = touching.contacts
         rows = slice(self._first, int(c.used[0]))
-        return self.world.arrive(self.sides.after, c.impulse[rows], c.velocity[rows])
+        return self.world.arrive(self.sides.after, c.impulse[rows], c.velocity[rows], c.late[rows])
 
     def _place_links(self, q: Array, v: Array) -> None:
         model, data = self._model, self._data
@@ -124,7 +124,17 @@ class Objects:
             if self._near():
                 self._place_links(*self._state)
                 self._met = self.world.meets()
+                if self._met:
+                    self._look_ahead()
         return self._met
+
+    def _look_ahead(self) -> None:
+        """Have contacts found as they are when the first object is hit, if one is that rebounds."""
+        ahead = self.world.first_hit()
+        if ahead > 0.0:
+            q, v = self._state
+            self._place_links(pin.integrate(self._model, q, ahead * v), v)
+            self._met = self.world.meets(ahead)
 
     def _near(self) -> bool:
         """Whether an object is in the ball around the robot that no part of it can leave."""

@@ -29,6 +29,7 @@ class Contacts(NamedTuple):
         key: (C,) number by which the same contact is found again in the next step, -1 for none.
         impulse: (C, 3) on a, along the axes, over the step [N.s].
         velocity: (C, 3) of a beside b after the step, along the axes [m/s].
+        late: (C,) share of the step that is left when they meet and rebound; 1 of all others.
         n_before, key_before, before: (1,), (C,), (C, 3) used, keys and impulses of the last step.
     """
 
@@ -44,6 +45,7 @@ class Contacts(NamedTuple):
     key: Annotated[Integers, "C"]
     impulse: Annotated[Array, "C", 3]
     velocity: Annotated[Array, "C", 3]
+    late: Annotated[Array, "C"]
     n_before: Annotated[Integers, 1]
     key_before: Annotated[Integers, "C"]
     before: Annotated[Array, "C", 3]
@@ -114,6 +116,7 @@ def add(
         return False
     c.used[0] = m + 1
     c.a[m], c.b[m], c.gap[m], c.mu[m], c.restitution[m], c.key[m] = a, b, gap, mu, restitution, key
+    c.late[m] = 1.0
     for i in range(3):
         c.point[m, i] = point[i]
         c.impulse[m, i] = 0.0

@@ -38,7 +38,7 @@ class Coupling(NamedTuple):
         Y: (3C, n) rows of the contacts over the n = nv + 6M velocities. D, W: (3C, 3C), (3C, 6K) their Delassus matrix
             and that with the feet, of a robot whose loops are closed.
         before: (C, 3) velocities before the step, of objects those without contact after it. target: (C, 3) wanted
-            ones.
+            ones. rebound: (C,) normal one that restitution wants at least.
         z: (nv,) of the robot in a step without contacts. G, free: (6K, 6K), (6K,) what the feet see of that. seen:
             (6K,) the latter with the contacts.
         V: (3C, 6K) what is held of W, orthonormal.
@@ -64,6 +64,7 @@ class Coupling(NamedTuple):
     G: Annotated[Array, "6K", "6K"]
     before: Annotated[Array, "C", 3]
     target: Annotated[Array, "C", 3]
+    rebound: Annotated[Array, "C"]
     z: Annotated[Array, "v"]
     free: Annotated[Array, "6K"]
     xi: Annotated[Array, "n"]
@@ -111,7 +112,7 @@ def _fill_side(s: Coupling, m: int, side: int, sign: float, v: Array) -> None:
 
 
 @kernel
-def _arrival(s: Coupling, m: int, v: Array) -> float:
+def _arrival(s: Coupling, m: int) -> float:
     """Return the normal velocity of contact ``m`` before the step [m/s]."""
     c = s.contacts
     total = s.before[m, 2]
@@ -129,8 +130,10 @@ def _arrival(s: Coupling, m: int, v: Array) -> float:
 
 @entry
 def keep_drive(boxed: Any) -> None:
-    """Keep what acts on the robot in a step without contacts."""
+    """Keep what acts on the robot in a step without contacts, and forget rebounds."""
     s = boxed.arrays
+    for m in range(s.rebound.shape[0]):
+        s.rebound[m] = -np.inf
     for i in range(s.z.shape[0]):
         s.z[i] = s.tree.z[i]
 
@@ -148,9 +151,10 @@ def show_alone(boxed: Any) -> None:
 
 
 @entry
-def fill_rows(boxed: Any, v: Array) -> None:
-    """Fill rows, velocities and targets of all contacts."""
+def fill_rows(boxed: Any, v: Array) -> bool:
+    """Fill rows, velocities and targets of all contacts; return whether anything may rebound."""
     s = boxed.arrays
+    bounces = False
     t, c = s.tree, s.contacts
     nv, h = v.shape[0], t.h
     for m in range(c.used[0]):
@@ -163,11 +167,8 @@ def fill_rows(boxed: Any, v: Array) -> None:
         _fill_side(s, m, c.b[m], -1.0, v)
         # A joint is at its limit in the end, whatever rounding left.
         gamma = s.gamma if c.a[m] < s.bodies.leaf.shape[0] else 1.0
-        s.target[m, 2] = target_height_velocity(c.gap[m], h, gamma)
-        if c.restitution[m] > 0.0:
-            arrives = _arrival(s, m, v)
-            if arrives < -s.slow and c.gap[m] + h * arrives < 0.0:
-                s.target[m, 2] = max(s.target[m, 2], -c.restitution[m] * arrives)
+        s.target[m, 2] = max(target_height_velocity(c.gap[m], h, gamma), s.rebound[m])
+        bounces = bounces or (c.restitution[m] > 0.0 and _arrival(s, m) < -s.slow)
         for a in range(3):
             y = s.Y[3 * m + a]
             for i in range(nv - 1, -1, -1):
@@ -175,6 +176,52 @@ def fill_rows(boxed: Any, v: Array) -> None:
                     y[i] *= t.inverse[i]
                     for d in range(t.depth[i] - 1):
                         y[t.ancestors[i, d]] -= t.L[i, d] * y[i]
+    return bounces
+
+
+@entry
+def rebound(boxed: Any, impulse: Array) -> None:
+    """Have what meets within the step, and rebounds, leave as after an impact at the moment at which it meets.
+
+    Velocities of the robot are those of half a step ago, as its positions go with the velocity at the end of the step
+    (:mod:`bipedsim.sim.steps`); those of objects are of the moment.
+
+    Args:
+        boxed: A :class:`Coupling`.
+        impulse: (K, 6) of the feet in the step without these contacts.
+    """
+    s = boxed.arrays
+    t, c = s.tree, s.contacts
+    _add_feet(s, impulse)
+    for m in range(c.used[0]):
+        if not c.restitution[m] > 0.0:
+            continue
+        u = _arrival(s, m)
+        own = s.before[m, 2] - u
+        robot = 0.0
+        for i in range(t.z.shape[0]):
+            robot += s.Y[3 * m + 2, i] * s.xi[i]
+        # After the share x of the step they meet: gap / h + x (u + robot / 2) + x^2 (robot + own) / 2 = 0.
+        slope, gap = u + 0.5 * robot, c.gap[m] / t.h
+        square = slope * slope - 2.0 * (robot + own) * gap
+        if not (square >= 0.0 and slope < 0.0):
+            continue
+        x = 2.0 * gap / (np.sqrt(square) - slope)
+        arrives = u + (0.5 + x) * robot + x * own
+        if x < 1.0 and arrives < -s.slow:
+            c.late[m] = 1.0 - x
+            s.rebound[m] = -c.restitution[m] * arrives + (0.5 - x) * robot + (1.0 - x) * own
+            s.target[m, 2] = max(s.target[m, 2], s.rebound[m])
+
+
+@kernel
+def _add_feet(s: Coupling, impulse: Array) -> None:
+    """Fill ``xi`` with what acts on the robot where the feet have the ``impulse`` (K, 6)."""
+    for i in range(s.z.shape[0]):
+        s.xi[i] = s.z[i]
+    add_wrenches(s.tree, impulse, s.xi)
+    if s.tree.rows.used[0] > 0:
+        impose(s.tree.rows, s.xi, False)
 
 
 @entry
@@ -321,11 +368,7 @@ def solve(boxed: Any, impulse: Array) -> bool:
     s = boxed.arrays
     t, q, c = s.tree, s.problem, s.contacts
     nv = t.z.shape[0]
-    for i in range(nv):
-        s.xi[i] = s.z[i]
-    add_wrenches(t, impulse, s.xi)
-    if t.rows.used[0] > 0:
-        impose(t.rows, s.xi, False)
+    _add_feet(s, impulse)
     scale = LEAST * t.h
     for m in range(c.used[0]):
         for a in range(3):

@@ -23,6 +23,7 @@ from bipedsim.touch.coupling import (
     give,
     keep_drive,
     lean_on,
+    rebound,
     show_alone,
     solve,
 )
@@ -146,6 +147,7 @@ class Touching:
         )
         self._boxed_feet = box(self._points)
         self._v = self._still
+        self._bounces = False
 
     def find(self, q: Array, v: Array) -> None:
         """Find what touches in a step from (q, v), stops of joints included."""
@@ -156,7 +158,7 @@ class Touching:
         for finder in self.finders:
             finder(self.contacts)
         keep_drive(self._boxed)
-        fill_rows(self._boxed, v)
+        self._bounces = fill_rows(self._boxed, v)
         self._v = v
         self._unresolved = self._result.unresolved
 
@@ -171,6 +173,10 @@ class Touching:
         boxed, scale, guess = self._boxed, self._problem.scale, self._impulse
         unresolved = self._unresolved
         fill_delassus(boxed)
+        if self._bounces:
+            show_alone(boxed)
+            rebound(boxed, ask())
+            self._result.counters[UNRESOLVED] = unresolved
         solve(boxed, guess)
         lean_on(boxed, guess)
         most = 1 if self._waits > 0 else ROUNDS
@@ -222,8 +228,10 @@ class Touching:
         call(clear, self.contacts)
         find(self.contacts)
         keep_drive(self._boxed)
-        fill_rows(self._boxed, self._still)
+        bounces = fill_rows(self._boxed, self._still)
         fill_delassus(self._boxed)
+        if bounces:
+            rebound(self._boxed, self._nothing)
         solved = solve(self._boxed, self._nothing)
         finish(self._boxed, self._nothing)
         return bool(solved)
@@ -269,6 +277,7 @@ class Touching:
         take_vertices(self._boxed_feet, self._problem.f)
         show_alone(self._boxed)
         lean_on(self._boxed, self._nothing)
+        rebound(self._boxed, self._nothing)
         give(self._boxed)
         find_on_ground(self._ground, self._still)
         find_pairs(self._ground, self._still)

@@ -13,7 +13,8 @@ PAPER = Paper(
         "walker": Case("a compass walker with a hip motor returns to its gait under PFL", walker.case),
         "kick": Case("table I and figure 2: the ball kicked with 30 to 100 N.m", kick.case),
         "walk_and_kick": Case(
-            "figure 1 and table I in one simulation: the walker walks up to the ball and kicks it", walk_and_kick.case
+            "figures 1, 2 and table I in one simulation: the walker walks up to the ball and kicks it",
+            walk_and_kick.case,
         ),
         "foot": Case("beyond the paper: a swinging leg hits the ball, with the inertia of both", foot_on_ball.case),
     },

@@ -1,8 +1,11 @@
-"""Figure 1 and table I from one simulation: the walker walks up to the ball under PFL and kicks it with its hip.
+"""Figures 1 and 2 and table I from one simulation: the walker walks up to the ball under PFL and kicks it with its hip.
 
 After three steps under partial feedback linearisation the hip gives the torque of the table until the swinging leg has
-hit the ball. Leg and ball are two bodies of the simulation: what the ball gets is what the leg brings. The table is a
-force on the ball alone for 10 ms (see ``kick``).
+hit the ball, which then flies, lands and bounces. Leg and ball are two bodies of the simulation: what the ball gets is
+what the leg brings. The table is a force on the ball alone for 10 ms (see ``kick``).
+
+All of it is under one gravity, that of the paper's ball. The paper's walker has 1 m/s^2: its gait is the same here, in
+1 / sqrt(9.81) of the time. Its feet are points, as the paper's equations have them, or rectangles, as its text does.
 """
 
 from __future__ import annotations
@@ -18,33 +21,52 @@ from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
-from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
+from bipedsim_studies.reproduce.adubredu.ideal_walker import SLOPE, WALKER
 from bipedsim_studies.reproduce.adubredu.kick import ANGLE, LENGTH, MASS, TABLE
-from bipedsim_studies.reproduce.adubredu.planar import RESTITUTION
+from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, RESTITUTION
 from bipedsim_studies.reproduce.adubredu.walker import START
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 
+FEET = {"points": "kicking_walker", "rectangles": "kicking_walker_feet"}
+"""Kinds of feet, and the robots that have them."""
 STEPS = 3
 """Steps before the kick."""
-PLACE = 1.1
+PLACE = 1.12
 """Where the ball lies at first [m]; it rolls on by 4 cm, as the floor slopes by 0.01 rad."""
 RADIUS, FRICTION = 0.2, 0.3
-HIT = 0.5
-"""Speed of the ball [m/s] from which on it has been hit; it rolls with less than 0.03."""
-AFTER = 0.15
-"""Time that is shown after the hit [s]."""
-DT = 1e-3
-LONGEST = 10.0
+HIT = 1.0
+"""Speed of the ball [m/s] from which on it has been hit; it rolls with less than 0.1."""
+AFTER = 1.5
+"""Time that is simulated after the hit [s]: that of the paper's figure."""
+DT = 2.5e-4
+"""Physics and control step [s]: of the gait, what 0.8 ms are under 1 m/s^2."""
+FRAME = 0.01
+"""Time between two places that are kept [s]."""
+LONGEST = 4.0
+
+
+class Flight(NamedTuple):
+    """The first flight of the ball, until it lands.
+
+    Attributes:
+        duration: [s]. length: Along the floor [m]. top: Largest height of the ball over where it lay [m].
+        bounce: Normal velocity with which it leaves over that with which it came.
+    """
+
+    duration: float
+    length: float
+    top: float
+    bounce: float
 
 
 class Kick(NamedTuple):
-    """One walk and its kick.
+    """One walk, its kick and what the ball does then.
 
     Attributes:
         t: When the ball was hit [s]. touch_downs: Of the steps before [s].
         velocity: (2,) of the ball after the hit, x and z [m/s]. leg: Angle of the swinging leg from the vertical [rad].
         unbalanced: What the momentum of the ball gained and the walker did not lose in the hit [N.s].
-        legs, ball: (n, 5, 2), (n, 3) toe, hip, toe, and x, z, pitch of the ball, every 10 ms.
+        flight: Of the simulation. legs, ball: (n, 3, 2), (n, 2) toe, hip, toe, and x, z of the ball, every ``FRAME``.
     """
 
     t: float
@@ -52,18 +74,35 @@ class Kick(NamedTuple):
     velocity: Array
     leg: float
     unbalanced: float
+    flight: Flight
     legs: Array
     ball: Array
 
 
-def kick(torque: float, contact: str = "one_step") -> Kick:
+class Hit(NamedTuple):
+    """What is known in the step of the hit; see :class:`Kick`."""
+
+    t: float
+    velocity: Array
+    leg: float
+    unbalanced: float
+
+
+def kick(torque: float, feet: str = "points", contact: str = "one_step", after: float = AFTER) -> Kick:
     """Walk, and kick with ``torque`` [N.m].
+
+    Args:
+        torque: Of the hip.
+        feet: Of ``FEET``.
+        contact: Model of the feet.
+        after: Time that is simulated after the hit [s].
 
     Raises:
         ArithmeticError: The ball was not hit.
     """
-    robot, ground = body("kicking_walker"), get_ground("downhill")
-    at = np.array([PLACE, 0.0, ground.height(PLACE, 0.0)]) + RADIUS * ground.patches[0].normal_world
+    robot, ground = body(FEET[feet]), get_ground("downhill")
+    normal = ground.patches[0].normal_world
+    at = np.array([PLACE, 0.0, ground.height(PLACE, 0.0)]) + RADIUS * normal
     football = ObjectConfig(
         name="football",
         shape="ball",
@@ -73,99 +112,171 @@ def kick(torque: float, contact: str = "one_step") -> Kick:
         friction_static=FRICTION,
         restitution=RESTITUTION,
     )
-    sim = Simulator(robot, ground, contact=contact, physics_dt=DT, objects=[football])
+    sim = Simulator(robot, ground, contact=contact, physics_dt=DT, control_dt=DT, objects=[football])
     assert sim.objects is not None
     assert sim.touching is not None
     ball = sim.objects.world.bodies
-    observation = sim.reset(*WALKER.robot_state(START))
+    q, v = WALKER.robot_state(START)
+    # The stance leg, tilted back, stands on the edge of its foot.
+    q[1] += -robot.soles[0].vertices[:, 0].min() * np.sin(START[0])
+    observation = sim.reset(q, np.sqrt(GRAVITY) * v)
     controller = make_controller("pfl", robot, dt=DT)
     controller.reset(observation)
     stance, downs, legs, path = 0, list[float](), [], []
-    hit: tuple[float, Array, float, float] | None = None
-    while sim.t < LONGEST and (hit is None or sim.t < hit[0] + AFTER):
-        tau = controller.update(observation).tau_joint
+    hit: Hit | None = None
+    flown: list[Array] = []
+    while sim.t < LONGEST and (hit is None or sim.t < hit.t + after):
         load = sim.contact.wrench[:, 2]
         if load[1 - stance] > load[stance]:
             stance = 1 - stance
             downs.append(sim.t)
-        if len(downs) >= STEPS:
+        if len(downs) < STEPS:
+            tau = controller.update(observation).tau_joint
+        else:
             tau = np.array([torque if stance == 0 else -torque]) if hit is None else np.zeros(1)
         leg = float(sim.q[2] + (sim.q[3] if stance == 0 else 0.0))
         before = ball.v[0].copy()
         observation = sim.step(tau)
         if hit is None and np.hypot(ball.v[0, 0], ball.v[0, 2]) > HIT:
             gained = MASS * (ball.v[0] - before - DT * robot.model.gravity.linear)
-            lost = np.array([sim.touching.force[0], 0.0, sim.touching.force[1]])
-            on_ground = gained + lost
+            on_floor = gained + np.array([sim.touching.force[0], 0.0, sim.touching.force[1]])
             # The floor carries the ball in the step of the hit, too.
-            normal = ground.patches[0].normal_world
-            along = on_ground - (on_ground @ normal) * normal
-            hit = sim.t, ball.v[0, [0, 2]].copy(), leg, float(np.abs(along).max())
-        if round(sim.t / DT) % 10 == 0:
+            along = on_floor - (on_floor @ normal) * normal
+            hit = Hit(sim.t, ball.v[0, [0, 2]].copy(), leg, float(np.abs(along).max()))
+        if hit is not None:
+            flown.append(np.array([sim.t - hit.t, *ball.position[0], *ball.v[0]]))
+        if round(sim.t / DT) % round(FRAME / DT) == 0:
             x, z, pitch, hip = sim.q
             toes = [[x + LENGTH * np.sin(a), z - LENGTH * np.cos(a)] for a in (pitch, pitch + hip)]
             legs.append([toes[0], [x, z], toes[1]])
             path.append(ball.position[0, [0, 2]].tolist())
     if hit is None:
         raise ArithmeticError(f"with {torque:g} N.m the ball was not hit within {LONGEST:g} s")
-    return Kick(hit[0], tuple(downs[:STEPS]), hit[1], hit[2], hit[3], np.array(legs), np.array(path))
+    flight = _first_flight(np.array(flown), normal)
+    steps = tuple(downs[:STEPS])
+    return Kick(hit.t, steps, hit.velocity, hit.leg, hit.unbalanced, flight, np.array(legs), np.array(path))
 
 
-def measure(_progress: bool = False) -> dict[float, Kick]:
-    """Kick with every torque of the table."""
-    return {torque: kick(torque) for torque in TABLE}
+def _first_flight(rows: Array, normal: Array) -> Flight:
+    """Return the first flight in ``rows`` (n, 7) of time, place and velocity; NaN where it does not land."""
+    t, place, velocity = rows[:, 0], rows[:, 1:4], rows[:, 4:]
+    away = velocity @ normal
+    along = np.array([normal[2], 0.0, -normal[0]])
+    landed = np.flatnonzero((away[1:] > 0.0) & (away[:-1] < 0.0))
+    if not len(landed):
+        return Flight(np.nan, np.nan, float(place[:, 2].max() - place[0, 2]), np.nan)
+    i = int(landed[0])
+    length = float((place[i + 1] - place[0]) @ along)
+    top = float((place[: i + 2, 2]).max() - place[0, 2])
+    return Flight(float(t[i + 1]), length, top, float(-away[i + 1] / away[i]))
 
 
-def checks(kicks: dict[float, Kick]) -> Iterator[Check]:
+def parabola(velocity: Array) -> Flight:
+    """Return in closed form the first flight of a ball that leaves the floor with ``velocity`` (2,), x and z."""
+    c, s = np.cos(SLOPE), np.sin(SLOPE)
+    along, up = c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1]
+    t = 2.0 * up / (c * GRAVITY)
+    return Flight(t, along * t + 0.5 * s * GRAVITY * t**2, 0.5 * velocity[1] ** 2 / GRAVITY, RESTITUTION)
+
+
+Kicks = dict[str, dict[float, Kick]]
+
+
+def measure(_progress: bool = False) -> Kicks:
+    """Kick with every torque of the table, on both kinds of feet."""
+    return {feet: {torque: kick(torque, feet) for torque in TABLE} for feet in FEET}
+
+
+def nearness(kicks: dict[float, Kick]) -> Array:
+    """Return the speed of each ball over that of table I."""
+    return np.array([np.hypot(*k.velocity) / np.hypot(*TABLE[torque]) for torque, k in kicks.items()])
+
+
+def checks(kicks: Kicks) -> Iterator[Check]:
     """Return the figures, and how near the table they come."""
-    torques = np.array([*kicks])
-    speeds = np.array([np.hypot(*k.velocity) for k in kicks.values()])
-    angles = np.array([np.arctan2(k.velocity[1], k.velocity[0]) for k in kicks.values()])
-    legs = np.array([k.leg for k in kicks.values()])
-    exponent = float(np.polyfit(np.log(torques), np.log(speeds), 1)[0])
-    yield Check.at_most("|momentum that leg and ball exchange, along the floor|", _worst(kicks), 1e-6, "N.s")
+    every = [k for of_feet in kicks.values() for k in of_feet.values()]
+    angles = np.array([np.arctan2(k.velocity[1], k.velocity[0]) for k in every])
+    legs = np.array([k.leg for k in every])
+    worst = max(k.unbalanced for k in every)
+    yield Check.at_most("|momentum that leg and ball exchange, along the floor|", worst, 1e-6, "N.s")
     yield Check.at_most("|direction of the ball - angle of the leg|", float(np.abs(angles - legs).max()), 0.05, "rad")
-    yield Check.near("direction of the ball, mean over the torques", float(angles.mean()), ANGLE, 0.03, "rad")
-    yield Check.near("speed of the ball grows with the torque to the power of", exponent, 0.5, 0.05)
-    for torque, k in kicks.items():
-        yield Check.shown(f"v_x over that of table I, {torque:g} N.m", float(k.velocity[0] / TABLE[torque][0]))
+    yield Check.near("direction of the ball, mean over all kicks", float(angles.mean()), ANGLE, 0.03, "rad")
+    for feet, of_feet in kicks.items():
+        torques = np.array([*of_feet])
+        speeds = np.array([np.hypot(*k.velocity) for k in of_feet.values()])
+        exponent = float(np.polyfit(np.log(torques), np.log(speeds), 1)[0])
+        yield Check.near(f"{feet}: speed of the ball grows with the torque to the power of", exponent, 0.5, 0.02)
+        law = nearness(of_feet) * np.sqrt(torques)
+        spread = float(np.abs(law / law.mean() - 1.0).max())
+        quantity = f"{feet}: |speed over the table's - {law.mean():.2f} / sqrt(torque)|, relative"
+        yield Check.at_most(quantity, spread, 0.02)
+    flights = [(k.flight, parabola(k.velocity)) for k in every]
+    landed = [(a, b) for a, b in flights if np.isfinite(a.duration)]
+    yield Check.equal("balls that land and bounce", len(landed), len(flights))
+    late = max(abs(a.duration - b.duration) for a, b in landed)
+    far = max(abs(a.length - b.length) / b.length for a, b in landed)
+    high = max(abs(a.top - b.top) for a, b in landed)
+    bounce = max(abs(a.bounce - b.bounce) for a, b in landed)
+    yield Check.at_most("first flight: |duration - that of the parabola|, two steps", late, 2.0 * DT, "s")
+    yield Check.at_most("first flight: |length over that of the parabola - 1|", far, 1e-3)
+    yield Check.at_most("first flight: |top - that of the parabola|", high, 1e-4, "m")
+    yield Check.at_most("|restitution at the floor - 0.5|, gravity in a step", bounce, 2e-3)
 
 
-def _worst(kicks: dict[float, Kick]) -> float:
-    return max(k.unbalanced for k in kicks.values())
+def text(kicks: Kicks) -> str:
+    """Return the table of velocities, and of the first flights."""
+    points, rectangles = kicks["points"], kicks["rectangles"]
+    near = {feet: nearness(of_feet) for feet, of_feet in kicks.items()}
+    lines = [
+        "           table I       feet: points          rectangles            first flight: length, top [m]",
+        "  torque   v_x    v_z    v_x    v_z    over    v_x    v_z    over    of table I      of points",
+    ]
+    for i, (torque, (x, z)) in enumerate(TABLE.items()):
+        a, b = points[torque], rectangles[torque]
+        known = parabola(np.array([x, z]))
+        lines.append(
+            f"  {torque:4.0f}   {x:5.2f}  {z:5.2f}"
+            f"  {a.velocity[0]:5.2f}  {a.velocity[1]:5.2f}  {near['points'][i]:6.3f}"
+            f"  {b.velocity[0]:5.2f}  {b.velocity[1]:5.2f}  {near['rectangles'][i]:6.3f}"
+            f"  {known.length:7.2f} {known.top:5.2f}   {a.flight.length:7.2f} {a.flight.top:5.2f}"
+        )
+    return "\n".join([*lines, "  velocities of the ball after the kick [m/s], and its speed over that of table I"])
 
 
-def text(kicks: dict[float, Kick]) -> str:
-    """Return the table of velocities."""
-    lines = ["  torque   table I v_x, v_z   in one simulation v_x, v_z   (of the ball [m/s])"]
-    for torque, k in kicks.items():
-        x, z = TABLE[torque]
-        lines.append(f"  {torque:4.0f}   {x:10.2f} {z:6.2f}   {k.velocity[0]:19.2f} {k.velocity[1]:6.2f}")
-    return "\n".join(lines)
-
-
-def draw(figure: Figure, kicks: dict[float, Kick]) -> None:
-    """Draw the walk and the kick with the least torque, and the velocities over the torque."""
+def draw(figure: Figure, kicks: Kicks) -> None:
+    """Draw walk and kick with the least torque, the velocities over the torque, and the flights of all balls."""
     from matplotlib.patches import Circle
 
-    above, below = figure.subplots(2, 1, height_ratios=[1.2, 1.0])
-    shown = kicks[min(kicks)]
-    for i in range(0, len(shown.legs), 12):
-        shade = 0.25 + 0.75 * i / len(shown.legs)
+    points, rectangles = kicks["points"], kicks["rectangles"]
+    above, middle, below = figure.subplots(3, 1, height_ratios=[1.2, 1.0, 1.0])
+    shown = points[min(points)]
+    end = int((shown.t + 0.06) / FRAME)
+    for i in (*range(0, end - 12, 4), end - 4):
+        shade = 0.25 + 0.75 * i / end
         above.plot(*shown.legs[i, :2].T, color=FOOT_COLOURS[0], alpha=shade, linewidth=1.5)
         above.plot(*shown.legs[i, 1:].T, color=FOOT_COLOURS[1], alpha=shade, linewidth=1.5)
-    for i in (0, *range(len(shown.ball) - 12, len(shown.ball), 4)):
+    for i in (0, *range(end - 6, end + 6, 3)):
         above.add_patch(Circle(tuple(shown.ball[i]), RADIUS, fill=False, color=TOTAL_COLOUR, linewidth=0.8))
+    above.annotate("ball", tuple(shown.ball[0]), ha="center", va="center", fontsize="small")
     above.axhline(0.0, color=TOTAL_COLOUR, linewidth=0.8)
     above.set_xlim(-0.4, 2.6)
-    label(above, "three steps under PFL, and the kick with 30 N.m", "x [m]", "z [m]", aspect="equal")
-    torques = [*kicks]
+    label(above, "figure 1: three steps under PFL, and the kick with 30 N.m", "x [m]", "z [m]", aspect="equal")
+    torques = [*points]
     for axis, name in enumerate(("v_x", "v_z")):
         colour = FOOT_COLOURS[axis]
-        below.plot(torques, [TABLE[t][axis] for t in torques], "o--", color=colour, label=f"{name}, table I")
-        below.plot(torques, [k.velocity[axis] for k in kicks.values()], "s-", color=colour, label=f"{name}, simulated")
-    below.set_ylim(bottom=0.0)
-    label(below, "velocity of the ball after the kick", "torque of the hip [N.m]", "velocity [m/s]", "best")
+        middle.plot(torques, [TABLE[t][axis] for t in torques], "o--", color=colour, label=f"{name}, table I")
+        middle.plot(torques, [k.velocity[axis] for k in points.values()], "s-", color=colour, label=f"{name}, points")
+        there = [k.velocity[axis] for k in rectangles.values()]
+        middle.plot(torques, there, "^:", color=colour, label=f"{name}, rectangles")
+    middle.set_ylim(bottom=0.0)
+    label(middle, "velocity of the ball after the kick", "torque of the hip [N.m]", "velocity [m/s]", "best")
+    for torque, k in points.items():
+        path = k.ball[int(k.t / FRAME) :]
+        below.plot(path[:, 0], path[:, 1], linewidth=1.0, label=f"{torque:g} N.m")
+    floor = np.array([0.0, max(k.ball[-1, 0] for k in points.values())])
+    below.plot(floor, RADIUS - floor * np.tan(SLOPE), color=TOTAL_COLOUR, linewidth=0.8, label="on the floor")
+    title = f"figure 2: centre of the ball in the {AFTER:g} s after the kick, feet: points"
+    label(below, title, "x [m]", "z [m]", "upper left")
 
 
-case = study(measure, checks, draw, (10.0, 8.0), text)
+case = study(measure, checks, draw, (10.0, 11.0), text)

@@ -11,7 +11,7 @@ import pytest
 
 from bipedsim_studies.complementarity.coulomb import Contacts
 from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step
-from bipedsim_studies.reproduce.adubredu import ball, block, foot_on_ball, kick
+from bipedsim_studies.reproduce.adubredu import ball, block, foot_on_ball, kick, walk_and_kick
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, REST_SPEED, Throw, throw
 from bipedsim_studies.reproduce.common import body
 
@@ -127,3 +127,13 @@ def test_leg_and_ball_at_both_ends_of_restitution(restitution: float) -> None:
     inertia = found.M[0, 0]
     assert found.speed == pytest.approx((1.0 + restitution) * inertia / (inertia + kick.MASS) * -closing, rel=1e-6)
     assert found.after[0] == pytest.approx(found.before[0] - found.impulse / inertia, rel=1e-6)
+
+
+@pytest.mark.parametrize("contact", ["exact", "lcp", "ncp"])
+def test_the_walker_kicks_alike_under_every_model(contact: str) -> None:
+    """Steps at the same times, and the same ball, as under ``one_step``; both kinds of feet."""
+    for feet in walk_and_kick.FEET:
+        usual, found = (walk_and_kick.kick(60.0, feet, model, after=0.05) for model in ("one_step", contact))
+        np.testing.assert_allclose(found.touch_downs, usual.touch_downs, atol=0.005)
+        np.testing.assert_allclose(found.velocity, usual.velocity, rtol=0.01)
+        assert found.unbalanced < 1e-6
