@@ -2,12 +2,13 @@ from . import schema
 from .csv import CsvColumns, CsvTable, export_csv
 from .load import load_recording, read_blocks
 from .recording import Recording, between, checksum, joined, nothing_between
-from .schema import ABSENT_MODE, COLUMNS, CONTACT_FIELDS, READOUTS, WALL_CLOCK_NS, Column, columns_on
+from .schema import ABSENT_MODE, COLUMNS, CONTACT_FIELDS, OBJECT_COMPONENTS, READOUTS, WALL_CLOCK_NS, Column, columns_on
 
 __all__ = [
     "ABSENT_MODE",
     "COLUMNS",
     "CONTACT_FIELDS",
+    "OBJECT_COMPONENTS",
     "READOUTS",
     "WALL_CLOCK_NS",
     "Column",

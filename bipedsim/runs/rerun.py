@@ -19,7 +19,7 @@ from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Chains, Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.objects import parse_objects
-from bipedsim.recording import ABSENT_MODE, COLUMNS, Recording
+from bipedsim.recording import ABSENT_MODE, COLUMNS, OBJECT_COMPONENTS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
 from bipedsim.runs.replay import patches_of, settings_of
 from bipedsim.sim import Simulator
@@ -29,6 +29,10 @@ _PACKAGES = ("bipedsim", "numpy", "numba", "pin")
 # What follows from other columns, what the controller adds, and what is given.
 _NOT_COMPARED = ("t", "sole_poses", "odometry", "joint_command")
 _TORN = 5
+_OBJECT = "object_"
+"""What the names of objects begin with among the columns, as in tables."""
+_PARTS = {"position": slice(0, 3), "orientation": slice(3, 7), "velocity": slice(7, 10), "spin": slice(10, 13)}
+"""What the numbers of an object are."""
 _MEASURED = tuple(name for names in FIELDS.values() for name in names)
 
 
@@ -100,11 +104,12 @@ class Rerun:
 
     Attributes:
         recorded, simulated: Both, row for row.
-        compared: The columns that were compared to the bit.
+        compared: The columns that were compared to the bit, among them ``object_NAME`` of each object.
         ticks: How many there were from the begin of the recording to its end; more than are simulated, where some are
             missing.
         first: The first difference; None if all bits are the same.
-        errors: (n columns) largest and root mean square difference of each column, of joints for each joint.
+        errors: (n columns) largest and root mean square difference of each column, of joints for each joint, of objects
+            for position [m], orientation, velocity [m/s] and spin [rad/s].
         notes: What a reader should know: what is missing, assumed or left out.
     """
 
@@ -158,6 +163,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     if spoilt:
         notes.append(f"sensors are not compared, some failed on purpose: {'; '.join(spoilt)}")
     names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if spoilt else ()))]
+    names += [f"{_OBJECT}{name}" for name in recorded.objects]
     compared = tuple(name for name in names if _was_recorded(recorded, name))
     return Rerun(
         recorded,
@@ -269,9 +275,16 @@ def _begin_robot(
     return sim, rest[:n], len(rest), efforts, ()
 
 
+def _values(recording: Recording, name: str) -> Any:
+    """Return a column, or the states of an object."""
+    if name in COLUMNS:
+        return getattr(recording, name)
+    return recording.objects.get(name.removeprefix(_OBJECT), np.full((len(recording), len(OBJECT_COMPONENTS)), np.nan))
+
+
 def _was_recorded(recording: Recording, name: str) -> bool:
-    values = getattr(recording, name)
-    kind = COLUMNS[name].dtype
+    values = _values(recording, name)
+    kind = COLUMNS[name].dtype if name in COLUMNS else np.float64
     if not len(values) or kind is np.bool_:
         return bool(len(values))
     return not (np.isnan(values) if kind is np.float64 else values == ABSENT_MODE).all()
@@ -284,9 +297,10 @@ def _first_difference(recorded: Recording, simulated: Recording, names: Sequence
     """
     first: tuple[int, str, tuple[int, ...]] | None = None
     for name in names:
-        a, b = getattr(recorded, name), _matched(recorded, simulated, name)
+        a, b = _values(recorded, name), _matched(recorded, simulated, name)
         differ: Any = np.asarray((a != b) & ~((a != a) & (b != b)))
-        empty = COLUMNS[name].empty(len(a), len(recorded.joint_names), len(recorded.feet))
+        known = name in COLUMNS
+        empty = COLUMNS[name].empty(len(a), len(recorded.joint_names), len(recorded.feet)) if known else np.nan * a
         differ[-_TORN:] &= ~((a == empty) | ((a != a) & (empty != empty)))[-_TORN:]
         rows = np.flatnonzero(differ.reshape(len(a), -1).any(axis=1))
         if len(rows) and (first is None or rows[0] < first[0]):
@@ -295,20 +309,23 @@ def _first_difference(recorded: Recording, simulated: Recording, names: Sequence
     if first is None:
         return None
     row, name, inner = first
-    column = COLUMNS[name]
-    owners = {"joint": recorded.joint_names, "foot": recorded.feet}.get(column.per, ())
-    parts = [owners[inner[0]]] if owners else []
-    if column.width > 1:
-        parts.append(column.components[inner[-1]])
-    pair = getattr(recorded, name), _matched(recorded, simulated, name)
+    if name in COLUMNS:
+        column = COLUMNS[name]
+        owners = {"joint": recorded.joint_names, "foot": recorded.feet}.get(column.per, ())
+        parts = [owners[inner[0]]] if owners else []
+        if column.width > 1:
+            parts.append(column.components[inner[-1]])
+    else:
+        parts = [OBJECT_COMPONENTS[inner[0]]]
+    pair = _values(recorded, name), _matched(recorded, simulated, name)
     was, now = (np.atleast_1d(values[row])[inner].item() for values in pair)
     return Difference(float(recorded.t[row]), name, " ".join(parts), was, now)
 
 
 def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:
     """Return a column of the simulated run with joints and feet in the order of the recorded one."""
-    values = getattr(simulated, name)
-    owner = {"joint": "joint_names", "foot": "feet"}.get(COLUMNS[name].per)
+    values = _values(simulated, name)
+    owner = {"joint": "joint_names", "foot": "feet"}.get(COLUMNS[name].per) if name in COLUMNS else None
     if owner is None:
         return values
     names = getattr(simulated, owner)
@@ -316,13 +333,15 @@ def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:
 
 
 def _errors(recorded: Recording, simulated: Recording, name: str) -> list[tuple[str, dict[str, float]]]:
-    """Return largest and root mean square difference of a column, for each joint where it is one of joints."""
-    column = COLUMNS[name]
-    if column.dtype is not np.float64:
+    """Return largest and root mean square difference of a column, for each joint or part where it has these."""
+    column = COLUMNS.get(name)
+    if column is not None and column.dtype is not np.float64:
         return []
-    difference = np.abs(getattr(recorded, name) - _matched(recorded, simulated, name))
+    difference = np.abs(_values(recorded, name) - _matched(recorded, simulated, name))
     parts = {name: difference}
-    if column.per == "joint":
+    if column is None:
+        parts = {f"{name} {part}": difference[:, which] for part, which in _PARTS.items()}
+    elif column.per == "joint":
         parts = {f"{name} {joint}": difference[:, j] for j, joint in enumerate(recorded.joint_names)}
     found = []
     for label, values in parts.items():

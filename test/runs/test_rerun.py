@@ -25,12 +25,18 @@ pushes:
   - {at: 0.1, duration: 0.03, force: [20.0, 5.0, 0.0], frame: heading}
   - {at: 0.2003, duration: 0.0025, force: [0.0, 40.0, 0.0], body: l_thigh}
 """
+BALLS = """
+objects:
+  - {name: ball, shape: ball, mass: 0.4, radius: 0.1, position: [0.45, 0.1, 0.25], velocity: [-3, 0, 0.5],
+     restitution: 0.6}
+  - {name: crate, shape: box, mass: 2.0, size: [0.2, 0.2, 0.2], position: [0.0, 1.0, 0.15]}
+"""
 
 
-def recorded(tmp_path: Path, **settings: object) -> Recording:
-    """Return a run as it is read from its file."""
+def recorded(tmp_path: Path, extra: str = "", **settings: object) -> Recording:
+    """Return a run as it is read from its file; ``extra`` are more lines of its scenario."""
     scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(SCENARIO)
+    scenario.write_text(SCENARIO + extra)
     recording, _ = run(RunConfig(scenario=str(scenario), duration=0.4, **settings))  # type: ignore[arg-type]
     recording.save(tmp_path / "run.npz")
     return load_recording(tmp_path / "run.npz")
@@ -120,6 +126,29 @@ def test_closed_chains_are_repeated_and_known_from_what_is_recorded(tmp_path: Pa
     of_a_robot = replace(recording, run={}, joint_command=np.full_like(recording.joint_command, np.nan))
     done = rerun(of_a_robot)
     assert "measured torques are the commands" in done.notes[-1]
+
+
+def test_objects_are_compared_to_the_bit(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, extra=BALLS)
+    assert sorted(recording.objects) == ["ball", "crate"]
+    done = rerun(recording)
+    assert done.first is None
+    assert {"object_ball", "object_crate"} <= {*done.compared}
+    assert done.errors["object_ball position"]["max"] == 0.0
+    spoilt = {name: states.copy() for name, states in recording.objects.items()}
+    spoilt["crate"][100, 12] = np.nextafter(spoilt["crate"][100, 12], np.inf)
+    first = rerun(replace(recording, objects=spoilt)).first
+    assert first is not None
+    assert (first.column, first.which, round(first.t, 6)) == ("object_crate", "wz[rad/s]", 0.101)
+    # Under another model the ball comes back from the shin in another way.
+    other = rerun(recording, Changes(contact_model="nonlinear_damping"))
+    assert other.errors["object_ball velocity"]["max"] > 1e-6
+    # What the last rows lack is torn, what all of them lack was not recorded.
+    spoilt["crate"][:] = recording.objects["crate"]
+    spoilt["crate"][-2:] = np.nan
+    assert rerun(replace(recording, objects=spoilt)).first is None
+    spoilt["crate"][:] = np.nan
+    assert "object_crate" not in rerun(replace(recording, objects=spoilt)).compared
 
 
 def test_a_gap_ends_it_and_is_told(tmp_path: Path) -> None:
