@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bipedsim.errors import UnknownNameError
 
-PANELS = ("forces", "cop", "modes", "torques", "readouts")
+PANELS = ("forces", "cop", "modes", "torques", "readouts", "objects")
 
 
 def check_panels(panels: Sequence[str]) -> None:

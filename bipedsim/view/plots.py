@@ -42,6 +42,8 @@ _NOTE = 140
 SEEN = 3.0, 1.0, 1.0
 """How far axes of the vertical, forward and sideways force reach at most, as a share of the weight."""
 BODIES_COLOUR = "#CC79A7"
+MOST_OBJECTS = 6
+"""Objects that are drawn over time."""
 NOISE = 1e-6
 """Torque [N.m] below which joints are left out."""
 
@@ -52,22 +54,26 @@ def plot(recording: Recording, path: Path | str, panels: Sequence[str] = PANELS,
     Args:
         recording: What to draw.
         path: .png, .pdf or .svg.
-        panels: Which of :data:`PANELS`, in any order; one of which nothing was recorded is left out.
+        panels: Which of :data:`PANELS`, in any order; readouts and objects of which nothing was recorded are left out.
         cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
 
     Raises:
         UnknownNameError: No such panel.
-        RecordingError: The recording is empty or lacks the only panel that was asked for, or the picture cannot be
+        RecordingError: The recording is empty or lacks all panels that were asked for, or the picture cannot be
             written.
         ConfigError: The cut-off does not fit the recording's rate.
     """
     check_panels(panels)
     if len(recording) == 0:
         raise RecordingError("the recording has no rows: there is nothing to draw")
-    if not recording.readouts:
-        panels = [panel for panel in panels if panel != "readouts"]
-        if not panels:
-            raise RecordingError("the recording has no readouts: its controller showed none")
+    lacking = {
+        "readouts": None if recording.readouts else "the recording has no readouts: its controller showed none",
+        "objects": None if recording.objects else "the recording has no objects: there were none beside the robot",
+    }
+    said = [str(lacking[panel]) for panel in panels if lacking.get(panel)]
+    panels = [panel for panel in panels if not lacking.get(panel)]
+    if said and not panels:
+        raise RecordingError("; ".join(said))
     plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
     height = _heights(recording, panels, plate)
     with picture(Path(path), (PAGE, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
@@ -103,6 +109,8 @@ def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | No
         height["torques"] = 0.5 + 1.25 * -(-len(_shown_joints(recording)[0]) // 3)
     if "readouts" in panels:
         height["readouts"] = 0.5 + 1.25 * -(-len(recording.readouts) // 3)
+    if "objects" in panels:
+        height["objects"] = 2.0
     return height
 
 
@@ -145,6 +153,8 @@ def _compose(
         _draw_torques(place["torques"], recording)
     if "readouts" in place:
         _draw_readouts(place["readouts"], recording)
+    if "objects" in place:
+        _draw_objects(place["objects"], recording)
 
 
 def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:
@@ -298,6 +308,27 @@ def _draw_readouts(figure: SubFigure, recording: Recording) -> None:
         ax.set_title(f"{name} [{unit}]" if unit else name, fontweight="normal", pad=2, fontsize=8.5)
         mark_events(ax, recording)
     _finish_grid(axes, recording, len(recording.readouts))
+
+
+def _draw_objects(figure: SubFigure, recording: Recording) -> None:
+    """Draw how far each object is, how high and how fast."""
+    axes = figure.subplots(1, 3, sharex=True, squeeze=False)
+    figure.suptitle("objects", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
+    shown = dict(list(recording.objects.items())[:MOST_OBJECTS])
+    for name, states in shown.items():
+        speed = np.linalg.norm(states[:, 7:10], axis=1)
+        for ax, values in zip(axes.flat, (states[:, 0], states[:, 2], speed), strict=True):
+            ax.plot(recording.t, values, label=name)
+    for ax, title in zip(axes.flat, ("x, forward [m]", "height z [m]", "speed [m/s]"), strict=True):
+        ax.set_title(title, fontweight="normal", pad=2, fontsize=8.5)
+        mark_events(ax, recording)
+    for ax in axes.flat[1:]:
+        at_least(ax, 0.1)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    more = len(recording.objects) - len(shown)
+    names[-1] += f" (and {more} more)" if more else ""
+    figure.legend(handles, names, loc="upper right", ncols=len(names))
+    _finish_grid(axes, recording, 3)
 
 
 def _draw_limit(ax: Axes, recording: Recording, joints: list[int]) -> str:

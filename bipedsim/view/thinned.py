@@ -18,7 +18,8 @@ class Thinned:
     """Gathers a run block by block and keeps, once it is long, of every stretch of time the rows with extremes.
 
     These are the first and the last row of what came; where a force, a torque, a readout or a coordinate of a centre of
-    pressure or of the base is least or largest; and where a contact mode is met first. They are rows as they were.
+    pressure, of the base or of an object is least or largest, or its velocity; and where a contact mode is met first.
+    They are rows as they were.
     """
 
     COLUMNS = ("wrench", "ankle_wrench", "cop", "mode", "sliding", "n_vertices", "joint_effort", "sole_poses")
@@ -56,6 +57,7 @@ class Thinned:
         n = len(rows)
         curves = [rows.wrench[:, :, :3].reshape(n, -1), rows.wrench[:, :, 2].sum(axis=1)[:, None], rows.joint_effort]
         curves += [rows.cop.reshape(n, -1), rows.base_pose[:, :2], *(v[:, None] for v in rows.readouts.values())]
+        curves += [states[:, [0, 2, 7, 8, 9]] for states in rows.objects.values()]
         codes = (rows.mode * 4096 + rows.n_vertices) * 2 + rows.sliding
         stretch = np.floor((rows.t - self._begin) / self._span).astype(np.int64)
         keep = np.zeros(n, dtype=np.bool_)

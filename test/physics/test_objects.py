@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,38 @@ def test_a_brick_on_a_slope_sticks_below_the_angle_of_friction_and_slides_above_
         assert np.linalg.norm(w.bodies.position[0] - start) == pytest.approx(0.5 * a, abs=1e-12)
 
 
+def test_what_sticks_has_static_friction_and_what_slides_dynamic() -> None:
+    """A brick on a slope whose tangent is between both; a ground with coefficients of its own has its own."""
+    angle = 0.4
+    for own in (None, (0.9, 0.2)):
+        ground = Ground.slope(angle) if own is None else friction_of(Ground.slope(angle), *own)
+        n, down = ground.patches[0].normal_world, np.array([-np.cos(angle), 0.0, -np.sin(angle)])
+        keys = BRICK | {"position": tuple(0.05 * n), "rpy": (0.0, -angle, 0.0), "friction_static": 0.6}
+        dynamic = 0.3 if own is None else own[1]
+        still = world(keys | {"friction_dynamic": 0.3}, ground=ground)
+        run(still, 0.5)
+        assert np.abs(still.bodies.v).max() < 1e-9
+        slides = world(keys | {"friction_dynamic": 0.3, "velocity": tuple(0.2 * down)}, ground=ground)
+        run(slides, 0.5)
+        speed = 0.2 + 0.5 * G * (np.sin(angle) - dynamic * np.cos(angle))
+        np.testing.assert_allclose(slides.bodies.v[0], speed * down, atol=1e-6)
+
+
+def test_of_two_bodies_the_smaller_friction_counts() -> None:
+    """A brick of friction 0.1 slides on a slab of 0.8 that lies on the ground, and the other way round."""
+    for under, over in ((0.8, 0.1), (0.1, 0.8)):
+        slab = {"shape": "box", "size": (2.0, 1.0, 0.1), "mass": 50.0, "position": (0.0, 0.0, 0.05)}
+        brick = BRICK | {"mass": 0.01, "position": (-0.5, 0.0, 0.15), "velocity": (1.0, 0.0, 0.0)}
+        w = world(slab | {"friction_static": under}, brick | {"friction_static": over})
+        run(w, 0.3)
+        assert w.bodies.v[1, 0] == pytest.approx(1.0 - 0.1 * G * 0.3, abs=1e-4)
+
+
+def friction_of(ground: Ground, static: float, dynamic: float) -> Ground:
+    """Return a ground with these coefficients."""
+    return Ground([replace(patch, friction_static=static, friction_dynamic=dynamic) for patch in ground.patches])
+
+
 @pytest.mark.parametrize("e", [1.0, 0.9])
 def test_a_billiard_ball_that_rolls_follows_the_one_that_it_hits(e: float) -> None:
     """Head on, smooth between each other: the cue ball keeps its spin, (1 - e) / 2 of its speed, and rolls after it.
@@ -218,6 +251,43 @@ def test_a_rocking_block_keeps_time_and_height() -> None:
     np.testing.assert_allclose((turns[:6] + 1.5) * H, times, rtol=1e-3)
     found = [np.abs(angle[i:j]).max() for i, j in itertools.pairwise(turns[:6])]
     np.testing.assert_allclose(found, peaks, rtol=1e-3)
+
+
+def test_a_body_that_turns_about_its_edge_is_of_second_order() -> None:
+    """Angle and energy of a rocking block before its first impact."""
+
+    def rocked(h: float) -> tuple[float, float]:
+        wide, high, tilt = WIDTH, HEIGHT, 0.5 * CRITICAL
+        corner = np.array([np.cos(tilt) * wide - np.sin(tilt) * high, 0.0, -np.sin(tilt) * wide - np.cos(tilt) * high])
+        block = {"shape": "box", "size": (2.0 * wide, 0.02, 2.0 * high), "friction_static": 5.0}
+        w = world(block | {"position": tuple(-corner), "rpy": (0.0, tilt, 0.0)}, h=h)
+        before = energy(w)
+        run(w, 0.3, h)
+        R = w.bodies.R[0]
+        return float(np.arctan2(R[0, 2], R[0, 0])), float(energy(w) / before - 1.0)
+
+    exact, _ = rocked(1e-4)
+    (coarse, lost), (fine, left) = rocked(2e-3), rocked(1e-3)
+    assert abs(lost) < 4e-7
+    assert lost / left == pytest.approx(4.0, rel=0.1)
+    assert abs(coarse - exact) < 2e-6
+    assert abs(coarse - exact) > 3.0 * abs(fine - exact)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rod_that_is_thrown_gains_no_energy_by_restitution_and_friction(seed: int) -> None:
+    """Newton's law and Coulomb's together would give a rod that turns up to a fifth more: such impacts are plastic."""
+    rng = np.random.default_rng(seed)
+    rod = {"shape": "box", "size": (0.4, 0.05, 0.05), "friction_static": 1.0, "restitution": 1.0}
+    motion = {"velocity": (*rng.uniform(-4.0, 4.0, 2), rng.uniform(-4.0, 0.0))}
+    motion |= {"angular_velocity": tuple(rng.uniform(-15.0, 15.0, 3)), "rpy": tuple(rng.uniform(-3.0, 3.0, 3))}
+    w = world(rod | motion | {"position": (0.0, 0.0, 0.6)})
+    most = energy(w)
+    for _ in range(400):
+        w.step()
+        now = energy(w)
+        assert now <= most + 1e-10
+        most = min(most, now)
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.view.animation.camera import VIEWS, Camera
-from bipedsim.view.animation.scene import COM_MARKER, FORCE_COLOUR, Scene, Stage
+from bipedsim.view.animation.scene import COM_MARKER, FORCE_COLOUR, OBJECT_COLOUR, Scene, Stage
 from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ MARGIN = 0.18
 HEAD, FOOT = 0.42, 0.78
 """Room above the views for the title and below them for coordinates and key [in]."""
 GREY = "#555555"
+WIDE = 6.0
+"""Width [in] from which on the key is one row."""
+NAMED = 2
+"""Objects that the key names."""
 
 
 class Film:
@@ -140,10 +144,15 @@ def _write(figure: Figure, title: str, stage: Stage, feet: tuple[str, ...]) -> N
     force = Line2D([], [], color=FORCE_COLOUR, marker=r"$\uparrow$", markersize=9, linestyle="none")
     force.set_label(f"ground force (m g = {stage.weight:.3g} N)")
     handles.append(force)
+    if stage.motion.objects:
+        first, more = stage.motion.objects[:NAMED], len(stage.motion.objects) - NAMED
+        names = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+        handles.append(Line2D([], [], color=OBJECT_COLOUR, linewidth=1.2, label=names))
     figure.legend(
         handles=handles,
         loc="lower left",
-        ncols=len(handles),
+        # A narrow picture has room for four beside each other.
+        ncols=len(handles) if len(handles) < 5 or width > WIDE else 3,
         fontsize=8.5,
         frameon=False,
         handlelength=1.2,

@@ -34,7 +34,7 @@ class Motion:
         force: (F, A, 3) of the ground on each foot, and of all that touches each of these bodies [N], NaN where nothing
             does or it was not recorded.
         note: What a reader should know, or empty.
-        outlines: Lines (F, P, 3) of free objects [m].
+        outlines: Lines (F, P, 3) of free objects [m]. objects: Names of the latter.
     """
 
     t: Array
@@ -44,6 +44,7 @@ class Motion:
     force: Array
     note: str = ""
     outlines: Sequence[Array] = ()
+    objects: tuple[str, ...] = ()
 
 
 def frame_times(
@@ -132,8 +133,8 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
         for k, shapes in enumerate(bodies):
             if np.isfinite(carried[i, k]).all():
                 cop[i, feet + k] = _bottom(shapes, data)
-    outlines, unknown = moving_outlines(chosen)
-    return Motion(chosen.t, points, com, cop, force, ", ".join(filter(None, (note, unknown))), outlines)
+    lines, shown, unknown = moving_outlines(chosen)
+    return Motion(chosen.t, points, com, cop, force, ", ".join(filter(None, (note, unknown))), lines, shown)
 
 
 def _touched(recording: Recording, robot: Robot) -> tuple[list[list[Shape]], Array]:

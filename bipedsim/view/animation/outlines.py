@@ -42,8 +42,10 @@ def _lines(shape: Shape) -> list[Array]:
     return [loop @ shape.rotation.T + shape.centre for loop in loops]
 
 
-def moving_outlines(recording: Recording) -> tuple[list[Array], str]:
-    """Return the lines (n, P, 3) of all objects in the world over the rows [m], and what cannot be shown, or empty."""
+def moving_outlines(recording: Recording) -> tuple[list[Array], tuple[str, ...], str]:
+    """Return the lines (n, P, 3) of all objects in the world over the rows [m], the names of those that they show, and
+    what cannot be shown, or empty.
+    """
     known = {one.name: one for one in parse_objects(recording.run.get("objects", ()))}
     lines: list[Array] = []
     for name, states in recording.objects.items():
@@ -53,4 +55,5 @@ def moving_outlines(recording: Recording) -> tuple[list[Array], str]:
         R = np.array(turns).reshape(-1, 3, 3)
         lines += [np.einsum("nij,pj->npi", R, line) + states[:, None, :3] for line in outline(known[name])]
     unknown = sorted({*recording.objects} - {*known})
-    return lines, f"without {', '.join(unknown)}: their shapes were not recorded" if unknown else ""
+    shown = tuple(name for name in recording.objects if name in known)
+    return lines, shown, f"without {', '.join(unknown)}: their shapes were not recorded" if unknown else ""

@@ -40,7 +40,8 @@ def test_lines_go_along_and_unknown_shapes_are_named() -> None:
     pose = np.array([[1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0], [1.0, 2.0, 3.5, 0.0, 0.0, turned, turned]])
     recording.objects = {"thing": np.hstack([pose, np.zeros((2, 6))]), "other": np.zeros((2, 13))}
     recording.run = {"objects": [thing(**KINDS[1]).text()]}
-    lines, unknown = moving_outlines(recording)
+    lines, shown, unknown = moving_outlines(recording)
+    assert shown == ("thing",)
     assert "other" in unknown
     at_first, later = np.vstack([line[0] for line in lines]), np.vstack([line[1] for line in lines])
     np.testing.assert_allclose(np.ptp(at_first, axis=0), [0.2, 0.4, 0.6])
