@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -59,6 +61,42 @@ def test_a_bouncing_ball_comes_to_rest() -> None:
     run(w, 2.0)
     assert np.abs(w.bodies.v).max() < 1e-12
     assert w.bodies.position[0, 2] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_ground_and_bodies_have_a_restitution_each() -> None:
+    """A ball falls onto the ground with 0.8 and is hit by another one with 0.5, the smaller of theirs."""
+    ball = BALL | {"restitution": 0.5, "ground_restitution": 0.8, "friction_static": 0.0}
+    w = world(ball | {"position": (0.0, 0.0, 0.6)})
+    run(w, 0.5)
+    assert w.bodies.position[0, 2] - 0.1 + w.bodies.v[0, 2] ** 2 / (2.0 * G) == pytest.approx(0.8**2 * 0.5, rel=1e-6)
+    both = [ball | {"position": (x, 0.0, 5.0), "velocity": (-x, 0.0, 0.0)} for x in (1.0, -1.0)]
+    w = world(both[0], both[1] | {"restitution": 0.9}, g=WEIGHTLESS)
+    run(w, 1.2)
+    np.testing.assert_allclose(w.bodies.v[:, 0], [0.5, -0.5], atol=1e-9)
+
+
+OFF_CENTRE = """<robot name="club"><link name="club"><inertial><origin xyz="0.1 0.02 0"/><mass value="2"/>
+<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>
+<collision><geometry><sphere radius="0.05"/></geometry></collision></link></robot>"""
+
+
+def test_a_body_is_told_and_pushed_at_its_frame(tmp_path: Path) -> None:
+    """Of a URDF whose centre of mass is elsewhere: velocities are those of the poses, and pushes turn it."""
+    (tmp_path / "club.urdf").write_text(OFF_CENTRE)
+    club = {"shape": "urdf", "urdf": str(tmp_path / "club.urdf"), "position": (0.0, 0.0, 5.0), "mass": None}
+    w = world(club | {"rpy": (0.4, -0.3, 1.0), "angular_velocity": (1.0, 2.0, -1.5)}, g=WEIGHTLESS)
+    places, speeds = [], []
+    for _ in range(200):
+        x, y, z, *quaternion = w.poses()[0]
+        places.append((x, y, z))
+        speeds.append(pin.Quaternion(np.array(quaternion)).toRotationMatrix() @ w.twists()[0, :3])
+        w.step()
+    np.testing.assert_allclose(np.gradient(np.array(places), H, axis=0)[1:-1], speeds[1:-1], atol=1e-4)
+    w = world(club, g=WEIGHTLESS)
+    w.push(0, np.array([0.0, 3.0, 0.0, 0.0, 0.0, 0.0]))
+    w.step()
+    np.testing.assert_allclose(w.bodies.v[0], [0.0, 3.0 * H / 2.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(w.bodies.w[0], [0.0, 0.0, -0.1 * 3.0 * H / 0.04], atol=1e-6)
 
 
 def test_sliding_turns_into_rolling_at_five_sevenths() -> None:

@@ -12,7 +12,7 @@ from theory import MODELS, THEORY, Theory
 
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
-from bipedsim.objects import ObjectConfig
+from bipedsim.objects import ObjectConfig, World
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.adubredu import walk_and_kick
 
@@ -32,6 +32,16 @@ def held(sim: Simulator) -> np.ndarray:
     return 600.0 * (robot.q_nominal[robot.idx_q] - sim.q[robot.idx_q]) - 20.0 * sim.v[robot.idx_v]
 
 
+def shin_velocity(sim: Simulator, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the velocity of the robot at (q, v) where its first contact of the last step was (3,)."""
+    assert sim.touching is not None
+    c, model = sim.touching.contacts, sim.robot.model
+    joint, data = int(max(c.a[0], c.b[0])), model.createData()
+    pin.forwardKinematics(model, data, q, v)
+    shin = pin.getVelocity(model, data, joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    return np.asarray(shin.linear + np.cross(shin.angular, c.point[0] - data.oMi[joint].translation))
+
+
 def test_the_robot_does_not_notice_objects_that_are_away() -> None:
     robot = load_robot("biped14")
     alone, beside = Simulator(robot), Simulator(robot, objects=[ball(velocity=(-1.0, 0.0, 3.0))])
@@ -40,6 +50,25 @@ def test_the_robot_does_not_notice_objects_that_are_away() -> None:
         beside.step(held(beside))
     assert alone.q.tobytes() == beside.q.tobytes()
     assert alone.v.tobytes() == beside.v.tobytes()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_objects_that_are_away_have_the_bits_of_a_world_without_a_robot(model: str) -> None:
+    """So what `test/physics/test_objects.py` says of rolling, hits and stacks holds under every model."""
+    things = [ball(name="one", position=(4.0, 0.0, 0.1), velocity=(2.0, 0.0, 0.0), friction_static=0.3)]
+    things += [ball(name="two", position=(4.3, 0.0, 0.1), restitution=0.9)]
+    for i in range(3):
+        place = (4.0, 1.0, 0.1 + 0.2 * i)
+        box: dict[str, Any] = {"shape": "box", "size": (0.2, 0.2, 0.2), "radius": None, "position": place}
+        things.append(ball(name=f"box_{i}", **box))
+    sim = Simulator(load_robot("biped14"), contact=model, objects=things)
+    assert sim.objects is not None
+    alone = World([thing.make() for thing in things], sim.ground, H, np.array([0.0, 0.0, -G]))
+    for _ in range(300):
+        sim.step(held(sim))
+        alone.step()
+    assert sim.objects.poses().tobytes() == alone.poses().tobytes()
+    assert abs(alone.bodies.v[1, 0]) > 0.5
 
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
@@ -66,14 +95,47 @@ def test_a_ball_that_hits_the_shin_exchanges_momentum(model: str) -> None:
     normal, across = sim.touching.contacts.impulse[0, 2], np.linalg.norm(sim.touching.contacts.impulse[0, :2])
     assert np.hypot(normal, across) == pytest.approx(np.linalg.norm(gained), abs=1e-9)
     assert across <= min(mu, 0.5) * normal + 1e-9
-    c, data = sim.touching.contacts, robot.model.createData()
-    joint = int(max(c.a[0], c.b[0]))
-    assert robot.model.names[joint] == "l_knee"
-    pin.forwardKinematics(robot.model, data, q, v)
-    shin = pin.getVelocity(robot.model, data, joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
-    met = shin.linear + np.cross(shin.angular, c.point[0] - data.oMi[joint].translation)
+    c = sim.touching.contacts
+    assert robot.model.names[int(max(c.a[0], c.b[0]))] == "l_knee"
+    met = shin_velocity(sim, q, v)
     # Between the begin of the step and the impact, and from there on, forces of finite size act.
     assert abs(c.velocity[0, 2]) == pytest.approx(e * abs((before - met) @ c.axes[0, :, 2]), abs=2e-3)
+
+
+def test_a_brick_that_turns_and_hits_the_shin_is_turned_by_where_it_was_hit() -> None:
+    """Its angular momentum changes by the moment of what it got; the corner comes back by e, its spin included."""
+    robot = load_robot("biped14")
+    e = 0.5
+    brick = ObjectConfig(
+        name="brick", shape="box", mass=0.8, size=(0.2, 0.1, 0.06), position=(0.42, 0.13, 0.3), rpy=(0.3, 0.5, 0.2),
+        velocity=(-3.0, 0.0, 0.0), angular_velocity=(4.0, 12.0, -6.0), restitution=e, friction_static=0.0,
+    )  # fmt: skip
+    sim = Simulator(robot, objects=[brick])
+    assert sim.objects is not None
+    assert sim.touching is not None
+    b, c = sim.objects.world.bodies, sim.touching.contacts
+
+    def spin() -> np.ndarray:
+        return np.asarray(b.R[0] @ b.inertia[0] @ b.R[0].T @ b.w[0])
+
+    for _ in range(80):
+        place, v, w, turning = b.position[0].copy(), b.v[0].copy(), b.w[0].copy(), spin()
+        begun = sim.q.copy(), sim.v.copy()
+        sim.step(held(sim))
+        if np.linalg.norm(b.v[0] - v) > 0.2:
+            break
+    assert c.used[0] == 1
+    sign = 1.0 if c.a[0] < 0 else -1.0
+    got = sign * c.axes[0] @ c.impulse[0]
+    np.testing.assert_allclose(0.8 * (b.v[0] - v + [0.0, 0.0, G * H]), got, atol=1e-12)
+    # Until it is hit within the step, the brick goes on.
+    arm = c.point[0] - place - 0.5 * H * v
+    np.testing.assert_allclose(spin() - turning, np.cross(arm, got), atol=0.02 * np.linalg.norm(got) * 0.1)
+    normal = sign * c.axes[0, :, 2]
+    closing = (v + np.cross(w, arm) - shin_velocity(sim, *begun)) @ normal
+    assert abs(np.cross(w, arm) @ normal) > 0.2
+    # Up to the impact the corner turns further.
+    assert c.velocity[0, 2] == pytest.approx(-e * closing, rel=0.02)
 
 
 def swung(h: float, at: float) -> np.ndarray:
