@@ -10,6 +10,8 @@ import pinocchio as pin
 import pytest
 
 from bipedsim.control.controllers import make_controller
+from bipedsim.control.walking.dcm import evaluate
+from bipedsim.control.walking.gait import Gait, GaitParams
 from bipedsim.control.walking.kicking import POINTS, KickParams, along_route, route_of
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
@@ -122,6 +124,10 @@ def test_ball_robot_and_ground_exchange_momentum_in_the_kick(foot: str) -> None:
 def test_the_ball_rolls_in_the_end_and_the_robot_stands() -> None:
     run = kicked()
     assert not run.fallen.any()
+    # Nothing else is lifted, before or after.
+    down = run.load[:, 1] > 0.0
+    assert np.count_nonzero(np.diff(down.astype(int)) < 0) == 1
+    assert (run.load[:, 0] > 0.0).all()
     hit = int(np.argmax(run.speed[:, 0] > 0.1))
     # It slides at first, and then rolls: about the line on the floor its angular momentum stays.
     kept = (5.0 * run.speed[hit, 0] + 2.0 * RADIUS * run.spin[hit, 1]) / 7.0
@@ -146,6 +152,37 @@ def test_a_route_goes_from_rest_to_rest_through_its_points() -> None:
         np.testing.assert_allclose(p, point[1:], atol=1e-12)
         np.testing.assert_allclose(np.concatenate([v, a]), 0.0, atol=1e-9)
     assert len(route) == POINTS
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.7])
+def test_the_foot_swings_along_the_heading(yaw: float) -> None:
+    """And the plan ends where it began, over the foot that stands in between."""
+    params, route = GaitParams(swing_inertia=0.005), route_of(KickParams())
+    gait = Gait(params, 0.17, 3.3, 0, 0.02)
+    R = pin.rpy.rpyToMatrix(0.0, 0.0, yaw)
+    feet, axes = np.array([R @ [0.0, 0.085, 0.0], R @ [0.0, -0.085, 0.0]]), np.array([R, R])
+    xi = np.zeros(2)
+    gait.reset(0.0, xi, feet, axes, 1.0)
+    gait.stand_on_one(1.0, xi, feet, axes, 1, route)
+    assert (gait.phase, gait.swing) == ("double", 1)
+    lifts = gait.end
+    zmp, planned = np.zeros(2), np.zeros(2)
+    evaluate(gait.plan, 3.3, lifts, zmp, planned)
+    np.testing.assert_allclose(planned, feet[0, :2], atol=2e-3)
+    gait.lift_off(lifts, planned, feet, axes, np.zeros(3))
+    assert (gait.phase, gait.kicking) == ("single", True)
+    np.testing.assert_allclose(gait.step.route[4, 1:], R @ [0.3, 0.0, 0.05], atol=1e-12)
+    np.testing.assert_allclose(gait.step.land_p, feet[1])
+    assert gait.end == pytest.approx(lifts + route[-1, 0])
+    # The swing takes kappa a from the ZMP of the pendulum, a quintic's acceleration.
+    begin, duration = lifts + route[3, 0], route[4, 0] - route[3, 0]
+    evaluate(gait.plan, 3.3, begin + 0.25 * duration, zmp, planned)
+    acceleration = (60.0 * 0.25 - 180.0 * 0.25**2 + 120.0 * 0.25**3) * 0.45 / duration**2
+    np.testing.assert_allclose(zmp, feet[0, :2] - 0.005 * acceleration * R[:2, 0], atol=2e-3)
+    gait.touch_down(gait.end, axes)
+    assert (gait.phase, gait.kicking) == ("stand", False)
+    evaluate(gait.plan, 3.3, gait.end + 1.0, zmp, planned)
+    np.testing.assert_allclose(planned, 0.0, atol=1e-9)
 
 
 def test_what_no_kick_can_be_is_refused() -> None:
