@@ -174,6 +174,8 @@ def test_the_foot_swings_along_the_heading(yaw: float) -> None:
     np.testing.assert_allclose(gait.step.route[4, 1:], R @ [0.3, 0.0, 0.05], atol=1e-12)
     np.testing.assert_allclose(gait.step.land_p, feet[1])
     assert gait.end == pytest.approx(lifts + route[-1, 0])
+    # What the ball does to the foot is no landing.
+    assert gait.lowers == pytest.approx(lifts + route[-2, 0])
     # The swing takes kappa a from the ZMP of the pendulum, a quintic's acceleration.
     begin, duration = lifts + route[3, 0], route[4, 0] - route[3, 0]
     evaluate(gait.plan, 3.3, begin + 0.25 * duration, zmp, planned)
