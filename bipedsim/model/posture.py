@@ -113,14 +113,26 @@ def _flat(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> 
 def _fixed(
     model: pin.Model, data: pin.Data, soles: Sequence[Sole], targets: Sequence[pin.SE3], com: Array, q: Array
 ) -> tuple[Array, Array]:
-    """Displacement of each sole from its target and of the CoM from ``com``, with their Jacobian (m, nv)."""
+    """Displacement of each sole from its target and of the CoM from ``com``, with their Jacobian (m, nv).
+
+    A blade may roll about its line, and a point turn as it likes.
+    """
     pin.computeJointJacobians(model, data, q)
     values = [pin.centerOfMass(model, data, q) - com]
     rows = [pin.jacobianCenterOfMass(model, data, q).copy()]
     for sole, target in zip(soles, targets, strict=True):
         m, centre, linear, angular = _sole_rows(model, data, sole)
-        values += [centre - target.act(np.append(sole.centre, 0.0)), pin.log3(m.rotation @ target.rotation.T)]
-        rows += [linear, angular]
+        values += [centre - target.act(np.append(sole.centre, 0.0))]
+        rows += [linear]
+        if sole.n_vertices == 1:
+            continue
+        turned = pin.log3(m.rotation @ target.rotation.T)
+        if sole.n_vertices == 2:
+            x, y = sole.vertices[1] - sole.vertices[0]
+            across = np.array([[-y, x, 0.0], [0.0, 0.0, np.hypot(x, y)]]) / np.hypot(x, y) @ target.rotation.T
+            turned, angular = across @ turned, across @ angular
+        values += [turned]
+        rows += [angular]
     return np.concatenate(values), np.vstack(rows)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import sampled
@@ -83,6 +85,30 @@ def test_squats_without_jolt_over_the_support(robot: Robot) -> None:
     assert steps.max() < 0.003 * robot.weight
     saturated = np.abs(np.array(run.torque)) >= robot.effort_limit
     assert not saturated.any()
+
+
+@pytest.mark.parametrize("line", [[[0.16, 0.0], [-0.08, 0.0]], [[-0.08, 0.0], [0.16, 0.0]]])
+def test_legs_of_five_joints_squat_on_blades(tmp_path: Path, line: list[list[float]]) -> None:
+    """Legs that lean roll over the lines on which they stand: six coordinates of a foot would be one too many."""
+    source = load_robot("biped14").source
+    config = yaml.safe_load(source.read_text())
+    missing = [side + joint for side in "lr" for joint in ("_ankle_roll", "_ankle_yaw")]
+    leaning = {"l_hip_roll": 0.05, "r_hip_roll": -0.05}
+    config |= {
+        "urdf": str(source.parent / "robot.urdf"),
+        "joints": [name for name in config["joints"] if name not in missing],
+        "locked": dict.fromkeys(missing, 0.0) | {"l_ankle_roll": -0.05, "r_ankle_roll": 0.05},
+        "posture": config["posture"] | leaning,
+        "feet": {side: foot | {"vertices": line} for side, foot in config["feet"].items()},
+    }
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml.safe_dump(config))
+    run = Run(load_robot(path), mode="squat", squat_depth=0.1)
+    before = run.sim.ground_truth().pose_world_sole[:, :3].copy()
+    run.go(3.0)
+    assert np.ptp(np.array(run.com)[:, 2]) == pytest.approx(0.1, rel=0.03)
+    np.testing.assert_allclose(run.sim.ground_truth().pose_world_sole[:, :3], before, atol=1e-4)
+    assert run.sim.contact.unresolved == 0
 
 
 def test_squats_repeat_after_one_period(robot: Robot) -> None:
