@@ -36,7 +36,7 @@ ROUGH = {"biped14": 0.5, "talos": 0.45}
 START = 1.2
 """When the command comes [s]."""
 IMPACT = 0.05
-"""Time [s] after a foot has landed or left in which the ZMP may be anywhere."""
+"""Time [s] after an impact, or a foot that has landed or left, in which the ZMP may be anywhere."""
 STRAIGHT = 10.0
 """Length [m] of the walk whose errors are given."""
 
@@ -137,7 +137,7 @@ class Log:
         sim, controller = self._sim, self._controller
         robot, readouts = sim.robot, controller.readouts
         loaded = sim.contact.wrench[:, 2] > 0.05 * robot.weight
-        if (loaded != self._loaded).any():
+        if (loaded != self._loaded).any() or sim.contact.impact.any():
             self._touched = sim.t
         self._loaded = loaded
         estimate = controller.estimate.q

@@ -36,7 +36,8 @@ def recorded_states(recording: Recording, robot: Robot, progress: bool = False) 
 
     Velocities are those that bring one row to the next, v = (q_i - q_(i-1)) / dt on the Lie group. That is how the
     simulator moves, so that they are exact where a row is recorded at every physics step and the sensors are ideal, and
-    means over a row else.
+    means over a row else. Within the row of a landing the velocity jumps; the one after it is that of the next two
+    rows, led back, if nothing lands in these.
 
     Args:
         recording: The run.
@@ -59,4 +60,8 @@ def recorded_states(recording: Recording, robot: Robot, progress: bool = False) 
     for i in range(1, len(recording)):
         if known[i] and known[i - 1] and abs(steps[i - 1] - dt) < STEADY * dt:
             v[i] = pin.difference(model, q[i - 1], q[i]) / dt
+    lands = recording.impact.any(axis=(1, 2))
+    smooth = np.isfinite(v).all(axis=1) & ~lands
+    led_back = np.flatnonzero(lands[:-2] & smooth[1:-1] & smooth[2:])
+    v[led_back] = 2.0 * v[led_back + 1] - v[led_back + 2]
     return States(q, v, dt)

@@ -17,7 +17,7 @@ from bipedsim_studies.feasibility.states import States, recorded_states
 from bipedsim_studies.feasibility.support import TOUCHES, Support, SupportReader
 
 LANDING = 2
-"""Physics steps that a landing takes: one closes the gap, the next stops what was left of the velocity for that."""
+"""Physics steps that a landing takes: a flat foot mostly comes down on one edge, and on the other within the next step."""
 
 
 @dataclass(frozen=True, eq=False)

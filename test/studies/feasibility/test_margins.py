@@ -68,9 +68,9 @@ def test_states_of_a_run_are_those_of_the_simulator(name: str) -> None:
     assert np.isnan(states.v[0]).all()
     for i in range(1, len(recording)):
         assert_allclose(states.q[i], seen[i][0], atol=1e-12)
-        # Within the step of a landing the velocity jumps, which no two positions tell.
-        if not recording.impact[i].any():
-            assert_allclose(states.v[i], seen[i][1], atol=1e-9)
+        # Within the step of a landing the velocity jumps: the one after it is what the next ones tell.
+        lands = recording.impact[i].any()
+        assert_allclose(states.v[i], seen[i][1], atol=(3e-3 if lands else 1e-9) * max(1.0, np.abs(seen[i][1]).max()))
 
 
 def test_margins_are_those_of_the_recorded_wrenches(robot: Robot, jump: Recording) -> None:
