@@ -1,8 +1,8 @@
 """The compass walker on the engine: without a motor on its known gait, and under PFL back to its gait when disturbed.
 
 The paper shows the walker in pictures; the start and the disturbance are those of its code, the gait without a motor is
-that of Bhounsule's walker, which it takes over. The engine has no events: touch-downs are impacts of its contact model,
-and the controller knows of them by the load cells in the feet.
+that of Bhounsule's walker, which it takes over. Touch-downs are impacts of the engine's contact model, and the
+controller knows of them by the load cells in the feet.
 """
 
 from __future__ import annotations
