@@ -60,8 +60,8 @@ def recorded_states(recording: Recording, robot: Robot, progress: bool = False) 
     for i in range(1, len(recording)):
         if known[i] and known[i - 1] and abs(steps[i - 1] - dt) < STEADY * dt:
             v[i] = pin.difference(model, q[i - 1], q[i]) / dt
-    lands = recording.impact.any(axis=(1, 2))
-    smooth = np.isfinite(v).all(axis=1) & ~lands
+    lands: Flags = np.asarray(recording.impact.any(axis=(1, 2)))
+    smooth: Flags = np.asarray(np.isfinite(v).all(axis=1)) & ~lands
     led_back = np.flatnonzero(lands[:-2] & smooth[1:-1] & smooth[2:])
     v[led_back] = 2.0 * v[led_back + 1] - v[led_back + 2]
     return States(q, v, dt)

@@ -17,7 +17,7 @@ from bipedsim_studies.feasibility.states import States, recorded_states
 from bipedsim_studies.feasibility.support import TOUCHES, Support, SupportReader
 
 LANDING = 2
-"""Physics steps that a landing takes: a flat foot mostly comes down on one edge, and on the other within the next step."""
+"""Physics steps that a landing takes: a flat foot mostly comes down on one edge, and then on the other."""
 
 
 @dataclass(frozen=True, eq=False)

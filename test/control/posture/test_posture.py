@@ -58,8 +58,6 @@ class Run:
         return self
 
 
-
-
 @pytest.mark.parametrize("name", STANDING)
 def test_stands_quietly_for_ten_seconds(name: str) -> None:
     robot = loaded(name)

@@ -16,7 +16,9 @@ from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import mechanics, of_sole
 from bipedsim_studies.reproduce.hurmuzlu2001.optimal_support import (
     BEGINS,
     FINE,
+    NEAR,
     ROOM,
+    SCUFF,
     Motion,
     Splines,
     Support,
@@ -37,12 +39,13 @@ def walk() -> PlanarWalk:
 def test_torques_accelerate_the_robot_on_its_foot_as_its_joints_were_to_be(seed: int, stance: int) -> None:
     rng = np.random.default_rng(seed)
     joints, rates, bends = 0.3 * rng.normal(size=6), rng.normal(size=6), 5.0 * rng.normal(size=6)
-    q, v, u, force, heights = Support(ROBOT, stance).at(joints, rates, bends)
+    q, v, u, force, heights, ahead = Support(ROBOT, stance).at(joints, rates, bends)
     points = mechanics(ROBOT, q, v, of_soles(ROBOT))
     foot, other = slice(2 * stance, 2 * stance + 2), slice(2 - 2 * stance, 4 - 2 * stance)
     assert_allclose(points.position[foot][:, 2], 0.0, atol=1e-12)
     assert_allclose(points.position[foot].mean(axis=0)[0], 0.0, atol=1e-12)
     assert_allclose(heights, points.position[other][:, 2])
+    assert (points.rows[other] @ v)[:, 0].mean() == pytest.approx(ahead, abs=1e-12)
     J, drift = points.rows[foot].reshape(-1, 9), points.drift[foot].ravel()
     assert_allclose(J @ v, 0.0, atol=1e-12)
     free = np.linalg.solve(points.M, np.concatenate([np.zeros(3), u]) - points.nle - ROBOT.joint_damping * v)
@@ -97,3 +100,29 @@ def test_nothing_near_the_optimum_needs_less_torque() -> None:
             tried += 1
             assert near.torque_cost > best.torque_cost
     assert tried > 10
+
+
+def test_nothing_near_the_cheapest_needs_less_energy() -> None:
+    """Among what scuffs no more, keeps the feet as high and the centre of pressure as far inside."""
+    splines, weights = improved(ROBOT, walk(), BEGINS[0], 5, of_energy=True)
+    t = np.linspace(0.0, GAIT.step_duration, FINE)
+    stance = int(np.argmax(walk().share(BEGINS[0] + 0.2)))
+    support, known = Support(ROBOT, stance), reference(walk(), BEGINS[0], t)
+
+    def moved(weights: np.ndarray) -> Motion:
+        return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
+
+    best, drawn = moved(weights), moved(np.zeros_like(weights))
+    assert best.energy < 0.75 * drawn.energy
+    low = drawn.heights.min(axis=1) < NEAR
+    fastest = np.abs(best.ahead - drawn.ahead)[low].max()
+    # Between the instants of the programme it may be a little more.
+    assert fastest < SCUFF + 0.02
+    rng, tried = np.random.default_rng(1), 0
+    for _ in range(500):
+        near = moved(weights + 0.01 * rng.normal(size=len(weights)))
+        scuffs = np.abs(near.ahead - drawn.ahead)[low].max() > fastest
+        if not scuffs and near.heights.min(axis=1).sum() >= best.heights.min(axis=1).sum():
+            tried += 1
+            assert near.energy > best.energy
+    assert tried > 5
