@@ -50,7 +50,7 @@ PAPER = Paper(
         ),
         "planar_gait": Case("Fig. 5 and section 5.2.1: a planar biped walks under computed torque", planar_gait.case),
         "optimal_step": Case("eq. 58: the step of three links that needs the least torques", optimal_step.case),
-        "optimal_support": Case("section 5.2.1: a planar biped's step with less torque, or energy", optimal_support.case),
+        "optimal_support": Case("section 5.2.1: a planar biped's step, less torque or energy", optimal_support.case),
         "adaptive": Case("section 5.2.1: an arm learns its masses while it follows a path", adaptive.case),
         "adaptive_walk": Case("section 5.2.1: a biped learns its masses while it walks", adaptive_walk.case),
         "zero_dynamics": Case("sections 4.3, 5.2: the return map on a virtual constraint", zero_dynamics.case),
