@@ -50,6 +50,11 @@ class GaitParams:
     max_turn: float = param(0.6, "largest rate of turning", unit="rad/s", low=0.0, high=3.0)
     acceleration: float = param(0.4, "largest change of the velocity per time", unit="m/s^2", low=0.01, high=10.0)
 
+    @property
+    def period(self) -> float:
+        """T of a step [s]."""
+        return self.single_support + self.double_support
+
 
 @dataclass
 class Heading:
@@ -83,6 +88,16 @@ def level_with(normal: Array, yaw: float) -> Array:
     return np.column_stack([x, np.cross(normal, x), normal])
 
 
+def farthest(params: GaitParams, omega: float) -> float:
+    """Return how far a foot on the ground gets from the CoM, of the length of the steps of a steady walk.
+
+    The pendulum on a ZMP that stays in single support and crosses over at an even pace in double support: half of a
+    step where that is short, and all of it where the CoM has come to the other foot before the first one leaves.
+    """
+    double, single = 0.5 * omega * params.double_support, math.tanh(0.5 * omega * params.single_support)
+    return 1.0 - single / (2.0 * double * (1.0 + single / math.tanh(double)))
+
+
 class Gait:
     """Turns a velocity command into steps.
 
@@ -96,6 +111,7 @@ class Gait:
         omega: sqrt(g / z) of the pendulum [1/s].
         left: Index of the left foot of the two.
         room: Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one.
+        longest: Largest length of a step [m], if that of ``max_forward`` is longer.
 
     Attributes:
         plan: ZMP and DCM.
@@ -108,8 +124,13 @@ class Gait:
         steps: Steps begun since :meth:`reset`.
     """
 
-    def __init__(self, params: GaitParams, width: float, omega: float, left: int, room: float) -> None:
+    def __init__(
+        self, params: GaitParams, width: float, omega: float, left: int, room: float, longest: float = math.inf
+    ) -> None:
         self._params = params
+        self._longest, self._fastest = params.max_forward * params.period, params.max_forward
+        if longest < self._longest:
+            self._longest, self._fastest = longest, longest / params.period
         self._room = room
         self._width = width
         self._omega = omega
@@ -174,13 +195,13 @@ class Gait:
 
     def _limited(self, command: Array) -> Array:
         p = self._params
-        ahead = min(max(command[0], -0.5 * p.max_forward), p.max_forward)
+        ahead = min(max(command[0], -0.5 * self._fastest), self._fastest)
         side = min(max(command[1], -p.max_sideways), p.max_sideways)
         turn = min(max(command[2], -p.max_turn), p.max_turn)
         return np.array([ahead, side, turn])
 
     def _next_velocity(self, velocity: Array, wanted: Array) -> Array:
-        most = self._params.acceleration * (self._params.single_support + self._params.double_support)
+        most = self._params.acceleration * self._params.period
         change = wanted - velocity
         size = float(np.hypot(change[0], change[1]))
         if size > most:
@@ -189,7 +210,7 @@ class Gait:
 
     def _advance(self, centre: Heading, foot: int, velocity: Array) -> Heading:
         """Return the centre of the feet after a step of ``foot``."""
-        time = self._params.single_support + self._params.double_support
+        time = self._params.period
         side = self._side(foot)
         left = 2.0 * velocity[1] * time if side * velocity[1] > 0.0 else 0.0
         turn = 2.0 * velocity[2] * time if side * velocity[2] > 0.0 else 0.0
@@ -240,7 +261,7 @@ class Gait:
             raise ConfigError(f"footsteps of shape {steps.shape} must be (n, 3): x, y [m] and yaw [rad], all finite")
         side = 1.0 if steps[0, 1] > 0.0 else -1.0
         stance = Heading(0.0, -0.5 * self._width * side, 0.0)
-        longest = self._params.max_forward * (self._params.single_support + self._params.double_support)
+        longest = self._longest
         for i, (x, y, yaw) in enumerate(steps):
             c, s = math.cos(stance.yaw), math.sin(stance.yaw)
             dx, dy = x - stance.x, y - stance.y
@@ -349,7 +370,7 @@ class Gait:
     ) -> None:
         """Move the landing of the step under way by ``shift`` (2,) [m], as far as legs reach, and all that follows.
 
-        A step may become as long as those of the largest velocity are, and up to twice as wide as the gait.
+        A step may become as long as the longest ones are, and up to twice as wide as the gait.
 
         Args:
             t: Time [s], early enough in single support.
@@ -357,10 +378,10 @@ class Gait:
             stance: (3,) of the foot that stands [m]. yaw: Its direction [rad].
             swing: Position, velocity and acceleration of the other one over the ground, (2,) each.
         """
-        params, step, plan = self._params, self.step, self.plan
+        step, plan = self.step, self.plan
         c, s, side = math.cos(yaw), math.sin(yaw), self._side(self.swing)
         way = step.land_p[:2] + shift - stance[:2]
-        longest = params.max_forward * (params.single_support + params.double_support)
+        longest = self._longest
         ahead = min(max(c * way[0] + s * way[1], -longest), longest)
         apart = side * min(max(side * (c * way[1] - s * way[0]), _NARROW * self._width), _WIDE * self._width)
         away = stance[:2] + np.array([c * ahead - s * apart, s * ahead + c * apart]) - self._first.point

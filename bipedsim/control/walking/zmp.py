@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +16,13 @@ from bipedsim.control.loads import TOUCHES
 from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
-from bipedsim.control.walking.gait import Gait, GaitParams, yaw_of
+from bipedsim.control.walking.gait import Gait, GaitParams, farthest, yaw_of
 from bipedsim.control.walking.kicking import KickParams, route_of
 from bipedsim.control.walking.reference import Law, Moment, Reference, Soles, Walk, aim
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot
+from bipedsim.model import Robot, reach, sole_placements
 from bipedsim.numerics import Array, box, quintic, zeros_of
 from bipedsim.sim import Command, Observation
 
@@ -53,11 +54,38 @@ _ROOM = 0.4
 
 _QUICKEST = 0.1
 """Shortest time of a step [s]."""
+_NEAR, _APART = 0.4, 0.04
+"""Shares of the height of the CoM: a foot so near to it is in reach, and how fine others are looked for."""
 
 
 def _narrowest(robot: Robot) -> float:
     """Return the least distance [m] from the centre of a sole to its edge."""
     return min(float(sole.margin(sole.centre)) for sole in robot.soles)
+
+
+def _longest_step(robot: Robot, params: GaitParams, height: float, omega: float) -> float:
+    """Return the longest step [m] that leaves no flat foot out of reach of its leg, infinite if the gait has none.
+
+    Args:
+        robot: The robot.
+        params: Of the gait.
+        height: Of the CoM over the soles [m].
+        omega: sqrt(g / z) of the pendulum [1/s].
+    """
+    share = farthest(params, omega)
+    away = share * params.max_forward * params.period
+    if away <= _NEAR * height:
+        return math.inf
+    places = sole_placements(robot.model, robot.model.createData(), robot.soles, robot.q_nominal)
+    stands = places[0].act(np.append(robot.soles[0].centre, 0.0))
+    way = np.linspace(0.0, away, math.ceil(away / (_APART * height)) + 1)
+    com = np.tile([stands[0], 0.0, stands[2] + height], (len(way), 1))
+    least = len(way)
+    for ahead in (1.0, -1.0):
+        feet = [[places[0], pin.SE3(np.eye(3), np.array([ahead * s, 0.0, 0.0])) * places[1]] for s in way[:least]]
+        least = min(least, len(reach(robot.model, robot.soles, robot.q_nominal, com[:least], feet)))
+    # Where not even a foot beside the other one is found, nothing can be said.
+    return math.inf if least in (0, len(way)) else float(way[least - 1]) / share
 
 
 class ZmpController:
@@ -107,7 +135,9 @@ class ZmpController:
         stands = float(whole.body.com[2] - feet.p[:, 2].mean())
         self._height = params.com_height or stands
         self._omega = float(np.sqrt(whole.body.g / self._height))
-        self._gait = Gait(part_of(GaitParams, params), width, self._omega, left, _ROOM * _narrowest(robot))
+        timing = part_of(GaitParams, params)
+        longest = _longest_step(robot, timing, self._height, self._omega)
+        self._gait = Gait(timing, width, self._omega, left, _ROOM * _narrowest(robot), longest)
         self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
         self._route = route_of(part_of(KickParams, params))
         soles = Soles.of(robot.soles)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import Gait, GaitParams, Heading, level_with
+from bipedsim.control.walking.gait import Gait, GaitParams, Heading, farthest, level_with
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
@@ -259,3 +259,35 @@ def test_moves_of_a_heading_are_products_of_planar_displacements(
     here = Heading(x, y, yaw)
     step = Heading(ahead, 0.3, turn)
     assert matrix(here.moved(ahead, 0.3, turn)) == pytest.approx(matrix(here) @ matrix(step), abs=1e-12)
+
+
+@pytest.mark.parametrize("double", [0.02, 0.1, 0.6, 2.0])
+@pytest.mark.parametrize("single", [0.3, 0.6, 2.0])
+def test_how_far_a_foot_gets_from_the_mass_is_that_of_the_pendulum(single: float, double: float) -> None:
+    """Twenty steps of 1 m, integrated: its DCM backwards from the end, where it is right, and its mass ahead."""
+    h, count = 1e-3, 20
+    t = np.arange(0.0, count * (single + double), h)
+    step, within = np.divmod(t, single + double)
+    zmp = step + np.clip((within - single) / double, 0.0, 1.0)
+    decay = np.exp(-OMEGA * h)
+    dcm, mass = np.empty(len(t)), np.empty(len(t))
+    dcm[-1], mass[0] = zmp[-1], 0.0
+    for i in range(len(t) - 1, 0, -1):
+        dcm[i - 1] = zmp[i] + (dcm[i] - zmp[i]) * decay
+    for i in range(len(t) - 1):
+        mass[i + 1] = dcm[i] + (mass[i] - dcm[i]) * decay
+    # The foot behind, until it leaves at the end of double support; that ahead, from the beginning of it.
+    middle = np.flatnonzero((step == count // 2) & (within > single))
+    away = max((mass - step)[middle].max(), (step + 1.0 - mass)[middle].max())
+    assert farthest(GaitParams(single_support=single, double_support=double), OMEGA) == pytest.approx(away, abs=5e-3)
+
+
+def test_no_step_is_longer_than_legs_reach() -> None:
+    gait = Gait(PARAMS, WIDTH, OMEGA, 0, ROOM, longest=0.3)
+    usual = Gait(PARAMS, WIDTH, OMEGA, 0, ROOM)
+    long = np.array([[0.2, 0.1, 0.0], [0.55, -0.1, 0.0]])
+    usual.check_footsteps(long)
+    with pytest.raises(ConfigError, match=r"within 0\.3 m ahead"):
+        gait.check_footsteps(long)
+    assert gait._limited(np.array([2.0, 0.0, 0.0]))[0] * PARAMS.period == pytest.approx(0.3)
+    assert usual._limited(np.array([2.0, 0.0, 0.0]))[0] == PARAMS.max_forward

@@ -169,6 +169,14 @@ def test_walking_takes_feedback_of_any_reasonable_gain(gain: float) -> None:
     assert rows.dcm_error.max() < {0.0: 0.05, 1.5: 0.01, 4.0: 0.005}[gain]
 
 
+def test_slow_steps_are_no_longer_than_legs_reach() -> None:
+    """A step of 2.6 s at the velocity wanted would be 1.3 m: the robot walks more slowly, and its knees stay bent."""
+    walker = Walker("biped14", double_support=2.0).go(1.0).go(8.0, (0.5, 0.0, 0.0))
+    assert walker.fell is None
+    assert walker.rows.knee.min() > 0.05
+    assert walker.rows.base[-1, 0] > 0.4
+
+
 def test_without_feedback_on_the_dcm_it_falls_at_the_first_step_and_says_so() -> None:
     walker, rows = short("biped14", dcm_gain=-1.0)
     assert walker.fell is not None
