@@ -56,7 +56,8 @@ def measure(model: str, n: int, progress: bool = False) -> Series:
         whether both feet were in it; ``unresolved``, steps so far that ended without a violation-free state.
     """
     robot = on_feet_of(load_robot(ROBOT), n)
-    # The paper's own: one solve a step, also where a vertex lands, and no search where one-step selection does not settle.
+    # As in the paper: one solve a step, also where a vertex lands, and no search where one-step selection does not
+    # settle.
     params = {"candidates": 0} if model == "one_step" else {}
     sim = Simulator(robot, contact=model, contact_params=params, events=False)
     controller = make_controller("posture", robot, get_scenario("jump").controller_params, sim.control_dt)
