@@ -73,8 +73,8 @@ def refuse_loops(robot: Robot, who: str) -> None:
     if robot.loops:
         names = ", ".join(loop.name for loop in robot.loops)
         raise ConfigError(
-            f"controller {who!r} knows no closed chains, and {robot.name!r} has the loops {names}; take --controller "
-            "posture, in any mode but steps"
+            f"controller {who!r} knows no closed chains, and {robot.name!r} has the loops {names}; take "
+            "--controller posture"
         )
 
 

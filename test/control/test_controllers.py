@@ -80,12 +80,7 @@ def test_who_knows_no_closed_chains_says_so(name: str) -> None:
         make_controller(name, load_robot("parallel_ankles"), {})
 
 
-def test_steps_are_refused_where_chains_are_closed() -> None:
-    with pytest.raises(ConfigError, match=r"mode = 'steps' knows no closed chains.*any other mode"):
-        make_controller("posture", load_robot("parallel_ankles"), {"mode": "steps"})
-
-
-@pytest.mark.parametrize("mode", ["sway", "shift", "toe_fall", "jump"])
+@pytest.mark.parametrize("mode", ["sway", "shift", "toe_fall", "jump", "steps"])
 def test_other_motions_take_chains_along(mode: str) -> None:
     make_controller("posture", load_robot("parallel_ankles"), {"mode": mode})
 

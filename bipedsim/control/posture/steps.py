@@ -19,7 +19,7 @@ from scipy.linalg import solve_banded
 
 from bipedsim.control.posture.motions import STEPS, Motion, Numbers
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, reach, sole_placements
+from bipedsim.model import Chains, Robot, reach, sole_placements
 from bipedsim.numerics import Array, Integers, quintic
 
 PHASE_KNOTS = 16
@@ -233,6 +233,7 @@ def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tup
 
     Bodies that all had the acceleration of the CoM would need the forces of statics in a leaning gravity. The rest of
     the inverse dynamics is a moment L' on the whole robot, which the feet share as they share the weight, and torques.
+    Where loops close chains, the drives carry those of the other joints.
 
     Args:
         robot: The robot.
@@ -246,7 +247,9 @@ def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tup
     model = pin.Model(robot.model)
     model.gravity.linear = np.zeros(3)
     data = model.createData()
-    path = splines(gait, postures[:, robot.idx_q])
+    chains = Chains(robot) if robot.loops else None
+    moving = np.arange(6, model.nv) if chains else robot.idx_v
+    path = splines(gait, postures[:, 7:] if chains else postures[:, robot.idx_q])
     rates, bends = path(gait.times, 1), path(gait.times, 2)
     torques, beyond = np.zeros((len(postures), robot.nu)), np.zeros((len(postures), 2))
     v, a = np.zeros(model.nv), np.zeros(model.nv)
@@ -254,13 +257,13 @@ def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tup
         # The foot that carries more does not move, which gives the motion of the base.
         ankle = robot.soles[int(share[i] > 0.5)].joint_id
         v[:6] = a[:6] = 0.0
-        v[robot.idx_v] = rates[i]
+        v[moving] = rates[i]
         rows = pin.computeJointJacobian(model, data, q, ankle)
         v[:6] = -np.linalg.solve(rows[:, :6], rows @ v)
-        a[robot.idx_v] = 0.0
+        a[moving] = 0.0
         pin.forwardKinematics(model, data, q, v, a)
         drift = data.a[ankle].vector.copy()
-        a[robot.idx_v] = bends[i]
+        a[moving] = bends[i]
         a[:6] = -np.linalg.solve(rows[:, :6], rows @ a + drift)
         pin.centerOfMass(model, data, q, v, a)
         uniform = np.zeros(model.nv)
@@ -271,6 +274,9 @@ def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tup
         for sole, part in zip(robot.soles, (1.0 - share[i], share[i]), strict=True):
             rows = pin.computeJointJacobian(model, data, q, sole.joint_id)
             rest -= part * rows[3:].T @ (data.oMi[sole.joint_id].rotation.T @ moment)
+        if chains:
+            chains.follow(q[robot.idx_q], np.zeros(robot.nu))
+            chains.carry(rest)
         torques[i] = rest[robot.idx_v]
         beyond[i] = np.array([-moment[1], moment[0]]) / robot.weight
     return torques, beyond
@@ -286,13 +292,8 @@ def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> M
         delay, ramp: Of the motion [s].
 
     Raises:
-        ConfigError: The robot has loops or not two feet, or cannot take one of the postures.
+        ConfigError: The robot has not two feet, or cannot take one of the postures.
     """
-    if robot.loops:
-        raise ConfigError(
-            f"posture: mode = 'steps' knows no closed chains, and {robot.name!r} has the loops "
-            f"{', '.join(loop.name for loop in robot.loops)}; take any other mode"
-        )
     if len(robot.soles) != 2:
         raise ConfigError(f"posture: stepping needs two feet, {robot.name!r} has {len(robot.soles)}")
     q = robot.settle(goal)
@@ -305,7 +306,7 @@ def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> M
     beyond = np.zeros((len(gait.times), 2))
     for _ in range(2):
         planned = plan(gait, soles, centres, com, robot.weight / robot.mass, beyond)
-        postures = np.array(reach(robot.model, robot.soles, q, planned.com, planned.feet))
+        postures = np.array(reach(robot.model, robot.soles, q, planned.com, planned.feet, loops=robot.loops))
         if len(postures) < len(planned.times):
             raise ConfigError(
                 f"posture: step_length = {length:.3g} m and step_height = {height:.3g} m are more than "

@@ -26,7 +26,7 @@ from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.common import Trace, simulate
 
 loaded = lru_cache(load_robot)
-ROBOTS = ("biped14", "talos", "g1")
+ROBOTS = ("biped14", "talos", "g1", "parallel_ankles")
 DEFAULTS = PostureParams()
 GAIT = Gait(5, 0.2, 0.05, 1.0, 0.8, 0.05)
 
