@@ -14,7 +14,9 @@ from bipedsim.numerics import Array
 ACCURATE = 1e-9
 """Error of the loops [m or rad] at which the joints without a drive are known well enough."""
 STEPS = 8
-"""Most iterations of Newton's method in a tick; from one tick to the next, one or two are enough."""
+"""Most iterations of Newton's method in a tick; from one tick to the next, one is enough."""
+AHEAD = 0.1
+"""Largest change of a joint [rad] that is looked ahead; far from where they are known, rates say little."""
 DEPENDENT = 1e-10
 """Singular values below this share of the largest one belong to coordinates that loops hold more than once."""
 
@@ -52,6 +54,7 @@ class Chains:
     def reset(self) -> None:
         """Begin anew, from the standing posture."""
         self.angles[:], self.rates[:] = self._nominal, 0.0
+        self._driven_rows[:] = 0.0
 
     def follow(self, driven: Array, driven_rates: Array) -> None:
         """Fill :attr:`angles` and :attr:`rates` of the other joints from the driven ones, (nu,) each.
@@ -63,8 +66,13 @@ class Chains:
             self.angles[:] = self.rates[:] = np.nan
             return
         q = self._q
+        if np.isfinite(self.angles).all():
+            # Where they were, and where what the drives have moved since takes them.
+            moved = self._inverse @ (self._driven_rows @ (driven - q[self._driven_q]))
+            q[self._positions] = self.angles - moved * (np.abs(moved).max() < AHEAD)
+        else:
+            q[self._positions] = self._nominal
         q[self._driven_q] = driven
-        q[self._positions] = np.where(np.isfinite(self.angles), self.angles, self._nominal)
         for _ in range(STEPS):
             error, jacobian = self._equations.at(q)
             self._inverse = self._inverted(jacobian[:, self._columns])

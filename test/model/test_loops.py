@@ -147,6 +147,24 @@ def test_chains_follow_what_the_drives_do(seed: int) -> None:
     assert not carried[np.setdiff1d(np.arange(6, robot.model.nv), robot.idx_v)].any()
 
 
+def test_from_tick_to_tick_one_iteration_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what was followed before a reset is forgotten, to the bit."""
+    chains, asked = Chains(_PARALLEL), []
+    of = LoopEquations.at
+    monkeypatch.setattr(LoopEquations, "at", lambda self, q: asked.append(0) or of(self, q))
+    rates = np.random.default_rng(0).uniform(-1.0, 1.0, _PARALLEL.nu)
+    ways = [_PARALLEL.posture + 1e-3 * i * rates for i in range(50)]
+    followed = []
+    for _ in range(2):
+        chains.reset()
+        for i, driven in enumerate(ways):
+            asked.clear()
+            chains.follow(driven, rates)
+            assert i < 2 or len(asked) <= 2
+        followed.append(chains.angles.copy())
+    np.testing.assert_array_equal(*followed)
+
+
 def test_a_measurement_that_is_missing_passes_on() -> None:
     chains = Chains(_PARALLEL)
     driven, still = _PARALLEL.posture.copy(), np.zeros(_PARALLEL.nu)
