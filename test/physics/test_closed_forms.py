@@ -202,7 +202,7 @@ def test_foot_without_area_falls_as_an_inverted_pendulum(folder: Path, model: st
     tilt, depth = 1e-4, expected.depth(mass * G / len(vertices))
     start = pin.SE3(pin.utils.rotate("y", tilt), np.array([0.0, 0.0, -depth]))
     sim.reset(pin.SE3ToXYZQUAT(start))
-    assert balanced_run(sim, 0.6) < 1e-8
+    assert balanced_run(sim, 0.6) < 1e-9
     rate = np.sqrt(mass * G * length / (inertia + mass * length**2))
     angle = 2.0 * np.arctan2(sim.q[4], sim.q[6])
     # Semi-implicit Euler is h lambda / 2 ahead in the first step, and first order from there on.
@@ -220,7 +220,7 @@ def test_quadruped_stands_though_the_forces_of_rigid_feet_are_indeterminate(
     robot = quadruped(folder, vertices)
     sim = simulator(robot, model)
     sim.reset(robot.q_nominal)
-    assert balanced_run(sim, 0.3) < 1e-8
+    assert balanced_run(sim, 0.3) < 1e-9
     if not expected.rigid:
         run(sim, expected.rest)
     assert sim.contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=expected.force)
@@ -237,7 +237,7 @@ def test_falling_quadruped_comes_to_rest_on_its_feet(folder: Path, model: str) -
     sim = simulator(robot, model)
     q = pin.integrate(robot.model, robot.q_nominal, np.array([0.0, 0.0, 0.1, 0.1, 0.05, 0.0]))
     sim.reset(q, np.array([0.3, 0.2, 0.0, 0.0, 0.0, 0.5]))
-    assert balanced_run(sim, 1.5) < 1e-7
+    assert balanced_run(sim, 1.5) < 1e-9
     if not expected.rigid:
         run(sim, expected.rest)
     assert sim.contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=1e-6)
@@ -257,7 +257,7 @@ def test_left_and_right_foot_may_differ(model: str) -> None:
     for _ in range(2000):
         q, v = motion.sim.q.copy(), motion.sim.v.copy()
         contact = motion.step()
-        assert book.force_error(q, v, motion.sim.v, contact) < 1e-7 * robot.weight
+        assert book.force_error(q, v, motion.sim.v, contact) < 1e-9 * robot.weight
     assert contact.clamped.tolist() == [2**6 - 1, 2**4 - 1]
     assert contact.unresolved == 0
     if not theory(model).rigid:
