@@ -51,8 +51,6 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot, Shape, StopParams
 from bipedsim.numerics import (
     Array,
-    Box,
-    Indices,
     Integers,
     Kept,
     announced,
