@@ -7,7 +7,8 @@ So the parameters describe the motion of the vertices alone, whatever mass stand
 Saturation leaves all other forces as they are, and they balance what is not there. While friction is saturated, a
 brick that slides fast hops, because its normal forces are those that the moment of m k_v v would need; where a vertex
 would be pulled, its neighbours push against that pull. Here all is solved for again with the friction that is left, and
-without the vertices that would be pulled; with ``resolves: 0`` the model is the one printed.
+without the vertices that would be pulled; where that has no answer, as a cone problem. With ``resolves: 0`` the model
+is the one printed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.base import Promises
+from bipedsim.contact.compliant.cone_forces import is_sound, solve_as_cones
 from bipedsim.contact.compliant.linearisation import (
     SLOW,
     FeedbackLinearisedParams,
@@ -26,12 +28,15 @@ from bipedsim.contact.compliant.linearisation import (
     spread,
 )
 from bipedsim.contact.compliant.substeps import Substeps, begin_substep, crossing, is_closed, next_stage, start, substep
+from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_inverse, zeros_of
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
+CONES_SOLVED, CONE_ITERATIONS = 1e-4, 2000
+"""Residual of the cone problem that counts as solved, and the iterations that it may take."""
 
 
 @kernel
@@ -60,6 +65,9 @@ def _forces(p: Projection, m: Linearised) -> int:
         for i in range(m.active.shape[1]):
             m.active[k, i] = m.closed[k, i]
     solves = 0
+    pulled = saturated = False
+    agreed_before = m.agreed[0]
+    m.agreed[0] = True
     while True:
         rows = patterns(p, m)
         regular = True
@@ -69,10 +77,19 @@ def _forces(p: Projection, m: Linearised) -> int:
             regular = solve_cholesky(m.A, m.rhs, rows, m.L, m.y) and not is_doubtful(m.A, rows, m.L)
             if not regular:
                 solve_pseudo_inverse(m.A, m.rhs, rows, m.L, m.work, m.y)
-        if spread(p, m) and m.params.resolves > 0:
+        saturated = spread(p, m)
+        if m.params.resolves == 0:
+            break
+        if saturated:
             solves += resolve(p, m, regular)
-        if m.params.resolves == 0 or not let_go(m):
-            return solves
+        if not let_go(m):
+            break
+        pulled = True
+    if m.params.resolves > 0 and (pulled or saturated) and not (m.agreed[0] and is_sound(p, m)):
+        solves += 1
+        m.agreed[0] = solve_as_cones(p, m)
+    m.agreed[0] = m.agreed[0] and agreed_before
+    return solves
 
 
 @kernel
@@ -111,11 +128,14 @@ class FeedbackLinearised(VertexModel):
     """Penalty contact whose parameters are the wanted motion of the vertices."""
 
     Params = FeedbackLinearisedParams
-    # A landing at 5 m/s gets v / k_v deep; a foot that left within the step has risen by then, at 1 m/s as far.
-    promises = Promises(springs=True, gap=1e-3, depth=0.02)
+    # A landing at 6 m/s gets v / k_v deep; a foot that left within the step has risen by then, at 1 m/s as far.
+    promises = Promises(springs=True, gap=1e-3, depth=0.025)
     kernel = feedback_linearised
 
     def _arrays_of(self, n_feet: int, widest: int) -> Linearised:
         sizes, substeps = {"K": n_feet, "N": widest}, Substeps.of_feet(self.contacts)
         self._act_within(substeps.impulse, substeps.late)
-        return zeros_of(Linearised, sizes, params=self.params, contacts=self.contacts, substeps=substeps)
+        cones = ConeProblem.of_feet(n_feet, n_feet * widest, CONES_SOLVED, CONE_ITERATIONS)
+        return zeros_of(
+            Linearised, sizes, params=self.params, contacts=self.contacts, substeps=substeps, cones=cones
+        )

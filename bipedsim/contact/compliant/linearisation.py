@@ -14,6 +14,7 @@ import numpy as np
 
 from bipedsim.config import param
 from bipedsim.contact.compliant.substeps import Substeps
+from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.contact.vertices import VertexContacts, friction
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import (
@@ -52,6 +53,7 @@ class Linearised(NamedTuple):
     Attributes:
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
+        cones: The same as a cone problem, for what the linear equations do not answer.
         closed: (K, N) whether a vertex is in contact in this substep.
         active: (K, N) whether it takes part at this stage: those in contact, without those that would be pulled.
         centre: (K, 3) mean of the active vertices from the sole origin, ground axes [m].
@@ -74,6 +76,7 @@ class Linearised(NamedTuple):
     params: FeedbackLinearisedParams
     contacts: VertexContacts
     substeps: Substeps
+    cones: ConeProblem
     closed: Annotated[Flags, "K", "N"]
     active: Annotated[Flags, "K", "N"]
     centre: Annotated[Array, "K", 3]

@@ -270,30 +270,3 @@ def move_on(p: Projection, c: Substeps, stage: int, dt: float):
                 for a in range(3):
                     c.impulses[k, i, a] += dt / 6.0 * c.force_sum[k, a, i]
     place(p, c)
-
-
-@kernel
-def normal_compliance(p: Projection, k: int, i: int) -> float:
-    """Return 1 / mass [1/kg] that vertex ``i`` of foot ``k`` shows to a force along the normal."""
-    x = p.offsets[k, i, 0]
-    y = p.offsets[k, i, 1]
-    a = 6 * k + 2
-    b = 6 * k + 3
-    c = 6 * k + 4
-    return _quadratic(p.G, a, b, c, y, -x)
-
-
-@kernel
-def tangential_compliance(p: Projection, k: int, i: int) -> float:
-    """Return the sum of 1 / mass [1/kg] over the two tangents, at vertex ``i`` of foot ``k``."""
-    x = p.offsets[k, i, 0]
-    y = p.offsets[k, i, 1]
-    z = p.offsets[k, i, 2]
-    o = 6 * k
-    return _quadratic(p.G, o, o + 4, o + 5, z, -y) + _quadratic(p.G, o + 1, o + 3, o + 5, -z, x)
-
-
-@kernel
-def _quadratic(G, a, b, c, sb, sc):
-    """Return e^T G e for e = 1 at a, sb at b, sc at c."""
-    return G[a, a] + sb * sb * G[b, b] + sc * sc * G[c, c] + 2.0 * (sb * G[a, b] + sc * G[a, c] + sb * sc * G[b, c])

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.anchors import carry_anchors, way_back
-from bipedsim.contact.compliant import normal_compliance, tangential_compliance
 from bipedsim.contact.modes import normal_velocity, target_height_velocity
 from bipedsim.contact.time_stepping.cone_newton import newton
 from bipedsim.contact.time_stepping.cone_problem import copy_points, fill_velocities, measure, onto_polygon
@@ -26,7 +25,15 @@ from bipedsim.contact.time_stepping.lcp_problem import (
     spread,
     take_answer,
 )
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, write_result
+from bipedsim.contact.vertices import (
+    VertexContacts,
+    VertexModel,
+    begin,
+    carry_rows,
+    normal_compliance,
+    tangential_compliance,
+    write_result,
+)
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import assign, kernel, point_velocity
 from bipedsim.numerics.lcp import SOLVED, TOLERANCE, solve

@@ -15,11 +15,18 @@ from numpy.typing import NDArray
 
 from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors, carry_anchors, way_back
-from bipedsim.contact.compliant import normal_compliance, tangential_compliance
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.contact.time_stepping.cone_solver import solve_cones
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, write_result
+from bipedsim.contact.vertices import (
+    VertexContacts,
+    VertexModel,
+    begin,
+    carry_rows,
+    normal_compliance,
+    tangential_compliance,
+    write_result,
+)
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import Array, Flags, assign, kernel, point_velocity, zeros_of
 
