@@ -72,7 +72,7 @@ def is_sound(p: Projection, m: Linearised) -> bool:
 
 @kernel
 def solve_as_cones(p: Projection, m: Linearised) -> bool:
-    """Fill the vertex forces with those of the cone problem, from those that are there; return whether it was solved."""
+    """Fill the vertex forces with those of the cone problem; return whether it was solved."""
     q = m.cones
     _fill_points(p, m)
     n = 0

@@ -9,6 +9,7 @@ import numpy as np
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.carry import carry_mode
+from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.contact.vertices import carry_flags, carry_rows
 from bipedsim.contact.write_result import for_kernels
 from bipedsim.dynamics import NEW_PLANE, UNCHANGED, Projection
@@ -17,6 +18,11 @@ from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
 
 # Rules of one-step selection.
 REVISED, PUBLISHED, THRESHOLDS = range(3)
+
+CONES_SOLVED = 1e-8
+"""Residual at which impulses of single vertices count as solved, beside the fastest that contact has to take away."""
+CONE_ITERATIONS = 500
+"""Iterations that one such problem may take."""
 
 
 class Settings(NamedTuple):
@@ -47,6 +53,7 @@ class State(NamedTuple):
         slip: Friction of the feet that slide, (-f_x, -f_y, -torsion / c) over mu f_z.
         anchors, anchored: Where a sticking vertex belongs [m], whether it has an anchor.
         landed: Whether a vertex touched down in the last step.
+        pointwise: How many steps since reset were answered by impulses of single vertices.
     """
 
     present: Annotated[Integers, "K"]
@@ -54,6 +61,7 @@ class State(NamedTuple):
     anchors: Annotated[Array, "K", "N", 2]
     anchored: Annotated[Flags, "K", "N"]
     landed: Annotated[Flags, 1]
+    pointwise: Annotated[Integers, 1]
 
 
 class Trial(NamedTuple):
@@ -71,6 +79,7 @@ class Trial(NamedTuple):
         chosen: The modes that the solution calls for.
         violations: How often the solution breaks each rule, see :mod:`bipedsim.contact.selection.rules`.
         extent: By how much [m].
+        pointwise: Whether it is no candidate but the impulses of single vertices.
     """
 
     mode: Annotated[Integers, "K"]
@@ -88,6 +97,7 @@ class Trial(NamedTuple):
     chosen: Annotated[Integers, "K"]
     violations: Annotated[Integers, 5]
     extent: Annotated[Array, 1]
+    pointwise: Annotated[Flags, 1]
 
 
 class Scratch(NamedTuple):
@@ -165,6 +175,7 @@ class Selection(NamedTuple):
     trial: Trial
     scratch: Scratch
     queue: Queue
+    cones: ConeProblem
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, result: ContactResult, settings: Settings) -> Selection:
@@ -177,6 +188,7 @@ class Selection(NamedTuple):
             trial=zeros_of(Trial, sizes),
             scratch=zeros_of(Scratch, sizes)._replace(relaxation=np.ones(1)),
             queue=zeros_of(Queue, sizes),
+            cones=ConeProblem.of_feet(n_feet, n_feet * widest, CONES_SOLVED, CONE_ITERATIONS),
         )
 
 
@@ -187,6 +199,7 @@ def begin(p: Projection, s: Selection):
     A ball has no anchor: it rolls away from where it touched.
     """
     state, scratch = s.state, s.scratch
+    s.trial.pointwise[0] = False
     for k in range(s.result.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
             _carry(k, p, s)

@@ -1,88 +1,151 @@
-"""What a step takes when no set of modes free of violations was found: it pushes and never pulls."""
+"""What a step takes when no set of modes free of violations was found: impulses of single vertices.
+
+Table I has no set for three of four vertices, nor one whose vertices stick and slip as they like; and next to the
+paradox of Painlevé no set may have a solution that pushes. With Signorini's and Coulomb's laws at every vertex there is
+one, which is that of a cone problem (:mod:`bipedsim.contact.time_stepping`): it pushes, keeps all vertices out of the
+ground, and its friction dissipates.
+"""
 
 from __future__ import annotations
 
-from bipedsim.contact.modes import clamped_range, normal_velocity
+from bipedsim.contact.base import CANDIDATES
+from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.selection.arrays import Selection
-from bipedsim.contact.selection.candidate import SLIGHT, is_sound, solve
-from bipedsim.contact.selection.rules import COP, GEOMETRIC, PULL, UNSOUND, choose, judge, nearest_feature, pulls
+from bipedsim.contact.time_stepping import solve_cones
+from bipedsim.contact.vertices import mode_of, normal_compliance, tangential_compliance
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import kernel
+from bipedsim.numerics import add_wrench, assign, kernel, point_velocity
+
+TOUCHING = 10.0
+"""A vertex slower than this many times the tolerance touches, or sticks."""
 
 
 @kernel
 def fall_back(p: Projection, s: Selection) -> bool:
-    """Replace the candidate that was solved last by one that holds the lowest vertices and only pushes.
+    """Replace the candidate that was solved last by the impulses of all vertices; return whether these are a solution.
 
-    Returns whether that violates nothing, after all.
+    Anchors have no part in it: what sticks stays where it is.
     """
-    if _hold_lowest(p, s):
-        solve(p, s)
-    # Face to edge to vertex to none, for every foot.
-    for _ in range(3 * s.trial.mode.shape[0]):
-        if not _release(p, s):
-            break
-        solve(p, s)
-    return judge(p, s)
+    q = s.cones
+    _fill_vertices(p, s)
+    _fill_free(p.w_free, s)
+    solved = solve_cones(p.G, q)
+    s.result.counters[CANDIDATES] += 1
+    while _take_dynamic(p, s):
+        solved = solve_cones(p.G, q)
+        s.result.counters[CANDIDATES] += 1
+    _sum_up(s, s.trial.impulse)
+    for r in range(s.trial.w_next.shape[0]):
+        s.trial.w_next[r] = p.w_free[r] + q.twist[r]
+    _read_modes(p, s)
+    s.trial.pointwise[0] = True
+    s.state.pointwise[0] += 1
+    return solved
 
 
 @kernel
-def _hold_lowest(p: Projection, s: Selection) -> bool:
-    """Replace a candidate through which vertices fall by ``SLIGHT`` or worse, and return whether it was.
+def impact_of_vertices(p: Projection, s: Selection) -> None:
+    """Fill ``s.trial.impact`` with what takes the velocities before the step to the wanted ones, of all vertices."""
+    _fill_free(p.w_before, s)
+    solve_cones(p.G, s.cones)
+    _sum_up(s, s.trial.impact)
 
-    Every foot that calls for another mode touches with the one vertex that would fall deepest without contact.
-    """
-    judge(p, s)
-    broken = s.trial.violations
-    if broken[UNSOUND] + broken[COP] + broken[GEOMETRIC] + broken[PULL] == 0 and s.trial.extent[0] < SLIGHT:
-        return False
-    choose(p, s)
+
+@kernel
+def _fill_vertices(p: Projection, s: Selection) -> None:
+    """Fill the points of the cone problem: where they are, and their friction."""
+    q = s.cones
+    m = 0
+    largest = 0.0
     for k in range(s.trial.mode.shape[0]):
-        if s.trial.chosen[k] == s.trial.mode[k]:
-            continue
-        s.trial.mode[k] = _lowest(k, p, s)
-    return True
+        for i in range(p.n_vertices[k]):
+            q.foot[m] = k
+            for a in range(3):
+                q.arm[m, a] = p.offsets[k, i, a]
+                q.f[m, a] = 0.0
+            q.mu[m] = p.mu_dynamic[k] if s.result.sliding[k] else p.mu_static[k]
+            q.mobility[m] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
+            largest = max(largest, q.mobility[m])
+            m += 1
+    q.points[0] = m
+    # A point that nothing can move gets no impulse worth the name.
+    for j in range(m):
+        q.mobility[j] = max(q.mobility[j], 1e-12 * largest)
 
 
 @kernel
-def _lowest(k, p: Projection, s: Selection) -> int:
-    """Return the mode of foot ``k`` with the one vertex that would fall deepest without contact, or that of none."""
-    mode = 0
-    deepest = 0.0
-    for i in range(p.n_vertices[k]):
-        height = s.scratch.heights[k, i] + s.settings.h * normal_velocity(p.w_free, k, p.offsets[k, i])
-        if height < deepest:
-            deepest = height
-            mode = 1 + i
-    return mode
+def _fill_free(w, s: Selection) -> None:
+    """Fill the velocities without contact, beyond the wanted ones, that belong to the velocities ``w`` (6K,)."""
+    q = s.cones
+    settings = s.settings
+    scale = settings.h
+    k = i = 0
+    for m in range(q.points[0]):
+        i = i + 1 if m > 0 and q.foot[m] == k else 0
+        k = q.foot[m]
+        assign(q.g[m], point_velocity(w[6 * k :], q.arm[m]))
+        q.g[m, 2] -= target_height_velocity(s.scratch.heights[k, i], settings.h, settings.gamma)
+        scale = max(scale, abs(q.g[m, 0]), abs(q.g[m, 1]), -q.g[m, 2])
+    q.scale[0] = scale
 
 
 @kernel
-def _release(p: Projection, s: Selection) -> bool:
-    """Let go in ``s.trial`` what pulls, and all but the vertex or edge that a CoP outside tips over.
+def _take_dynamic(p: Projection, s: Selection) -> bool:
+    """Give dynamic friction to the feet that slip with more; return whether there was one."""
+    q = s.cones
+    found = False
+    for m in range(q.points[0]):
+        k = q.foot[m]
+        if q.mu[m] > p.mu_dynamic[k] and _slips(s, m):
+            found = True
+            for j in range(q.points[0]):
+                if q.foot[j] == k:
+                    q.mu[j] = p.mu_dynamic[k]
+    return found
 
-    Where neither is so and the equations had no solution, every foot is left with one vertex, and in the end with none.
-    Returns whether anything was let go. Every call that does shrinks a set: repeated, it ends in modes that only push,
-    which never add energy, though a vertex may fall through the ground.
-    """
-    released = False
-    for k in range(s.trial.mode.shape[0]):
+
+@kernel
+def _slips(s: Selection, m: int) -> bool:
+    """Whether point ``m`` pushes and slips."""
+    u = s.cones.u[m]
+    slow = TOUCHING * s.cones.tolerance * s.cones.scale[0]
+    return s.cones.f[m, 2] > 0.0 and u[0] * u[0] + u[1] * u[1] > slow * slow
+
+
+@kernel
+def _sum_up(s: Selection, impulse) -> None:
+    """Fill ``impulse`` (K, 6) at the sole origins with that of all points."""
+    q = s.cones
+    impulse[:, :] = 0.0
+    for m in range(q.points[0]):
+        add_wrench(impulse[q.foot[m]], (q.f[m, 0], q.f[m, 1], q.f[m, 2]), q.arm[m])
+
+
+@kernel
+def _read_modes(p: Projection, s: Selection) -> None:
+    """Fill modes, friction and CoPs of all feet: a foot slides where a vertex that pushes does."""
+    q, trial = s.cones, s.trial
+    slow = TOUCHING * q.tolerance * q.scale[0]
+    touching = s.scratch.old_anchored
+    m = 0
+    for k in range(trial.mode.shape[0]):
         n = p.n_vertices[k]
-        first, count = clamped_range(s.trial.mode[k], n)
-        if count == 0:
-            continue
-        if pulls(k, s.trial):
-            s.trial.mode[k] = 0
-            released = True
-        elif s.trial.outside[k] > s.settings.tolerance:
-            keep, keep_count, _ = nearest_feature(
-                p.vertices[k], n, (first, count), s.trial.cop[k, 0], s.trial.cop[k, 1], s.settings.tolerance
-            )
-            s.trial.mode[k] = 1 + keep if keep_count == 1 else 1 + n + keep
-            released = True
-    if not released and not is_sound(p, s):
-        for k in range(s.trial.mode.shape[0]):
-            count = clamped_range(s.trial.mode[k], p.n_vertices[k])[1]
-            released = released or count > 0
-            s.trial.mode[k] = _lowest(k, p, s) if count > 1 else 0
-    return released
+        trial.sliding[k] = False
+        trial.outside[k] = trial.radius[k] = 0.0
+        for a in range(3):
+            trial.slip[k, a] = trial.cop_ground[k, a] = 0.0
+        trial.cop[k, 0] = trial.cop[k, 1] = 0.0
+        load = 0.0
+        for i in range(n):
+            load += q.f[m + i, 2]
+        for i in range(n):
+            touching[i] = q.f[m, 2] > 0.0 or q.u[m, 2] <= slow
+            trial.sliding[k] = trial.sliding[k] or _slips(s, m)
+            if load > 0.0:
+                share = q.f[m, 2] / load
+                for a in range(2):
+                    trial.cop[k, a] += share * p.vertices[k, i, a]
+                for a in range(3):
+                    trial.cop_ground[k, a] += share * p.offsets[k, i, a]
+            m += 1
+        trial.mode[k] = trial.chosen[k] = mode_of(touching, n)

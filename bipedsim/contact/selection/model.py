@@ -26,5 +26,10 @@ class SelectionModel(CompiledModel):
         super().__init__(projection, ContactResult.empty(feet))
         self.arrays = Selection.of_feet(feet, widest, self.result, settings)
 
+    @property
+    def pointwise(self) -> int:
+        """Steps since reset that no set of modes answered, but impulses of single vertices."""
+        return int(self.arrays.state.pointwise[0])
+
     def _memory(self) -> dict[str, NDArray[Any]]:
         return self.arrays.state._asdict()

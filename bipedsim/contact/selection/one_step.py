@@ -38,7 +38,7 @@ class OneStepParams:
         1e-9, "a CoP this far outside or a vertex this far below is on the edge", unit="m", low=1e-12, high=1e-3
     )
     candidates: int = param(
-        100, "sets of modes that a step may try whose resolves did not settle; 0: none", low=0, high=10000
+        0, "sets of modes that a step may try whose resolves did not settle, before single vertices", low=0, high=10000
     )
     rules: str = param(
         "revised",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.arrays import Selection
 from bipedsim.contact.selection.candidate import multipliers, spread
+from bipedsim.contact.selection.fallback import impact_of_vertices
 from bipedsim.contact.write_result import count_step, to_sole, write_mode, write_pressure
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
@@ -27,6 +28,9 @@ def _split_impact(p: Projection, s: Selection):
     s.state.landed[0] = gained
     if not (gained or landed_before):
         s.trial.impact[:, :] = 0.0
+        return
+    if s.trial.pointwise[0]:
+        impact_of_vertices(p, s)
         return
     multipliers(p, s, p.w_before)
     spread(s.scratch, s.trial.impact)
