@@ -26,7 +26,7 @@ from scipy.optimize import nnls
 from tqdm import tqdm
 
 import bipedsim
-from bipedsim.contact import CONTACT_MODELS, RECOVERY, ContactResult
+from bipedsim.contact import CONTACT_MODELS, RECOVERY, ContactModel, ContactResult
 from bipedsim.dynamics import Projection
 from bipedsim.errors import DivergenceError
 from bipedsim.model import Robot, Sole, load_robot
@@ -180,9 +180,9 @@ def friction_of(slip: Array, mu: float, h: float) -> Array:
     return np.column_stack([reach * np.cos(angle), reach * np.sin(angle), np.ones(CORNERS)])
 
 
-def without_set(sim: Simulator) -> int:
+def without_set(contact: ContactModel) -> int:
     """Return how many solves no set of modes has answered so far: unresolved, or answered at single vertices."""
-    return sim.contact.unresolved + int(getattr(sim._contact, "pointwise", 0))
+    return contact.result.unresolved + int(getattr(contact, "pointwise", 0))
 
 
 def judged(model: str, number: int, steps: int) -> list[float]:
@@ -195,10 +195,10 @@ def judged(model: str, number: int, steps: int) -> list[float]:
     errors: list[float] = []
 
     def ask(p: Projection) -> ContactResult:
-        before = contact.result.unresolved + getattr(contact, "pointwise", 0)
+        before = without_set(contact)
         result: ContactResult = solve(p)
-        if result.unresolved + getattr(contact, "pointwise", 0) > before:
-            errors.append(force_error(p, result.impulse, STEP) / STEP / sim.plant.weight)
+        if without_set(contact) > before:
+            errors.append(float(force_error(p, result.impulse, STEP) / STEP / sim.plant.weight))
         return result
 
     solve = contact.solve
@@ -222,10 +222,10 @@ def drop(model: str, number: int, seconds: float) -> Drop:
             most, tried = max(most, contact.candidates - tried), contact.candidates
     except DivergenceError as error:
         stopped = str(error)
-    errors = judged(model, number, steps) if without_set(sim) else []
+    errors = judged(model, number, steps) if without_set(sim._contact) else []
     beyond = {name: figure["worst"] for name, figure in monitors.figures().items() if figure["steps_beyond"]}
     sides = sim.robot.soles[0].n_vertices
-    unresolved, pointwise = sim.contact.unresolved, without_set(sim) - sim.contact.unresolved
+    unresolved, pointwise = sim.contact.unresolved, without_set(sim._contact) - sim.contact.unresolved
     return Drop(model, number, sides, mu, steps, unresolved, pointwise, errors, most, beyond, stopped)
 
 

@@ -32,8 +32,6 @@ PATIENCE = 20
 SLOW = 1e-9
 # A foot inside its limit surface that slips by less than this [m] in the step is held by friction.
 AT_REST = 1e-6
-# Rounding of how far out the friction of such a foot is.
-LIMIT = 1.0 + 1e-9
 # Newton's method for frictions: turns, shares of a step that are tried (each a quarter of the last), step of the
 # differences, and longest step.
 NEWTON_TURNS = 15
@@ -568,7 +566,7 @@ def _rests(p: Projection, s: Selection) -> bool:
         torsion = f[5] - (trial.cop_ground[k, 0] * f[1] - trial.cop_ground[k, 1] * f[0])
         x = f[0] / reach, f[1] / reach, torsion / (reach * c) if c > 0.0 else 0.0
         count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
-        if x[0] * x[0] + x[1] * x[1] + x[2] * x[2] > 0.0 and gauge(x, e.shares, count, np.inf)[0] > LIMIT:
+        if x[0] * x[0] + x[1] * x[1] + x[2] * x[2] > 0.0 and gauge(x, e.shares, count, np.inf)[0] > 1.0:
             return False
     return True
 

@@ -33,6 +33,9 @@ from bipedsim.numerics import Array, Flags, assign, kernel, point_velocity, zero
 ZERO_SPEED = 10.0
 """A vertex slower than this many times the tolerance touches, or sticks."""
 
+LEAST = 100.0
+"""Acceleration [m/s^2] whose speed after a step is the least that residuals are relative to: 1e-9 m/s are rounding."""
+
 
 @dataclass(frozen=True)
 class NcpParams:
@@ -116,10 +119,10 @@ def _fill_problem(p: Projection, s: VertexContacts, t: Friction, q: ConeProblem)
 def _fill_free(w, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
     """Fill ``q.g`` and its scale with the velocities ``w`` (6K,); return whether a vertex needs contact.
 
-    The scale is the fastest vertex, at least what 1 m/s^2 brings in a step.
+    The scale is the fastest that contact may have to take away, at least what ``LEAST`` brings in a step.
     """
     needed = False
-    scale = s.h
+    scale = LEAST * s.h
     k = 0
     i = 0
     largest = 0.0
@@ -129,7 +132,8 @@ def _fill_free(w, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
         assign(q.g[m], point_velocity(w[6 * k :], q.arm[m]))
         for a in range(3):
             q.g[m, a] -= t.targets[k, i, a]
-            scale = max(scale, abs(q.g[m, a]))
+        # Not the speeds of what is far above the ground: those of impacts are lifted out of reach.
+        scale = max(scale, abs(q.g[m, 0]), abs(q.g[m, 1]), -q.g[m, 2])
         needed = needed or q.g[m, 2] < 0.0
         largest = max(largest, q.mobility[m])
     q.scale[0] = scale
