@@ -17,7 +17,7 @@ from reference_contact import slips, vertex_shares
 from bipedsim.contact import make_contact_model
 from bipedsim.contact.modes import RECOVERY, n_modes
 from bipedsim.contact.selection.arrays import begin
-from bipedsim.contact.selection.candidate import is_sound, solve
+from bipedsim.contact.selection.candidate import _rests, is_sound, solve
 from bipedsim.contact.selection.exact import Exact
 from bipedsim.dynamics import Dynamics, Projection
 from bipedsim.ground import Ground
@@ -216,7 +216,8 @@ def test_two_points_of_a_body_come_to_rest_where_they_would_with_forces_of_their
         exact.solve(p)
         trial = exact.arrays.trial
         # Feet whose slips go on to turn faster than a solution's do.
-        if not (trial.converged[0] and (trial.sliding & (exact.arrays.scratch.drift > 1e-9)).any()):
+        turning = trial.sliding & (exact.arrays.scratch.drift > 1e-9)
+        if trial.pointwise[0] or not (trial.converged[0] and turning.any()):
             continue
         rested += 1
         assert exact.result.unresolved == 0
@@ -227,6 +228,26 @@ def test_two_points_of_a_body_come_to_rest_where_they_would_with_forces_of_their
         assert (np.hypot(*f[:, :2].T) <= robot.soles[0].friction_dynamic * f[:, 2] * (1.0 + 1e-9)).all()
         assert 0.5 * f.ravel() @ (p.w_free + w.ravel()) <= RECOVERY * f[:, 2].sum()
     assert rested > 5
+
+
+@pytest.mark.parametrize(("share", "rests"), [(0.99, True), (1.01, False)])
+@pytest.mark.parametrize("torsion", [0.0, 1.0])
+def test_a_foot_rests_only_with_a_friction_that_its_vertices_can_have(
+    share: float, rests: bool, torsion: float
+) -> None:
+    """Four vertices under an even load hold mu f_z along the ground, or that times their distance about the middle."""
+    mu, radius, load = 0.7, 0.1, 2.0
+    robot = rigid_body([np.array(regular_polygon(4, radius))], 3.0, [0.0, 0.0, 0.1], [0.01] * 3, mu)
+    dynamics, model = standing(robot)
+    p, s = dynamics.project(robot.q_nominal, np.zeros(6), NOTHING), model.arrays
+    call(begin, p, s)
+    s.trial.mode[0] = n_modes(4) - 1
+    call(solve, p, s)
+    s.trial.sliding[0], s.scratch.drift[0] = True, 1.0
+    s.trial.cop[:] = s.trial.cop_ground[:] = s.trial.w_next[:] = 0.0
+    friction = share * mu * load
+    s.trial.impulse[0] = [(1.0 - torsion) * friction, 0.0, load, 0.0, 0.0, torsion * friction * radius]
+    assert call(_rests, p, s) == rests
 
 
 def test_two_points_of_a_body_stick_though_that_is_a_contradiction_in_the_last_digits() -> None:
