@@ -25,12 +25,12 @@ class ExactParams:
     tolerance: float = param(
         1e-9, "a CoP this far outside or a vertex this far below violates nothing", unit="m", low=1e-12, high=1e-3
     )
-    candidates: int = param(100, "sets of modes that one step may try; the best one is kept", low=1, high=10000)
+    candidates: int = param(100, "sets of modes that one step may try, before single vertices", low=1, high=10000)
 
 
 @kernel
 def exact(p: Projection, s: Selection):
-    """Take one step with the first set of modes that violates nothing, or the best of those that were tried."""
+    """Take one step with the first set of modes that violates nothing, or else the impulses of single vertices."""
     begin(p, s)
     resolved = search(p, s) or fall_back(p, s)
     for k in range(s.trial.mode.shape[0]):

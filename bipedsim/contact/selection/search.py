@@ -92,27 +92,20 @@ def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
 
 @kernel
 def search(p: Projection, s: Selection) -> bool:
-    """Solve for candidates until one violates nothing, and return whether one was found; else the best one is left."""
+    """Solve for candidates until one violates nothing, and return whether one was found."""
     mode, present = s.trial.mode, s.state.present
     feet = mode.shape[0]
     for k in range(feet):
         mode[k] = present[k]
     count = 0
-    best = 0
     while True:
         solve(p, s)
         if judge(p, s):
             return True
         choose(p, s)
         _remember(p, s, count)
-        if count == 0 or _better(s.queue, count, best):
-            best = count
         count += 1
         if count == s.settings.candidates or not _next_candidate(p, s, count):
-            # The best one is solved for once more, to be written.
-            for k in range(feet):
-                mode[k] = s.queue.tested[best, k]
-            solve(p, s)
             return False
 
 
