@@ -60,6 +60,13 @@ COMMANDS = Table(
             "and why. Example: bipedsim robots, then bipedsim run --robot talos",
             "bipedsim.cli.robots",
         ),
+        "import": Command(
+            "write robot.yaml from a URDF, xacro or MJCF file of others",
+            "Read a URDF, xacro or MJCF file, or the folder of a description package, and write a folder with robot.yaml, "
+            "a report of what was found, guessed, dropped and mended, and a picture. Example: bipedsim import g1.urdf, then "
+            "bipedsim run --robot g1/robot.yaml",
+            "bipedsim.cli.import_robot",
+        ),
         "scenarios": Command(
             "list the scenarios that can be named",
             "List the scenarios that come with the package: name, controller, and what happens. Example: bipedsim "

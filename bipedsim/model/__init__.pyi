@@ -1,15 +1,17 @@
 from .chains import Chains
 from .gains import PD_DAMPING, PD_STIFFNESS, drive_gains, joint_gains
 from .hardware import differs, perturbed, read_hardware
-from .load import load_robot
+from .inertia import inertia_problem, nearest_inertia
+from .load import RobotReader, load_robot
 from .loops import CONNECT, WELD, Loop, LoopEquations
 from .names import ROBOTS
-from .posture import reach, sole_placements
+from .posture import place_base, reach, sole_placements, stand
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
-from .shapes import Shape, Shapes, lowest_point, read_shapes
+from .shapes import Shape, Shapes, lowest_point, mesh_path, read_shapes
 from .sole import Sole, checked_polygon, padded_vertices
+from .urdf import inertia_matrix, inertia_values, read_urdf
 
 __all__ = [
     "CONNECT",
@@ -27,6 +29,7 @@ __all__ = [
     "LoopEquations",
     "NoiseParams",
     "Robot",
+    "RobotReader",
     "Shape",
     "Shapes",
     "Sole",
@@ -35,18 +38,26 @@ __all__ = [
     "differs",
     "drive_gains",
     "drivers",
+    "inertia_matrix",
+    "inertia_problem",
+    "inertia_values",
     "inverse_inertia",
     "joint_gains",
     "load_robot",
     "lowest_point",
+    "mesh_path",
+    "nearest_inertia",
     "padded_vertices",
     "passive_columns",
     "perturbed",
+    "place_base",
     "reach",
     "read_hardware",
     "read_robot_config",
     "read_shapes",
+    "read_urdf",
     "sole_placements",
     "stability_ratio",
+    "stand",
     "standing_torque",
 ]

@@ -13,14 +13,15 @@ import pinocchio as pin
 from bipedsim.config import numbers_per_joint, per_joint, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.hardware import check_presets
+from bipedsim.model.inertia import inertia_problem
 from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.mjcf import read_equality
 from bipedsim.model.names import ROBOTS
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
-from bipedsim.model.schema import FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
+from bipedsim.model.schema import MEND, FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
 from bipedsim.model.sole import Sole, checked_polygon
-from bipedsim.model.urdf import inertia_problem, read_urdf
+from bipedsim.model.urdf import read_urdf
 from bipedsim.numerics import Array, Indices
 
 
@@ -46,7 +47,9 @@ class RobotReader:
         """Return the model without locked joints, the actuated joints in order, the URDF file and its text."""
         path = urdf_path(self.config.urdf, self.source)
         overrides = {key: self._covers(key) for key in ("effort_limit", "velocity_limit", "position_limit")}
-        model, xml, odd = read_urdf(path, self.config.root == "free_flyer", overrides)
+        given = {link: vars(inertia) for link, inertia in self.config.inertia.items()}
+        mend = self.config.inertia_check == MEND
+        model, xml, odd = read_urdf(path, self.config.root == "free_flyer", overrides, given, mend)
         self.warnings += odd
         model, joints = self._reduced(model)
         model.gravity.linear = np.array([0.0, 0.0, -self.config.gravity])
@@ -120,10 +123,14 @@ class RobotReader:
         return names
 
     def _check_bodies(self, model: pin.Model) -> None:
+        carried = [body.mass for body in model.inertias]
+        for i in range(model.njoints - 1, 0, -1):
+            carried[model.parents[i]] += carried[i]
         for i in range(1, model.njoints):
             body = model.inertias[i]
-            # Between the passive joints of a planar base there is nothing; whether all of it can move is seen in M.
-            if body.mass == 0.0 and model.names[i] in self.passive:
+            # Between crossing joints, or those of a planar base, there may be nothing; whether all of it can move is
+            # seen in M.
+            if body.mass == 0.0 and (model.names[i] in self.passive or carried[i] > 0.0):
                 continue
             links = [f.name for f in model.frames if f.parentJoint == i and f.type == pin.BODY]
             where = (
@@ -343,6 +350,17 @@ class RobotReader:
             )
         return standing
 
+    def postures(self, joints: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        """Return the postures by name, each joint to its angle [rad], with all that is wrong with them in one error."""
+        movable, faults, found = (*joints, *self.passive), [], {}
+        for name, angles in self.config.postures.items():
+            try:
+                found[name] = numbers_per_joint(angles, movable, f"{self.source}: postures.{name}")
+            except ConfigError as error:
+                faults.append(error)
+        together(faults)
+        return found
+
     def bodies(self, model: pin.Model) -> dict[str, list[ShapeConfig]]:
         """Return the shapes of links that are not those of the URDF."""
         for link in self.config.bodies:
@@ -433,6 +451,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
         imu_frame=imu_frame,
         q_nominal=q_nominal,
         posture=q_nominal[idx_q].copy(),
+        postures=reader.postures(joints),
         controllers={k: dict(v or {}) for k, v in config.controllers.items()},
         hardware=check_presets(config.hardware, joints, f"{source}: hardware"),
         bodies=reader.bodies(model),

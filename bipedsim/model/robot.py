@@ -63,6 +63,7 @@ class Robot:
         imu_joint_id, placement_joint_imu, imu_frame: The IMU.
         q_nominal: (nq,) standing: soles flat on z = 0, CoM over the centre of the support.
         posture: (nu,) the actuated joints of ``q_nominal`` [rad].
+        postures: Other postures by name: joint, or a regular expression, to its angle [rad].
         controllers: Controller name to this robot's parameters.
         hardware: Preset of the hardware to this robot's parameters.
         bodies: Link to its shapes, where they are not those of the URDF. self_collision: Pairs of links that touch each
@@ -96,6 +97,7 @@ class Robot:
     imu_frame: str
     q_nominal: Array
     posture: Array
+    postures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)
     hardware: dict[str, dict[str, Any]] = field(default_factory=dict)
     bodies: Mapping[str, Sequence[ShapeConfig]] = field(default_factory=dict)
@@ -130,6 +132,11 @@ class Robot:
     def weight(self) -> float:
         """Total weight [N]."""
         return self.mass * float(np.linalg.norm(self.model.gravity.linear))
+
+    @cached_property
+    def com_height(self) -> float:
+        """Height of the CoM over the ground as the robot stands [m]."""
+        return float(pin.centerOfMass(self.model, self.model.createData(), self.q_nominal)[2])
 
     def with_inertia(self, joint_id: int, inertia: pin.Inertia) -> Robot:
         """Return this robot with another inertia on the body of a joint; ``q_nominal`` stays as it is."""

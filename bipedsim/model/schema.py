@@ -18,6 +18,8 @@ from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.loops import CONNECT, WELD
 
 PACKAGE = "example-robot-data"
+STRICT, MEND = "strict", "mend"
+"""What becomes of an inertia that no rigid body can have: the robot is refused, or the inertia mended."""
 PerJoint = float | Mapping[str, float]
 """One number for all joints, or joint name or regular expression to number."""
 
@@ -102,6 +104,18 @@ class ShapeConfig:
 
 
 @dataclass(frozen=True)
+class InertiaConfig:
+    """One entry of ``inertia``: about the CoM, in the axes of the link's <inertial>."""
+
+    ixx: float = param(0.0, "moment about x", unit="kg.m^2", required=True)
+    ixy: float = param(0.0, "product of x and y, as in the URDF", unit="kg.m^2")
+    ixz: float = param(0.0, "product of x and z", unit="kg.m^2")
+    iyy: float = param(0.0, "moment about y", unit="kg.m^2", required=True)
+    iyz: float = param(0.0, "product of y and z", unit="kg.m^2")
+    izz: float = param(0.0, "moment about z", unit="kg.m^2", required=True)
+
+
+@dataclass(frozen=True)
 class ImuConfig:
     """The key ``imu``."""
 
@@ -148,9 +162,18 @@ class RobotConfig:
         None, "by which the drive of a joint keeps a position; default: from the inertia", unit="N.m/rad", low=0.0
     )
     drive_damping: PerJoint | None = param(None, "the same of its damping", unit="N.m.s/rad", low=0.0)
+    inertia: Mapping[str, InertiaConfig] = param({}, "link to its inertia, instead of the URDF's: {ixx: ..., iyy: ...}")
+    inertia_check: str = param(
+        STRICT,
+        "strict: a body that no rigid body can be is refused; mend: links take the nearest inertia that one can have",
+        choices=(STRICT, MEND),
+    )
     gravity: float = param(9.81, "where the robot lives; 1 in normalised units", unit="m/s^2", low=0.0, high=1000.0)
     posture: PerJoint | None = param(
         None, "standing posture per joint, knees bent; 0 where nothing is given", unit="rad"
+    )
+    postures: Mapping[str, Mapping[str, float]] = param(
+        {}, "other postures by name: joint to its angle; a run may start in one", unit="rad"
     )
     controllers: Mapping[str, Mapping[str, Any] | None] = param(
         {}, "controller name to the parameters that differ from its defaults"

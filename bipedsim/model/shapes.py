@@ -78,7 +78,12 @@ def lowest_point(pose: pin.SE3, point: Array, radius: float, ring: float, axis: 
 
 
 def read_shapes(
-    model: pin.Model, urdf_xml: str, urdf_path: Path, given: Mapping[str, Sequence[ShapeConfig]] | None = None
+    model: pin.Model,
+    urdf_xml: str,
+    urdf_path: Path,
+    given: Mapping[str, Sequence[ShapeConfig]] | None = None,
+    tag: str = "collision",
+    whole: bool = False,
 ) -> Shapes:
     """Return the shapes of all links that a joint of ``model`` moves.
 
@@ -86,6 +91,8 @@ def read_shapes(
         model: May have fewer joints than the file: links that were welded go with their body.
         urdf_xml, urdf_path: The URDF's text, and its file, beside which meshes are looked for.
         given: Link to its shapes, instead of those of the file.
+        tag: Which shapes of the file, ``collision`` or ``visual``.
+        whole: Keep all vertices of the hulls of meshes; else those that span them to ``COARSE``.
 
     Raises:
         ConfigError: A size is no positive number, by link.
@@ -103,13 +110,13 @@ def read_shapes(
         if given is not None and name in given:
             shapes += [_given(name, frame, shape) for shape in given[name]]
             continue
-        for collision in link.findall("collision"):
-            where = f"{urdf_path}: link {name!r}: <collision>"
-            placement = frame.placement * _origin(collision, where)
-            geometry = collision.find("geometry")
+        for element in link.findall(tag):
+            where = f"{urdf_path}: link {name!r}: <{tag}>"
+            placement = frame.placement * _origin(element, where)
+            geometry = element.find("geometry")
             made = None
             if geometry is not None and len(geometry):
-                made = _made(geometry[0], urdf_path, where, odd, opened)
+                made = _made(geometry[0], urdf_path, where, odd, opened, whole)
             if made is None:
                 continue
             shapes.append(_placed(name, int(frame.parentJoint), placement, made))
@@ -144,7 +151,7 @@ def _given(name: str, frame: pin.Frame, shape: ShapeConfig) -> Shape:
 
 
 def _made(
-    element: ElementTree.Element, urdf_path: Path, where: str, odd: list[str], opened: list[str]
+    element: ElementTree.Element, urdf_path: Path, where: str, odd: list[str], opened: list[str], whole: bool
 ) -> _Made | None:
     """Return kind, points, radius and ring of the shape ``element``; None of one that cannot touch, which ``odd`` says.
 
@@ -165,12 +172,12 @@ def _made(
         return "box", 0.5 * _CORNERS * size, 0.0, 0.0
     if element.tag == "mesh":
         name = element.get("filename", "")
-        path = _mesh_path(name, urdf_path)
+        path = mesh_path(name, urdf_path)
         if path is None:
             odd.append(f"{where}: no file {name!r}: the link touches nothing; give it a shape under `bodies`")
             return None
         scale = _three(element.get("scale", "1 1 1"), where, "scale")
-        points, problem, closed = _hull(path, tuple(scale), path.stat().st_mtime_ns)
+        points, problem, closed = _hull(path, tuple(scale), path.stat().st_mtime_ns, whole)
         if not closed:
             opened.append(path.name)
         if problem:
@@ -205,7 +212,7 @@ def _origin(collision: ElementTree.Element, where: str) -> pin.SE3:
     return pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
 
 
-def _mesh_path(name: str, urdf_path: Path) -> Path | None:
+def mesh_path(name: str, urdf_path: Path) -> Path | None:
     """Return the file that a URDF names, in its package or beside itself."""
     scheme, _, rest = name.partition("://")
     if scheme not in ("package", "file") or not rest:
@@ -218,8 +225,10 @@ def _mesh_path(name: str, urdf_path: Path) -> Path | None:
 
 
 @lru_cache(maxsize=1024)
-def _hull(path: Path, scale: tuple[float, ...], changed: int) -> tuple[Array | None, str, bool]:
-    """Return the vertices (P, 3) of the reduced hull of a mesh [m], what is odd about it, and whether it is closed.
+def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tuple[Array | None, str, bool]:
+    """Return the vertices (P, 3) of the hull of a mesh [m], what is odd about it, and whether it is closed.
+
+    The hull is reduced, or ``whole``.
 
     Args:
         path: STL, or what coal reads.
@@ -239,7 +248,12 @@ def _hull(path: Path, scale: tuple[float, ...], changed: int) -> tuple[Array | N
     least, most = along.argmin(axis=1), along.argmax(axis=1)
     width = float(np.einsum("ij,ij->i", _DIRECTIONS, vertices[most] - vertices[least]).min())
     odd = f"is only {width:.2g} m thick" if width < THIN else ""
-    return _reduced(vertices[np.unique([least, most])]), odd, _is_closed(corners)
+    closed = _is_closed(corners)
+    if whole and not odd:
+        from scipy.spatial import ConvexHull
+
+        return vertices[ConvexHull(vertices).vertices], odd, closed
+    return _reduced(vertices[np.unique([least, most])]), odd, closed
 
 
 def _is_closed(corners: Array) -> bool:

@@ -15,17 +15,14 @@ import pinocchio as pin
 
 from bipedsim.config import read_text
 from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model.inertia import inertia_problem, nearest_inertia
 from bipedsim.numerics import Array
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 MOVABLE = ("revolute", "prismatic")
-SMALLEST_RADIUS = 1e-5
-"""Radius of gyration [m] below which a link counts as a point mass, whose exported inertia is rounding noise."""
-LARGEST_BODY = 1e12
-"""Mass [kg] and inertia [kg.m^2] beyond which a body is a slip of the hand, and arithmetic ends."""
-INERTIA_TOLERANCE = 1e-3
-"""Slack of the triangle inequality, relative to the trace: CAD exports round to three or four digits."""
-
+INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+TURNS = "continuous"
+"""A revolute joint without limits of its position."""
 
 def _float(element: ElementTree.Element, key: str, where: str) -> float:
     text = element.get(key)
@@ -50,23 +47,11 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
     return names
 
 
-def inertia_problem(mass: float, inertia: Array) -> str:
-    """Return why ``inertia`` (3, 3) about the CoM is not that of a rigid body of ``mass`` [kg], or an empty string."""
-    if not (mass <= LARGEST_BODY and np.abs(inertia).max() <= LARGEST_BODY):
-        return f"mass {mass:.4g} kg or inertia up to {np.abs(inertia).max():.4g} kg.m^2 is beyond {LARGEST_BODY:g}"
-    moments = np.linalg.eigvalsh(inertia)
-    slack = INERTIA_TOLERANCE * abs(moments).sum() + SMALLEST_RADIUS**2 * mass
-    if moments[0] >= -slack and moments[0] + moments[1] >= moments[2] - slack:
-        return ""
-    return (
-        f"inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
-        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two. Mend it in the URDF, or "
-        "make one body of it and the one that carries it: `locked` in robot.yaml"
-    )
+def _check_inertial(link: ElementTree.Element, path: Path, mend: bool) -> list[str]:
+    """Return what is odd about one link; it matters only if the body it is welded into is impossible too.
 
-
-def _check_inertial(link: ElementTree.Element, path: Path) -> list[str]:
-    """Return what is odd about one link; it matters only if the body it is welded into is impossible too."""
+    Where it is to be mended, an impossible inertia becomes the nearest possible one in place.
+    """
     inertial = link.find("inertial")
     if inertial is None:
         return []
@@ -75,13 +60,42 @@ def _check_inertial(link: ElementTree.Element, path: Path) -> list[str]:
     if mass_element is None or element is None:
         raise ConfigError(f"{where}: <inertial> needs <mass> and <inertia>")
     mass = _float(mass_element, "value", where)
-    xx, xy, xz, yy, yz, zz = (_float(element, k, where) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    values = {key: _float(element, key, where) for key in INERTIA_KEYS}
     if mass < 0.0:
         raise ConfigError(f"{where}: mass = {mass} kg is negative")
-    if mass == 0.0 and any((xx, yy, zz)):
+    inertia = inertia_matrix(values)
+    if mass == 0.0 and inertia.diagonal().any():
         return [f"{where}: inertia without mass"]
-    problem = inertia_problem(mass, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    problem = inertia_problem(mass, inertia)
+    if problem and mend:
+        for key, value in inertia_values(nearest_inertia(inertia)).items():
+            element.set(key, repr(value))
+        return [f"{where}: {problem.partition(';')[0]}; mended to the nearest possible one"]
     return [f"{where}: {problem}"] if problem else []
+
+
+def inertia_matrix(values: Mapping[str, float]) -> Array:
+    """Return the inertia (3, 3) of its elements ``ixx`` to ``izz``."""
+    xx, xy, xz, yy, yz, zz = (values[key] for key in INERTIA_KEYS)
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def inertia_values(inertia: Array) -> dict[str, float]:
+    """Return the elements ``ixx`` to ``izz`` of an inertia (3, 3)."""
+    return dict(zip(INERTIA_KEYS, map(float, inertia[np.triu_indices(3)]), strict=True))
+
+
+def _replace_inertias(root: ElementTree.Element, inertias: Mapping[str, Mapping[str, float]], path: Path) -> None:
+    """Give links other inertias than those of the file."""
+    links = {link.get("name", ""): link for link in root.findall("link")}
+    for name, values in inertias.items():
+        if name not in links:
+            raise UnknownNameError("link", name, links, f"{path}: inertia of robot.yaml")
+        element = links[name].find("inertial/inertia")
+        if element is None:
+            raise ConfigError(f"{path}: link {name!r} has no <inertia>, for which robot.yaml has another one")
+        for key, value in values.items():
+            element.set(key, repr(value))
 
 
 def _check_joint(
@@ -97,7 +111,7 @@ def _check_joint(
         link = "" if element is None else element.get("link", "")
         if link not in links:
             raise UnknownNameError(f"{end} link", link, links, where)
-    if kind not in MOVABLE:
+    if kind not in (*MOVABLE, TURNS):
         return
     limit = joint.find("limit")
     if limit is None:
@@ -111,6 +125,8 @@ def _check_joint(
                 )
             limit.set(key, "0")
         _float(limit, key, where)
+    if kind == TURNS:
+        return
     for key in ("lower", "upper"):
         if limit.get(key) is not None:
             _float(limit, key, where)
@@ -140,7 +156,11 @@ def _captured_stderr() -> Iterator[list[str]]:
 
 
 def read_urdf(
-    path: Path, free_flyer: bool, overrides: Mapping[str, Callable[[str], bool]]
+    path: Path,
+    free_flyer: bool,
+    overrides: Mapping[str, Callable[[str], bool]],
+    inertias: Mapping[str, Mapping[str, float]] | None = None,
+    mend: bool = False,
 ) -> tuple[pin.Model, str, list[str]]:
     """Read ``path`` into a model with every joint of the file.
 
@@ -148,6 +168,8 @@ def read_urdf(
         path: The URDF file; meshes are not read.
         free_flyer: Whether the root link floats or is welded to the world.
         overrides: ``effort_limit``, ``velocity_limit`` and ``position_limit``: whether robot.yaml has that of a joint.
+        inertias: Link to ``ixx`` ... ``izz`` instead of those of the file.
+        mend: Whether the inertia of a link that no body can have becomes the nearest possible one.
 
     Returns:
         The model, the text of the file, and what is odd about single links.
@@ -164,9 +186,15 @@ def read_urdf(
         raise ConfigError(f"{path}: the root element is <{root.tag}>, a URDF has <robot>")
     links = _names(root, "link", path)
     _names(root, "joint", path)
-    odd = [text for link in root.findall("link") for text in _check_inertial(link, path)]
+    _replace_inertias(root, inertias or {}, path)
+    odd = [text for link in root.findall("link") for text in _check_inertial(link, path, mend)]
+    endless = []
     for joint in root.findall("joint"):
         _check_joint(joint, links, overrides, path)
+        if joint.get("type") == TURNS:
+            # As one angle without limits: pinocchio would have its sine and cosine.
+            joint.set("type", "revolute")
+            endless.append(joint.get("name", ""))
     xml = ElementTree.tostring(root, encoding="unicode")
     with _captured_stderr() as printed:
         try:
@@ -177,4 +205,9 @@ def read_urdf(
             failure = None
     if failure is not None:
         raise ConfigError(f"{path}: not a valid URDF: {'; '.join(printed) or failure}") from failure
+    lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
+    for name in endless:
+        i = model.joints[model.getJointId(name)].idx_q
+        lower[i], upper[i] = -np.inf, np.inf
+    model.lowerPositionLimit, model.upperPositionLimit = lower, upper
     return model, text, odd

@@ -1,0 +1,41 @@
+"""``bipedsim import``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from bipedsim.cli.waiting import waiting
+from bipedsim.errors import EXIT_FAILED, EXIT_OK
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("file", type=Path, help="URDF, xacro or MJCF file, or the folder of a description package")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="where to write (default: the name of the robot, here)"
+    )
+    parser.add_argument(
+        "--compare", type=Path, metavar="FILE", help="another description of the robot: the report says what differs"
+    )
+    parser.add_argument("--replace", action="store_true", help="write into a folder that is there already")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Import, write and tell; the exit code says whether the robot loads."""
+    from bipedsim.descriptions import import_robot
+
+    started = time.perf_counter()
+    with waiting(f"reading {args.file}"):
+        made = import_robot(args.file, args.output, args.compare, args.replace)
+    print(made.report, end="")
+    if made.robot is not None:
+        from bipedsim.view import draw_robot
+
+        draw_robot(made.robot, made.folder / "robot.png")
+    print(f"\nwrote {made.folder} in {time.perf_counter() - started:.1f} s")
+    if made.robot is None:
+        return EXIT_FAILED
+    print(f"bipedsim run --robot {made.folder / 'robot.yaml'}")
+    return EXIT_OK

@@ -1,0 +1,3 @@
+from .importing import Imported, import_robot
+
+__all__ = ["Imported", "import_robot"]

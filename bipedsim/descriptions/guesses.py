@@ -1,0 +1,170 @@
+"""What a description leaves open, by rules of thumb that are told: limits, reflected inertia, friction, gains, gait."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bipedsim.descriptions.notes import Notes, some
+from bipedsim.descriptions.source import Description
+from bipedsim.model import Robot, inverse_inertia
+from bipedsim.numerics import Array
+
+ARMATURE = 2e-4
+"""Reflected inertia per effort limit [s^2]: G1's drives have 1.2e-4 to 1.8e-4, Talos' 3e-4."""
+DAMPING = 0.01
+"""Share of the effort limit that viscous friction takes at the velocity limit."""
+FRICTION = 0.01
+"""Coulomb friction over the effort limit: G1 0.1 N.m of 25 to 139, Talos 1 to 2 N.m of 100 to 400."""
+LEG_EFFORT, OTHER_EFFORT = 0.5, 0.15
+"""Effort limit over weight times height of a robot, in the legs and elsewhere."""
+VELOCITY = 10.0
+"""Velocity limit [rad/s or m/s]."""
+FREQUENCY, RATIO = 8.0, 0.7
+"""Natural frequency [Hz] and damping ratio of suggested gains."""
+STEP = 1e-3
+"""Step [s] over which torques are held: a control rate of 1 kHz."""
+STABLE = 0.25
+"""Most of kd h / I_eff with all joints at once; 2 is unstable."""
+
+
+@dataclass
+class Drives:
+    """Keys of robot.yaml about drives, joint by joint; only what differs from the URDF."""
+
+    effort_limit: dict[str, float] = field(default_factory=dict)
+    velocity_limit: dict[str, float] = field(default_factory=dict)
+    position_limit: dict[str, list[float]] = field(default_factory=dict)
+    armature: dict[str, float] = field(default_factory=dict)
+    joint_damping: dict[str, float] = field(default_factory=dict)
+    coulomb_friction: dict[str, float] = field(default_factory=dict)
+
+
+def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weight: float, height: float) -> Drives:
+    """Return what the URDF lacks of each driven joint, and tell it.
+
+    Args:
+        found: The description.
+        joints: Driven joints.
+        legs: Those of them that belong to legs.
+        weight: Of the robot [N].
+        height: Of the robot [m].
+    """
+    drives, notes = Drives(), found.notes
+    elements = {e.get("name", ""): e for e in found.urdf.findall("joint")}
+    effort, velocity = {}, {}
+    for joint in joints:
+        limit = elements[joint].find("limit")
+        effort[joint], velocity[joint] = (_positive(limit, key) for key in ("effort", "velocity"))
+        if not effort[joint]:
+            share = LEG_EFFORT if joint in legs else OTHER_EFFORT
+            effort[joint] = drives.effort_limit[joint] = _round(share * weight * height)
+        if not velocity[joint]:
+            velocity[joint] = drives.velocity_limit[joint] = VELOCITY
+        if elements[joint].get("type") == "continuous":
+            continue
+        low, high = (0.0 if limit is None else float(limit.get(key) or 0.0) for key in ("lower", "upper"))
+        if not low < high:
+            drives.position_limit[joint] = [-float(np.pi), float(np.pi)]
+    for key, why in (
+        ("effort_limit", f"{LEG_EFFORT:g} of weight times height in the legs, {OTHER_EFFORT:g} elsewhere"),
+        ("velocity_limit", f"{VELOCITY:g} rad/s"),
+        ("position_limit", "half a turn to either side"),
+    ):
+        if getattr(drives, key):
+            notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; the description has none")
+    _friction(drives, found, effort, velocity, notes)
+    return drives
+
+
+def _friction(
+    drives: Drives, found: Description, effort: Mapping[str, float], velocity: Mapping[str, float], notes: Notes
+) -> None:
+    """Fill reflected inertia, damping and dry friction."""
+    elements = {e.get("name", ""): e.find("dynamics") for e in found.urdf.findall("joint")}
+    lacking: dict[str, list[str]] = {"armature": [], "joint_damping": [], "coulomb_friction": []}
+    for joint, most in effort.items():
+        if joint in found.armature:
+            drives.armature[joint] = _round(found.armature[joint])
+        else:
+            drives.armature[joint] = _round(ARMATURE * most)
+            lacking["armature"].append(joint)
+        dynamics = elements[joint]
+        if dynamics is None or not float(dynamics.get("damping") or 0.0) > 0.0:
+            drives.joint_damping[joint] = _round(DAMPING * most / velocity[joint])
+            lacking["joint_damping"].append(joint)
+        if joint in found.friction:
+            drives.coulomb_friction[joint] = _round(found.friction[joint])
+        else:
+            drives.coulomb_friction[joint] = _round(FRICTION * most)
+            lacking["coulomb_friction"].append(joint)
+    for key, why in (
+        ("armature", f"{ARMATURE:g} s^2 times the effort limit, as drives of published robots have it"),
+        ("joint_damping", f"{DAMPING:.0%} of the effort limit at the velocity limit"),
+        ("coulomb_friction", f"{FRICTION:.0%} of the effort limit; only under --hardware realistic"),
+    ):
+        names = lacking[key]
+        known = len(effort) - len(names)
+        if known:
+            notes.found(f"{key} of {known} joints")
+        if names:
+            notes.guessed(f"{key} of {'all joints' if not known else some(names)}: {why}; an estimate")
+
+
+def _positive(limit: ElementTree.Element | None, key: str) -> float:
+    value = 0.0 if limit is None else float(limit.get(key) or 0.0)
+    return value if 0.0 < value < 1e9 else 0.0
+
+
+def _round(value: float) -> float:
+    """Return ``value`` to four digits."""
+    return float(f"{value:.4g}")
+
+
+def gains(robot: Robot) -> dict[str, Array]:
+    """Return gains of each joint that follow from its effective inertia I = 1 / (M^-1)_ii, the base free.
+
+    kp = I w^2 and kd = 2 zeta I w with w of ``FREQUENCY``, or slower where all joints at once would ring at 1 kHz:
+    the largest eigenvalue of h M^-1 Kd is ``STABLE`` at most.
+
+    Returns:
+        ``inertia`` [kg.m^2], ``kp`` [N.m/rad], ``kd`` [N.m.s/rad] and ``kd_most``, at which an explicit damping that is
+        held for a millisecond, in all joints at once, is about to diverge, each (nu,).
+    """
+    inverse = inverse_inertia(robot)
+    inertia = 1.0 / np.diag(inverse)
+    together = float(np.abs(np.linalg.eigvals(inverse * inertia)).max())
+    fastest = STABLE / (2.0 * RATIO * STEP * together)
+    w = min(2.0 * np.pi * FREQUENCY, fastest)
+    return {
+        "inertia": inertia,
+        "kp": inertia * w * w,
+        "kd": 2.0 * RATIO * inertia * w,
+        "kd_most": 2.0 * inertia / (STEP * together),
+    }
+
+
+def gait(leg: float, com: float, sole: float, g: float) -> dict[str, Any]:
+    """Return parameters of ``zmp`` for a robot of another size than those it was tuned on, by similarity.
+
+    Lengths go with the length of the leg, times with its root, as of a pendulum (Froude).
+
+    Args:
+        leg: Length of the legs, stretched [m].
+        com: Height of the CoM over the soles as the robot stands [m].
+        sole: Length of the soles [m].
+        g: Gravity [m/s^2].
+    """
+    time = float(np.sqrt(leg / g)) / float(np.sqrt(0.85 / 9.81))
+    return {
+        "com_height": float(f"{0.985 * com:.3g}"),
+        "single_support": float(f"{0.7 * time:.2g}"),
+        "double_support": float(f"{0.12 * time:.2g}"),
+        "step_height": float(f"{0.055 * leg:.2g}"),
+        "max_forward": float(f"{min(0.13 * np.sqrt(g * leg), 2.0 * sole / time):.2g}"),
+        "max_sideways": float(f"{0.03 * np.sqrt(g * leg):.2g}"),
+    }

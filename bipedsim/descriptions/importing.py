@@ -1,0 +1,403 @@
+"""A description of others -> robot.yaml with a report: what was found, guessed, dropped and mended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.descriptions.compare import compare
+from bipedsim.descriptions.guesses import gains, gait, guess_drives
+from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
+from bipedsim.descriptions.notes import Notes, some
+from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia
+from bipedsim.descriptions.source import Description, read_description
+from bipedsim.descriptions.standing import standing_posture
+from bipedsim.descriptions.write import report_text, yaml_text
+from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.model import (
+    Robot,
+    RobotReader,
+    Shape,
+    inertia_matrix,
+    inertia_problem,
+    inertia_values,
+    load_robot,
+    nearest_inertia,
+    read_shapes,
+    read_urdf,
+)
+from bipedsim.numerics import Array
+
+FRICTION = 0.45
+"""Of soles, where nobody says."""
+STANDING = ("home", "stand", "standing", "knees_bent", "default", "init", "half_sitting", "rest")
+"""Names of postures in which robots of published files stand, in the order of trust."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import made.
+
+    Attributes:
+        folder: Holds robot.yaml, report.md, and what was made of other formats.
+        robot: As it was read back; None where it cannot be.
+        notes: What there was to say.
+        report: The text of report.md.
+    """
+
+    folder: Path
+    robot: Robot | None
+    notes: Notes
+    report: str
+
+
+def import_robot(
+    file: str | Path, folder: str | Path | None = None, other: str | Path | None = None, replace: bool = False
+) -> Imported:
+    """Read a URDF, xacro or MJCF file, or the folder of a description package, and write robot.yaml and report.md.
+
+    Args:
+        file: The description.
+        folder: Where to write; by default a folder with the name of the robot, here.
+        other: Another description of the robot, of which the report says in what they differ.
+        replace: Whether a folder that is there already may be written into.
+
+    Raises:
+        ConfigError: The description cannot be read, or the folder is there already.
+    """
+    file = Path(file)
+    if not file.exists():
+        raise ConfigError(f"{file}: no such file or folder")
+    with tempfile.TemporaryDirectory(prefix="bipedsim_import_") as work:
+        found = read_description(file, Path(work))
+        target = Path(folder) if folder is not None else Path(found.name)
+        if target.exists() and (not target.is_dir() or any(target.iterdir())) and not replace:
+            raise ConfigError(f"{target}: is there already; name another folder with --output, or give --replace")
+        _write_made(found)
+        config, lines = _Import(found, Path(work)).config()
+        if other is not None:
+            second = read_description(Path(other), Path(work) / "other")
+            _write_made(second)
+            for said in compare(found, second):
+                found.notes.differs(said)
+        target.mkdir(parents=True, exist_ok=True)
+        if found.made:
+            config["urdf"] = found.path.name
+        for made in Path(work).iterdir():
+            if made.name == "meshes":
+                shutil.copytree(made, target / "meshes", dirs_exist_ok=True)
+            elif made.suffix == ".urdf":
+                shutil.copy(made, target / made.name)
+    (target / "robot.yaml").write_text(yaml_text(config, found), encoding="utf-8")
+    robot = None
+    try:
+        robot = load_robot(target)
+    except BipedSimError as error:
+        found.notes.doubts(f"robot.yaml does not load yet: {error}")
+    else:
+        for said in robot.warnings:
+            found.notes.doubts(said.removeprefix(f"{robot.source}: "))
+        lines += _gains_table(robot)
+    text = report_text(found, robot, lines)
+    (target / "report.md").write_text(text, encoding="utf-8")
+    return Imported(target, robot, found.notes, text)
+
+
+def _write_made(found: Description) -> None:
+    """Write the URDF that was made, with its meshes."""
+    if not found.made:
+        return
+    from bipedsim.descriptions.mjcf import stl
+
+    ElementTree.indent(found.urdf)
+    found.path.parent.mkdir(parents=True, exist_ok=True)
+    found.path.write_text(ElementTree.tostring(found.urdf, encoding="unicode") + "\n", encoding="utf-8")
+    if found.meshes:
+        (found.path.parent / "meshes").mkdir(exist_ok=True)
+    for name, triangles in found.meshes.items():
+        (found.path.parent / "meshes" / name).write_bytes(stl(triangles))
+
+
+class _Import:
+    """The steps from a description to robot.yaml."""
+
+    def __init__(self, found: Description, work: Path) -> None:
+        self.found = found
+        self.notes = found.notes
+        self.work = work
+        self.lines: list[str] = []
+
+    def config(self) -> tuple[dict[str, Any], list[str]]:
+        """Return the keys of robot.yaml, and tables for the report."""
+        found, notes = self.found, self.notes
+        config: dict[str, Any] = {
+            "name": found.name,
+            "description": f"imported from {found.source.name}",
+            "urdf": os.path.relpath(found.path, self.work) if found.made else str(found.path),
+        }
+        inertia = self._mended()
+        if inertia:
+            config["inertia"] = inertia
+        covers = dict.fromkeys(("effort_limit", "velocity_limit", "position_limit"), lambda joint: True)
+        model, xml, _ = read_urdf(found.path, True, covers, inertia)
+        self._weld_massless(model)
+        model = self._welded(model)
+        shapes = read_shapes(model, xml, found.path, whole=True)
+        self._tell_missing(list(shapes.warnings))
+        seen = read_shapes(model, xml, found.path, tag="visual", whole=True).shapes
+        start, given = self._start(model)
+        figure = Figure.of(model, start, [*shapes.shapes, *seen])
+        legs, ahead = find_legs(figure, notes)
+        toes = [model.names[toe] for leg in legs for toe in leg.toes]
+        if toes:
+            found.locked |= dict.fromkeys(toes, 0.0)
+            notes.guessed(f"toes {some(toes)} are welded at 0: a sole is one flat")
+            model = self._welded(model)
+            shapes = read_shapes(model, xml, found.path, whole=True)
+            seen = read_shapes(model, xml, found.path, tag="visual", whole=True).shapes
+            start, given = self._start(model)
+            figure = Figure.of(model, start, [*shapes.shapes, *seen])
+            legs, ahead = find_legs(figure, notes)
+        if found.passive:
+            config["passive"] = [joint for joint in found.passive if joint in list(model.names)]
+        if found.locked:
+            config["locked"] = {joint: float(angle) for joint, angle in found.locked.items()}
+        if found.loops:
+            config["loops"] = found.loops
+        feet = {leg.side: self._foot(figure, leg, ahead, list(shapes.shapes), list(seen)) for leg in legs}
+        self._compare_feet(feet)
+        config["feet"] = {side: foot for side, (foot, _) in feet.items()}
+        self._imu(config)
+        driven = [name for name in list(model.names)[2:] if name not in found.passive]
+        in_legs = {model.names[j] for leg in legs for j in leg.joints}
+        weight = 9.81 * sum(body.mass for body in model.inertias)
+        drives = guess_drives(found, driven, in_legs, weight, figure.height)
+        for key, values in vars(drives).items():
+            if values and key != "coulomb_friction":
+                config[key] = values
+        config["hardware"] = {"realistic": {"coulomb_friction": drives.coulomb_friction}}
+        self._postures(config, model)
+        self._stand(config, legs, ahead, given)
+        self._mirrors(figure, ahead)
+        return config, self.lines
+
+    def _mended(self) -> dict[str, dict[str, float]]:
+        """Return the inertia of links that no body can have, mended."""
+        mended = {}
+        for link in self.found.urdf.findall("link"):
+            element, mass = link.find("inertial/inertia"), link.find("inertial/mass")
+            if element is None or mass is None:
+                continue
+            values = {key: float(element.get(key) or 0.0) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
+            inertia, kg = inertia_matrix(values), float(mass.get("value") or 0.0)
+            if not kg > 0.0 or not inertia_problem(kg, inertia):
+                continue
+            nearest = nearest_inertia(inertia)
+            name = link.get("name", "")
+            mended[name] = {key: float(f"{value:.9g}") for key, value in inertia_values(nearest).items()}
+            before, after = np.linalg.eigvalsh(inertia), np.linalg.eigvalsh(nearest)
+            self.notes.mended(
+                f"inertia of {name}: principal moments {_three(before)} are not those of a rigid body, the nearest "
+                f"that are: {_three(after)} kg.m^2"
+            )
+        return mended
+
+    def _weld_massless(self, model: pin.Model) -> None:
+        """Weld joints beyond which there is no mass."""
+        carried = [body.mass for body in model.inertias]
+        for joint in range(model.njoints - 1, 0, -1):
+            carried[model.parents[joint]] += carried[joint]
+        empty = [model.names[j] for j in range(2, model.njoints) if not carried[j] > 0.0]
+        new = [name for name in empty if name not in self.found.locked]
+        if new:
+            self.found.locked |= dict.fromkeys(new, 0.0)
+            self.notes.dropped(f"joints {some(new)}: nothing beyond them has mass; they are welded at 0")
+
+    def _welded(self, model: pin.Model) -> pin.Model:
+        q = pin.neutral(model)
+        names = [name for name in self.found.locked if model.existJointName(name)]
+        for name in names:
+            q[model.joints[model.getJointId(name)].idx_q] = self.found.locked[name]
+        return pin.buildReducedModel(model, [model.getJointId(name) for name in names], q) if names else model
+
+    def _tell_missing(self, warnings: list[str]) -> None:
+        missing = [said for said in warnings if "no file" in said]
+        for said in warnings:
+            if said not in missing:
+                self.notes.doubts(said.removeprefix(f"{self.found.path}: "))
+        if missing:
+            links = [said.split("link ")[1].split(":")[0].strip("'") for said in missing]
+            self.notes.doubts(
+                f"{len(missing)} meshes of collision geometry are not there: {some(links)} touch nothing; set "
+                "ROS_PACKAGE_PATH to where their package is, or give shapes under `bodies`"
+            )
+
+    def _start(self, model: pin.Model) -> tuple[Array, bool]:
+        """Return the configuration (nq,) that the description stands in, and whether it says so."""
+        q = pin.neutral(model)
+        named = next((self.found.postures[name] for name in STANDING if name in self.found.postures), {})
+        for joint in range(2, model.njoints):
+            i = model.joints[joint].idx_q
+            low, high = model.lowerPositionLimit[i], model.upperPositionLimit[i]
+            wanted = named.get(model.names[joint], 0.0)
+            q[i] = min(max(wanted, low), high) if low < high else wanted
+        return q, bool(named)
+
+    def _foot(
+        self, figure: Figure, leg: Leg, ahead: Array, touching: list[Shape], seen: list[Shape]
+    ) -> tuple[dict[str, Any], FoundSole]:
+        """Return the entry of a foot."""
+        model, joint = figure.model, leg.foot
+        turn = figure.places[joint].rotation.T
+        down, forward = turn @ np.array([0.0, 0.0, -1.0]), turn @ ahead
+        links = [f for f in model.frames if f.type == pin.BODY and f.parentJoint == joint]
+        body = model.inertias[joint]
+        for shapes, said in ((touching, "collision geometry"), (seen, "visual geometry, as none is for collisions")):
+            mine = [shape for shape in shapes if shape.joint_id == joint]
+            sole = find_sole(mine, down, forward, [f.placement for f in links])
+            if sole is not None:
+                tell = self.notes.found if shapes is touching else self.notes.guessed
+                break
+        else:
+            sole, said = sole_of_inertia(body.mass, body.lever, body.inertia, down, forward), "no geometry"
+            tell = self.notes.guessed
+        frame = links[0]
+        placement = frame.placement.inverse() * sole.placement
+        corners = sole.vertices
+        shape = {1: "a point", 2: "a blade"}.get(len(corners), f"{len(corners)} corners")
+        size = np.ptp(corners, axis=0)
+        tell(
+            f"foot {leg.side!r}: joint {model.names[joint]!r}, {len(leg.joints)} joints from the base; sole from {said} "
+            f"({sole.how}): {shape}, {size[0]:.3g} x {size[1]:.3g} m"
+        )
+        names = [f.name for f in links]
+        said_friction = [self.found.sole_friction[name] for name in names if name in self.found.sole_friction]
+        friction = float(f"{min(said_friction):.3g}") if said_friction else FRICTION
+        if said_friction:
+            self.notes.found(f"friction of foot {leg.side!r}: {friction:g}")
+        else:
+            self.notes.guessed(f"friction of foot {leg.side!r}: {friction:g}; rubber on wood or tiles has more")
+        entry: dict[str, Any] = {
+            "frame": frame.name,
+            "placement": {
+                "xyz": [_short(v, 5) for v in placement.translation],
+                "rpy": [_short(v, 6) for v in pin.rpy.matrixToRpy(placement.rotation)],
+            },
+            "vertices": [[_short(x, 5), _short(y, 5)] for x, y in corners],
+            "friction_static": friction,
+            "friction_dynamic": friction,
+        }
+        if sole.radius > 0.0:
+            entry["radius"] = _short(sole.radius, 5)
+        return entry, sole
+
+    def _compare_feet(self, feet: dict[str, tuple[dict[str, Any], FoundSole]]) -> None:
+        if set(feet) != {"left", "right"}:
+            return
+        left, right = (feet[side][1].vertices for side in ("left", "right"))
+        ends = [(c.max(axis=0), c.min(axis=0)) for c in (left, right * [1.0, -1.0])]
+        apart = max(float(np.abs(a - b).max()) for a, b in zip(*ends, strict=True))
+        if apart > 5e-3:
+            self.notes.doubts(f"soles of the two feet differ by {1e3 * apart:.0f} mm; the description has them so")
+
+    def _imu(self, config: dict[str, Any]) -> None:
+        if self.found.imu:
+            config["imu"] = {"frame": self.found.imu}
+            self.notes.found(f"IMU: {self.found.imu}")
+        else:
+            self.notes.guessed("IMU: in the frame of the root link; nothing is called imu")
+
+    def _postures(self, config: dict[str, Any], model: pin.Model) -> None:
+        movable = set(list(model.names)[2:])
+        for name, angles in self.found.postures.items():
+            kept = {joint: _short(angle, 6) for joint, angle in angles.items() if joint in movable}
+            if kept:
+                config.setdefault("postures", {})[name] = kept
+        if "postures" in config:
+            self.notes.found(f"postures: {some(list(config['postures']))}; --posture NAME starts there")
+
+    def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array, given: bool) -> None:
+        """Add the standing posture, and what zmp is to do with a robot of that size."""
+        path = self.work / "draft.yaml"
+        path.write_text(yaml_text(config, None), encoding="utf-8")
+        try:
+            reader = RobotReader(path)
+            model, joints, _, _ = reader.read_model()
+            ids = [model.getJointId(name) for name in joints]
+            idx_q = np.array([model.joints[i].idx_q for i in ids], dtype=np.intp)
+            reader.set_limits(model, joints, idx_q, np.array([model.joints[i].idx_v for i in ids], dtype=np.intp))
+            soles = [reader.read_foot(model, name, foot)[0] for name, foot in reader.config.feet.items()]
+            loops = reader.loops(model)
+        except ConfigError as error:
+            self.notes.doubts(f"no posture was looked for: {error}".replace(str(path), "robot.yaml"))
+            return
+        if not soles:
+            return
+        figure = Figure.of(model, self._start(model)[0], [])
+        q = standing_posture(figure, soles, legs, ahead, loops, given, self.notes)
+        if q is None:
+            self.notes.doubts(
+                "posture: none was found in which the soles are flat and the CoM is over them; give one in robot.yaml "
+                "with the knees bent, and look at the soles in the picture"
+            )
+            return
+        # Where it stands exactly, the loader finds again.
+        angles = {name: _short(q[i], 3) for name, i in zip(joints, idx_q, strict=True)}
+        passive = {n: _short(q[model.joints[model.getJointId(n)].idx_q], 5) for n in reader.passive}
+        config["posture"] = {name: angle for name, angle in (angles | passive).items() if angle} or {joints[0]: 0.0}
+        flat = [sole for sole in soles if sole.n_vertices > 2]
+        if len(legs) == 2 and len(flat) == 2:
+            data = model.createData()
+            pin.forwardKinematics(model, data, q)
+            at = [data.oMi[j].translation for j in legs[0].joints]
+            length = float(sum(np.linalg.norm(b - a) for a, b in zip(at[:-1], at[1:], strict=True)))
+            com = float(pin.centerOfMass(model, data, q)[2])
+            sole = min(float(np.ptp(s.vertices[:, 0])) for s in flat)
+            params = gait(length, com, sole, 9.81)
+            config["controllers"] = {"zmp": params}
+            self.notes.guessed(
+                f"parameters of zmp by similarity from legs of {length:.3g} m and a CoM at {com:.3g} m: "
+                + ", ".join(f"{key} {value:g}" for key, value in params.items())
+            )
+
+    def _mirrors(self, figure: Figure, ahead: Array) -> None:
+        pairs = mirrored_joints(figure, ahead)
+        rows = [(a, b, sign) for a, (b, sign) in pairs.items() if a <= b]
+        if not rows:
+            return
+        self.notes.found(f"{sum(a != b for a, b, _ in rows)} pairs of joints that mirror each other")
+        self.lines += ["## Joints that mirror each other", "", "| joint | its mirror | sign |", "| --- | --- | --- |"]
+        self.lines += [f"| {a} | {'itself' if a == b else b} | {'+' if sign > 0 else '-'} |" for a, b, sign in rows]
+        alone = [name for name in list(figure.model.names)[2:] if name not in pairs]
+        if alone:
+            self.lines += ["", f"Without a mirror: {some(alone, 12)}."]
+        self.lines.append("")
+
+
+def _short(value: float, digits: int) -> float:
+    """Return ``value`` rounded, without a negative zero."""
+    return round(float(value), digits) + 0.0
+
+
+def _three(moments: Array) -> str:
+    return ", ".join(f"{moment:.4g}" for moment in moments)
+
+
+def _gains_table(robot: Robot) -> list[str]:
+    """Return the table of gains that follow from the robot."""
+    found = gains(robot)
+    lines = ["## Gains", "", "From the effective inertia of each joint, the base free; stable when held for 1 ms.", ""]
+    lines += ["| joint | inertia, kg.m^2 | kp, N.m/rad | kd, N.m.s/rad | kd at most |", "| --- | --- | --- | --- | --- |"]
+    for i, joint in enumerate(robot.joint_names):
+        values = " | ".join(f"{found[key][i]:.3g}" for key in ("inertia", "kp", "kd", "kd_most"))
+        lines.append(f"| {joint} | {values} |")
+    return [*lines, ""]
+

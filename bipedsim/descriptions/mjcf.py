@@ -1,0 +1,460 @@
+"""MJCF to URDF, by MuJoCo's own compiler: it knows defaults, includes, angles and frames as its users do."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.descriptions.notes import Notes, some
+from bipedsim.descriptions.source import Description, imu_frame, plain
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
+
+ENDLESS = np.pi * 100.0
+"""Springs of joints turn from here [rad] on only in the mind of an exporter."""
+
+
+def read_mjcf(file: Path, folder: Path, notes: Notes) -> Description:
+    """Read an MJCF file as a description with a URDF.
+
+    The robot is the tree under the world with the most joints. Angles of joints keep the zeros of the file.
+
+    Raises:
+        ConfigError: MuJoCo is not installed or does not compile the file, or there is no tree with joints in it.
+    """
+    return _Reading(file, folder, notes).description()
+
+
+def _compiled(file: Path, notes: Notes) -> Any:
+    try:
+        import mujoco
+    except ImportError as error:
+        raise ConfigError(
+            f"{file}: MJCF is read by MuJoCo's own compiler: pip install 'bipedsim[mujoco]' ({error})"
+        ) from error
+    try:
+        spec = mujoco.MjSpec.from_file(str(file))
+        _leave_out_missing(spec, file, notes)
+        return spec.compile()
+    except (ValueError, RuntimeError, mujoco.FatalError) as error:
+        raise ConfigError(f"{file}: MuJoCo does not read it: {error}") from error
+
+
+def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
+    """Take out of a file what it names of other files that are not there."""
+    base = Path(spec.modelfiledir or file.parent)
+
+    def missing(asset: Any, folder: str) -> bool:
+        return bool(asset.file) and not (base / folder / asset.file).is_file() and not (base / asset.file).is_file()
+
+    gone = {mesh.name or Path(mesh.file).stem for mesh in spec.meshes if missing(mesh, spec.meshdir)}
+    if gone:
+        users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in gone})
+        for geom in [geom for geom in spec.geoms if geom.meshname in gone]:
+            spec.delete(geom)
+        for mesh in [mesh for mesh in spec.meshes if (mesh.name or Path(mesh.file).stem) in gone]:
+            spec.delete(mesh)
+        notes.doubts(f"{len(gone)} meshes are not there; without them are {some(users)}")
+    for kind, folder in ((spec.textures, spec.texturedir), (spec.hfields, spec.meshdir), (spec.skins, spec.meshdir)):
+        for asset in [asset for asset in kind if missing(asset, folder)]:
+            for geom in [geom for geom in spec.geoms if geom.hfieldname == asset.name and asset.name]:
+                spec.delete(geom)
+            spec.delete(asset)
+
+
+def _pose(pos: Array, quat: Array) -> pin.SE3:
+    w, x, y, z = quat / np.linalg.norm(quat)
+    return pin.SE3(pin.Quaternion(w, x, y, z).toRotationMatrix(), np.array(pos, dtype=np.float64))
+
+
+def _shift(point: Array) -> pin.SE3:
+    return pin.SE3(np.eye(3), np.array(point, dtype=np.float64))
+
+
+def _numbers(values: Array) -> str:
+    return " ".join(f"{0.0 if abs(v) < 1e-15 else v:.12g}" for v in values)
+
+
+def _origin(parent: ElementTree.Element, pose: pin.SE3) -> None:
+    rpy = pin.rpy.matrixToRpy(pose.rotation)
+    ElementTree.SubElement(parent, "origin", xyz=_numbers(pose.translation), rpy=_numbers(rpy))
+
+
+class _Reading:
+    """One MJCF file while its URDF is made."""
+
+    def __init__(self, file: Path, folder: Path, notes: Notes) -> None:
+        self.m = m = _compiled(file, notes)
+        import mujoco
+
+        self.mj = mujoco
+        self.notes = notes
+        name = plain(_name_of_model(m) or file.stem)
+        urdf = ElementTree.Element("robot", name=name)
+        self.out = Description(name, file, urdf, folder / f"{name}.urdf", True, notes)
+        self.bodies = self._robot(file)
+        # Link of a body in the frame of the body: at the anchor of its last joint.
+        self.anchor: dict[int, Array] = {}
+        self.base_joints: set[int] = set()
+
+    def description(self) -> Description:
+        """Return what was read."""
+        for body in self.bodies:
+            self._add_body(body)
+        self._imu()
+        self._drives()
+        self._loops()
+        self._postures()
+        self._left_out()
+        return self.out
+
+    def _name(self, kind: str, index: int) -> str:
+        found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}"), int(index))
+        return str(found or f"{kind}{int(index)}")
+
+    def _robot(self, file: Path) -> list[int]:
+        """Return the bodies of the robot, parents first."""
+        m = self.m
+        roots: dict[int, list[int]] = {}
+        for body in range(1, m.nbody):
+            roots.setdefault(int(m.body_rootid[body]), []).append(body)
+        if not roots:
+            raise ConfigError(f"{file}: it has no bodies")
+        joints = {root: int(sum(m.body_jntnum[b] for b in bodies)) for root, bodies in roots.items()}
+        chosen = max(roots, key=lambda root: joints[root])
+        others = [self._name("body", root) for root in roots if root != chosen]
+        if others:
+            self.notes.dropped(
+                f"bodies beside the robot: {some(others)}; free objects are objects of a scenario (docs/objects.md)"
+            )
+        return roots[chosen]
+
+    def _joints(self, body: int) -> list[int]:
+        first = int(self.m.body_jntadr[body])
+        return [] if first < 0 else list(range(first, first + int(self.m.body_jntnum[body])))
+
+    def _add_body(self, body: int) -> None:
+        m, name = self.m, self._name("body", body)
+        joints, root = self._joints(body), body == self.bodies[0]
+        if root:
+            joints = self._base(joints)
+        pose = _pose(m.body_pos[body], m.body_quat[body])
+        parent = int(m.body_parentid[body])
+        if not root:
+            pose = _shift(-self.anchor[parent]) * pose
+            before, at = self._name("body", parent), np.zeros(3)
+            steps = self._steps(joints)
+            if not steps:
+                self._joint(f"{name}_fixed", "fixed", before, name, pose)
+            for i, (joint, kind, axis, label) in enumerate(steps):
+                anchor = np.array(m.jnt_pos[joint])
+                place = (pose if i == 0 else pin.SE3.Identity()) * _shift(anchor - at)
+                reference = float(m.qpos0[m.jnt_qposadr[joint]]) if kind != "ball" else 0.0
+                if kind == "prismatic":
+                    place = place * _shift(-reference * axis)
+                else:
+                    place = place * pin.SE3(pin.exp3(-reference * axis), np.zeros(3))
+                last = i == len(steps) - 1
+                link = name if last else f"{name}_{label}"
+                if not last:
+                    ElementTree.SubElement(self.out.urdf, "link", name=link)
+                self._joint(label, kind, before, link, place, joint, axis)
+                before, at = link, anchor
+            self.anchor[body] = at
+        else:
+            self.anchor[body] = np.zeros(3)
+        self._link(body, name)
+
+    def _base(self, joints: list[int]) -> list[int]:
+        """Return the joints of the root body that are not those of its floating base."""
+        kinds = [int(self.m.jnt_type[j]) for j in joints]
+        slide, free = int(self.mj.mjtJoint.mjJNT_SLIDE), int(self.mj.mjtJoint.mjJNT_FREE)
+        if free in kinds:
+            self.base_joints = set(joints)
+        elif kinds.count(slide) >= 2:
+            self.base_joints = set(joints)
+            names = [self._name("joint", j) for j in joints]
+            self.notes.found(f"joints {some(names)} of the base stand for a floating one, which it is here")
+        elif joints:
+            names = [self._name("joint", j) for j in joints]
+            self.notes.dropped(f"joints {some(names)} between world and robot; its base floats here")
+            self.base_joints = set(joints)
+        else:
+            self.notes.guessed("root: free_flyer; the file holds the base in the world, and a biped walks")
+        return []
+
+    def _steps(self, joints: list[int]) -> list[tuple[int, str, Array, str]]:
+        """Return joint, kind, axis and name of the URDF joints that stand for those of one body."""
+        types, steps = self.mj.mjtJoint, []
+        for joint in joints:
+            kind, name = int(self.m.jnt_type[joint]), self._name("joint", joint)
+            axis = np.array(self.m.jnt_axis[joint], dtype=np.float64)
+            if kind == int(types.mjJNT_BALL):
+                for label, axis in zip("xyz", np.eye(3), strict=True):
+                    steps.append((joint, "ball", axis, f"{name}_{label}"))
+                    self.out.passive.append(f"{name}_{label}")
+                self.notes.guessed(f"ball joint {name!r}: three hinges about x, y and z, which lock at 90 degrees of y")
+            elif kind == int(types.mjJNT_SLIDE):
+                steps.append((joint, "prismatic", axis, name))
+            elif kind == int(types.mjJNT_HINGE):
+                steps.append((joint, "revolute", axis, name))
+        return steps
+
+    def _joint(
+        self, name: str, kind: str, parent: str, child: str, place: pin.SE3, joint: int = -1, axis: Array | None = None
+    ) -> None:
+        m = self.m
+        limited = joint >= 0 and kind != "ball" and bool(m.jnt_limited[joint])
+        written = kind if kind in ("fixed", "prismatic") else "revolute" if limited else "continuous"
+        element = ElementTree.SubElement(self.out.urdf, "joint", name=name, type=written)
+        _origin(element, place)
+        ElementTree.SubElement(element, "parent", link=parent)
+        ElementTree.SubElement(element, "child", link=child)
+        if joint < 0 or axis is None:
+            return
+        ElementTree.SubElement(element, "axis", xyz=_numbers(axis))
+        if limited:
+            low, high = m.jnt_range[joint]
+            ElementTree.SubElement(element, "limit", lower=f"{low:.12g}", upper=f"{high:.12g}")
+        dof = int(m.jnt_dofadr[joint])
+        damping, friction = float(m.dof_damping[dof]), float(m.dof_frictionloss[dof])
+        if damping or friction:
+            ElementTree.SubElement(element, "dynamics", damping=f"{damping:.12g}", friction=f"{friction:.12g}")
+        if kind != "ball":
+            if m.dof_armature[dof] > 0.0:
+                self.out.armature[name] = float(m.dof_armature[dof])
+            if friction > 0.0:
+                self.out.friction[name] = friction
+
+    def _link(self, body: int, name: str) -> None:
+        m, back = self.m, _shift(-self.anchor[body])
+        link = ElementTree.SubElement(self.out.urdf, "link", name=name)
+        if m.body_mass[body] > 0.0:
+            inertial = ElementTree.SubElement(link, "inertial")
+            _origin(inertial, back * _pose(m.body_ipos[body], m.body_iquat[body]))
+            ElementTree.SubElement(inertial, "mass", value=f"{m.body_mass[body]:.12g}")
+            xx, yy, zz = (f"{value:.12g}" for value in m.body_inertia[body])
+            ElementTree.SubElement(inertial, "inertia", ixx=xx, iyy=yy, izz=zz, ixy="0", ixz="0", iyz="0")
+        first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
+        for geom in range(first, first + count):
+            touches = bool(m.geom_contype[geom] or m.geom_conaffinity[geom])
+            element = ElementTree.SubElement(link, "collision" if touches else "visual")
+            _origin(element, back * _pose(m.geom_pos[geom], m.geom_quat[geom]))
+            if not self._geometry(ElementTree.SubElement(element, "geometry"), geom, name):
+                link.remove(element)
+            elif touches:
+                friction = float(m.geom_friction[geom, 0])
+                self.out.sole_friction[name] = min(friction, self.out.sole_friction.get(name, friction))
+
+    def _geometry(self, element: ElementTree.Element, geom: int, link: str) -> bool:
+        """Fill the <geometry> of a geom; False of one that a URDF has no word for."""
+        m, types = self.m, self.mj.mjtGeom
+        kind, size = int(m.geom_type[geom]), m.geom_size[geom]
+        if kind == types.mjGEOM_SPHERE:
+            ElementTree.SubElement(element, "sphere", radius=f"{size[0]:.12g}")
+        elif kind in (types.mjGEOM_CAPSULE, types.mjGEOM_CYLINDER):
+            tag = "capsule" if kind == types.mjGEOM_CAPSULE else "cylinder"
+            ElementTree.SubElement(element, tag, radius=f"{size[0]:.12g}", length=f"{2.0 * size[1]:.12g}")
+        elif kind == types.mjGEOM_BOX:
+            ElementTree.SubElement(element, "box", size=_numbers(2.0 * size))
+        elif kind in (types.mjGEOM_MESH, types.mjGEOM_ELLIPSOID):
+            points = self._points(geom, size)
+            triangles = _hull_triangles(points)
+            if triangles is None:
+                self.notes.doubts(f"a mesh of {link} has no volume, and is left out")
+                return False
+            name = f"{plain(link)}_{geom}.stl"
+            self.out.meshes[name] = triangles
+            ElementTree.SubElement(element, "mesh", filename=f"meshes/{name}")
+        else:
+            self.notes.dropped(f"a shape of {link} that is neither sphere, capsule, cylinder, box, ellipsoid nor mesh")
+            return False
+        return True
+
+    def _points(self, geom: int, size: Array) -> Array:
+        m = self.m
+        if int(m.geom_type[geom]) == self.mj.mjtGeom.mjGEOM_ELLIPSOID:
+            i = np.arange(200) + 0.5
+            z, turn = 1.0 - 2.0 * i / 200.0, np.pi * (1.0 + np.sqrt(5.0)) * i
+            level = np.sqrt(1.0 - z * z)
+            return np.column_stack([level * np.cos(turn), level * np.sin(turn), z]) * size
+        mesh = int(m.geom_dataid[geom])
+        start = int(m.mesh_vertadr[mesh])
+        return np.array(m.mesh_vert[start : start + int(m.mesh_vertnum[mesh])], dtype=np.float64)
+
+    def _imu(self) -> None:
+        """Make a link of the site that gyros and accelerometers sit on, or that is called so."""
+        m, kinds = self.m, self.mj.mjtSensor
+        inertial = (int(kinds.mjSENS_GYRO), int(kinds.mjSENS_ACCELEROMETER))
+        sites = [int(m.sensor_objid[i]) for i in range(m.nsensor) if int(m.sensor_type[i]) in inertial]
+        named = imu_frame([self._name("site", i) for i in range(m.nsite)])
+        sites += [i for i in range(m.nsite) if self._name("site", i) == named]
+        for site in sites:
+            body = int(m.site_bodyid[site])
+            if body not in self.anchor:
+                continue
+            name, taken = self._name("site", site), {e.get("name") for e in self.out.urdf.findall("link")}
+            name = f"{name}_site" if name in taken else name
+            ElementTree.SubElement(self.out.urdf, "link", name=name)
+            place = _shift(-self.anchor[body]) * _pose(m.site_pos[site], m.site_quat[site])
+            self._joint(f"{name}_fixed", "fixed", self._name("body", body), name, place)
+            self.out.imu = name
+            return
+
+    def _drives(self) -> None:
+        """Take limits and gains from the actuators; joints without one are passive, or welded where a spring holds."""
+        m, transmission = self.m, self.mj.mjtTrn
+        limits: dict[int, float] = {}
+        driven = set()
+        muscles, tendons = [], []
+        for i in range(m.nu):
+            kind = int(m.actuator_trntype[i])
+            if kind not in (int(transmission.mjTRN_JOINT), int(transmission.mjTRN_JOINTINPARENT)):
+                (tendons if kind == int(transmission.mjTRN_TENDON) else muscles).append(self._name("actuator", i))
+                continue
+            joint, gear = int(m.actuator_trnid[i, 0]), abs(float(m.actuator_gear[i, 0]))
+            driven.add(joint)
+            gain, bias = float(m.actuator_gainprm[i, 0]), m.actuator_biasprm[i]
+            is_motor = int(m.actuator_biastype[i]) == int(self.mj.mjtBias.mjBIAS_NONE)
+            if m.actuator_forcelimited[i]:
+                limits[joint] = gear * float(np.abs(m.actuator_forcerange[i]).max())
+            elif is_motor and m.actuator_ctrllimited[i]:
+                limits[joint] = gear * abs(gain) * float(np.abs(m.actuator_ctrlrange[i]).max())
+            if not is_motor and bias[1] < 0.0:
+                self.out.stiffness[self._name("joint", joint)] = (-float(bias[1]) * gear**2, -float(bias[2]) * gear**2)
+        for label, names in (("tendons", tendons), ("anything else than joints", muscles)):
+            if names:
+                self.notes.dropped(f"actuators on {label}: {some(names)}")
+        mine = [j for body in self.bodies for j in self._joints(body) if j not in self.base_joints]
+        looped = self._in_loops()
+        free, welded = [], []
+        for joint in mine:
+            name, element = self._name("joint", joint), None
+            if int(m.jnt_type[joint]) == int(self.mj.mjtJoint.mjJNT_BALL):
+                continue
+            element = next(e for e in self.out.urdf.findall("joint") if e.get("name") == name)
+            if m.jnt_actfrclimited[joint]:
+                limits[joint] = min(limits.get(joint, np.inf), float(np.abs(m.jnt_actfrcrange[joint]).max()))
+            if joint in limits:
+                limit = element.find("limit")
+                limit = ElementTree.SubElement(element, "limit") if limit is None else limit
+                limit.set("effort", f"{limits[joint]:.12g}")
+            stiffness = float(np.asarray(m.jnt_stiffness[joint]).flat[0])
+            if driven and joint not in driven:
+                if stiffness > 0.0:
+                    at = float(m.qpos_spring[m.jnt_qposadr[joint]])
+                    self.out.locked[name] = at if abs(at) < ENDLESS else 0.0
+                    welded.append(name)
+                else:
+                    self.out.passive.append(name)
+                    free.append(name)
+            elif stiffness > 0.0:
+                self.notes.dropped(f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, beside its drive")
+        if welded:
+            self.notes.dropped(f"springs of {some(welded)}: these joints have no drive and are welded at rest")
+        if free and not looped:
+            self.notes.doubts(f"nothing drives {some(free)}: they are passive and swing freely")
+
+    def _in_loops(self) -> bool:
+        kinds = self.mj.mjtEq
+        return any(int(t) in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)) for t in self.m.eq_type)
+
+    def _loops(self) -> None:
+        m, kinds = self.m, self.mj.mjtEq
+        for i in range(m.neq):
+            kind, name = int(m.eq_type[i]), self._name("equality", i)
+            if kind == int(kinds.mjEQ_JOINT):
+                follower = self._name("joint", int(m.eq_obj1id[i]))
+                self.out.locked[follower] = float(m.eq_data[i, 0])
+                if follower in self.out.passive:
+                    self.out.passive.remove(follower)
+                self.notes.dropped(f"coupling {name!r} of joints: {follower} is welded at {m.eq_data[i, 0]:.4g} rad")
+                continue
+            if kind not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
+                self.notes.dropped(f"equality {name!r}: neither connect, weld nor joint")
+                continue
+            ends = self._ends(i, kind == int(kinds.mjEQ_WELD))
+            if ends is None:
+                self.notes.dropped(f"equality {name!r}: it holds something beside the robot")
+                continue
+            entry: dict[str, Any] = {"type": "weld" if kind == int(kinds.mjEQ_WELD) else "connect"}
+            for k, (body, pose) in enumerate(ends, start=1):
+                place = _shift(-self.anchor[body]) * pose
+                entry[f"frame{k}"] = self._name("body", body)
+                entry[f"placement{k}"] = {
+                    "xyz": [round(float(v), 9) for v in place.translation],
+                    "rpy": [round(float(v), 9) for v in pin.rpy.matrixToRpy(place.rotation)],
+                }
+            self.out.loops[plain(name)] = entry
+        if self.out.loops:
+            names = list(self.out.loops)
+            self.notes.found(f"{len(names)} closed chains: {some(names)}; they are `loops` in robot.yaml")
+
+    def _ends(self, i: int, weld: bool) -> list[tuple[int, pin.SE3]] | None:
+        """Return the two bodies that an equality holds together, and where in each; None of another body."""
+        m = self.m
+        first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+        if int(m.eq_objtype[i]) == int(self.mj.mjtObj.mjOBJ_SITE):
+            places = [_pose(m.site_pos[s], m.site_quat[s]) for s in (first, second)]
+            first, second = (int(m.site_bodyid[s]) for s in (first, second))
+        elif weld:
+            # anchor in body 2, then the pose of body 2 in body 1.
+            relative = _pose(m.eq_data[i, 3:6], m.eq_data[i, 6:10])
+            anchor = _shift(m.eq_data[i, 0:3])
+            places = [relative * anchor, anchor]
+        else:
+            places = [_shift(m.eq_data[i, 0:3]), _shift(m.eq_data[i, 3:6])]
+        if first not in self.anchor or second not in self.anchor:
+            return None
+        return [(first, places[0]), (second, places[1])]
+
+    def _postures(self) -> None:
+        m = self.m
+        for k in range(m.nkey):
+            angles = {}
+            for body in self.bodies:
+                for joint in self._joints(body):
+                    simple = int(m.jnt_type[joint]) in (int(self.mj.mjtJoint.mjJNT_HINGE), int(self.mj.mjtJoint.mjJNT_SLIDE))
+                    if simple and joint not in self.base_joints:
+                        angles[self._name("joint", joint)] = float(m.key_qpos[k, m.jnt_qposadr[joint]])
+            self.out.postures[plain(self._name("key", k))] = angles
+
+    def _left_out(self) -> None:
+        m = self.m
+        if m.ntendon:
+            self.notes.dropped(f"{m.ntendon} tendons: {some([self._name('tendon', i) for i in range(m.ntendon)])}")
+        if m.nflex or m.nskin:
+            self.notes.dropped("what is soft: flexes and skins")
+
+
+def _name_of_model(m: Any) -> str:
+    return bytes(m.names).split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _hull_triangles(points: Array) -> Array | None:
+    """Return the triangles (T, 3, 3) of the hull of a mesh, outward; None of one without a volume."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return None
+    triangles = points[hull.simplices]
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    inward = np.einsum("ij,ij->i", normals, hull.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return np.asarray(triangles)
+
+
+def stl(triangles: Array) -> bytes:
+    """Return triangles (T, 3, 3) as a binary STL."""
+    row = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("unused", "<u2")])
+    rows = np.zeros(len(triangles), dtype=row)
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    rows["normal"] = normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-30)[:, None]
+    rows["corners"] = triangles
+    return bytes(80) + len(triangles).to_bytes(4, "little") + rows.tobytes()

@@ -1,0 +1,56 @@
+"""What an import has to say, kind by kind, for its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+FOUND, GUESSED, DROPPED, MENDED, DIFFERS, DOUBTS = "found", "guessed", "dropped", "mended", "differs", "doubts"
+TITLES = {
+    FOUND: "Found in the description",
+    GUESSED: "Guessed, and why",
+    DROPPED: "Dropped: not simulated",
+    MENDED: "Mended",
+    DIFFERS: "Where the two descriptions differ",
+    DOUBTS: "Doubts and problems",
+}
+
+
+@dataclass
+class Notes:
+    """Sentences by kind, in the order in which they were said.
+
+    Attributes:
+        said: Kind to its sentences.
+    """
+
+    said: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in TITLES})
+
+    def found(self, text: str) -> None:
+        """Say what the description holds."""
+        self.said[FOUND].append(text)
+
+    def guessed(self, text: str) -> None:
+        """Say what it does not hold, what was taken instead, and why."""
+        self.said[GUESSED].append(text)
+
+    def dropped(self, text: str) -> None:
+        """Say what it holds and the simulator does not simulate."""
+        self.said[DROPPED].append(text)
+
+    def mended(self, text: str) -> None:
+        """Say what could not be, and what it is now."""
+        self.said[MENDED].append(text)
+
+    def differs(self, text: str) -> None:
+        """Say in what two descriptions of the robot disagree."""
+        self.said[DIFFERS].append(text)
+
+    def doubts(self, text: str) -> None:
+        """Say what is odd, or does not work."""
+        self.said[DOUBTS].append(text)
+
+
+def some(names: list[str] | tuple[str, ...], most: int = 8) -> str:
+    """Return names for a sentence; of many the first ones, and how many there are."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

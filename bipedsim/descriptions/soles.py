@@ -1,0 +1,171 @@
+"""Soles from the geometry of feet: the flat that is lowest, and its outline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from scipy.spatial import ConvexHull, QhullError
+
+from bipedsim.descriptions.legs import outline
+from bipedsim.model import Shape
+from bipedsim.numerics import Array, convex_hull, simplify
+
+FLAT = 4e-3
+"""Points within this height [m] of the lowest one are of the sole: rubber, rounding of edges and of meshes."""
+MOST_TILTED = 0.77
+"""Cosine of the angle by which a sole may lean where all joints are at 0."""
+PREFERRED = 0.85
+"""Share of the largest area that a sole square to the robot or to its link may have, and be preferred."""
+MOST_CORNERS = 8
+NARROW = 6e-3
+"""Width [m] below which a sole is a blade, and length below which it is a point."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoundSole:
+    """A sole that was found.
+
+    Attributes:
+        placement: Sole frame in the frame of the joint: origin under the joint, x ahead, z up into the foot.
+        vertices: (N, 2) [m] in it.
+        radius: Of the ball of a point foot [m].
+        how: In words, what it is the outline of.
+    """
+
+    placement: pin.SE3
+    vertices: Array
+    radius: float
+    how: str
+
+    @property
+    def area(self) -> float:
+        """Of the polygon [m^2]."""
+        x, y = self.vertices.T
+        return 0.5 * abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
+
+
+def find_sole(shapes: Sequence[Shape], down: Array, ahead: Array, frames: Sequence[pin.SE3]) -> FoundSole | None:
+    """Return the sole of a foot, or None of one without shapes.
+
+    The plane is the one of most area, among the ground where all joints are at 0, planes square to the link, and faces
+    of the foot's hull; the first two are preferred.
+
+    Args:
+        shapes: Of the foot, in the frame of the joint.
+        down: (3,) downwards where the robot stands with its joints at 0, in the frame of the joint.
+        ahead: (3,) ahead, the same.
+        frames: Of the links of the foot, in the frame of the joint.
+    """
+    if not shapes:
+        return None
+    points = np.vstack([outline(shape) for shape in shapes])
+    radii = np.concatenate([np.full(len(outline(shape)), shape.radius) for shape in shapes])
+    best: tuple[float, FoundSole] | None = None
+    for normal, weight, how in _directions(points, radii, down, frames):
+        sole = _flat(points, radii, normal, ahead, how)
+        value = weight * (sole.area + 1e-6 * len(sole.vertices))
+        if best is None or value > best[0]:
+            best = value, sole
+    assert best is not None
+    kinds = sorted({shape.kind for shape in shapes})
+    sole = best[1]
+    return FoundSole(sole.placement, sole.vertices, sole.radius, f"{len(shapes)} x {'/'.join(kinds)}, {sole.how}")
+
+
+def _directions(
+    points: Array, radii: Array, down: Array, frames: Sequence[pin.SE3]
+) -> list[tuple[Array, float, str]]:
+    """Return normals that point out of the foot downwards, with a weight of each and what it is."""
+    found = [(down, 1.0, "on the ground with all joints at 0")]
+    for frame in (pin.SE3.Identity(), *frames):
+        for axis in (*frame.rotation.T, *-frame.rotation.T):
+            if axis @ down > MOST_TILTED and axis @ found[0][0] < 1.0 - 1e-9:
+                found.append((axis, 0.98, "square to its link"))
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return found
+    del radii
+    normals = hull.equations[:, :3]
+    steep = normals[normals @ down > MOST_TILTED]
+    for normal in np.unique(np.round(steep, 3), axis=0)[:60]:
+        found.append((normal / np.linalg.norm(normal), PREFERRED, "a face of its hull, oblique to its link"))
+    return found
+
+
+def _flat(points: Array, radii: Array, normal: Array, ahead: Array, how: str) -> FoundSole:
+    """Return the sole of all points that are lowest along ``normal``, which points out of the foot."""
+    heights = points @ normal + radii
+    lowest = float(heights.max())
+    chosen = heights > lowest - FLAT
+    z = -normal
+    x = ahead - (ahead @ z) * z
+    x /= np.linalg.norm(x)
+    rotation = np.column_stack([x, np.cross(z, x), z])
+    placement = pin.SE3(rotation, lowest * normal)
+    flat = (points[chosen] @ rotation)[:, :2]
+    vertices = outline_of(flat)
+    radius = float(radii[chosen].max()) if len(vertices) == 1 else 0.0
+    if len(vertices) == 1 and radius > 0.0:
+        # robot.yaml has the middle of the ball for the vertex; it touches a radius below.
+        placement = placement * pin.SE3(np.eye(3), np.array([0.0, 0.0, radius]))
+    return FoundSole(placement, vertices, radius, how)
+
+
+def outline_of(flat: Array) -> Array:
+    """Return the corners (N, 2) of points (n, 2) [m], counter-clockwise: a polygon of few, a blade or a point."""
+    middle = flat.mean(axis=0)
+    spread = np.linalg.svd(flat - middle, full_matrices=False)
+    along = (flat - middle) @ spread[2].T
+    extent = along.max(axis=0) - along.min(axis=0)
+    if extent[0] < NARROW:
+        return np.array([middle])
+    if len(extent) < 2 or extent[1] < NARROW:
+        order = np.argsort(along[:, 0])
+        ends = flat[order[[-1, 0]]]
+        return np.array(ends if ends[0, 0] >= ends[1, 0] else ends[::-1])
+    work = np.ascontiguousarray(np.unique(np.round(flat, 5), axis=0))
+    count = convex_hull(work, len(work), np.zeros((2 * len(work) + 2, 2)))
+    count = simplify(work, count, MOST_CORNERS)
+    corners = np.array(work[:count])
+    return _without_needless(corners)
+
+
+def _without_needless(corners: Array) -> Array:
+    """Drop corners that add less than half a percent of the area, or lie within 2 mm of the one before."""
+    whole = _area(corners)
+    while len(corners) > 3:
+        cut = [_area(np.roll(corners, -i, axis=0)[[0, 1, -1]]) for i in range(len(corners))]
+        near = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1) < 2e-3
+        worst = int(np.argmin(cut)) if not near.any() else int(np.flatnonzero(near)[0])
+        if cut[worst] > 0.005 * whole and not near.any():
+            break
+        corners = np.delete(corners, worst, axis=0)
+    return corners
+
+
+def _area(corners: Array) -> float:
+    x, y = corners.T
+    return 0.5 * abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
+
+
+def sole_of_inertia(mass: float, lever: Array, inertia: Array, down: Array, ahead: Array) -> FoundSole:
+    """Return the underside of the box that has the inertia of a foot: what is left to go by without geometry.
+
+    Args:
+        mass, lever, inertia: Of the foot's body: [kg], (3,) [m], (3, 3) [kg.m^2] about the CoM.
+        down, ahead: (3,) in the frame of the joint.
+    """
+    x = ahead - (ahead @ down) * down
+    x /= np.linalg.norm(x)
+    rotation = np.column_stack([x, np.cross(-down, x), -down])
+    turned = rotation.T @ inertia @ rotation
+    second = np.maximum(0.5 * np.trace(turned) - np.diag(turned), 1e-9)
+    half = np.clip(np.sqrt(3.0 * second / max(mass, 1e-6)), 0.005, 0.3)
+    centre = rotation.T @ lever
+    signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    height = float(lever @ down) + half[2]
+    return FoundSole(pin.SE3(rotation, height * down), centre[:2] + signs * half[:2], 0.0, "a box of its inertia")

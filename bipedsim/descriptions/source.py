@@ -1,0 +1,202 @@
+"""What a description holds, whatever its format: a URDF, and what a URDF has no words for."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bipedsim.config import read_text
+from bipedsim.descriptions.notes import Notes, some
+from bipedsim.errors import ConfigError
+from bipedsim.model import mesh_path
+from bipedsim.numerics import Array
+
+SUFFIXES = (".urdf", ".xacro", ".xml", ".mjcf")
+NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|model\.config|gazebo|transmission|visual")
+"""Names of files in a description package that are seldom the whole robot."""
+KNOWN = {"link", "joint", "material", "transmission", "gazebo", "mujoco", "sensor"}
+"""Elements of a URDF that the import reads, or that are for other programs."""
+IMU = re.compile(r"(^|[_\W])imu([_\W]|\d|$)|imu_?(link|frame|site|sensor)|inertial_measurement", re.IGNORECASE)
+
+
+@dataclass
+class Description:
+    """A robot as others have described it.
+
+    Attributes:
+        name: Of the robot.
+        source: The file that was read.
+        urdf: Root of the URDF, of the file itself or made from another format.
+        path: Where that URDF is, or is to be written; meshes are looked for beside it.
+        made: Whether it was made and has to be written.
+        notes: What there was to say.
+        armature, friction: Joint to reflected inertia [kg.m^2] and to Coulomb friction [N.m], where they are known.
+        stiffness: Joint to (kp, kd) of its position drive.
+        passive: Joints without a drive.
+        locked: Joints to weld, and their angles [rad].
+        loops: What closes chains, as robot.yaml has it.
+        postures: Names of postures to joint angles [rad].
+        imu: Frame of the IMU, or empty.
+        sole_friction: Link to the coefficient of sliding friction of its geometry.
+        meshes: File names to the triangles (T, 3, 3) [m] that are to be written beside the URDF.
+    """
+
+    name: str
+    source: Path
+    urdf: ElementTree.Element
+    path: Path
+    made: bool
+    notes: Notes
+    armature: dict[str, float] = field(default_factory=dict)
+    friction: dict[str, float] = field(default_factory=dict)
+    stiffness: dict[str, tuple[float, float]] = field(default_factory=dict)
+    passive: list[str] = field(default_factory=list)
+    locked: dict[str, float] = field(default_factory=dict)
+    loops: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    postures: dict[str, dict[str, float]] = field(default_factory=dict)
+    imu: str = ""
+    sole_friction: dict[str, float] = field(default_factory=dict)
+    meshes: dict[str, Array] = field(default_factory=dict)
+
+
+def read_description(file: Path, folder: Path) -> Description:
+    """Read a URDF, a xacro, an MJCF file, or the one of a folder that describes the robot.
+
+    Args:
+        file: The file, or the folder of a description package.
+        folder: Where a URDF is to be written that is made of another format.
+
+    Raises:
+        ConfigError: There is no such description, or it cannot be read.
+    """
+    notes = Notes()
+    if file.is_dir():
+        file = _in_package(file, notes)
+    if file.suffix == ".xacro":
+        return _read_urdf(_expanded(file), file, folder, True, notes)
+    text = read_text(file)
+    root = _parsed(text, file)
+    if root.tag == "mujoco":
+        from bipedsim.descriptions.mjcf import read_mjcf
+
+        return read_mjcf(file, folder, notes)
+    if root.tag != "robot":
+        raise ConfigError(f"{file}: the root element is <{root.tag}>; a URDF has <robot>, an MJCF file <mujoco>")
+    return _read_urdf(root, file, folder, False, notes)
+
+
+def _parsed(text: str, file: Path) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(text.encode())
+    except ElementTree.ParseError as error:
+        raise ConfigError(f"{file}: not valid XML: {error}") from error
+
+
+def _in_package(folder: Path, notes: Notes) -> Path:
+    """Return the file of a package that describes the whole robot: that with most joints; MJCF only without a URDF."""
+    ranked = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in SUFFIXES or not path.is_file():
+            continue
+        head = path.read_text(encoding="utf-8", errors="replace")
+        kind = 0 if "<mujoco" in head[:2000] else 1 if path.suffix == ".urdf" else 2
+        if kind == 2 and (path.suffix != ".xacro" or not path.name.endswith(".urdf.xacro")):
+            continue
+        joints = len(re.findall(r"<joint[ >]", head))
+        ranked.append((not NOT_ROBOTS.search(path.name.lower()), kind == 1, joints, -len(path.name), path))
+    if not ranked:
+        raise ConfigError(f"{folder}: no .urdf, .urdf.xacro or MJCF .xml file in it; name the file")
+    ranked.sort(reverse=True)
+    chosen = ranked[0][-1]
+    others = [str(row[-1].relative_to(folder)) for row in ranked[1:]]
+    if others:
+        notes.guessed(f"file: {chosen.relative_to(folder)}, that with most joints; others there: {some(others)}")
+    return chosen
+
+
+def _expanded(file: Path) -> ElementTree.Element:
+    """Return what the program xacro makes of a file."""
+    program = shutil.which("xacro")
+    if program is None:
+        raise ConfigError(
+            f"{file}: needs the program xacro, which is not installed: pip install xacro, or apt install "
+            "ros-$ROS_DISTRO-xacro; or give the URDF that somebody else has made of it"
+        )
+    ran = subprocess.run([program, str(file)], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise ConfigError(f"{file}: xacro failed: {ran.stderr.strip()[-600:]}")
+    return _parsed(ran.stdout, file)
+
+
+def plain(name: str) -> str:
+    """Return a name of letters, digits and _."""
+    return re.sub(r"\W+", "_", name).strip("_").lower() or "robot"
+
+
+def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool, notes: Notes) -> Description:
+    name = plain(root.get("name") or source.stem)
+    found = Description(name, source, root, source.resolve(), made, notes)
+    found.imu = imu_frame([link.get("name", "") for link in root.findall("link")])
+    _weld_followers(found)
+    _take_base(found)
+    for joint in root.findall("joint"):
+        dynamics = joint.find("dynamics")
+        friction = 0.0 if dynamics is None else float(dynamics.get("friction") or 0.0)
+        if friction > 0.0:
+            found.friction[joint.get("name", "")] = friction
+    extra = sorted({e.tag for e in root if isinstance(e.tag, str)} - KNOWN)
+    if extra:
+        notes.dropped(f"elements of the URDF that are not known: {some([f'<{tag}>' for tag in extra])}")
+    if found.made:
+        found.path = folder / f"{name}.urdf"
+        for mesh in root.iter("mesh"):
+            path = mesh_path(mesh.get("filename", ""), source.resolve())
+            if path is not None:
+                mesh.set("filename", f"file://{path}")
+    return found
+
+
+def imu_frame(names: list[str]) -> str:
+    """Return which frame is that of the IMU: the first with that word in its name; or an empty string."""
+    return next((name for name in names if IMU.search(name)), "")
+
+
+def _weld_followers(found: Description) -> None:
+    """Weld joints that copy another one: nothing drives them alone."""
+    followers = [joint for joint in found.urdf.findall("joint") if joint.find("mimic") is not None]
+    for joint in followers:
+        mimic = joint.find("mimic")
+        assert mimic is not None
+        found.locked[joint.get("name", "")] = float(mimic.get("offset") or 0.0)
+        joint.remove(mimic)
+    if followers:
+        names = [joint.get("name", "") for joint in followers]
+        found.notes.dropped(f"<mimic> of {some(names)}: couplings are not simulated; these joints are welded")
+
+
+def _take_base(found: Description) -> None:
+    """Leave out a link of the world that the robot hangs on by a floating, planar or fixed joint."""
+    root = found.urdf
+    joints = root.findall("joint")
+    children = {_end(joint, "child") for joint in joints}
+    tops = [link for link in root.findall("link") if link.get("name") not in children]
+    for joint in joints:
+        if len(tops) == 1 and _end(joint, "parent") == tops[0].get("name") and tops[0].find("inertial") is None:
+            siblings = [other for other in joints if _end(other, "parent") == tops[0].get("name")]
+            if joint.get("type") in ("floating", "planar") and len(siblings) == 1:
+                root.remove(joint)
+                root.remove(tops[0])
+                found.made = True
+                found.notes.found(f"joint {joint.get('name')!r} lets the robot float; it is the root of robot.yaml")
+                return
+
+
+def _end(joint: ElementTree.Element, end: str) -> str | None:
+    element = joint.find(end)
+    return None if element is None else element.get("link")
