@@ -18,7 +18,7 @@ from bipedsim.descriptions.guesses import gains, gait, guess_drives
 from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
 from bipedsim.descriptions.notes import Notes, some
 from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia
-from bipedsim.descriptions.source import Description, read_description
+from bipedsim.descriptions.source import Description, is_imu, read_description
 from bipedsim.descriptions.standing import standing_posture
 from bipedsim.descriptions.write import report_text, yaml_text
 from bipedsim.errors import BipedSimError, ConfigError
@@ -33,6 +33,7 @@ from bipedsim.model import (
     nearest_inertia,
     read_shapes,
     read_urdf,
+    welded,
 )
 from bipedsim.numerics import Array
 
@@ -154,7 +155,7 @@ class _Import:
         self._tell_missing(list(shapes.warnings))
         seen = read_shapes(model, xml, found.path, tag="visual", whole=True).shapes
         start, given = self._start(model)
-        figure = Figure.of(model, start, [*shapes.shapes, *seen])
+        figure = Figure.of(model, start, shapes.shapes, seen)
         legs, ahead = find_legs(figure, notes)
         toes = [model.names[toe] for leg in legs for toe in leg.toes]
         if toes:
@@ -164,7 +165,7 @@ class _Import:
             shapes = read_shapes(model, xml, found.path, whole=True)
             seen = read_shapes(model, xml, found.path, tag="visual", whole=True).shapes
             start, given = self._start(model)
-            figure = Figure.of(model, start, [*shapes.shapes, *seen])
+            figure = Figure.of(model, start, shapes.shapes, seen)
             legs, ahead = find_legs(figure, notes)
         if found.passive:
             config["passive"] = [joint for joint in found.passive if joint in list(model.names)]
@@ -175,7 +176,7 @@ class _Import:
         feet = {leg.side: self._foot(figure, leg, ahead, list(shapes.shapes), list(seen)) for leg in legs}
         self._compare_feet(feet)
         config["feet"] = {side: foot for side, (foot, _) in feet.items()}
-        self._imu(config)
+        self._imu(config, model)
         driven = [name for name in list(model.names)[2:] if name not in found.passive]
         in_legs = {model.names[j] for leg in legs for j in leg.joints}
         weight = 9.81 * sum(body.mass for body in model.inertias)
@@ -222,23 +223,24 @@ class _Import:
             self.notes.dropped(f"joints {some(new)}: nothing beyond them has mass; they are welded at 0")
 
     def _welded(self, model: pin.Model) -> pin.Model:
-        q = pin.neutral(model)
-        names = [name for name in self.found.locked if model.existJointName(name)]
-        for name in names:
-            q[model.joints[model.getJointId(name)].idx_q] = self.found.locked[name]
-        return pin.buildReducedModel(model, [model.getJointId(name) for name in names], q) if names else model
+        return welded(model, {n: angle for n, angle in self.found.locked.items() if model.existJointName(n)})
 
     def _tell_missing(self, warnings: list[str]) -> None:
-        missing = [said for said in warnings if "no file" in said]
+        """Tell of meshes that are missing, or odd, all at once."""
+        links: dict[str, list[str]] = {"no file": [], "thick": [], "": []}
         for said in warnings:
-            if said not in missing:
-                self.notes.doubts(said.removeprefix(f"{self.found.path}: "))
+            kind = next(kind for kind in links if kind in said)
+            links[kind].append(said.split("link ")[1].split(":")[0].strip("'") if kind else said)
+        missing, thin, others = links.values()
         if missing:
-            links = [said.split("link ")[1].split(":")[0].strip("'") for said in missing]
             self.notes.doubts(
-                f"{len(missing)} meshes of collision geometry are not there: {some(links)} touch nothing; set "
-                "ROS_PACKAGE_PATH to where their package is, or give shapes under `bodies`"
+                f"meshes of collision geometry are not there: {some(missing)} touch nothing; set ROS_PACKAGE_PATH to "
+                "where their package is, or give shapes under `bodies`"
             )
+        if thin:
+            self.notes.doubts(f"meshes of {some(thin)} are thinner than 1 mm")
+        for said in others:
+            self.notes.doubts(said.removeprefix(f"{self.found.path}: "))
 
     def _start(self, model: pin.Model) -> tuple[Array, bool]:
         """Return the configuration (nq,) that the description stands in, and whether it says so."""
@@ -260,14 +262,15 @@ class _Import:
         down, forward = turn @ np.array([0.0, 0.0, -1.0]), turn @ ahead
         links = [f for f in model.frames if f.type == pin.BODY and f.parentJoint == joint]
         body = model.inertias[joint]
+        length = float(figure.places[leg.joints[0]].translation[2] - figure.lowest[joint])
         for shapes, said in ((touching, "collision geometry"), (seen, "visual geometry, as none is for collisions")):
             mine = [shape for shape in shapes if shape.joint_id == joint]
-            sole = find_sole(mine, down, forward, [f.placement for f in links])
+            sole = find_sole(mine, down, forward, [f.placement for f in links], length)
             if sole is not None:
                 tell = self.notes.found if shapes is touching else self.notes.guessed
                 break
         else:
-            sole, said = sole_of_inertia(body.mass, body.lever, body.inertia, down, forward), "no geometry"
+            sole, said = sole_of_inertia(body, down, forward, length), "no geometry"
             tell = self.notes.guessed
         frame = links[0]
         placement = frame.placement.inverse() * sole.placement
@@ -308,10 +311,18 @@ class _Import:
         if apart > 5e-3:
             self.notes.doubts(f"soles of the two feet differ by {1e3 * apart:.0f} mm; the description has them so")
 
-    def _imu(self, config: dict[str, Any]) -> None:
-        if self.found.imu:
-            config["imu"] = {"frame": self.found.imu}
-            self.notes.found(f"IMU: {self.found.imu}")
+    def _imu(self, config: dict[str, Any], model: pin.Model) -> None:
+        """Choose the IMU: that of the sensors of an MJCF file, or the one called so that is nearest to the root."""
+        frame = self.found.imu
+        if not frame:
+            named = [f for f in model.frames if f.type == pin.BODY and is_imu(f.name)]
+            frame = min(named, key=lambda f: f.parentJoint).name if named else ""
+            others = [f.name for f in named if f.name != frame]
+            if others:
+                self.notes.guessed(f"IMU: {frame}, the nearest to the root; others: {some(others)}")
+        if frame:
+            config["imu"] = {"frame": frame}
+            self.notes.found(f"IMU: {frame}")
         else:
             self.notes.guessed("IMU: in the frame of the root link; nothing is called imu")
 
@@ -341,7 +352,7 @@ class _Import:
             return
         if not soles:
             return
-        figure = Figure.of(model, self._start(model)[0], [])
+        figure = Figure.of(model, self._start(model)[0])
         q = standing_posture(figure, soles, legs, ahead, loops, given, self.notes)
         if q is None:
             self.notes.doubts(
@@ -350,9 +361,10 @@ class _Import:
             )
             return
         # Where it stands exactly, the loader finds again.
-        angles = {name: _short(q[i], 3) for name, i in zip(joints, idx_q, strict=True)}
+        low, high = model.lowerPositionLimit, model.upperPositionLimit
+        angles = {n: min(max(_short(q[i], 3), low[i]), high[i]) for n, i in zip(joints, idx_q, strict=True)}
         passive = {n: _short(q[model.joints[model.getJointId(n)].idx_q], 5) for n in reader.passive}
-        config["posture"] = {name: angle for name, angle in (angles | passive).items() if angle} or {joints[0]: 0.0}
+        config["posture"] = {name: float(angle) for name, angle in (angles | passive).items() if angle} or {joints[0]: 0.0}
         flat = [sole for sole in soles if sole.n_vertices > 2]
         if len(legs) == 2 and len(flat) == 2:
             data = model.createData()

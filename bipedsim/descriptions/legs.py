@@ -53,6 +53,7 @@ class Figure:
         model, q: The model, with a free flyer, and its configuration (nq,), upright.
         places: Pose of every joint in the world.
         lowest: (njoints,) height of the lowest point of each body [m]; inf of one without any.
+        touching: Joints whose bodies have collision geometry.
         height: From the lowest point to the highest one [m].
     """
 
@@ -60,16 +61,17 @@ class Figure:
     q: Array
     places: list[pin.SE3]
     lowest: Array
+    touching: frozenset[int]
     height: float
 
     @staticmethod
-    def of(model: pin.Model, q: Array, shapes: Sequence[Shape]) -> Figure:
-        """Return the figure of ``model`` at ``q`` (nq,) with ``shapes``; bodies without one are points."""
+    def of(model: pin.Model, q: Array, touching: Sequence[Shape] = (), seen: Sequence[Shape] = ()) -> Figure:
+        """Return the figure of ``model`` at ``q`` (nq,) with what touches and what is seen; other bodies are points."""
         data = model.createData()
         pin.forwardKinematics(model, data, q)
         places = [pin.SE3(m) for m in data.oMi]
         lowest, highest = np.full(model.njoints, np.inf), -np.inf
-        for shape in shapes:
+        for shape in (*touching, *seen):
             z = outline(shape) @ places[shape.joint_id].rotation[2] + places[shape.joint_id].translation[2]
             lowest[shape.joint_id] = min(lowest[shape.joint_id], float(z.min()) - shape.radius)
             highest = max(highest, float(z.max()) + shape.radius)
@@ -78,7 +80,8 @@ class Figure:
             if not np.isfinite(lowest[joint]) and model.inertias[joint].mass > 0.0:
                 lowest[joint] = min(z0, places[joint].act(model.inertias[joint].lever)[2])
             highest = max(highest, z0)
-        return Figure(model, q, places, lowest, max(highest - float(lowest.min()), 1e-3))
+        feel = frozenset(shape.joint_id for shape in touching)
+        return Figure(model, q, places, lowest, feel, max(highest - float(lowest.min()), 1e-3))
 
     def chain(self, joint: int) -> tuple[int, ...]:
         """Return the joints from the base to ``joint``, that of the base left out."""
@@ -152,22 +155,24 @@ def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
     # Along an axis, from which feet that are not quite abreast would turn it.
     across = np.round(across / np.abs(across).max()) if np.abs(across).max() > 0.95 else across
     ahead = np.cross(across, [0.0, 0.0, 1.0])
+    ends_at = [len(figure.chain(foot)) + len(ends[foot]) for foot in feet]
+    if len(figure.chain(feet[0])) != len(figure.chain(feet[1])) and ends_at[0] == ends_at[1]:
+        names = [model.names[foot] for foot in feet]
+        notes.doubts(f"the soles move with joints that are no mirrors of each other: {some(names)}; look at the shapes")
     legs = [Leg(side, figure.chain(foot), tuple(ends[foot])) for side, foot in zip(("left", "right"), feet, strict=True)]
     return legs, np.asarray(ahead / np.linalg.norm(ahead))
 
 
 def _best_pair(figure: Figure, feet: list[int]) -> tuple[int, ...]:
-    """Return the two feet with the longest chains that stand side by side."""
+    """Return the two feet with the longest chains that stand side by side; those that can touch come first."""
 
-    def rank(pair: tuple[int, int]) -> tuple[int, float]:
+    def rank(pair: tuple[int, int]) -> tuple[int, int, float]:
         a, b = (figure.places[foot].translation for foot in pair)
-        return len(figure.chain(pair[0])) + len(figure.chain(pair[1])), -float(abs(a[0] - b[0]) + abs(a[2] - b[2]))
+        joints = len(figure.chain(pair[0])) + len(figure.chain(pair[1]))
+        return len(figure.touching & set(pair)), joints, -float(abs(a[0] - b[0]) + abs(a[2] - b[2]))
 
-    mirrored = [
-        pair
-        for pair in combinations(feet, 2)
-        if len(figure.chain(pair[0])) == len(figure.chain(pair[1]))
-    ]
+    pairs = combinations(feet, 2)
+    mirrored = [pair for pair in pairs if len(figure.chain(pair[0])) == len(figure.chain(pair[1]))]
     return max(mirrored or list(combinations(feet, 2)), key=rank)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.notes import Notes, some
-from bipedsim.descriptions.source import Description, imu_frame, plain
+from bipedsim.descriptions.source import Description, is_imu, plain
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
@@ -291,8 +291,7 @@ class _Reading:
         m, kinds = self.m, self.mj.mjtSensor
         inertial = (int(kinds.mjSENS_GYRO), int(kinds.mjSENS_ACCELEROMETER))
         sites = [int(m.sensor_objid[i]) for i in range(m.nsensor) if int(m.sensor_type[i]) in inertial]
-        named = imu_frame([self._name("site", i) for i in range(m.nsite)])
-        sites += [i for i in range(m.nsite) if self._name("site", i) == named]
+        sites += [i for i in range(m.nsite) if is_imu(self._name("site", i))]
         for site in sites:
             body = int(m.site_bodyid[site])
             if body not in self.anchor:

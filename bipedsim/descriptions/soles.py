@@ -19,7 +19,11 @@ MOST_TILTED = 0.77
 """Cosine of the angle by which a sole may lean where all joints are at 0."""
 PREFERRED = 0.85
 """Share of the largest area that a sole square to the robot or to its link may have, and be preferred."""
+LEAST_LYING = 0.3
+"""Sine of the angle to the vertical above which a capsule may lie on the ground."""
 MOST_CORNERS = 8
+POINT = 0.06
+"""Length of a sole over that of the leg below which the foot is a point."""
 NARROW = 6e-3
 """Width [m] below which a sole is a blade, and length below which it is a point."""
 
@@ -47,7 +51,9 @@ class FoundSole:
         return 0.5 * abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
 
 
-def find_sole(shapes: Sequence[Shape], down: Array, ahead: Array, frames: Sequence[pin.SE3]) -> FoundSole | None:
+def find_sole(
+    shapes: Sequence[Shape], down: Array, ahead: Array, frames: Sequence[pin.SE3], leg: float
+) -> FoundSole | None:
     """Return the sole of a foot, or None of one without shapes.
 
     The plane is the one of most area, among the ground where all joints are at 0, planes square to the link, and faces
@@ -58,14 +64,15 @@ def find_sole(shapes: Sequence[Shape], down: Array, ahead: Array, frames: Sequen
         down: (3,) downwards where the robot stands with its joints at 0, in the frame of the joint.
         ahead: (3,) ahead, the same.
         frames: Of the links of the foot, in the frame of the joint.
+        leg: Length of the leg [m].
     """
     if not shapes:
         return None
     points = np.vstack([outline(shape) for shape in shapes])
     radii = np.concatenate([np.full(len(outline(shape)), shape.radius) for shape in shapes])
     best: tuple[float, FoundSole] | None = None
-    for normal, weight, how in _directions(points, radii, down, frames):
-        sole = _flat(points, radii, normal, ahead, how)
+    for normal, weight, how in _directions(shapes, points, down, frames):
+        sole = _flat(points, radii, normal, ahead, how, POINT * leg)
         value = weight * (sole.area + 1e-6 * len(sole.vertices))
         if best is None or value > best[0]:
             best = value, sole
@@ -76,7 +83,7 @@ def find_sole(shapes: Sequence[Shape], down: Array, ahead: Array, frames: Sequen
 
 
 def _directions(
-    points: Array, radii: Array, down: Array, frames: Sequence[pin.SE3]
+    shapes: Sequence[Shape], points: Array, down: Array, frames: Sequence[pin.SE3]
 ) -> list[tuple[Array, float, str]]:
     """Return normals that point out of the foot downwards, with a weight of each and what it is."""
     found = [(down, 1.0, "on the ground with all joints at 0")]
@@ -84,11 +91,15 @@ def _directions(
         for axis in (*frame.rotation.T, *-frame.rotation.T):
             if axis @ down > MOST_TILTED and axis @ found[0][0] < 1.0 - 1e-9:
                 found.append((axis, 0.98, "square to its link"))
+    for shape in shapes:
+        if shape.kind in ("capsule", "cylinder"):
+            level = down - (down @ shape.axis) * shape.axis
+            if np.linalg.norm(level) > LEAST_LYING:
+                found.append((level / np.linalg.norm(level), PREFERRED, f"along its {shape.kind}"))
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):
         return found
-    del radii
     normals = hull.equations[:, :3]
     steep = normals[normals @ down > MOST_TILTED]
     for normal in np.unique(np.round(steep, 3), axis=0)[:60]:
@@ -96,8 +107,11 @@ def _directions(
     return found
 
 
-def _flat(points: Array, radii: Array, normal: Array, ahead: Array, how: str) -> FoundSole:
-    """Return the sole of all points that are lowest along ``normal``, which points out of the foot."""
+def _flat(points: Array, radii: Array, normal: Array, ahead: Array, how: str, least: float) -> FoundSole:
+    """Return the sole of all points that are lowest along ``normal``, which points out of the foot.
+
+    One that is nowhere longer than ``least`` [m] is a point.
+    """
     heights = points @ normal + radii
     lowest = float(heights.max())
     chosen = heights > lowest - FLAT
@@ -108,6 +122,8 @@ def _flat(points: Array, radii: Array, normal: Array, ahead: Array, how: str) ->
     placement = pin.SE3(rotation, lowest * normal)
     flat = (points[chosen] @ rotation)[:, :2]
     vertices = outline_of(flat)
+    if np.ptp(vertices, axis=0).max() < least:
+        vertices = vertices.mean(axis=0)[None]
     radius = float(radii[chosen].max()) if len(vertices) == 1 else 0.0
     if len(vertices) == 1 and radius > 0.0:
         # robot.yaml has the middle of the ball for the vertex; it touches a radius below.
@@ -152,20 +168,22 @@ def _area(corners: Array) -> float:
     return 0.5 * abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
 
 
-def sole_of_inertia(mass: float, lever: Array, inertia: Array, down: Array, ahead: Array) -> FoundSole:
+def sole_of_inertia(body: pin.Inertia, down: Array, ahead: Array, leg: float) -> FoundSole:
     """Return the underside of the box that has the inertia of a foot: what is left to go by without geometry.
 
     Args:
-        mass, lever, inertia: Of the foot's body: [kg], (3,) [m], (3, 3) [kg.m^2] about the CoM.
+        body: Of the foot, in the frame of the joint.
         down, ahead: (3,) in the frame of the joint.
+        leg: Length of the leg [m]: no foot is longer than 0.3 of it, wider than 0.15 or thicker than 0.1.
     """
     x = ahead - (ahead @ down) * down
     x /= np.linalg.norm(x)
     rotation = np.column_stack([x, np.cross(-down, x), -down])
-    turned = rotation.T @ inertia @ rotation
+    turned = rotation.T @ body.inertia @ rotation
     second = np.maximum(0.5 * np.trace(turned) - np.diag(turned), 1e-9)
-    half = np.clip(np.sqrt(3.0 * second / max(mass, 1e-6)), 0.005, 0.3)
-    centre = rotation.T @ lever
+    half = np.minimum(np.sqrt(3.0 * second / max(body.mass, 1e-6)), np.array([0.15, 0.075, 0.05]) * leg)
+    half = np.maximum(half, 0.005)
+    centre = rotation.T @ body.lever
     signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
-    height = float(lever @ down) + half[2]
+    height = float(body.lever @ down) + half[2]
     return FoundSole(pin.SE3(rotation, height * down), centre[:2] + signs * half[:2], 0.0, "a box of its inertia")

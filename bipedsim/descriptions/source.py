@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -42,7 +44,7 @@ class Description:
         locked: Joints to weld, and their angles [rad].
         loops: What closes chains, as robot.yaml has it.
         postures: Names of postures to joint angles [rad].
-        imu: Frame of the IMU, or empty.
+        imu: Frame of the sensors of an MJCF file, or empty.
         sole_friction: Link to the coefficient of sliding friction of its geometry.
         meshes: File names to the triangles (T, 3, 3) [m] that are to be written beside the URDF.
     """
@@ -128,10 +130,27 @@ def _expanded(file: Path) -> ElementTree.Element:
             f"{file}: needs the program xacro, which is not installed: pip install xacro, or apt install "
             "ros-$ROS_DISTRO-xacro; or give the URDF that somebody else has made of it"
         )
-    ran = subprocess.run([program, str(file)], capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory(prefix="bipedsim_xacro_") as prefix:
+        _index_packages(file.resolve(), Path(prefix))
+        paths = os.pathsep.join(filter(None, (prefix, os.environ.get("AMENT_PREFIX_PATH"))))
+        environment = {**os.environ, "AMENT_PREFIX_PATH": paths}
+        ran = subprocess.run([program, str(file)], capture_output=True, text=True, check=False, env=environment)
     if ran.returncode:
         raise ConfigError(f"{file}: xacro failed: {ran.stderr.strip()[-600:]}")
-    return _parsed(ran.stdout, file)
+    return _parsed(ran.stdout.replace(prefix + "/share/", "package://"), file)
+
+
+def _index_packages(file: Path, prefix: Path) -> None:
+    """Make the packages around ``file`` ones that xacro's $(find ...) knows, whether they are installed or not."""
+    index, share = prefix / "share" / "ament_index" / "resource_index" / "packages", prefix / "share"
+    index.mkdir(parents=True)
+    own = next((folder for folder in file.parents if (folder / "package.xml").is_file()), file.parent)
+    for manifest in [own / "package.xml", *own.parent.glob("*/package.xml")]:
+        if manifest.is_file():
+            name = _parsed(read_text(manifest), manifest).findtext("name", "").strip()
+            if name and not (share / name).exists():
+                (share / name).symlink_to(manifest.parent)
+                (index / name).touch()
 
 
 def plain(name: str) -> str:
@@ -142,7 +161,6 @@ def plain(name: str) -> str:
 def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool, notes: Notes) -> Description:
     name = plain(root.get("name") or source.stem)
     found = Description(name, source, root, source.resolve(), made, notes)
-    found.imu = imu_frame([link.get("name", "") for link in root.findall("link")])
     _weld_followers(found)
     _take_base(found)
     for joint in root.findall("joint"):
@@ -162,9 +180,9 @@ def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool
     return found
 
 
-def imu_frame(names: list[str]) -> str:
-    """Return which frame is that of the IMU: the first with that word in its name; or an empty string."""
-    return next((name for name in names if IMU.search(name)), "")
+def is_imu(name: str) -> bool:
+    """Whether a link or site is called as IMUs are."""
+    return IMU.search(name) is not None
 
 
 def _weld_followers(found: Description) -> None:

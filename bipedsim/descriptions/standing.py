@@ -15,63 +15,61 @@ from bipedsim.numerics import Array
 REACH = (0.965, 0.985, 0.94, 0.995, 0.9)
 """Distance from hip to ankle over that of a stretched leg, in the order in which they are tried: 30 degrees in the
 knee at first."""
+ANGLES = 2001
+"""Angles of the knee that are looked at."""
+BACKWARD = 0.02
+"""Share of the leg that a knee which bends backwards counts as off."""
 
 
-def bent(figure: Figure, legs: Sequence[Leg], ahead: Array, share: float) -> Array | None:
+def bent(figure: Figure, legs: Sequence[Leg], soles: Sequence[Sole], ahead: Array, share: float) -> Array | None:
     """Return the configuration (nq,) with both knees bent so that hip and ankle are ``share`` of the leg apart.
 
-    The joints across the robot are hip, knee and ankle: the first, the one nearest to the middle, and the last. The
-    knee goes ahead where its limits let it. The hip turns the ankle below it, the ankle the foot to where it was.
+    The joints across the robot are hip, knee and ankle: the first, the one nearest to the middle, and the last. Of a leg
+    with two of them the end is the middle of the sole. The knee goes ahead where its limits let it. The hip turns the
+    ankle below it, the ankle the foot to where it was.
 
     Args:
         figure: The robot, upright.
         legs: Its legs.
+        soles: Of the legs.
         ahead: (3,) in the world.
         share: Of the length of the stretched leg.
 
     Returns:
-        None where a leg has not three such joints.
+        None where a leg has fewer such joints.
     """
     model = figure.model
     across = np.cross([0.0, 0.0, 1.0], ahead)
     q = figure.q.copy()
-    for leg in legs:
+    for leg, sole in zip(legs, soles, strict=True):
         pitch = [j for j in leg.joints if figure.turns(j) and abs(figure.axis(j) @ across) > ALONG]
-        if len(pitch) < 3:
+        if len(pitch) < 2:
             return None
         places = {j: figure.places[j].translation for j in pitch}
-        hip, ankle = pitch[0], pitch[-1]
-        knee = max(
-            pitch[1:-1],
-            key=lambda j: min(np.linalg.norm(places[j] - places[hip]), np.linalg.norm(places[ankle] - places[j])),
-        )
-        signs = {j: float(np.sign(figure.axis(j) @ across)) for j in (hip, knee, ankle)}
-        thigh, shank = places[knee] - places[hip], places[ankle] - places[knee]
+        hip, ankle = pitch[0], pitch[-1] if len(pitch) > 2 else 0
+        middle = sole.placement_joint_sole.act(np.append(sole.centre, 0.0))
+        end = places[ankle] if ankle else figure.places[sole.joint_id].act(middle)
+        knees = pitch[1:-1] if ankle else pitch[1:]
+        knee = max(knees, key=lambda j: min(np.linalg.norm(places[j] - places[hip]), np.linalg.norm(end - places[j])))
+        sign = {j: float(np.sign(figure.axis(j) @ across)) for j in (hip, knee, *([ankle] if ankle else []))}
+        i = {j: int(model.joints[j].idx_q) for j in sign}
         plane = np.vstack([ahead, [0.0, 0.0, 1.0]])
-        a, b = plane @ thigh, plane @ shank
-        wanted = share * (np.linalg.norm(a) + np.linalg.norm(b))
-        # A turn about `across` by an angle takes ahead towards down.
-        i = {j: model.joints[j].idx_q for j in (hip, knee, ankle)}
-        low, high = model.lowerPositionLimit[i[knee]], model.upperPositionLimit[i[knee]]
-        angles = np.linspace(max(low, q[i[knee]] - np.pi), min(high, q[i[knee]] + np.pi), 2001)
-        turned = signs[knee] * (angles - q[i[knee]])
-        way = a + np.column_stack([_turned(b, t) for t in turned]).T
-        distance = np.linalg.norm(way, axis=1)
-        forward = a[0] * way[:, 1] - a[1] * way[:, 0] < 0.0
-        miss = np.abs(distance - wanted) + np.where(forward, 0.0, 0.02 * wanted)
+        thigh, shank = plane @ (places[knee] - places[hip]), plane @ (end - places[knee])
+        wanted = share * (np.linalg.norm(thigh) + np.linalg.norm(shank))
+        now = q[i[knee]]
+        low, high = max(model.lowerPositionLimit[i[knee]], now - np.pi), min(model.upperPositionLimit[i[knee]], now + np.pi)
+        angles = np.linspace(low, high, ANGLES)
+        turned = sign[knee] * (angles - now)
+        way = thigh + np.column_stack([np.cos(turned), np.sin(turned)]) @ np.array([shank, [shank[1], -shank[0]]])
+        forward = thigh[0] * way[:, 1] - thigh[1] * way[:, 0] < 0.0
+        miss = np.abs(np.linalg.norm(way, axis=1) - wanted) + np.where(forward, 0.0, BACKWARD * wanted)
         best = int(np.argmin(miss))
         lean = float(np.arctan2(way[best, 0], -way[best, 1]))
-        # To bring (ahead, up) = (sin, -cos) of `lean` below the hip, turn by it.
         q[i[knee]] = angles[best]
-        q[i[hip]] += signs[hip] * lean
-        q[i[ankle]] -= signs[ankle] * (lean + turned[best])
+        q[i[hip]] += sign[hip] * lean
+        if ankle:
+            q[i[ankle]] -= sign[ankle] * (lean + turned[best])
     return np.clip(q, *_limits(model))
-
-
-def _turned(vector: Array, angle: float) -> Array:
-    """Return (ahead, up) turned about the axis to the left by ``angle``: what is ahead goes down."""
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([c * vector[0] + s * vector[1], -s * vector[0] + c * vector[1]])
 
 
 def _limits(model: pin.Model) -> tuple[Array, Array]:
@@ -101,14 +99,25 @@ def standing_posture(
         if found is not None:
             return found
     for share in REACH:
-        q = bent(figure, legs, ahead, share) if not loops else None
+        q = bent(figure, legs, soles, ahead, share) if not loops else None
         if q is None:
             break
         found = stand(model, soles, q, loops) if flat else place_base(model, soles, q)
         if found is not None:
             notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, the trunk upright")
             return found
-    found = stand(model, soles, figure.q, loops) if flat else place_base(model, soles, figure.q)
-    if found is not None:
-        notes.guessed("posture: the joints where the description has them, as no knees were found to bend")
-    return found
+    for q, where in ((figure.q, "where the description has them"), (_middle(figure.q, model), "amid their limits")):
+        found = stand(model, soles, q, loops) if flat or loops else place_base(model, soles, q)
+        if found is not None:
+            notes.guessed(f"posture: the joints {where}, as near as loops and soles let them be; no knees were bent")
+            return found
+    return None
+
+
+def _middle(q: Array, model: pin.Model) -> Array:
+    """Return ``q`` with all joints in the middle of their limits, if they have any."""
+    lower, upper = _limits(model)
+    middle = q.copy()
+    limited = np.isfinite(lower) & np.isfinite(upper)
+    middle[limited] = 0.5 * (lower + upper)[limited]
+    return middle

@@ -11,7 +11,7 @@ from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_r
 from .schema import read_robot_config
 from .shapes import Shape, Shapes, lowest_point, mesh_path, read_shapes
 from .sole import Sole, checked_polygon, padded_vertices
-from .urdf import inertia_matrix, inertia_values, read_urdf
+from .urdf import inertia_matrix, inertia_values, read_urdf, welded
 
 __all__ = [
     "CONNECT",
@@ -60,4 +60,5 @@ __all__ = [
     "stability_ratio",
     "stand",
     "standing_torque",
+    "welded",
 ]

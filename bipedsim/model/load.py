@@ -21,7 +21,7 @@ from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
 from bipedsim.model.schema import MEND, FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
 from bipedsim.model.sole import Sole, checked_polygon
-from bipedsim.model.urdf import read_urdf
+from bipedsim.model.urdf import read_urdf, welded
 from bipedsim.numerics import Array, Indices
 
 
@@ -95,7 +95,6 @@ class RobotReader:
             )
         self.passive = tuple(passive)
         angles |= dict.fromkeys(left, others or 0.0)
-        q = pin.neutral(model)
         for name in movable:
             joint = model.joints[model.getJointId(name)]
             if joint.nq != 1:
@@ -103,9 +102,7 @@ class RobotReader:
                     f"{source}: joint {name!r} has {joint.nq} position variables ({joint.shortname()}); "
                     "make it revolute with limits, or split it into revolute and prismatic joints"
                 )
-            q[joint.idx_q] = angles.get(name, 0.0)
-        if angles:
-            model = pin.buildReducedModel(model, [model.getJointId(n) for n in angles], q)
+        model = welded(model, angles)
         return model, tuple(joints)
 
     def _listed(

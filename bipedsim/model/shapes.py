@@ -160,7 +160,9 @@ def _made(
     Points are in the frame of the shape, whose axis is z.
     """
     if element.tag == "sphere":
-        return "sphere", np.zeros((1, 3)), _size(element, "radius", where), 0.0
+        # One of radius 0 marks a point that touches, in files for engines that know points.
+        radius = 0.0 if element.get("radius", "").strip("0.") == "" else _size(element, "radius", where)
+        return "sphere", np.zeros((1, 3)), radius, 0.0
     if element.tag in ("cylinder", "capsule"):
         radius, half = _size(element, "radius", where), 0.5 * _size(element, "length", where)
         ends = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])
@@ -217,11 +219,16 @@ def mesh_path(name: str, urdf_path: Path) -> Path | None:
     scheme, _, rest = name.partition("://")
     if scheme not in ("package", "file") or not rest:
         rest = name
+    if scheme == "package":
+        rest = rest.lstrip("/")
     roots = [urdf_path.parent, *urdf_path.parents] if scheme != "file" else [Path("/")]
     for prefix in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
         if prefix:
             roots.append(Path(prefix))
-    return next((root / rest for root in roots if (root / rest).is_file()), None)
+    # A package may lie in a folder of another name, as a clone does.
+    inside = rest.partition("/")[2] if scheme == "package" else ""
+    places = [root / rest for root in roots] + [root / inside for root in roots if inside]
+    return next((path for path in places if path.is_file()), None)
 
 
 @lru_cache(maxsize=1024)

@@ -21,6 +21,7 @@ from bipedsim.numerics import Array
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 MOVABLE = ("revolute", "prismatic")
 INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_LINK = "\x1flink"
 TURNS = "continuous"
 """A revolute joint without limits of its position."""
 
@@ -211,3 +212,30 @@ def read_urdf(
         lower[i], upper[i] = -np.inf, np.inf
     model.lowerPositionLimit, model.upperPositionLimit = lower, upper
     return model, text, odd
+
+
+def welded(model: pin.Model, angles: Mapping[str, float]) -> pin.Model:
+    """Return ``model`` with joints of one angle welded at theirs [rad].
+
+    Args:
+        model: As read.
+        angles: Joint name to its angle.
+    """
+    if not angles:
+        return model
+    q = pin.neutral(model)
+    for name, angle in angles.items():
+        q[model.joints[model.getJointId(name)].idx_q] = angle
+    # pinocchio looks for frames by name alone, and links may have the names of joints.
+    clashing = [frame for frame in model.frames if frame.type == pin.BODY and model.existJointName(frame.name)]
+    for frame in clashing:
+        frame.name += _LINK
+    try:
+        reduced = pin.buildReducedModel(model, [model.getJointId(name) for name in angles], q)
+    finally:
+        for frame in clashing:
+            frame.name = frame.name.removesuffix(_LINK)
+    for frame in reduced.frames:
+        if frame.name.endswith(_LINK):
+            frame.name = frame.name.removesuffix(_LINK)
+    return reduced
