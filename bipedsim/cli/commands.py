@@ -62,10 +62,16 @@ COMMANDS = Table(
         ),
         "import": Command(
             "write robot.yaml from a URDF, xacro or MJCF file of others",
-            "Read a URDF, xacro or MJCF file, or the folder of a description package, and write a folder with robot.yaml, "
-            "a report of what was found, guessed, dropped and mended, and a picture. Example: bipedsim import g1.urdf, then "
-            "bipedsim run --robot g1/robot.yaml",
+            "Read a URDF, xacro or MJCF file, or the folder of a description package, and write a folder with "
+            "robot.yaml, a report of what was found, guessed, dropped and mended, and a picture. Example: bipedsim "
+            "import g1.urdf, then bipedsim run --robot g1/robot.yaml",
             "bipedsim.cli.import_robot",
+        ),
+        "describe": Command(
+            "print what a robot is like: masses, joints, gains, soles, and every doubt about it",
+            "Print masses, the height of the CoM, joints with limits, signs, effective inertia and highest stable "
+            "gains, soles, and all that is wrong or odd. Example: bipedsim describe g1 --plot g1.png",
+            "bipedsim.cli.describe",
         ),
         "scenarios": Command(
             "list the scenarios that can be named",

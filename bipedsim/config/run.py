@@ -18,6 +18,11 @@ class RunConfig:
     scenario: str = param(
         "stand", "path of a scenario YAML (docs/scenarios.md)", names="bipedsim.runs:SCENARIO_FILES", path=True
     )
+    posture: str = param(
+        "",
+        "start pose: a posture of robot.yaml, or path of a YAML file of joints and angles; empty is standing",
+        path=True,
+    )
     duration: float | None = param(None, "simulated time", unit="s", low=0.0, high=1e9)
     contact_model: str = param(
         "one_step", "what holds the feet on the ground", choices="bipedsim.contact:CONTACT_MODELS"

@@ -1,3 +1,4 @@
+from .describe import Described, describe, find_doubts
 from .importing import Imported, import_robot
 
-__all__ = ["Imported", "import_robot"]
+__all__ = ["Described", "Imported", "describe", "find_doubts", "import_robot"]

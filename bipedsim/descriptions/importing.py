@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -263,23 +264,23 @@ class _Import:
         links = [f for f in model.frames if f.type == pin.BODY and f.parentJoint == joint]
         body = model.inertias[joint]
         length = float(figure.places[leg.joints[0]].translation[2] - figure.lowest[joint])
-        for shapes, said in ((touching, "collision geometry"), (seen, "visual geometry, as none is for collisions")):
-            mine = [shape for shape in shapes if shape.joint_id == joint]
-            sole = find_sole(mine, down, forward, [f.placement for f in links], length)
-            if sole is not None:
-                tell = self.notes.found if shapes is touching else self.notes.guessed
-                break
-        else:
-            sole, said = sole_of_inertia(body, down, forward, length), "no geometry"
-            tell = self.notes.guessed
+        frames = [f.placement for f in links]
+        of_touching, of_seen = (
+            find_sole([shape for shape in shapes if shape.joint_id == joint], down, forward, frames, length)
+            for shapes in (touching, seen)
+        )
+        sole = of_touching or of_seen or sole_of_inertia(body, down, forward, length)
+        tell = self.notes.found if of_touching else self.notes.guessed
+        said = "collision geometry" if of_touching else "visual geometry, as none is for collisions"
+        said = said if of_touching or of_seen else "no geometry"
         frame = links[0]
         placement = frame.placement.inverse() * sole.placement
         corners = sole.vertices
         shape = {1: "a point", 2: "a blade"}.get(len(corners), f"{len(corners)} corners")
         size = np.ptp(corners, axis=0)
         tell(
-            f"foot {leg.side!r}: joint {model.names[joint]!r}, {len(leg.joints)} joints from the base; sole from {said} "
-            f"({sole.how}): {shape}, {size[0]:.3g} x {size[1]:.3g} m"
+            f"foot {leg.side!r}: joint {model.names[joint]!r}, {len(leg.joints)} joints from the base; sole from "
+            f"{said} ({sole.how}): {shape}, {size[0]:.3g} x {size[1]:.3g} m"
         )
         names = [f.name for f in links]
         said_friction = [self.found.sole_friction[name] for name in names if name in self.found.sole_friction]
@@ -364,13 +365,15 @@ class _Import:
         low, high = model.lowerPositionLimit, model.upperPositionLimit
         angles = {n: min(max(_short(q[i], 3), low[i]), high[i]) for n, i in zip(joints, idx_q, strict=True)}
         passive = {n: _short(q[model.joints[model.getJointId(n)].idx_q], 5) for n in reader.passive}
-        config["posture"] = {name: float(angle) for name, angle in (angles | passive).items() if angle} or {joints[0]: 0.0}
+        config["posture"] = {name: float(angle) for name, angle in (angles | passive).items() if angle} or {
+            joints[0]: 0.0
+        }
         flat = [sole for sole in soles if sole.n_vertices > 2]
         if len(legs) == 2 and len(flat) == 2:
             data = model.createData()
             pin.forwardKinematics(model, data, q)
             at = [data.oMi[j].translation for j in legs[0].joints]
-            length = float(sum(np.linalg.norm(b - a) for a, b in zip(at[:-1], at[1:], strict=True)))
+            length = float(sum(np.linalg.norm(b - a) for a, b in pairwise(at)))
             com = float(pin.centerOfMass(model, data, q)[2])
             sole = min(float(np.ptp(s.vertices[:, 0])) for s in flat)
             params = gait(length, com, sole, 9.81)
@@ -399,7 +402,7 @@ def _short(value: float, digits: int) -> float:
     return round(float(value), digits) + 0.0
 
 
-def _three(moments: Array) -> str:
+def _three(moments: Any) -> str:
     return ", ".join(f"{moment:.4g}" for moment in moments)
 
 
@@ -407,9 +410,9 @@ def _gains_table(robot: Robot) -> list[str]:
     """Return the table of gains that follow from the robot."""
     found = gains(robot)
     lines = ["## Gains", "", "From the effective inertia of each joint, the base free; stable when held for 1 ms.", ""]
-    lines += ["| joint | inertia, kg.m^2 | kp, N.m/rad | kd, N.m.s/rad | kd at most |", "| --- | --- | --- | --- | --- |"]
+    lines.append("| joint | inertia, kg.m^2 | kp, N.m/rad | kd, N.m.s/rad | kd at most |")
+    lines.append("| --- | --- | --- | --- | --- |")
     for i, joint in enumerate(robot.joint_names):
         values = " | ".join(f"{found[key][i]:.3g}" for key in ("inertia", "kp", "kd", "kd_most"))
         lines.append(f"| {joint} | {values} |")
     return [*lines, ""]
-

@@ -20,6 +20,8 @@ ON_GROUND = 4e-3
 """Height [m] within which the body before a toe reaches the ground, too."""
 MIRRORED = 0.02
 """Share of the robot's height by which places of mirrored joints may differ."""
+SHORTEST = 3
+"""Joints that a leg has at least."""
 ALONG = 0.85
 """Cosine from which two axes count as parallel."""
 _SIDES = (("left", "right"), ("l", "r"))
@@ -128,7 +130,7 @@ def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
         if joint in parents[2:] or figure.lowest[joint] > ground + NEAR_GROUND * figure.height:
             continue
         foot, toes = joint, []
-        while int(parents[foot]) > 1 and figure.lowest[parents[foot]] < ground + ON_GROUND and len(figure.chain(foot)) > 3:
+        while figure.lowest[parents[foot]] < ground + ON_GROUND and len(figure.chain(foot)) > SHORTEST:
             toes.append(foot)
             foot = int(parents[foot])
         ends.setdefault(foot, []).extend(toes)
@@ -159,7 +161,8 @@ def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
     if len(figure.chain(feet[0])) != len(figure.chain(feet[1])) and ends_at[0] == ends_at[1]:
         names = [model.names[foot] for foot in feet]
         notes.doubts(f"the soles move with joints that are no mirrors of each other: {some(names)}; look at the shapes")
-    legs = [Leg(side, figure.chain(foot), tuple(ends[foot])) for side, foot in zip(("left", "right"), feet, strict=True)]
+    sides = zip(("left", "right"), feet, strict=True)
+    legs = [Leg(side, figure.chain(foot), tuple(ends[foot])) for side, foot in sides]
     return legs, np.asarray(ahead / np.linalg.norm(ahead))
 
 

@@ -309,7 +309,8 @@ class _Reading:
         m, transmission = self.m, self.mj.mjtTrn
         limits: dict[int, float] = {}
         driven = set()
-        muscles, tendons = [], []
+        muscles: list[str] = []
+        tendons: list[str] = []
         for i in range(m.nu):
             kind = int(m.actuator_trntype[i])
             if kind not in (int(transmission.mjTRN_JOINT), int(transmission.mjTRN_JOINTINPARENT)):
@@ -412,13 +413,12 @@ class _Reading:
         return [(first, places[0]), (second, places[1])]
 
     def _postures(self) -> None:
-        m = self.m
+        m, simple = self.m, (int(self.mj.mjtJoint.mjJNT_HINGE), int(self.mj.mjtJoint.mjJNT_SLIDE))
         for k in range(m.nkey):
             angles = {}
             for body in self.bodies:
                 for joint in self._joints(body):
-                    simple = int(m.jnt_type[joint]) in (int(self.mj.mjtJoint.mjJNT_HINGE), int(self.mj.mjtJoint.mjJNT_SLIDE))
-                    if simple and joint not in self.base_joints:
+                    if int(m.jnt_type[joint]) in simple and joint not in self.base_joints:
                         angles[self._name("joint", joint)] = float(m.key_qpos[k, m.jnt_qposadr[joint]])
             self.out.postures[plain(self._name("key", k))] = angles
 

@@ -20,7 +20,7 @@ from bipedsim.model import mesh_path
 from bipedsim.numerics import Array
 
 SUFFIXES = (".urdf", ".xacro", ".xml", ".mjcf")
-NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|model\.config|gazebo|transmission|visual")
+NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|gazebo|transmission|visual")
 """Names of files in a description package that are seldom the whole robot."""
 KNOWN = {"link", "joint", "material", "transmission", "gazebo", "mujoco", "sensor"}
 """Elements of a URDF that the import reads, or that are for other programs."""

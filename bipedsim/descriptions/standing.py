@@ -13,8 +13,7 @@ from bipedsim.model import Loop, Sole, place_base, stand
 from bipedsim.numerics import Array
 
 REACH = (0.965, 0.985, 0.94, 0.995, 0.9)
-"""Distance from hip to ankle over that of a stretched leg, in the order in which they are tried: 30 degrees in the
-knee at first."""
+"""Distances from hip to ankle over that of a stretched leg, as they are tried; the first has 30 degrees in a knee."""
 ANGLES = 2001
 """Angles of the knee that are looked at."""
 BACKWARD = 0.02
@@ -57,7 +56,8 @@ def bent(figure: Figure, legs: Sequence[Leg], soles: Sequence[Sole], ahead: Arra
         thigh, shank = plane @ (places[knee] - places[hip]), plane @ (end - places[knee])
         wanted = share * (np.linalg.norm(thigh) + np.linalg.norm(shank))
         now = q[i[knee]]
-        low, high = max(model.lowerPositionLimit[i[knee]], now - np.pi), min(model.upperPositionLimit[i[knee]], now + np.pi)
+        low = max(model.lowerPositionLimit[i[knee]], now - np.pi)
+        high = min(model.upperPositionLimit[i[knee]], now + np.pi)
         angles = np.linspace(low, high, ANGLES)
         turned = sign[knee] * (angles - now)
         way = thigh + np.column_stack([np.cos(turned), np.sin(turned)]) @ np.array([shank, [shank[1], -shank[0]]])
@@ -79,8 +79,13 @@ def _limits(model: pin.Model) -> tuple[Array, Array]:
 
 
 def standing_posture(
-    figure: Figure, soles: Sequence[Sole], legs: Sequence[Leg], ahead: Array, loops: Sequence[Loop], given: bool,
-    notes: Notes
+    figure: Figure,
+    soles: Sequence[Sole],
+    legs: Sequence[Leg],
+    ahead: Array,
+    loops: Sequence[Loop],
+    given: bool,
+    notes: Notes,
 ) -> Array | None:
     """Return the configuration (nq,) in which a robot of flat feet stands, or None.
 
@@ -104,7 +109,7 @@ def standing_posture(
             break
         found = stand(model, soles, q, loops) if flat else place_base(model, soles, q)
         if found is not None:
-            notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, the trunk upright")
+            notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, trunk upright")
             return found
     for q, where in ((figure.q, "where the description has them"), (_middle(figure.q, model), "amid their limits")):
         found = stand(model, soles, q, loops) if flat or loops else place_base(model, soles, q)

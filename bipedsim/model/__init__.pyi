@@ -11,6 +11,7 @@ from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_r
 from .schema import read_robot_config
 from .shapes import Shape, Shapes, lowest_point, mesh_path, read_shapes
 from .sole import Sole, checked_polygon, padded_vertices
+from .start import STANDING, start_configuration
 from .urdf import inertia_matrix, inertia_values, read_urdf, welded
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "PRESETS",
     "REALISTIC",
     "ROBOTS",
+    "STANDING",
     "WELD",
     "ActuatorParams",
     "Chains",
@@ -60,5 +62,6 @@ __all__ = [
     "stability_ratio",
     "stand",
     "standing_torque",
+    "start_configuration",
     "welded",
 ]

@@ -26,19 +26,19 @@ def inertia_problem(mass: float, inertia: Array) -> str:
         return ""
     return (
         f"inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
-        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two. Mend it in the URDF, let "
-        "it be mended: `inertia_check: mend` in robot.yaml, give another: `inertia`, or make one body of it and the "
-        "one that carries it: `locked`"
+        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two. Mend it in the URDF, "
+        "or in robot.yaml let it be mended (`inertia_check: mend`), give another (`inertia`), or make one body of it "
+        "and the one that carries it (`locked`)"
     )
 
 
 def nearest_inertia(inertia: Array) -> Array:
     """Return the inertia (3, 3) [kg.m^2] nearest to ``inertia`` that a rigid body can have.
 
-    A body can have I if and only if S = tr(I)/2 - I, its second moments of mass, is positive semidefinite (Wensing, Kim
-    and Slotine, IEEE RA-L 2018). The nearest one in the Frobenius norm has the principal axes of I. Its second moments s
-    minimise |s - s0|^2 + (sum of s - s0)^2, which is |I - I0|^2 as I = tr(S) - S. Each is at least ``FLATTEST`` of the
-    sum, so that the body has an extent.
+    A body can have I if and only if S = tr(I)/2 - I, its second moments of mass, is positive semidefinite (Wensing,
+    Kim and Slotine, IEEE RA-L 2018). The nearest one in the Frobenius norm has the principal axes of I. Its second
+    moments s minimise |s - s0|^2 + (sum of s - s0)^2, which is |I - I0|^2 as I = tr(S) - S. Each is at least
+    ``FLATTEST`` of the sum, so that the body has an extent.
 
     Args:
         inertia: (3, 3) symmetric, about the CoM.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import pinocchio as pin
@@ -23,6 +25,8 @@ from bipedsim.model.schema import MEND, FootConfig, RobotConfig, ShapeConfig, re
 from bipedsim.model.sole import Sole, checked_polygon
 from bipedsim.model.urdf import read_urdf, welded
 from bipedsim.numerics import Array, Indices
+
+T = TypeVar("T")
 
 
 class RobotReader:
@@ -120,6 +124,7 @@ class RobotReader:
         return names
 
     def _check_bodies(self, model: pin.Model) -> None:
+        faults: list[ConfigError] = []
         carried = [body.mass for body in model.inertias]
         for i in range(model.njoints - 1, 0, -1):
             carried[model.parents[i]] += carried[i]
@@ -134,23 +139,24 @@ class RobotReader:
                 f"{self.source}: the body that joint {model.names[i]!r} carries (links {', '.join(links) or 'none'})"
             )
             if body.mass <= 0.0:
-                raise ConfigError(f"{where} has no mass; give a link an <inertial> with mass above 0")
+                faults.append(ConfigError(f"{where} has no mass; give a link an <inertial> with mass above 0"))
+                continue
             problem = inertia_problem(body.mass, body.inertia)
             if problem:
-                raise ConfigError(f"{where}: {problem}")
+                faults.append(ConfigError(f"{where}: {problem}"))
+        together(faults)
 
     def set_limits(self, model: pin.Model, joints: tuple[str, ...], idx_q: Indices, idx_v: Indices) -> None:
         config, source = self.config, self.source
+        faults: list[ConfigError] = []
         effort, velocity = model.upperEffortLimit.copy(), model.upperVelocityLimit.copy()
         for key, limits in (("effort_limit", effort), ("velocity_limit", velocity)):
             given = numbers_per_joint(getattr(config, key), joints, f"{source}: {key}", low=0.0)
             for joint, i in zip(joints, idx_v, strict=True):
                 limits[i] = given.get(joint, limits[i])
                 if not 0.0 < limits[i] < 1e300:
-                    raise ConfigError(
-                        f"{source}: joint {joint!r} has {key} {limits[i]:g}; a positive one is needed: "
-                        f"write `{key}: {{{joint}: ...}}`"
-                    )
+                    text = f"{source}: joint {joint!r} has {key} {limits[i]:g}; a positive one is needed: "
+                    faults.append(ConfigError(f"{text}write `{key}: {{{joint}: ...}}`"))
         model.upperEffortLimit, model.lowerEffortLimit = effort, -effort
         model.upperVelocityLimit, model.lowerVelocityLimit = velocity, -velocity
         lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
@@ -159,10 +165,9 @@ class RobotReader:
             if joint in given_ranges:
                 lower[i], upper[i] = given_ranges[joint]
             if not lower[i] < upper[i]:
-                limits_text = f"[{lower[i]:g}, {upper[i]:g}]"
-                raise ConfigError(
-                    f"{source}: joint {joint!r} has position limits {limits_text}; lower must be below upper"
-                )
+                text = f"[{lower[i]:g}, {upper[i]:g}]; lower must be below upper"
+                faults.append(ConfigError(f"{source}: joint {joint!r} has position limits {text}"))
+        together(faults)
         for joint in self.passive:
             i = model.joints[model.getJointId(joint)].idx_q
             if not lower[i] < upper[i]:
@@ -401,6 +406,37 @@ def _matches(pattern: Any, joint: str) -> bool:
         return False
 
 
+@dataclass
+class Part(Generic[T]):
+    """What a step of reading has returned, or nothing where it has failed."""
+
+    found: T | None = None
+
+    @property
+    def value(self) -> T:
+        """What it has returned."""
+        return cast(T, self.found)
+
+
+class Gathered:
+    """Runs steps that do not need each other, and keeps what is wrong in each.
+
+    Attributes:
+        faults: What the steps have raised.
+    """
+
+    def __init__(self) -> None:
+        self.faults: list[ConfigError] = []
+
+    def of(self, step: Callable[[], T]) -> Part[T]:
+        """Run a step."""
+        try:
+            return Part(step())
+        except ConfigError as fault:
+            self.faults.append(fault)
+            return Part()
+
+
 def load_robot(name_or_path: str | Path) -> Robot:
     """Load a robot by its name in the table, or from a robot.yaml (or the folder of one).
 
@@ -417,12 +453,21 @@ def load_robot(name_or_path: str | Path) -> Robot:
     ids = [model.getJointId(n) for n in joints]
     idx_q = np.array([model.joints[i].idx_q for i in ids], dtype=np.intp)
     idx_v = np.array([model.joints[i].idx_v for i in ids], dtype=np.intp)
-    reader.set_limits(model, joints, idx_q, idx_v)
-    damping = reader.damping(model, joints)
-    feet = [reader.read_foot(model, name, foot) for name, foot in config.feet.items()]
-    soles = tuple(sole for sole, _ in feet)
-    imu_frame, imu_joint, imu_placement = reader.imu(model)
-    loops = reader.loops(model)
+    # All that is wrong with any of it in one error.
+    parts = Gathered()
+    parts.of(lambda: reader.set_limits(model, joints, idx_q, idx_v))
+    damping = parts.of(lambda: reader.damping(model, joints))
+    feet = [parts.of(partial(reader.read_foot, model, name, foot)) for name, foot in config.feet.items()]
+    imu = parts.of(lambda: reader.imu(model))
+    found_loops = parts.of(lambda: reader.loops(model))
+    bodies = parts.of(lambda: reader.bodies(model))
+    pairs = parts.of(lambda: reader.self_collision(model))
+    postures = parts.of(lambda: reader.postures(joints))
+    presets = parts.of(lambda: check_presets(config.hardware, joints, f"{source}: hardware"))
+    together(parts.faults)
+    soles = tuple(foot.value[0] for foot in feet)
+    imu_frame, imu_joint, imu_placement = imu.value
+    loops = found_loops.value
     q_nominal = reader.nominal(model, soles, joints, idx_q, idx_v, loops)
     reader.check_mass_matrix(model, q_nominal)
     return Robot(
@@ -439,22 +484,25 @@ def load_robot(name_or_path: str | Path) -> Robot:
         velocity_limit=model.upperVelocityLimit[idx_v].copy(),
         position_lower=model.lowerPositionLimit[idx_q].copy(),
         position_upper=model.upperPositionLimit[idx_q].copy(),
-        joint_damping=damping,
+        joint_damping=damping.value,
         soles=soles,
         ankle_joint_ids=tuple(s.joint_id for s in soles),
-        placement_joint_ankle=tuple(ankle for _, ankle in feet),
+        placement_joint_ankle=tuple(foot.value[1] for foot in feet),
         imu_joint_id=imu_joint,
         placement_joint_imu=imu_placement,
         imu_frame=imu_frame,
         q_nominal=q_nominal,
         posture=q_nominal[idx_q].copy(),
-        postures=reader.postures(joints),
+        postures=postures.value,
         controllers={k: dict(v or {}) for k, v in config.controllers.items()},
         hardware=check_presets(config.hardware, joints, f"{source}: hardware"),
         bodies=reader.bodies(model),
         self_collision=reader.self_collision(model),
         drive_stiffness=numbers_per_joint(config.drive_stiffness, joints, f"{source}: drive_stiffness"),
         drive_damping=numbers_per_joint(config.drive_damping, joints, f"{source}: drive_damping"),
+        hardware=presets.value,
+        bodies=bodies.value,
+        self_collision=pairs.value,
         sources={k: str(v) for k, v in config.sources.items()},
         warnings=tuple(reader.warnings),
         loops=loops,

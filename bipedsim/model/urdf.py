@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import read_text
+from bipedsim.config import read_text, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.inertia import inertia_problem, nearest_inertia
 from bipedsim.numerics import Array
@@ -188,14 +188,23 @@ def read_urdf(
     links = _names(root, "link", path)
     _names(root, "joint", path)
     _replace_inertias(root, inertias or {}, path)
-    odd = [text for link in root.findall("link") for text in _check_inertial(link, path, mend)]
-    endless = []
+    odd, endless = [], []
+    faults: list[ConfigError] = []
+    for link in root.findall("link"):
+        try:
+            odd += _check_inertial(link, path, mend)
+        except ConfigError as fault:
+            faults.append(fault)
     for joint in root.findall("joint"):
-        _check_joint(joint, links, overrides, path)
+        try:
+            _check_joint(joint, links, overrides, path)
+        except ConfigError as fault:
+            faults.append(fault)
         if joint.get("type") == TURNS:
             # As one angle without limits: pinocchio would have its sine and cosine.
             joint.set("type", "revolute")
             endless.append(joint.get("name", ""))
+    together(faults)
     xml = ElementTree.tostring(root, encoding="unicode")
     with _captured_stderr() as printed:
         try:

@@ -16,7 +16,7 @@ from bipedsim.config import RunConfig, check
 from bipedsim.control import Controller, Guard, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
-from bipedsim.model import IDEAL, Robot, load_robot
+from bipedsim.model import IDEAL, Robot, load_robot, start_configuration
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
@@ -339,9 +339,10 @@ def append(builder: Recording.Builder, run: Run) -> None:
 def _start(prepared: Prepared) -> Array:
     """Return the configuration (nq,) in which the run begins."""
     robot = prepared.robot
+    start = start_configuration(robot, prepared.settings.posture)
     if not robot.free_flyer:
-        return robot.q_nominal.copy()
-    q = prepared.ground.place(robot.q_nominal)
+        return start
+    q = prepared.ground.place(start)
     q[2] += prepared.scenario.drop_height
     return q
 

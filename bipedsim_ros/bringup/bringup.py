@@ -32,6 +32,7 @@ class Arguments:
     """Arguments of a bring-up. What is not given keeps the default of the node, or what ``params_file`` says."""
 
     robot: str = like(RunConfig, "robot")
+    posture: str = like(RunConfig, "posture")
     contact_model: str = like(RunConfig, "contact_model")
     ground: str = like(SimParams, "ground")
     hardware: str = like(SimParams, "hardware")

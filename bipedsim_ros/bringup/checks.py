@@ -10,7 +10,7 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import controller_params, find_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import get_ground
-from bipedsim.model import Robot, load_robot, read_hardware
+from bipedsim.model import Robot, load_robot, read_hardware, start_configuration
 from bipedsim.runs import FaultSchedule, read_faults
 from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp
 
@@ -32,6 +32,7 @@ def check_names(bringup: BringUp) -> None:
     robot = load_robot(arguments.robot)
     checks: list[Callable[[], object]] = []
     if sim is not None:
+        checks.append(lambda: start_configuration(robot, sim.get("posture", arguments.posture)))
         checks.append(lambda: get_ground(sim.get("ground", arguments.ground)))
         checks.append(lambda: read_hardware(sim.get("hardware", arguments.hardware), robot))
         checks.append(lambda: _check_faults(sim, arguments.rate, robot))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bipedsim.analysis import Verdict
 from bipedsim.errors import BipedSimError, DivergenceError
+from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
 from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, describe_push, describe_run, watch
@@ -262,7 +263,7 @@ class SimLoop:
         contact = self._sim.contact
         self._counted_changes += contact.state_changes
         self._counted_unresolved += contact.unresolved
-        q = self._sim.robot.q_nominal.copy()
+        q = start_configuration(self._sim.robot, self._params.posture)
         if self._sim.robot.free_flyer:
             q = self._sim.ground.place(q)
             q[2] += self._params.drop_height

@@ -19,6 +19,7 @@ class SimParams:
     """Parameters of sim_node."""
 
     robot: str = like(RunConfig, "robot")
+    posture: str = like(RunConfig, "posture")
     contact_model: str = like(RunConfig, "contact_model")
     ground: str = like(RunConfig, "ground", "flat")
     hardware: str = like(RunConfig, "hardware", IDEAL)

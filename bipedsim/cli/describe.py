@@ -1,0 +1,38 @@
+"""``bipedsim describe``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bipedsim.cli.waiting import waiting
+from bipedsim.config import to_json
+from bipedsim.errors import EXIT_FAILED, EXIT_OK
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("robot", help="name of a robot, its robot.yaml, or a URDF, xacro or MJCF file")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the robot and its soles under its feet")
+    parser.add_argument("--json", action="store_true", help="print the doubts as JSON and nothing else")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Describe and draw; the exit code says whether the robot loads."""
+    from bipedsim.descriptions import describe
+
+    with waiting(f"reading {args.robot}", not args.json):
+        found = describe(args.robot)
+    if args.json:
+        print(to_json({"robot": args.robot, "loads": found.robot is not None, "doubts": list(found.doubts)}))
+    elif found.robot is None:
+        print(f"{args.robot} does not load:\n" + "\n".join(f"- {text}" for text in found.doubts))
+    else:
+        print(found.text, end="")
+    if args.plot and found.robot is not None:
+        from bipedsim.view import draw_robot
+
+        draw_robot(found.robot, args.plot)
+        if not args.json:
+            print(f"\nwrote {args.plot}")
+    return EXIT_OK if found.robot is not None else EXIT_FAILED

@@ -1,0 +1,88 @@
+"""Picture of a robot as it stands: from the front, from the side, and its soles under its feet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bipedsim.model import Robot, Shape, sole_placements
+from bipedsim.numerics import Array
+from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
+
+
+def draw_robot(robot: Robot, path: Path) -> None:
+    """Draw the collision geometry of ``robot`` in its standing posture, and each sole from above with its foot.
+
+    Args:
+        robot: The robot.
+        path: .png, .pdf or .svg.
+
+    Raises:
+        RecordingError: The picture cannot be written.
+    """
+    data = robot.model.createData()
+    places = sole_placements(robot.model, data, robot.soles, robot.q_nominal)
+    outlines = [
+        (shape, _points(shape) @ data.oMi[shape.joint_id].rotation.T + data.oMi[shape.joint_id].translation)
+        for shape in robot.shapes.shapes
+    ]
+    names = [data.oMi[j].translation for j in range(1, robot.model.njoints)]
+    columns = 2 + max(1, len(robot.soles))
+    with picture(path, (PAGE, PAGE / columns * 1.6), f"{robot.name}: {robot.mass:.1f} kg, standing") as figure:
+        axes = figure.subplots(1, columns)
+        for ax, (i, title) in zip(axes, ((0, "from the right, x"), (1, "from behind, -y")), strict=False):
+            sign = 1.0 if i == 0 else -1.0
+            for _, points in outlines:
+                _fill(ax, points[:, [i, 2]] * [sign, 1.0], "#999999")
+            ax.plot([sign * p[i] for p in names], [p[2] for p in names], ".", ms=3, color=TOTAL_COLOUR)
+            for k, (sole, place) in enumerate(zip(robot.soles, places, strict=True)):
+                flat = (
+                    np.column_stack([sole.vertices, np.zeros(sole.n_vertices)]) @ place.rotation.T + place.translation
+                )
+                ax.plot(sign * flat[:, i], flat[:, 2], "-o", ms=2.5, lw=2.5, color=foot_colour(k))
+            ax.axhline(0.0, color=LIMIT_COLOUR, lw=0.6)
+            ax.set(title=f"{title} [m]", aspect="equal")
+        for k, (ax, sole, place) in enumerate(zip(axes[2:], robot.soles, places, strict=False)):
+            for shape, points in outlines:
+                if shape.joint_id == sole.joint_id:
+                    _fill(ax, ((points - place.translation) @ place.rotation)[:, :2][:, ::-1] * [-1.0, 1.0], "#999999")
+            ring = np.vstack([sole.vertices, sole.vertices[:1]])
+            ax.plot(-ring[:, 1], ring[:, 0], "-o", ms=3, color=foot_colour(k))
+            ankle = (data.oMi[sole.joint_id].translation - place.translation) @ place.rotation
+            ax.plot(-ankle[1], ankle[0], "+", color=TOTAL_COLOUR)
+            ax.set(title=f"sole {sole.name!r} under its foot, x up [m]", aspect="equal")
+
+
+def _points(shape: Shape) -> Array:
+    """Return points (n, 3) around a shape, in the frame of its joint."""
+    points = shape.points
+    if shape.ring > 0.0:
+        side = np.linalg.svd(shape.axis[None])[2][1:]
+        circle = shape.ring * (np.outer(np.cos(CIRCLE), side[0]) + np.outer(np.sin(CIRCLE), side[1]))
+        points = np.vstack([point + circle for point in points])
+    if shape.radius > 0.0:
+        planes = [
+            np.outer(np.cos(CIRCLE), np.eye(3)[i]) + np.outer(np.sin(CIRCLE), np.eye(3)[j])
+            for i, j in ((0, 1), (0, 2), (1, 2))
+        ]
+        points = np.vstack([point + shape.radius * plane for point in points for plane in planes])
+    return points
+
+
+def _fill(ax: Axes, points: Array, colour: str) -> None:
+    """Draw the hull of points (n, 2)."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull = points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):
+        ax.plot(points[:, 0], points[:, 1], color=colour, lw=1.0)
+        return
+    ax.fill(hull[:, 0], hull[:, 1], facecolor=colour, edgecolor=colour, alpha=0.25, lw=0.6)
