@@ -1,4 +1,5 @@
-from .describe import Described, describe, find_doubts
+from .describe import Described, describe
+from .doubts import find_doubts
 from .importing import Imported, import_robot
 
 __all__ = ["Described", "Imported", "describe", "find_doubts", "import_robot"]

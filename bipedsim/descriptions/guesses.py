@@ -28,6 +28,8 @@ FREQUENCY, RATIO = 8.0, 0.7
 """Natural frequency [Hz] and damping ratio of suggested gains."""
 STEP = 1e-3
 """Step [s] over which torques are held: a control rate of 1 kHz."""
+HELD = 1e-9
+"""Mobility of a joint over that of the freest one below which nothing moves it."""
 STABLE = 0.25
 """Most of kd h / I_eff with all joints at once; 2 is unstable."""
 
@@ -136,8 +138,10 @@ def gains(robot: Robot) -> dict[str, Array]:
         held for a millisecond, in all joints at once, is about to diverge, each (nu,).
     """
     inverse = inverse_inertia(robot)
-    inertia = 1.0 / np.diag(inverse)
-    together = float(np.abs(np.linalg.eigvals(inverse * inertia)).max())
+    inertia = effective_inertia(inverse)
+    free = np.isfinite(inertia)
+    share = inverse[np.ix_(free, free)] * inertia[free]
+    together = float(np.abs(np.linalg.eigvals(share)).max()) if free.any() else 1.0
     fastest = STABLE / (2.0 * RATIO * STEP * together)
     w = min(2.0 * np.pi * FREQUENCY, fastest)
     return {
@@ -146,6 +150,17 @@ def gains(robot: Robot) -> dict[str, Array]:
         "kd": 2.0 * RATIO * inertia * w,
         "kd_most": 2.0 * inertia / (STEP * together),
     }
+
+
+def effective_inertia(inverse: Array) -> Array:
+    """Return 1 / (M^-1)_ii (nu,) [kg.m^2]; inf of a joint that loops hold.
+
+    Args:
+        inverse: (nu, nu), of :func:`bipedsim.model.inverse_inertia`.
+    """
+    mobility = np.diag(inverse)
+    held = mobility <= HELD * mobility.max(initial=0.0)
+    return np.asarray(np.where(held, np.inf, 1.0 / np.where(held, 1.0, mobility)))
 
 
 def gait(leg: float, com: float, sole: float, g: float) -> dict[str, Any]:

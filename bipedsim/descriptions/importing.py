@@ -15,6 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.compare import compare
+from bipedsim.descriptions.doubts import find_doubts
 from bipedsim.descriptions.guesses import gains, gait, guess_drives
 from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
 from bipedsim.descriptions.notes import Notes, some
@@ -105,8 +106,8 @@ def import_robot(
     except BipedSimError as error:
         found.notes.doubts(f"robot.yaml does not load yet: {error}")
     else:
-        for said in robot.warnings:
-            found.notes.doubts(said.removeprefix(f"{robot.source}: "))
+        for said in find_doubts(robot):
+            found.notes.doubts(said)
         lines += _gains_table(robot)
     text = report_text(found, robot, lines)
     (target / "report.md").write_text(text, encoding="utf-8")

@@ -14,6 +14,8 @@ from bipedsim.descriptions.source import Description, is_imu, plain
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
+FAR = 10.0
+"""Limit [m] of what slides without one."""
 ENDLESS = np.pi * 100.0
 """Springs of joints turn from here [rad] on only in the mind of an exporter."""
 
@@ -333,16 +335,22 @@ class _Reading:
         looped = self._in_loops()
         free, welded = [], []
         for joint in mine:
-            name, element = self._name("joint", joint), None
+            name = self._name("joint", joint)
             if int(m.jnt_type[joint]) == int(self.mj.mjtJoint.mjJNT_BALL):
                 continue
             element = next(e for e in self.out.urdf.findall("joint") if e.get("name") == name)
             if m.jnt_actfrclimited[joint]:
                 limits[joint] = min(limits.get(joint, np.inf), float(np.abs(m.jnt_actfrcrange[joint]).max()))
-            if joint in limits:
-                limit = element.find("limit")
-                limit = ElementTree.SubElement(element, "limit") if limit is None else limit
-                limit.set("effort", f"{limits[joint]:.12g}")
+            limit = element.find("limit")
+            if limit is None:
+                limit = ElementTree.SubElement(element, "limit")
+            # URDF wants both; 0 is none.
+            limit.set("effort", f"{limits.get(joint, 0.0):.12g}")
+            limit.set("velocity", "0")
+            if element.get("type") == "prismatic" and limit.get("lower") is None:
+                limit.set("lower", f"{-FAR:g}")
+                limit.set("upper", f"{FAR:g}")
+                self.notes.guessed(f"limits of {name!r}, which slides without end: {FAR:g} m to either side")
             stiffness = float(np.asarray(m.jnt_stiffness[joint]).flat[0])
             if driven and joint not in driven:
                 if stiffness > 0.0:

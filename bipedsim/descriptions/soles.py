@@ -69,10 +69,9 @@ def find_sole(
     if not shapes:
         return None
     points = np.vstack([outline(shape) for shape in shapes])
-    radii = np.concatenate([np.full(len(outline(shape)), shape.radius) for shape in shapes])
     best: tuple[float, FoundSole] | None = None
     for normal, weight, how in _directions(shapes, points, down, frames):
-        sole = _flat(points, radii, normal, ahead, how, POINT * leg)
+        sole = _flat(shapes, normal, ahead, how, POINT * leg)
         value = weight * (sole.area + 1e-6 * len(sole.vertices))
         if best is None or value > best[0]:
             best = value, sole
@@ -107,11 +106,14 @@ def _directions(
     return found
 
 
-def _flat(points: Array, radii: Array, normal: Array, ahead: Array, how: str, least: float) -> FoundSole:
+def _flat(shapes: Sequence[Shape], normal: Array, ahead: Array, how: str, least: float) -> FoundSole:
     """Return the sole of all points that are lowest along ``normal``, which points out of the foot.
 
     One that is nowhere longer than ``least`` [m] is a point.
     """
+    parts = [_underside(shape, normal) for shape in shapes]
+    points = np.vstack(parts)
+    radii = np.concatenate([np.full(len(part), shape.radius) for part, shape in zip(parts, shapes, strict=True)])
     heights = points @ normal + radii
     lowest = float(heights.max())
     chosen = heights > lowest - FLAT
@@ -129,6 +131,18 @@ def _flat(points: Array, radii: Array, normal: Array, ahead: Array, how: str, le
         # robot.yaml has the middle of the ball for the vertex; it touches a radius below.
         placement = placement * pin.SE3(np.eye(3), np.array([0.0, 0.0, radius]))
     return FoundSole(placement, vertices, radius, how)
+
+
+def _underside(shape: Shape, normal: Array) -> Array:
+    """Return the points (n, 3) of a shape that can touch a plane with this normal, balls not added.
+
+    A cylinder that lies touches along a line: of each of its rings with the lowest point.
+    """
+    level = normal - (normal @ shape.axis) * shape.axis
+    lying = float(np.linalg.norm(level))
+    if shape.ring == 0.0 or lying < LEAST_LYING:
+        return outline(shape)
+    return shape.points + shape.ring / lying * level
 
 
 def outline_of(flat: Array) -> Array:

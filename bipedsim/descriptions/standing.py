@@ -9,13 +9,15 @@ import pinocchio as pin
 
 from bipedsim.descriptions.legs import ALONG, Figure, Leg
 from bipedsim.descriptions.notes import Notes
-from bipedsim.model import Loop, Sole, place_base, stand
+from bipedsim.model import Loop, LoopEquations, Sole, place_base, stand
 from bipedsim.numerics import Array
 
 REACH = (0.965, 0.985, 0.94, 0.995, 0.9)
 """Distances from hip to ankle over that of a stretched leg, as they are tried; the first has 30 degrees in a knee."""
 ANGLES = 2001
 """Angles of the knee that are looked at."""
+INSIDE = 1e-6
+"""Distance [rad] from its limits at which a search begins."""
 BACKWARD = 0.02
 """Share of the leg that a knee which bends backwards counts as off."""
 
@@ -23,9 +25,9 @@ BACKWARD = 0.02
 def bent(figure: Figure, legs: Sequence[Leg], soles: Sequence[Sole], ahead: Array, share: float) -> Array | None:
     """Return the configuration (nq,) with both knees bent so that hip and ankle are ``share`` of the leg apart.
 
-    The joints across the robot are hip, knee and ankle: the first, the one nearest to the middle, and the last. Of a leg
-    with two of them the end is the middle of the sole. The knee goes ahead where its limits let it. The hip turns the
-    ankle below it, the ankle the foot to where it was.
+    The joints across the robot are hip, knee and ankle: the first, the one nearest to the middle, and the last. Of a
+    leg with two of them the end is the middle of the sole. The knee goes ahead where its limits let it. The hip turns
+    the ankle below it, the ankle the foot to where it was.
 
     Args:
         figure: The robot, upright.
@@ -112,11 +114,34 @@ def standing_posture(
             notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, trunk upright")
             return found
     for q, where in ((figure.q, "where the description has them"), (_middle(figure.q, model), "amid their limits")):
-        found = stand(model, soles, q, loops) if flat or loops else place_base(model, soles, q)
+        start = _closed(model, loops, q) if loops else q
+        found = stand(model, soles, start, loops) if flat else place_base(model, soles, start)
         if found is not None:
             notes.guessed(f"posture: the joints {where}, as near as loops and soles let them be; no knees were bent")
             return found
     return None
+
+
+def _closed(model: pin.Model, loops: Sequence[Loop], q: Array) -> Array:
+    """Return the configuration (nq,) near ``q`` within the limits whose loops are closed, as well as they can be."""
+    from scipy.optimize import least_squares
+
+    equations = LoopEquations(model, loops)
+    lower, upper = _limits(model)
+    whole = q.copy()
+
+    def error(joints: Array) -> Array:
+        whole[7:] = joints
+        return equations.at(whole)[0]
+
+    def rate(joints: Array) -> Array:
+        whole[7:] = joints
+        return equations.at(whole)[1][:, 6:]
+
+    inside = np.clip(q[7:], lower[7:] + INSIDE, upper[7:] - INSIDE)
+    found = least_squares(error, inside, rate, bounds=(lower[7:], upper[7:]), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    whole[7:] = found.x
+    return whole
 
 
 def _middle(q: Array, model: pin.Model) -> Array:
@@ -124,5 +149,5 @@ def _middle(q: Array, model: pin.Model) -> Array:
     lower, upper = _limits(model)
     middle = q.copy()
     limited = np.isfinite(lower) & np.isfinite(upper)
-    middle[limited] = 0.5 * (lower + upper)[limited]
+    middle[limited] = 0.5 * (lower[limited] + upper[limited])
     return middle

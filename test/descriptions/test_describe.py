@@ -1,0 +1,106 @@
+"""What is said of a robot, and which mistakes are seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from description_support import small_urdf
+
+from bipedsim.descriptions import describe, find_doubts, import_robot
+from bipedsim.descriptions.guesses import gains
+from bipedsim.errors import ConfigError
+from bipedsim.model import ROBOTS, inverse_inertia, load_robot
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "small.urdf").write_text(small_urdf())
+    return import_robot(tmp_path / "small.urdf", tmp_path / "small").folder
+
+
+def edited(folder: Path, **changes: object) -> Path:
+    """Return the robot.yaml of ``folder`` with keys replaced, those of feet in both."""
+    path = folder / "robot.yaml"
+    config = yaml.safe_load(path.read_text())
+    for key, value in changes.items():
+        if key in ("placement", "vertices"):
+            for foot in config["feet"].values():
+                foot[key] = value
+        else:
+            config[key] = value
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def test_a_sound_robot_has_no_doubts(folder: Path) -> None:
+    found = describe(folder)
+    assert found.robot is not None
+    assert found.doubts == ()
+    assert "23.000 kg, 10 driven joints" in found.text
+    assert "zmp: com_height 0 means" in found.text
+
+
+@pytest.mark.parametrize("name", ["biped14", "g1", "icub", "parallel_ankles", "talos", "talos_legs"])
+def test_our_own_robots_have_no_doubts(name: str) -> None:
+    try:
+        robot = load_robot(name)
+    except ConfigError as error:
+        pytest.skip(str(error))
+    assert list(find_doubts(robot)) == []
+
+
+def test_every_robot_can_be_described() -> None:
+    for name in ROBOTS:
+        found = describe(name)
+        assert found.robot is None or found.text.startswith(f"# {found.robot.name}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"placement": {"xyz": [0.03, 0.0, -0.55]}}, "the sole is 0.5 m below the lowest point"),
+        ({"vertices": [[0.1, 0.15], [-0.1, 0.15], [-0.1, -0.15], [0.1, -0.15]]}, "the soles overlap by 0.1 m"),
+        ({"effort_limit": 2.0}, "standing takes most of the effort limit of"),
+        ({"armature": 0.0}, "no reflected rotor inertia"),
+        ({"position_limit": {".*_knee": [-0.1, 0.55]}}, "left_knee, right_knee stand within 0.03 rad of a limit"),
+    ],
+)
+def test_mistakes_that_load_are_doubts(folder: Path, changes: dict[str, object], said: str) -> None:
+    found = describe(edited(folder, **changes))
+    assert found.robot is not None
+    assert any(said in doubt for doubt in found.doubts), found.doubts
+
+
+def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
+    wrong = {"imu": {"frame": "imi"}, "self_collision": [["a"]], "joint_damping": {"kne": 1.0}}
+    path = edited(folder, **wrong, postures={"x": {"y": 0}})
+    found = describe(path)
+    assert found.robot is None
+    text = "\n".join(found.doubts)
+    for part in ("imi", "self_collision", "kne", "postures.x"):
+        assert part in text
+
+
+def test_gains_are_stable_when_they_are_held_for_a_step(folder: Path) -> None:
+    """Judge: the eigenvalues of a step of v' = v - h M^-1 kd v, which leave the unit circle just above ``kd_most``."""
+    robot = load_robot(folder)
+    found, mobility = gains(robot), inverse_inertia(robot)
+
+    def largest(kd: np.ndarray) -> float:
+        return float(np.abs(np.linalg.eigvals(np.eye(robot.nu) - 1e-3 * mobility * kd)).max())
+
+    assert largest(found["kd"]) < 1.0
+    assert largest(0.99 * found["kd_most"]) < 1.0
+    assert largest(1.01 * found["kd_most"]) > 1.0
+
+
+def test_a_foreign_file_is_described_with_what_was_guessed(tmp_path: Path) -> None:
+    (tmp_path / "small.urdf").write_text(small_urdf())
+    found = describe(tmp_path / "small.urdf")
+    assert found.robot is not None
+    assert "Guessed, and why" in found.text
+    with pytest.raises(ConfigError, match="unknown robot"):
+        describe("no_such_robot")

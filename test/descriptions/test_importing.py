@@ -1,0 +1,187 @@
+"""Descriptions of a robot whose every number is known, imported without a hand edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from description_support import BOX, FOOT, small_urdf
+
+import bipedsim
+from bipedsim.config import RunConfig
+from bipedsim.descriptions import Imported, import_robot
+from bipedsim.errors import ConfigError
+from bipedsim.model import load_robot, sole_placements
+from bipedsim.runs import run
+
+
+def imported(tmp_path: Path, text: str, name: str = "small.urdf") -> Imported:
+    """Return what an import makes of a file of this text."""
+    (tmp_path / name).write_text(text)
+    return import_robot(tmp_path / name, tmp_path / "made", replace=True)
+
+
+def test_a_urdf_stands_without_a_hand_edit(tmp_path: Path) -> None:
+    made = imported(tmp_path, small_urdf())
+    robot = made.robot
+    assert robot is not None
+    assert not made.notes.said["doubts"]
+    assert [sole.name for sole in robot.soles] == ["left", "right"]
+    assert robot.nu == 10
+    for sole in robot.soles:
+        corners = sole.placement_joint_sole.act(np.append(sole.centre, 0.0))
+        np.testing.assert_allclose(corners, [0.03, 0.0, -0.05], atol=1e-9)
+        np.testing.assert_allclose(np.ptp(sole.vertices, axis=0), [0.2, 0.1], atol=1e-9)
+    knees = [robot.posture[robot.joint_names.index(f"{side}_knee")] for side in ("left", "right")]
+    assert all(0.3 < knee < 0.8 for knee in knees)
+    _, summary = run(RunConfig(robot=str(made.folder / "robot.yaml"), duration=2.0))
+    assert summary["fell_at_s"] is None
+    assert summary["foot_drift_m"] < 1e-6
+
+
+def test_our_own_robots_come_back_from_their_urdf_alone(tmp_path: Path) -> None:
+    folder = Path(bipedsim.__file__).parent / "robots" / "biped14"
+    own = load_robot("biped14")
+    made = import_robot(folder / "robot.urdf", tmp_path / "made")
+    assert made.robot is not None
+    assert made.robot.mass == own.mass
+    for found, sole in zip(made.robot.soles, own.soles, strict=True):
+        assert found.name == sole.name
+        ours = {tuple(row) for row in np.round(sole.vertices_joint, 4) + 0.0}
+        assert {tuple(row) for row in np.round(found.vertices_joint, 4) + 0.0} == ours
+
+
+@pytest.mark.parametrize(
+    ("foot", "size"),
+    [
+        (f'<collision><origin xyz="{FOOT}"/>{BOX}</collision>', (0.2, 0.1)),
+        (
+            "".join(
+                f'<collision><origin xyz="{x} {y} -0.045"/><geometry><sphere radius="0.005"/></geometry></collision>'
+                for x in (-0.07, 0.13)
+                for y in (-0.05, 0.05)
+            ),
+            (0.2, 0.1),
+        ),
+        (
+            "".join(
+                f'<collision><origin xyz="0.03 {y} -0.04" rpy="0 1.5707963267948966 0"/>'
+                '<geometry><cylinder radius="0.01" length="0.2"/></geometry></collision>'
+                for y in (-0.05, 0.05)
+            ),
+            (0.2, 0.1),
+        ),
+        (f'<visual><origin xyz="{FOOT}"/>{BOX}</visual>', (0.2, 0.1)),
+    ],
+    ids=["box", "spheres", "cylinders", "visual"],
+)
+def test_soles_come_from_whatever_the_foot_is_made_of(tmp_path: Path, foot: str, size: tuple[float, float]) -> None:
+    made = imported(tmp_path, small_urdf(foot))
+    assert made.robot is not None
+    for sole in made.robot.soles:
+        np.testing.assert_allclose(np.ptp(sole.vertices, axis=0), size, atol=2e-3)
+        # On the ground: the sole's plane is 0.05 m below the ankle.
+        assert sole.placement_joint_sole.translation[2] == pytest.approx(-0.05, abs=1e-6)
+    kind = "guessed" if "visual" in foot else "found"
+    assert any("foot 'left'" in text and "sole" in text for text in made.notes.said[kind])
+
+
+def test_a_foot_without_geometry_gets_the_box_of_its_inertia_and_missing_meshes_are_told(tmp_path: Path) -> None:
+    mesh = '<collision><geometry><mesh filename="package://nowhere/foot.stl"/></geometry></collision>'
+    made = imported(tmp_path, small_urdf(mesh))
+    assert any("no geometry (a box of its inertia)" in text for text in made.notes.said["guessed"])
+    assert any("left_foot, right_foot touch nothing" in text for text in made.notes.said["doubts"])
+
+
+def test_a_tilted_foot_link_has_a_sole_that_is_flat_on_the_ground(tmp_path: Path) -> None:
+    tilted = f'<collision><origin xyz="{FOOT}" rpy="0 0.3 0"/>{BOX}</collision>'
+    made = imported(tmp_path, small_urdf(tilted))
+    robot = made.robot
+    assert robot is not None
+    for place in sole_placements(robot.model, robot.model.createData(), robot.soles, robot.q_nominal):
+        np.testing.assert_allclose(place.rotation[:, 2], [0.0, 0.0, 1.0], atol=1e-9)
+    sole = robot.soles[0]
+    np.testing.assert_allclose(np.ptp(sole.vertices, axis=0), [0.2, 0.1], atol=1e-4)
+    pitch = pin.rpy.matrixToRpy(sole.placement_joint_sole.rotation)[1]
+    assert pitch == pytest.approx(0.3, abs=2e-3)
+
+
+@pytest.mark.parametrize("sides", [("L", "R"), ("fl", "fr"), ("l", "r")])
+def test_sides_are_told_by_names_or_by_places(tmp_path: Path, sides: tuple[str, str]) -> None:
+    made = imported(tmp_path, small_urdf(sides=sides))
+    assert made.robot is not None
+    frames = {sole.name: sole.frame for sole in made.robot.soles}
+    assert frames == {"left": f"{sides[0]}_foot", "right": f"{sides[1]}_foot"}
+
+
+def test_an_impossible_inertia_is_mended_noted_and_told(tmp_path: Path) -> None:
+    text = small_urdf(inertias={"left_foot": (0.001, 7.6e-19, 0.002)})
+    made = imported(tmp_path, text)
+    assert made.robot is not None
+    assert len(made.notes.said["mended"]) == 1
+    assert "left_foot" in made.notes.said["mended"][0]
+    yaml = (made.folder / "robot.yaml").read_text()
+    assert "inertia:\n  left_foot:" in yaml
+
+
+def test_what_is_missing_is_guessed_and_said(tmp_path: Path) -> None:
+    made = imported(tmp_path, small_urdf(limit="", kind="continuous"))
+    assert made.robot is not None
+    assert (made.robot.effort_limit > 0.0).all()
+    assert np.isinf(made.robot.position_upper[0])
+    guessed = "\n".join(made.notes.said["guessed"])
+    assert "effort_limit of" in guessed
+    assert "velocity_limit of" in guessed
+    assert "armature of all joints" in guessed
+
+
+def test_toes_and_followers_are_welded_and_told(tmp_path: Path) -> None:
+    toe = "".join(
+        f'<joint name="{side}_toe" type="revolute"><parent link="{side}_foot"/><child link="{side}_tip"/>'
+        '<origin xyz="0.14 0 -0.04"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="5" velocity="5"/></joint>'
+        f'<link name="{side}_tip"><inertial><mass value="0.05"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" '
+        'ixz="0" iyz="0"/></inertial><collision><geometry><box size="0.02 0.1 0.02"/></geometry></collision></link>'
+        for side in ("left", "right")
+    )
+    made = imported(tmp_path, small_urdf(more=toe))
+    assert made.robot is not None
+    assert made.robot.nu == 10
+    assert any("toes" in text for text in made.notes.said["guessed"])
+    assert np.ptp(made.robot.soles[0].vertices[:, 0]) == pytest.approx(0.22, abs=1e-3)
+    follows = toe.replace('<limit lower="-1"', '<mimic joint="left_knee" multiplier="0.5"/><limit lower="-1"')
+    assert any("<mimic>" in text for text in imported(tmp_path, small_urdf(more=follows)).notes.said["dropped"])
+
+
+def test_mirrored_joints_have_their_signs(tmp_path: Path) -> None:
+    report = imported(tmp_path, small_urdf()).report
+    assert "| left_hip_roll | right_hip_roll | - |" in report
+    assert "| left_knee | right_knee | + |" in report
+
+
+def test_a_package_is_searched_for_the_robot(tmp_path: Path) -> None:
+    package = tmp_path / "small_description"
+    (package / "urdf").mkdir(parents=True)
+    (package / "urdf" / "small.urdf").write_text(small_urdf())
+    (package / "urdf" / "hand.urdf").write_text('<robot name="hand"><link name="palm"/></robot>')
+    made = import_robot(package, tmp_path / "made")
+    assert made.robot is not None
+    assert any("others there" in text and "hand.urdf" in text for text in made.notes.said["guessed"])
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "small.urdf").write_text(small_urdf())
+    import_robot(tmp_path / "small.urdf", tmp_path / "made")
+    with pytest.raises(ConfigError, match=r"is there already.*--replace"):
+        import_robot(tmp_path / "small.urdf", tmp_path / "made")
+    with pytest.raises(ConfigError, match="no such file"):
+        import_robot(tmp_path / "smal.urdf", tmp_path / "other")
+
+
+def test_a_robot_that_cannot_stand_is_written_and_told(tmp_path: Path) -> None:
+    stiff = '<limit lower="1.9" upper="2" effort="60" velocity="8"/>'
+    made = imported(tmp_path, small_urdf(limit=stiff, knee=stiff))
+    assert made.robot is None
+    assert (made.folder / "robot.yaml").is_file()
+    assert any("posture" in text for text in made.notes.said["doubts"])
