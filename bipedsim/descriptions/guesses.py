@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.descriptions.description import Description
 from bipedsim.descriptions.notes import Notes, some
-from bipedsim.descriptions.source import Description
 from bipedsim.model import Robot, inverse_inertia
 from bipedsim.numerics import Array
 

@@ -15,12 +15,14 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.compare import compare
+from bipedsim.descriptions.description import Description, is_imu
 from bipedsim.descriptions.doubts import find_doubts
 from bipedsim.descriptions.guesses import gains, gait, guess_drives
 from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
+from bipedsim.descriptions.mjcf import stl
 from bipedsim.descriptions.notes import Notes, some
 from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia
-from bipedsim.descriptions.source import Description, is_imu, read_description
+from bipedsim.descriptions.source import read_description
 from bipedsim.descriptions.standing import standing_posture
 from bipedsim.descriptions.write import report_text, yaml_text
 from bipedsim.errors import BipedSimError, ConfigError
@@ -118,8 +120,6 @@ def _write_made(found: Description) -> None:
     """Write the URDF that was made, with its meshes."""
     if not found.made:
         return
-    from bipedsim.descriptions.mjcf import stl
-
     ElementTree.indent(found.urdf)
     found.path.parent.mkdir(parents=True, exist_ok=True)
     found.path.write_text(ElementTree.tostring(found.urdf, encoding="unicode") + "\n", encoding="utf-8")

@@ -97,7 +97,8 @@ class Figure:
         """Return the axis (3,) of a joint in the world."""
         model, data = self.model, self.model.createData()
         pin.computeJointJacobians(model, data, self.q)
-        column = pin.getJointJacobian(model, data, joint, pin.LOCAL_WORLD_ALIGNED)[:, model.joints[joint].idx_v]
+        jacobian = pin.getJointJacobian(model, data, joint, pin.LOCAL_WORLD_ALIGNED).reshape(6, model.nv)
+        column = jacobian[:, model.joints[joint].idx_v]
         return np.asarray(column[3:] if self.turns(joint) else column[:3])
 
     def turns(self, joint: int) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.descriptions.description import Description, is_imu, plain
 from bipedsim.descriptions.notes import Notes, some
-from bipedsim.descriptions.source import Description, is_imu, plain
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import yaml
 
+from bipedsim.descriptions.description import Description
 from bipedsim.descriptions.notes import TITLES
-from bipedsim.descriptions.source import Description
 from bipedsim.model import Robot
 
 _COMMENTS = {

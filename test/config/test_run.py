@@ -20,6 +20,9 @@ OPTIONS = {f"--{name.replace('_', '-')}" for name in NAMES} | {"--set", "--conta
 OTHERS = {
     ("bipedsim/ground/read.py", "seed"),  # of the heights of tiles
     ("bipedsim/model/schema.py", "hardware"),  # what a robot changes in the presets
+    ("bipedsim/model/schema.py", "posture"),  # in which the robot stands
+    ("bipedsim/control/posture/posture.py", "posture"),  # that the controller holds
+    ("bipedsim/control/posture/references.py", "posture"),
     ("bipedsim/runs/pushes.py", "duration"),  # of a push
     ("bipedsim/runs/faults.py", "duration"),  # of a fault
     ("bipedsim/runs/faults.py", "faults"),  # as a file has them

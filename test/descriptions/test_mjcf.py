@@ -14,10 +14,12 @@ from bipedsim.descriptions import Imported, import_robot
 
 mujoco = pytest.importorskip("mujoco")
 
-ODD = """<mujoco model="odd"><compiler angle="radian" eulerseq="zyx"/><worldbody><body name="root" pos="1 2 3"><freejoint/>
+ODD = """<mujoco model="odd"><compiler angle="radian" eulerseq="zyx"/><worldbody>
+<body name="root" pos="1 2 3"><freejoint/>
 <geom type="box" size="0.1 0.2 0.1" mass="3"/>
 <body name="one" pos="0.1 0.2 -0.3" euler="0.3 -0.4 0.5"><joint name="a" axis="1 2 3" pos="0.05 -0.02 0.01"/>
-<joint name="b" axis="0 1 -1" pos="-0.03 0.02 0.04" ref="0.4"/><geom type="capsule" size="0.05" fromto="0 0 0 0.1 0.2 0.3"/>
+<joint name="b" axis="0 1 -1" pos="-0.03 0.02 0.04" ref="0.4"/>
+<geom type="capsule" size="0.05" fromto="0 0 0 0.1 0.2 0.3"/>
 <body name="two" pos="-0.2 0.1 -0.4" quat="0.5 0.1 -0.7 0.2"><joint name="c" type="slide" axis="1 0 1" ref="0.1"/>
 <inertial pos="0.02 0.03 -0.01" quat="1 0.3 0.2 0" mass="1.5" diaginertia="0.02 0.03 0.04"/>
 <body name="three" pos="0 0 -0.2"><geom type="ellipsoid" size="0.05 0.1 0.02" mass="0.4"/></body>
@@ -104,7 +106,8 @@ def test_closed_chains_couplings_tendons_and_springs_are_told(tmp_path: Path) ->
 
 def test_keyframes_are_postures(tmp_path: Path) -> None:
     angles = " ".join(["0 -0.4 0.8 -0.4 0"] * 2)
-    made = imported(tmp_path, small_mjcf(behind=f'<keyframe><key name="home" qpos="0 0 0.7 1 0 0 0 {angles}"/></keyframe>'))
+    behind = f'<keyframe><key name="home" qpos="0 0 0.7 1 0 0 0 {angles}"/></keyframe>'
+    made = imported(tmp_path, small_mjcf(behind=behind))
     assert made.robot is not None
     assert made.robot.postures["home"]["left_knee"] == 0.8
     assert made.robot.posture[2] == pytest.approx(0.8, abs=0.05)
@@ -119,7 +122,8 @@ def test_a_base_of_slides_and_hinges_floats(tmp_path: Path) -> None:
 
 
 def test_meshes_that_are_missing_are_told(tmp_path: Path) -> None:
-    text = small_mjcf(foot='<geom type="mesh" mesh="sole"/><inertial pos="0 0 0" mass="0.8" diaginertia="1e-3 2e-3 2e-3"/>')
+    inertial = '<inertial pos="0 0 0" mass="0.8" diaginertia="1e-3 2e-3 2e-3"/>'
+    text = small_mjcf(foot=f'<geom type="mesh" mesh="sole"/>{inertial}')
     text = text.replace("<worldbody>", '<asset><mesh name="sole" file="sole.stl"/></asset><worldbody>')
     made = imported(tmp_path, text)
     assert any("1 meshes are not there; without them are left_foot, right_foot" in t for t in made.notes.said["doubts"])

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 BOX = '<geometry><box size="0.2 0.1 0.02"/></geometry>'
 """Of a foot: its underside is 0.05 m below the ankle, when placed by FOOT."""
 FOOT = "0.03 0 -0.04"
-LEG = (("hip_roll", "1 0 0"), ("hip_pitch", "0 1 0"), ("knee", "0 1 0"), ("ankle_pitch", "0 1 0"), ("ankle_roll", "1 0 0"))
+LEG = (
+    ("hip_roll", "1 0 0"),
+    ("hip_pitch", "0 1 0"),
+    ("knee", "0 1 0"),
+    ("ankle_pitch", "0 1 0"),
+    ("ankle_roll", "1 0 0"),
+)
 DROPS = {"hip_roll": 0.0, "hip_pitch": 0.0, "knee": 0.35, "ankle_pitch": 0.35, "ankle_roll": 0.0}
 LINKS = ("hip", "thigh", "shank", "ankle", "foot")
 MASSES = {"hip": 0.5, "thigh": 3.0, "shank": 2.0, "ankle": 0.2, "foot": 0.8}
