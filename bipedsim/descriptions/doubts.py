@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.descriptions.guesses import effective_inertia
+from bipedsim.descriptions.guesses import effective_inertia, gains
 from bipedsim.descriptions.legs import Figure, mirrored_joints, outline
 from bipedsim.descriptions.notes import some
 from bipedsim.model import Robot, Sole, inverse_inertia, sole_placements, standing_torque
@@ -111,6 +111,14 @@ def _doubts_of_joints(robot: Robot) -> Iterator[str]:
         if tired:
             yield f"standing takes most of the effort limit of {some(tired)}"
     inertia = effective_inertia(inverse_inertia(robot))
+    found = gains(robot)
+    stiff = [
+        f"{name} {kd:.3g}, at most {most:.3g}"
+        for name, kd, most in zip(robot.joint_names, found["kd"], found["kd_most"], strict=True)
+        if kd > most
+    ]
+    if stiff:
+        yield f"drive_damping diverges at 1 kHz: {some(stiff)} N.m.s/rad"
     held = [name for name, i in zip(robot.joint_names, inertia, strict=True) if np.isinf(i)]
     if held:
         yield f"loops hold {some(held)}: their drives can move nothing"

@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.descriptions.description import Description
 from bipedsim.descriptions.notes import Notes, some
-from bipedsim.model import Robot, inverse_inertia
+from bipedsim.model import Robot, drive_gains, inverse_inertia, joint_gains
 from bipedsim.numerics import Array
 
 ARMATURE = 2e-4
@@ -24,14 +24,12 @@ LEG_EFFORT, OTHER_EFFORT = 0.5, 0.15
 """Effort limit over weight times height of a robot, in the legs and elsewhere."""
 VELOCITY = 10.0
 """Velocity limit [rad/s or m/s]."""
-FREQUENCY, RATIO = 8.0, 0.7
-"""Natural frequency [Hz] and damping ratio of suggested gains."""
 STEP = 1e-3
 """Step [s] over which torques are held: a control rate of 1 kHz."""
+UNSTABLE = 2.0
+"""Largest eigenvalue of h M^-1 Kd from which an explicit damping diverges."""
 HELD = 1e-9
 """Mobility of a joint over that of the freest one below which nothing moves it."""
-STABLE = 0.25
-"""Most of kd h / I_eff with all joints at once; 2 is unstable."""
 
 
 @dataclass
@@ -43,6 +41,8 @@ class Drives:
     position_limit: dict[str, list[float]] = field(default_factory=dict)
     armature: dict[str, float] = field(default_factory=dict)
     joint_damping: dict[str, float] = field(default_factory=dict)
+    drive_stiffness: dict[str, float] = field(default_factory=dict)
+    drive_damping: dict[str, float] = field(default_factory=dict)
     coulomb_friction: dict[str, float] = field(default_factory=dict)
 
 
@@ -79,6 +79,15 @@ def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weig
     ):
         if getattr(drives, key):
             notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; the description has none")
+    for joint, (kp, kd) in found.stiffness.items():
+        if joint in effort:
+            drives.drive_stiffness[joint] = _round(kp)
+            if kd > 0.0:
+                drives.drive_damping[joint] = _round(kd)
+    if drives.drive_stiffness:
+        notes.found(f"stiffness of the position drives of {some(list(drives.drive_stiffness))}")
+    if len(drives.drive_damping) < len(joints):
+        notes.guessed("gains of drives that are not in robot.yaml: from the inertia of the joints, see the table below")
     _friction(drives, found, effort, velocity, notes)
     return drives
 
@@ -128,28 +137,20 @@ def _round(value: float) -> float:
 
 
 def gains(robot: Robot) -> dict[str, Array]:
-    """Return gains of each joint that follow from its effective inertia I = 1 / (M^-1)_ii, the base free.
-
-    kp = I w^2 and kd = 2 zeta I w with w of ``FREQUENCY``, or slower where all joints at once would ring at 1 kHz:
-    the largest eigenvalue of h M^-1 Kd is ``STABLE`` at most.
+    """Return what a joint shows to its drive, and the gains that follow, each (nu,).
 
     Returns:
-        ``inertia`` [kg.m^2], ``kp`` [N.m/rad], ``kd`` [N.m.s/rad] and ``kd_most``, at which an explicit damping that is
-        held for a millisecond, in all joints at once, is about to diverge, each (nu,).
+        ``inertia`` [kg.m^2], ``kp`` [N.m/rad] and ``kd`` [N.m.s/rad] of the robot's drives that close their loops every
+        millisecond (:func:`bipedsim.model.drive_gains`), and ``kd_most``, at which an explicit damping of all joints at
+        once, held for a millisecond, is about to diverge. Where loops hold a joint, its inertia is inf, and the others
+        are NaN.
     """
-    inverse = inverse_inertia(robot)
-    inertia = effective_inertia(inverse)
-    free = np.isfinite(inertia)
-    share = inverse[np.ix_(free, free)] * inertia[free]
-    together = float(np.abs(np.linalg.eigvals(share)).max()) if free.any() else 1.0
-    fastest = STABLE / (2.0 * RATIO * STEP * together)
-    w = min(2.0 * np.pi * FREQUENCY, fastest)
-    return {
-        "inertia": inertia,
-        "kp": inertia * w * w,
-        "kd": 2.0 * RATIO * inertia * w,
-        "kd_most": 2.0 * inertia / (STEP * together),
-    }
+    inertia = effective_inertia(inverse_inertia(robot))
+    if not robot.nu or np.isinf(inertia).any():
+        nothing = np.full(robot.nu, np.nan)
+        return {"inertia": inertia, "kp": nothing, "kd": nothing, "kd_most": nothing}
+    kp, kd = drive_gains(robot, STEP)
+    return {"inertia": inertia, "kp": kp, "kd": kd, "kd_most": joint_gains(robot, STEP, UNSTABLE)[1]}
 
 
 def effective_inertia(inverse: Array) -> Array:

@@ -410,7 +410,7 @@ def _three(moments: Any) -> str:
 def _gains_table(robot: Robot) -> list[str]:
     """Return the table of gains that follow from the robot."""
     found = gains(robot)
-    lines = ["## Gains", "", "From the effective inertia of each joint, the base free; stable when held for 1 ms.", ""]
+    lines = ["## Gains", "", "From the effective inertia of each joint, for drives that answer every millisecond.", ""]
     lines.append("| joint | inertia, kg.m^2 | kp, N.m/rad | kd, N.m.s/rad | kd at most |")
     lines.append("| --- | --- | --- | --- | --- |")
     for i, joint in enumerate(robot.joint_names):

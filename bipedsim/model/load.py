@@ -464,6 +464,10 @@ def load_robot(name_or_path: str | Path) -> Robot:
     pairs = parts.of(lambda: reader.self_collision(model))
     postures = parts.of(lambda: reader.postures(joints))
     presets = parts.of(lambda: check_presets(config.hardware, joints, f"{source}: hardware"))
+    stiffness, drive_damping = (
+        parts.of(partial(numbers_per_joint, getattr(config, key), joints, f"{source}: {key}"))
+        for key in ("drive_stiffness", "drive_damping")
+    )
     together(parts.faults)
     soles = tuple(foot.value[0] for foot in feet)
     imu_frame, imu_joint, imu_placement = imu.value
@@ -495,14 +499,11 @@ def load_robot(name_or_path: str | Path) -> Robot:
         posture=q_nominal[idx_q].copy(),
         postures=postures.value,
         controllers={k: dict(v or {}) for k, v in config.controllers.items()},
-        hardware=check_presets(config.hardware, joints, f"{source}: hardware"),
-        bodies=reader.bodies(model),
-        self_collision=reader.self_collision(model),
-        drive_stiffness=numbers_per_joint(config.drive_stiffness, joints, f"{source}: drive_stiffness"),
-        drive_damping=numbers_per_joint(config.drive_damping, joints, f"{source}: drive_damping"),
         hardware=presets.value,
         bodies=bodies.value,
         self_collision=pairs.value,
+        drive_stiffness=stiffness.value,
+        drive_damping=drive_damping.value,
         sources={k: str(v) for k, v in config.sources.items()},
         warnings=tuple(reader.warnings),
         loops=loops,
