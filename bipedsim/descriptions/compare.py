@@ -37,6 +37,9 @@ def compare(one: Description, other: Description) -> Iterator[str]:
             if None in texts:
                 continue
             values = [float(text or 0.0) for text in texts]
+            # No limit is not another one.
+            if 0.0 in values and key in ("effort", "velocity"):
+                continue
             if abs(values[0] - values[1]) > SAME * max(map(abs, values)) + 1e-6:
                 said.append(f"{name} {values[0]:.4g} and {values[1]:.4g}")
         if said:

@@ -349,8 +349,8 @@ class _Import:
             reader.set_limits(model, joints, idx_q, np.array([model.joints[i].idx_v for i in ids], dtype=np.intp))
             soles = [reader.read_foot(model, name, foot)[0] for name, foot in reader.config.feet.items()]
             loops = reader.loops(model)
-        except ConfigError as error:
-            self.notes.doubts(f"no posture was looked for: {error}".replace(str(path), "robot.yaml"))
+        except ConfigError:
+            self.notes.doubts("no posture was looked for, as robot.yaml does not load")
             return
         if not soles:
             return

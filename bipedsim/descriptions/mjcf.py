@@ -49,6 +49,9 @@ def _compiled(file: Path, notes: Notes) -> Any:
 def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
     """Take out of a file what it names of other files that are not there."""
     base = Path(spec.modelfiledir or file.parent)
+    # Which shapes meet is for engines that choose pairs, and some name shapes of another file.
+    for pair in [*spec.pairs, *spec.excludes]:
+        spec.delete(pair)
 
     def missing(asset: Any, folder: str) -> bool:
         return bool(asset.file) and not (base / folder / asset.file).is_file() and not (base / asset.file).is_file()

@@ -132,7 +132,8 @@ def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool
 
 def _weld_followers(found: Description) -> None:
     """Weld joints that copy another one: nothing drives them alone."""
-    followers = [joint for joint in found.urdf.findall("joint") if joint.find("mimic") is not None]
+    joints = [joint for joint in found.urdf.findall("joint") if joint.get("type") != "fixed"]
+    followers = [joint for joint in joints if joint.find("mimic") is not None]
     for joint in followers:
         mimic = joint.find("mimic")
         assert mimic is not None

@@ -14,6 +14,8 @@ from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, p
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LEAST = ((-0.05, 0.05), (-0.05, 0.05))
+"""Points [m] that every panel shows at least: robots may be thin."""
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
 
 
@@ -48,6 +50,7 @@ def draw_robot(robot: Robot, path: Path) -> None:
                 )
                 ax.plot(sign * flat[:, i], flat[:, 2], "-o", ms=2.5, lw=2.5, color=foot_colour(k))
             ax.axhline(0.0, color=LIMIT_COLOUR, lw=0.6)
+            ax.plot(*LEAST, alpha=0.0)
             ax.set(title=f"{title} [m]", aspect="equal")
         for k, (ax, sole, place) in enumerate(zip(axes[2:], robot.soles, places, strict=False)):
             for shape, points in outlines:
@@ -57,6 +60,7 @@ def draw_robot(robot: Robot, path: Path) -> None:
             ax.plot(-ring[:, 1], ring[:, 0], "-o", ms=3, color=foot_colour(k))
             ankle = (data.oMi[sole.joint_id].translation - place.translation) @ place.rotation
             ax.plot(-ankle[1], ankle[0], "+", color=TOTAL_COLOUR)
+            ax.plot(*LEAST, alpha=0.0)
             ax.set(title=f"sole {sole.name!r} under its foot, x up [m]", aspect="equal")
 
 

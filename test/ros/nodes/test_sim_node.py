@@ -78,6 +78,17 @@ def test_every_topic_has_its_type_qos_and_frame(ros: RosWorld) -> None:
         assert info.node_name == "sim_node"
 
 
+def test_a_run_begins_in_the_pose_that_is_asked_for(ros: RosWorld, tmp_path: Path) -> None:
+    pose = tmp_path / "pose.yaml"
+    pose.write_text(".*_knee: 0.6\n.*_hip_pitch: -0.3\n.*_ankle_pitch: -0.3\n")
+    states = ros.collect(JointState, "/joint_states")
+    ros.start("sim_node", posture=str(pose))
+    ros.until(lambda: bool(states), "a joint state")
+    at = dict(zip(states[0].name, states[0].position, strict=True))
+    assert at["l_knee"] == pytest.approx(0.6)
+    assert at["r_hip_pitch"] == pytest.approx(-0.3)
+
+
 @pytest.mark.parametrize("reliability", [RELIABLE, BEST_EFFORT])
 def test_commands_are_taken_from_reliable_and_best_effort_publishers(
     ros: RosWorld,

@@ -1,0 +1,52 @@
+"""``bipedsim import`` and ``bipedsim describe`` as they are typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from description_support import small_urdf
+
+from bipedsim.cli.main import main
+from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+
+
+def test_import_then_describe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "small.urdf").write_text(small_urdf())
+    folder = tmp_path / "made"
+    assert main(["import", str(tmp_path / "small.urdf"), "--output", str(folder)]) == EXIT_OK
+    printed = capsys.readouterr().out
+    assert "## Guessed, and why" in printed
+    assert f"bipedsim run --robot {folder / 'robot.yaml'}" in printed
+    assert {path.name for path in folder.iterdir()} == {"robot.yaml", "report.md", "robot.png"}
+    assert main(["import", str(tmp_path / "small.urdf"), "--output", str(folder)]) == EXIT_USAGE
+    assert "--replace" in capsys.readouterr().err
+
+    picture = tmp_path / "small.png"
+    assert main(["describe", str(folder), "--plot", str(picture)]) == EXIT_OK
+    assert "## Soles" in capsys.readouterr().out
+    assert picture.is_file()
+    assert main(["describe", str(folder), "--json"]) == EXIT_OK
+    assert json.loads(capsys.readouterr().out) == {"robot": str(folder), "loads": True, "doubts": []}
+
+
+def test_what_does_not_load_is_told_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "small.urdf").write_text(small_urdf())
+    assert main(["import", str(tmp_path / "small.urdf"), "-o", str(tmp_path / "made")]) == EXIT_OK
+    path = tmp_path / "made" / "robot.yaml"
+    path.write_text(path.read_text() + "gravity: -1.0\nroot: hanging\n")
+    capsys.readouterr()
+    assert main(["describe", str(path)]) == EXIT_FAILED
+    printed = capsys.readouterr().out
+    assert "gravity = -1.0" in printed
+    assert "unknown root 'hanging'" in printed
+
+
+def test_a_start_pose_is_chosen_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pose = tmp_path / "pose.yaml"
+    pose.write_text(".*_knee: 0.6\n.*_hip_pitch: -0.3\n.*_ankle_pitch: -0.3\n")
+    assert main(["run", "--posture", str(pose), "--duration", "0.01", "--json"]) == EXIT_OK
+    capsys.readouterr()
+    assert main(["run", "--posture", "croch", "--duration", "0.01"]) == EXIT_USAGE
+    assert "unknown posture 'croch'" in capsys.readouterr().err
