@@ -330,14 +330,33 @@ _Loader.add_implicit_resolver(
 )
 
 
-def yaml_value(text: str) -> Any:
+class _DumpLoader(_Loader):
+    """Reads what Python programs dump of their own objects, as plain lists, mappings and texts; makes no object."""
+
+
+def _plain(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    return str(node.value) or suffix
+
+
+_DumpLoader.add_multi_constructor("tag:yaml.org,2002:python/", _plain)
+
+
+def yaml_value(text: str, dumped: bool = False) -> Any:
     """Return what a text means in YAML.
+
+    Args:
+        text: The text.
+        dumped: Whether a program may have dumped objects of its own, which are read as lists, mappings and texts.
 
     Raises:
         yaml.YAMLError: It means nothing, or nothing of a size that a file of parameters has.
     """
     try:
-        value = yaml.load(text, Loader=_Loader)
+        value = yaml.load(text, Loader=_DumpLoader if dumped else _Loader)
     except RecursionError as error:
         raise yaml.YAMLError("brackets in brackets go too deep") from error
     except (ValueError, OverflowError) as error:
@@ -383,14 +402,14 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping from ``path``.
+def read_yaml(path: Path, dumped: bool = False) -> dict[str, Any]:
+    """Read a YAML mapping from ``path``; ``dumped`` as :func:`yaml_value` has it.
 
     Raises:
         ConfigError: The file is missing, is no YAML in UTF-8, gives a key twice, or holds no mapping.
     """
     try:
-        data = yaml_value(read_text(path))
+        data = yaml_value(read_text(path), dumped)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):

@@ -27,6 +27,7 @@ CONTROLLERS = Table(
         "computed_torque": "bipedsim.control.output.computed_torque:ComputedTorqueController",
         "sliding": "bipedsim.control.output.sliding:SlidingController",
         "pfl": "bipedsim.control.output.pfl:PflController",
+        "policy": "bipedsim.control.policy.policy:PolicyController",
     },
 )
 

@@ -1,0 +1,3 @@
+from .policy import PolicyController, PolicyParams
+
+__all__ = ["PolicyController", "PolicyParams"]

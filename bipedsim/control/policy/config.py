@@ -1,0 +1,87 @@
+"""What a deployment file of a policy says, whoever wrote it: see docs/controllers/policy.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bipedsim.config import param
+
+PerJoint = float | list[float] | Mapping[str, float]
+"""One number for all joints, one each in their order, or joint name or regular expression to number."""
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class TermConfig:
+    """One entry of ``observations``."""
+
+    term: str = param("", "what is seen, a name of the table", required=True)
+    scale: float | list[float] = param(1.0, "what it is multiplied with; a list has a number for each value")
+    clip: Range | None = param(None, "[least, most] of each value, before the scale")
+    history: int = param(1, "how many of its values are seen, one per update, oldest first", low=1, high=1000)
+    joints: list[str] | None = param(None, "of a term of joints, in their order; default all of `joints`")
+
+
+@dataclass(frozen=True)
+class ActionConfig:
+    """The key ``action``: targets of the drives [rad] = offset + scale (what the network gives)."""
+
+    joints: list[str] | None = param(
+        None, "that the network moves, in the order of its output; default all of `joints`, others are held"
+    )
+    scale: PerJoint = param(1.0, "one number, one each in the order of the action's joints, or by name", unit="rad")
+    offset: PerJoint | None = param(None, "the same; default the default pose", unit="rad")
+    clip: Range | None = param(None, "[least, most] of what the network gives; `last_action` is what is left")
+    limits: list[Range] | Range | None = param(None, "[least, most] of the targets, one for all or one each", unit="rad")
+
+
+@dataclass(frozen=True)
+class ClockConfig:
+    """The key ``clock`` of policies that walk to a beat: the terms ``clock``, of phase (t + start) / period."""
+
+    period: float = param(0.8, "of a stride", unit="s", low=1e-3, high=100.0)
+    start: float = param(0.0, "what it shows at the first update", unit="s", low=0.0, high=100.0)
+
+
+@dataclass(frozen=True)
+class FramesConfig:
+    """The key ``frames`` of policies that see all terms several times, update by update."""
+
+    count: int = param(1, "how many", low=1, high=1000)
+    newest_first: bool = param(False, "whether the newest one comes first")
+
+
+@dataclass(frozen=True)
+class CommandConfig:
+    """The key ``command``: what of a velocity command is handed on; more is cut."""
+
+    low: tuple[float, float, float] = param((-10.0, -10.0, -10.0), "vx, vy [m/s], wz [rad/s]")
+    high: tuple[float, float, float] = param((10.0, 10.0, 10.0), "the same")
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """A deployment file of bipedsim; what others write is translated to it (:mod:`bipedsim.control.policy.readers`)."""
+
+    extends: str = param("", "deployment file, of whatever kind, whose keys hold where this one has none")
+    network: str = param("", "file of the network beside this one: .onnx, or TorchScript .pt", required=True)
+    period: float = param(0.02, "between two updates", unit="s", low=1e-4, high=10.0)
+    joints: list[str] = param([], "all that are driven, in the order of lists", required=True)
+    default: PerJoint = param(0.0, "pose of the joints that `joint_pos_rel` and actions count from", unit="rad")
+    stiffness: PerJoint | None = param(None, "kp of the drives", unit="N.m/rad", required=True)
+    damping: PerJoint | None = param(None, "kd of the drives", unit="N.m.s/rad", required=True)
+    action: ActionConfig = param(ActionConfig(), "what the network gives")
+    observations: list[TermConfig] = param([], "what it sees, in this order", required=True)
+    clip: Range | None = param(None, "[least, most] of everything it sees, after the scales")
+    frames: FramesConfig = param(FramesConfig(), "all terms of several updates")
+    history_start: str = param(
+        "first", "what the past is at the first update: that update, or zeros", choices=("first", "zeros")
+    )
+    command: CommandConfig = param(CommandConfig(), "what of a velocity command is handed on")
+    clock: ClockConfig = param(ClockConfig(), "of policies that walk to a beat")
+    input: str = param("", "name of the network's input; default its only one, or `obs`")
+    output: str = param("", "name of its output; default the first one")
+    states: Mapping[str, str] = param(
+        {}, "inputs to the outputs that they are at the next update; default NAME_in to NAME_out, zeros at first"
+    )

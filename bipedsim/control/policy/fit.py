@@ -1,0 +1,257 @@
+"""A deployment file against a robot and a network: all that does not fit is told at once, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bipedsim.config import numbers_per_joint, together
+from bipedsim.control.policy.config import PerJoint, PolicyConfig, TermConfig
+from bipedsim.control.policy.network import Network, trial
+from bipedsim.control.policy.terms import ALIASES, TERMS, UNMEASURED, Joints, Term, size_of
+from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One term as it is filled in.
+
+    Attributes:
+        values: See :class:`Term`.
+        joints: Those of the term.
+        size: How many numbers it has at one time.
+        history: How many times are seen.
+        scale: Of its numbers, or of each (size,).
+        clip: Least and most of them, before the scale; None for any.
+    """
+
+    values: Callable[..., Array]
+    joints: Joints
+    size: int
+    history: int
+    scale: Array
+    clip: tuple[float, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A policy that fits a robot; arrays of joints are in the robot's order, those of actions in the network's.
+
+    Attributes:
+        terms: What it sees.
+        frame: How many numbers they have together; ``frames`` of these are what the network takes.
+        moved: (n,) the joints that it moves.
+        action_scale, action_offset: (n,) from what it gives to targets [rad].
+        least, most: (n,) of the targets [rad].
+        default: (nu,) targets of joints that it does not move [rad].
+        stiffness, damping: (nu,) gains of the drives [N.m/rad], [N.m.s/rad].
+        decimation: Ticks between two updates.
+    """
+
+    terms: tuple[Seen, ...]
+    frame: int
+    moved: Indices
+    action_scale: Array
+    action_offset: Array
+    least: Array
+    most: Array
+    default: Array
+    stiffness: Array
+    damping: Array
+    decimation: int
+
+
+def fit(config: PolicyConfig, where: str, robot: Robot, dt: float, network: Callable[[], Network]) -> Fitted:
+    """Return the policy as it fits the robot.
+
+    Args:
+        config: The deployment file.
+        where: Its name, for messages.
+        robot: The robot.
+        dt: Control period [s].
+        network: Opens the network.
+
+    Raises:
+        ConfigError: Something does not fit; all of it is told at once.
+    """
+    fitting = _Fitting(config, where, robot)
+    found = fitting.all(dt, network)
+    together(fitting.faults)
+    assert found is not None
+    return found
+
+
+@dataclass
+class _Fitting:
+    config: PolicyConfig
+    where: str
+    robot: Robot
+    faults: list[ConfigError] = field(default_factory=list)
+
+    def _fault(self, text: str) -> None:
+        self.faults.append(ConfigError(f"{self.where}: {text}"))
+
+    def all(self, dt: float, network: Callable[[], Network]) -> Fitted | None:
+        config, robot = self.config, self.robot
+        joints = tuple(config.joints)
+        self._check_joints(joints)
+        moved = joints if config.action.joints is None else tuple(config.action.joints)
+        self._check_part(moved, joints, "action.joints")
+        default = self._numbers(config.default, joints, "default", 0.0)
+        stiffness = self._numbers(config.stiffness, joints, "stiffness", 0.0, low=0.0)
+        damping = self._numbers(config.damping, joints, "damping", 0.0, low=0.0)
+        of_default = dict(zip(joints, default, strict=True))
+        scale = self._numbers(config.action.scale, moved, "action.scale", 1.0)
+        offset = [of_default.get(name, 0.0) for name in moved]
+        if config.action.offset is not None:
+            offset = self._numbers(config.action.offset, moved, "action.offset", 0.0)
+        least, most = self._limits(len(moved))
+        self._check_default(of_default)
+        decimation = self._decimation(dt)
+        terms = [self._term(i, term, joints, of_default, len(moved)) for i, term in enumerate(config.observations)]
+        known = [term for term in terms if term is not None]
+        frame = sum(term.size * term.history for term in known)
+        self._try(network, known if len(known) == len(terms) else None, frame, len(moved))
+        if self.faults:
+            return None
+        order = np.array([joints.index(name) for name in robot.joint_names])
+        return Fitted(
+            tuple(known),
+            frame,
+            self._index(moved),
+            np.array(scale),
+            np.array(offset),
+            least,
+            most,
+            np.array(default)[order],
+            np.array(stiffness)[order],
+            np.array(damping)[order],
+            decimation,
+        )
+
+    def _check_joints(self, joints: Sequence[str]) -> None:
+        """Every joint of the robot must be driven, and be there once."""
+        for name in dict.fromkeys(joints):
+            if name not in self.robot.joint_names:
+                self.faults.append(UnknownNameError("joint", name, self.robot.joint_names, f"{self.where}: joints"))
+            if joints.count(name) > 1:
+                self._fault(f"joints: {name} is named {joints.count(name)} times")
+        left = [name for name in self.robot.joint_names if name not in joints]
+        if left:
+            self._fault(
+                f"joints: {', '.join(left)} of {self.robot.name!r} are not driven; name them in `joints`, with a "
+                "`default` to be held at, `stiffness` and `damping`, and those that the network moves in `action.joints`"
+            )
+
+    def _check_part(self, part: Sequence[str], joints: Sequence[str], key: str) -> None:
+        """Joints of a key must be among those that are driven."""
+        for name in part:
+            if name not in joints:
+                self.faults.append(UnknownNameError("joint", name, joints, f"{self.where}: {key}"))
+
+    def _numbers(
+        self, values: PerJoint | None, joints: Sequence[str], key: str, otherwise: float, low: float = -np.inf
+    ) -> list[float]:
+        """Return a number for each joint; ``otherwise`` where a mapping has none."""
+        if isinstance(values, list):
+            if len(values) != len(joints):
+                self._fault(f"{key}: {len(values)} numbers for {len(joints)} joints ({', '.join(joints)})")
+                return [otherwise] * len(joints)
+            wrong = [f"{name} = {value:g}" for name, value in zip(joints, values, strict=True) if value < low]
+            if wrong:
+                self._fault(f"{key}: {', '.join(wrong)} must be at least {low:g}")
+            return values
+        try:
+            found = numbers_per_joint(values, joints, f"{self.where}: {key}", low)
+        except ConfigError as error:
+            self.faults.append(error)
+            found = {}
+        return [found.get(name, otherwise) for name in joints]
+
+    def _limits(self, count: int) -> tuple[Array, Array]:
+        limits: Any = self.config.action.limits
+        if limits is None:
+            return np.full(count, -np.inf), np.full(count, np.inf)
+        pairs = limits if isinstance(limits, list) else [limits] * count
+        if len(pairs) != count:
+            self._fault(f"action.limits: {len(pairs)} pairs for {count} joints")
+            return np.zeros(count), np.zeros(count)
+        if any(low > high for low, high in pairs):
+            self._fault("action.limits: a least value is above the most")
+        return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+
+    def _check_default(self, default: Mapping[str, float]) -> None:
+        robot = self.robot
+        for name, low, high in zip(robot.joint_names, robot.position_lower, robot.position_upper, strict=True):
+            if name in default and not low <= default[name] <= high:
+                self._fault(f"default: {name} = {default[name]:g} rad is beyond its limits [{low:g}, {high:g}]")
+
+    def _decimation(self, dt: float) -> int:
+        """Return how many ticks an update of the policy lasts."""
+        ticks = self.config.period / dt
+        if ticks < 0.999 or abs(ticks - round(ticks)) > 1e-6 * ticks:
+            self._fault(f"period = {self.config.period:g} s is no whole number of control ticks of {dt:g} s (--rate)")
+            return 1
+        return round(ticks)
+
+    def _index(self, joints: Sequence[str]) -> Indices:
+        return np.array([self.robot.joint_names.index(name) for name in joints], dtype=np.int64)
+
+    def _term(
+        self, i: int, config: TermConfig, joints: Sequence[str], default: Mapping[str, float], actions: int
+    ) -> Seen | None:
+        """Return a term, or None of one that there is not."""
+        key = f"observations[{i}]"
+        name = ALIASES.get(config.term, config.term)
+        if name in UNMEASURED:
+            self._fault(
+                f"{key}: {config.term!r} is {UNMEASURED[name]}: this policy needs more than a robot measures; train one "
+                "that does not see it"
+            )
+            return None
+        if name not in TERMS:
+            known = [*TERMS, *ALIASES]
+            self.faults.append(UnknownNameError("term", config.term, known, f"{self.where}: {key}"))
+            return None
+        term: Term = TERMS[name]
+        of_term = tuple(joints if config.joints is None else config.joints)
+        self._check_part(of_term, joints, f"{key}.joints")
+        of_term = tuple(name for name in of_term if name in self.robot.joint_names)
+        size = size_of(term, len(of_term), actions, len(self.robot.soles))
+        scale = np.array(config.scale, dtype=np.float64)
+        if scale.ndim and len(scale) != size:
+            self._fault(f"{key}: {len(scale)} scales for the {size} values of {config.term}")
+        index = Joints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]))
+        return Seen(term.values, index, size, config.history, scale, config.clip)
+
+    def _try(self, network: Callable[[], Network], terms: Sequence[Seen] | None, frame: int, actions: int) -> None:
+        """Give the network what it will see, and look at what comes back."""
+        try:
+            opened = network()
+        except BipedSimError as error:
+            self.faults.append(error if isinstance(error, ConfigError) else ConfigError(str(error)))
+            return
+        if terms is None:
+            return
+        frames = self.config.frames.count
+        pairs = zip(self.config.observations, terms, strict=True)
+        parts = [
+            f"{config.term} {f'{seen.history} x ' * (seen.history > 1)}{seen.size}" for config, seen in pairs
+        ]
+        said = f"{f'{frames} frames of ' * (frames > 1)}{frame} values ({', '.join(parts)})"
+        size = frames * frame
+        if opened.input_size is not None and opened.input_size != size:
+            self._fault(f"observations: {said}, and the network takes {opened.input_size}")
+            return
+        try:
+            given = trial(opened, size)
+        except ConfigError as error:
+            self._fault(f"observations: {said}: {error}")
+            return
+        if given != actions:
+            self._fault(f"action: the network gives {given} values, and moves {actions} joints")

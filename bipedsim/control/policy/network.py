@@ -1,0 +1,213 @@
+"""Networks from files: what comes in, what comes out, and the memory between two calls, the same for every kind."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bipedsim.errors import ConfigError
+
+Single = NDArray[np.float32]
+
+
+class Network(Protocol):
+    """A network for one robot.
+
+    Attributes:
+        input_size: How many numbers it takes; None if its file does not say.
+        memory: Names of what it remembers between two calls; those of TorchScript are known once it was tried.
+    """
+
+    input_size: int | None
+    memory: tuple[str, ...]
+
+    def reset(self) -> None:
+        """Forget everything."""
+        ...
+
+    def __call__(self, observation: Single) -> Single:
+        """Return what the network gives (output_size,) for ``observation`` (input_size,), and remember.
+
+        Raises:
+            ConfigError: It takes another number of values.
+        """
+        ...
+
+
+def trial(network: Network, size: int) -> int:
+    """Return how many values a network gives for ``size``, and let it forget that it was asked.
+
+    Raises:
+        ConfigError: It takes another number of values.
+    """
+    network.reset()
+    given = len(network(np.linspace(-1.0, 1.0, size, dtype=np.float32)))
+    network.reset()
+    return given
+
+
+def _library(name: str, path: Path, remedy: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"{path}: needs {name} ({error}); {remedy}") from error
+
+
+def open_session(path: Path) -> Any:
+    """Return the onnxruntime session of a file: one thread, so that it gives the same bits and leaves other cores be.
+
+    Raises:
+        ConfigError: onnxruntime is missing, or cannot read the file.
+    """
+    runtime = _library("onnxruntime", path, "pip install 'bipedsim[policy]'")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 3
+    try:
+        return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # it has exceptions of its own for every fault
+        raise ConfigError(f"{path}: onnxruntime cannot read it ({str(error).strip().splitlines()[0]})") from error
+
+
+class OnnxNetwork:
+    """A network in ONNX, run by onnxruntime; its memory goes from outputs to inputs.
+
+    Raises:
+        ConfigError: An input is neither the observation nor a memory, or what is named is not there; all at once.
+    """
+
+    def __init__(self, path: Path, input: str, output: str, states: dict[str, str]) -> None:
+        self._path = path
+        self._session = open_session(path)
+        inputs = {one.name: one for one in self._session.get_inputs()}
+        outputs = {one.name: one for one in self._session.get_outputs()}
+        if not states:
+            pairs = {name: f"{name.removesuffix('_in')}_out" for name in inputs if name.endswith("_in")}
+            states = {name: other for name, other in pairs.items() if other in outputs}
+        rest = [name for name in inputs if name not in states]
+        self._input = input or ("obs" if "obs" in rest else rest[0] if rest else "")
+        self._output = output or next((name for name in outputs if name not in states.values()), "")
+        faults = [f"it has no input {name!r}" for name in (self._input, *states) if name not in inputs]
+        faults += [f"it has no output {name!r}" for name in (self._output, *states.values()) if name not in outputs]
+        faults += [
+            f"its input {name!r} is neither what is seen ({self._input!r}) nor a memory that an output gives back"
+            for name in rest
+            if name != self._input
+        ]
+        if not faults:
+            faults += [
+                f"its input {one.name!r} is {one.type}, and what is seen is tensor(float)"
+                for one in (inputs[self._input], *(inputs[name] for name in states))
+                if one.type != "tensor(float)"
+            ]
+        if faults:
+            raise ConfigError(
+                f"{path}: {'; '.join(faults)} (inputs {', '.join(inputs)}; outputs {', '.join(outputs)})"
+            )
+        shape = inputs[self._input].shape
+        self._shape = [1 if not isinstance(n, int) else n for n in shape[:-1]]
+        self.input_size = shape[-1] if shape and isinstance(shape[-1], int) else None
+        if any(n != 1 for n in self._shape):
+            raise ConfigError(f"{path}: its input {self._input!r} {shape} is for more than one robot")
+        self.memory = tuple(states)
+        self._zeros = {
+            name: np.zeros([n if isinstance(n, int) else 1 for n in inputs[name].shape], dtype=np.float32)
+            for name in states
+        }
+        self._names = [self._output, *states.values()]
+        self._feed: dict[str, Single] = dict(self._zeros)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._feed = dict(self._zeros)
+
+    def __call__(self, observation: Single) -> Single:
+        """Return what the network gives; see :class:`Network`."""
+        self._feed[self._input] = observation.reshape(*self._shape, -1)
+        try:
+            action, *memory = self._session.run(self._names, self._feed)
+        except Exception as error:  # as above
+            text = str(error).strip().splitlines()[0]
+            raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
+        self._feed.update(zip(self._zeros, memory, strict=True))
+        found: Single = np.asarray(action, dtype=np.float32).reshape(-1)
+        return found
+
+
+class TorchScriptNetwork:
+    """A network in TorchScript, run by PyTorch, which whoever has such a file has.
+
+    What it remembers is in its buffers: those that a call changes. They are named, and are as in the file after a reset.
+
+    Raises:
+        ConfigError: PyTorch is missing, or cannot read the file.
+    """
+
+    def __init__(self, path: Path, input: str, output: str, states: dict[str, str]) -> None:
+        torch = _library("torch", path, "pip install torch, or export the policy as ONNX")
+        if input or output or states:
+            raise ConfigError(f"{path}: TorchScript has no names for `input`, `output`, `states`; leave them out")
+        self._torch, self._path = torch, path
+        # One robot is no work for several threads, and other cores have a simulator to run.
+        torch.set_num_threads(1)
+        try:
+            self._module = torch.jit.load(str(path), map_location="cpu").eval()
+        except RuntimeError as error:
+            raise ConfigError(
+                f"{path}: no TorchScript ({str(error).strip().splitlines()[0]}); a file of weights alone, as training "
+                "saves it, has to be exported first"
+            ) from error
+        self.input_size = None
+        self._first = {name: buffer.clone() for name, buffer in self._module.named_buffers()}
+        self.memory = ()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        # What a call changes is its memory; the rest, such as means of a normalisation, nobody touches.
+        changed = [n for n, buffer in self._module.named_buffers() if not self._torch.equal(buffer, self._first[n])]
+        self.memory = tuple(dict.fromkeys((*self.memory, *changed)))
+        with self._torch.no_grad():
+            for name, buffer in self._module.named_buffers():
+                if name in changed:
+                    buffer.copy_(self._first[name])
+
+    def __call__(self, observation: Single) -> Single:
+        """Return what the network gives; see :class:`Network`."""
+        with self._torch.no_grad():
+            try:
+                found = self._module(self._torch.from_numpy(observation).unsqueeze(0))
+            except RuntimeError as error:
+                text = str(error).strip().splitlines()[-1]
+                raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
+            if not isinstance(found, self._torch.Tensor):
+                raise ConfigError(f"{self._path}: gives {type(found).__name__}, and only a tensor of actions will do")
+            action: Single = found.detach().numpy().astype(np.float32).reshape(-1)
+        return action
+
+
+NETWORKS: Mapping[str, type[OnnxNetwork] | type[TorchScriptNetwork]] = {
+    ".onnx": OnnxNetwork,
+    ".pt": TorchScriptNetwork,
+    ".pth": TorchScriptNetwork,
+    ".jit": TorchScriptNetwork,
+}
+"""Suffix of a file to its class, made of the path and the keys ``input``, ``output``, ``states``."""
+
+
+def open_network(path: Path, input: str = "", output: str = "", states: Mapping[str, str] | None = None) -> Network:
+    """Return the network of a file.
+
+    Raises:
+        ConfigError: No such file, its package is missing, or it is no network for one robot; the message says why.
+    """
+    if path.suffix not in NETWORKS:
+        raise ConfigError(f"{path}: a network ends in one of {', '.join(NETWORKS)}")
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file")
+    return NETWORKS[path.suffix](path, input, output, dict(states or {}))

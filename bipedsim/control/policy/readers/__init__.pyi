@@ -1,0 +1,3 @@
+from .deployment import read_deployment
+
+__all__ = ["read_deployment"]

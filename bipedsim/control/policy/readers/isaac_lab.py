@@ -1,0 +1,85 @@
+"""Isaac Lab's IO descriptors (``--export_io_descriptors``): actions and observations of a policy, with their joints.
+
+The network is policy.onnx or policy.pt beside the file or in a folder ``exported`` beside it, where play.py puts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bipedsim.errors import ConfigError
+from bipedsim.model import Robot
+
+_POSITIONS = "JointPositionAction"
+
+
+def refuse(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
+    """Say what to take instead of env.yaml.
+
+    Raises:
+        ConfigError: Always.
+    """
+    raise ConfigError(
+        f"{path}: Isaac Lab's env.yaml does not name the joints in their order; take the IO descriptors, which "
+        "scripts/environments/export_io_descriptors.py or train.py --export_io_descriptors write"
+    )
+
+
+def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
+    """Return the file in our own keys.
+
+    Raises:
+        ConfigError: It has other actions than positions of joints, or terms that are changed by code.
+    """
+    actions = [action for action in values["actions"] if action.get("export", True)]
+    kinds = [str(action["full_path"]).rpartition(".")[2] for action in actions]
+    if kinds != [_POSITIONS]:
+        raise ConfigError(f"{path}: actions {', '.join(kinds)}: only one {_POSITIONS} is known")
+    action = actions[0]
+    articulations = values["articulations"]
+    body = articulations["robot" if "robot" in articulations else next(iter(articulations))]
+    groups = values["observations"]
+    terms = groups["policy" if "policy" in groups else next(iter(groups))]
+    changed = [term["name"] for term in terms if (term.get("extras") or {}).get("modifiers")]
+    if changed:
+        raise ConfigError(f"{path}: {', '.join(changed)}: has modifiers, which are code that only Isaac Lab has")
+    kp, kd = body["default_joint_stiffness"], body["default_joint_damping"]
+    found = {
+        "network": str(_network(path)),
+        "period": values["scene"]["dt"],
+        "joints": body["joint_names"],
+        "default": body["default_joint_pos"],
+        "action": {
+            "joints": action["joint_names"],
+            "scale": action["scale"],
+            "offset": action["offset"],
+            "limits": action["clip"],
+        },
+        "observations": [_term(term) for term in terms],
+    }
+    # An explicit actuator model of Isaac Lab leaves the simulator's own gains at zero; the file has no others then.
+    if any(kp) or any(kd):
+        found |= {"stiffness": kp, "damping": kd}
+    return found
+
+
+def _network(path: Path) -> Path:
+    """Return where the network is; where it should be if it is nowhere."""
+    places = [path.parent / folder / f"policy{suffix}" for folder in (".", "exported") for suffix in (".onnx", ".pt")]
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def _term(term: Mapping[str, Any]) -> dict[str, Any]:
+    overloads = term.get("overloads") or {}
+    found = {
+        "term": term["name"],
+        "clip": overloads.get("clip"),
+        "history": max(overloads.get("history_length") or 1, 1),
+    }
+    if overloads.get("scale") is not None:
+        found["scale"] = overloads["scale"]
+    if term.get("joint_names"):
+        found["joints"] = term["joint_names"]
+    return found

@@ -1,0 +1,62 @@
+"""ONNX files that mujocolab/mjlab exports: what else there is to know is in their metadata.
+
+The metadata say neither the period nor scales, clips and histories of what is seen: those of mjlab's tasks are taken,
+0.02 s, 1, none and 1. Where a task has others, a file of our own that ``extends`` the ONNX file says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bipedsim.control.policy.network import open_session
+from bipedsim.errors import ConfigError
+
+_PERIOD = 0.02
+"""Decimation 4 of steps of 5 ms in velocity_env_cfg.py and tracking_env_cfg.py."""
+_NEEDED = ("joint_names", "joint_stiffness", "joint_damping", "default_joint_pos", "action_scale", "observation_names")
+_TERMS = {
+    "joint_pos": "joint_pos_rel",
+    "joint_vel": "joint_vel_rel",
+    "actions": "last_action",
+    "command": "velocity_commands",
+    "imu_ang_vel": "base_ang_vel",
+}
+"""mjlab's names of terms in its tasks to what they are."""
+
+
+def translate(path: Path) -> dict[str, Any]:
+    """Return what the metadata say in our own keys.
+
+    Raises:
+        ConfigError: It has none, or its commands are no velocity.
+    """
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file")
+    found: dict[str, str] = open_session(path).get_modelmeta().custom_metadata_map
+    missing = [key for key in _NEEDED if key not in found]
+    if missing:
+        raise ConfigError(
+            f"{path}: its metadata have no {', '.join(missing)}, as mjlab writes; give the deployment file of the "
+            "policy, or write one (docs/controllers/policy.md) and give the network as its key `network`"
+        )
+    if "anchor_body_name" in found:
+        raise ConfigError(f"{path}: tracks a motion ({found['command_names']}), and only velocities can be commanded")
+    return {
+        "network": str(path),
+        "period": _PERIOD,
+        "joints": _texts(found["joint_names"]),
+        "default": _numbers(found["default_joint_pos"]),
+        "stiffness": _numbers(found["joint_stiffness"]),
+        "damping": _numbers(found["joint_damping"]),
+        "action": {"scale": _numbers(found["action_scale"]) if "," in found["action_scale"] else float(found["action_scale"])},
+        "observations": [{"term": _TERMS.get(name, name)} for name in _texts(found["observation_names"])],
+    }
+
+
+def _texts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]

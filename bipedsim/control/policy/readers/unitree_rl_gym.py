@@ -1,0 +1,131 @@
+"""Configurations of unitreerobotics/unitree_rl_gym: deploy/deploy_mujoco/configs and deploy/deploy_real/configs.
+
+What their programs deploy_mujoco.py and deploy_real.py do is written in the code there, the same for all robots: the
+terms and their order, and a clock of 0.8 s that counts from one.
+"""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bipedsim.control.policy.readers.unitree_motors import motors_of
+from bipedsim.errors import ConfigError
+from bipedsim.model import Robot
+
+_ROOT = "LEGGED_GYM_ROOT_DIR"
+_STRIDE = 0.8
+
+
+def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
+    """Return the file in our own keys.
+
+    Raises:
+        ConfigError: Its joints have no names.
+    """
+    real = "control_dt" in values
+    period = float(values["control_dt"] if real else values["simulation_dt"] * values["control_decimation"])
+    legs = _of_motors(path, values, robot) if real else _of_model(path, values, robot)
+    if len(legs) != values["num_actions"]:
+        raise ConfigError(f"{path}: num_actions = {values['num_actions']}, and the joints are {', '.join(legs)}")
+    joints, default, kp, kd = list(legs), list(values["default_angles"]), list(values["kps"]), list(values["kds"])
+    if real:
+        motors = motors_of(robot)
+        others = [motors[i] for i in values["arm_waist_joint2motor_idx"]]
+        rest = zip(
+            others,
+            values["arm_waist_target"],
+            values["arm_waist_kps"],
+            values["arm_waist_kds"],
+            strict=True,
+        )
+        # A model of the legs alone has these joints welded.
+        for name, target, stiffness, damping in rest:
+            if name in robot.joint_names:
+                joints.append(name)
+                default.append(target)
+                kp.append(stiffness)
+                kd.append(damping)
+    scales = {
+        "base_ang_vel": values["ang_vel_scale"],
+        "projected_gravity": 1.0,
+        "velocity_commands": values["cmd_scale"],
+        "joint_pos_rel": values["dof_pos_scale"],
+        "joint_vel": values["dof_vel_scale"],
+        "last_action": 1.0,
+        "clock": 1.0,
+    }
+    of_joints = ("joint_pos_rel", "joint_vel")
+    found = {
+        "network": str(_from_root(path, values["policy_path"])),
+        "period": period,
+        "joints": joints,
+        "default": default,
+        "stiffness": kp,
+        "damping": kd,
+        "action": {"joints": legs, "scale": values["action_scale"]},
+        "observations": [
+            {"term": term, "scale": scale, **({"joints": legs} if term in of_joints else {})}
+            for term, scale in scales.items()
+        ],
+        "clock": {"period": _STRIDE, "start": period},
+    }
+    if "max_cmd" in values:
+        most = [float(x) for x in values["max_cmd"]]
+        found["command"] = {"low": [-x for x in most], "high": most}
+    return found
+
+
+def _from_root(path: Path, text: str) -> Path:
+    """Return a path of the file, in which the root of the repository stands as a name in braces."""
+    marker = f"{{{_ROOT}}}/"
+    if marker not in text:
+        return path.parent / text
+    rest = text.replace(marker, "")
+    roots = [path.resolve().parent, *path.resolve().parents]
+    if _ROOT in os.environ:
+        roots.insert(0, Path(os.environ[_ROOT]))
+    return next((root / rest for root in roots if (root / rest).exists()), roots[0] / rest)
+
+
+def _of_motors(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:
+    """Return the joints of deploy_real, which gives numbers of motors."""
+    motors = motors_of(robot)
+    if not motors:
+        raise ConfigError(
+            f"{path}: gives motors by number, and {robot.name!r} has joints of no robot whose motors are known; take "
+            "the configuration of deploy_mujoco, or write a file of your own with `joints`"
+        )
+    return [motors[i] for i in values["leg_joint2motor_idx"]]
+
+
+def _of_model(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:
+    """Return the joints of deploy_mujoco: in the order of the motors of its MJCF, or the robot's if it is not there."""
+    scene = _from_root(path, values["xml_path"])
+    if not scene.is_file():
+        if len(robot.joint_names) != values["num_actions"]:
+            raise ConfigError(
+                f"{path}: joints are in the order of {scene}, which is not there; {robot.name!r} has "
+                f"{len(robot.joint_names)} joints, and the policy moves {values['num_actions']}"
+            )
+        return list(robot.joint_names)
+    return list(_motors(scene, set()))
+
+
+def _motors(path: Path, read: set[Path]) -> Iterator[str]:
+    """Yield the joint of every motor in an MJCF and in those that it includes."""
+    if path in read:
+        return
+    read.add(path)
+    try:
+        root = ET.parse(path).getroot()
+    except (OSError, ET.ParseError) as error:
+        raise ConfigError(f"{path}: cannot be read as MJCF ({error})") from error
+    for element in root:
+        if element.tag == "include":
+            yield from _motors(path.parent / element.attrib["file"], read)
+        elif element.tag == "actuator":
+            yield from (motor.attrib["joint"] for motor in element)

@@ -1,0 +1,166 @@
+"""The terms that a policy sees: what each is, how many numbers it has, and what no robot measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, Indices
+from bipedsim.sim import Observation
+
+
+@dataclass(slots=True, eq=False)
+class View:
+    """What there is to see at one update; arrays of joints are those of one term, in its order.
+
+    Attributes:
+        seen: What the robot measures.
+        base_angular_velocity: (3,) of the root link, in its axes [rad/s].
+        gravity: (3,) unit vector downwards in the axes of the root link.
+        command: (3,) velocity command [m/s, m/s, rad/s].
+        action: What the network gave last.
+        phase: Of the clock, from 0 to 1.
+        weight: Of the robot [N].
+    """
+
+    seen: Observation
+    base_angular_velocity: Array
+    gravity: Array
+    command: Array
+    action: Array
+    phase: float
+    weight: float
+
+
+class Joints(NamedTuple):
+    """The joints of a term: where they are among the robot's (n,), and their default pose (n,) [rad]."""
+
+    index: Indices
+    default: Array
+
+
+JOINTS, ACTIONS, FEET = "joints", "actions", "feet"
+
+
+class Term(NamedTuple):
+    """One row of the table.
+
+    Attributes:
+        size: How many numbers, or of what there is one each.
+        meaning: In a line, with its unit.
+        values: From what there is to see and the joints of the term to the numbers.
+    """
+
+    size: int | str
+    meaning: str
+    values: Callable[[View, Joints], Array]
+
+
+def _clock(view: View, _: Joints) -> Array:
+    angle = 2.0 * np.pi * view.phase
+    return np.array([np.sin(angle), np.cos(angle)])
+
+
+TERMS: dict[str, Term] = {
+    "base_ang_vel": Term(
+        3, "angular velocity of the root link in its axes [rad/s]", lambda view, _: view.base_angular_velocity
+    ),
+    "projected_gravity": Term(
+        3, "unit vector downwards in the axes of the root link", lambda view, _: view.gravity
+    ),
+    "velocity_commands": Term(3, "vx, vy [m/s], wz [rad/s] of /cmd_vel", lambda view, _: view.command),
+    "joint_pos": Term(JOINTS, "positions [rad]", lambda view, joints: view.seen.joint_position[joints.index]),
+    "joint_pos_rel": Term(
+        JOINTS,
+        "positions from the default pose [rad]",
+        lambda view, joints: view.seen.joint_position[joints.index] - joints.default,
+    ),
+    "joint_vel": Term(JOINTS, "velocities [rad/s]", lambda view, joints: view.seen.joint_velocity[joints.index]),
+    "joint_effort": Term(JOINTS, "torques [N.m]", lambda view, joints: view.seen.joint_effort[joints.index]),
+    "last_action": Term(ACTIONS, "what the network gave last, zeros at first", lambda view, _: view.action),
+    "clock": Term(2, "sine and cosine of the phase", _clock),
+    "foot_force": Term(
+        FEET, "along each foot's z axis over the weight", lambda view, _: view.seen.foot_wrench[:, 2] / view.weight
+    ),
+}
+"""Name to what is seen; the names are Isaac Lab's where it has the term."""
+
+ALIASES = {
+    "joint_vel_rel": "joint_vel",
+    "generated_commands": "velocity_commands",
+    "gait_phase": "clock",
+}
+"""Names that mean a row of the table, too: defaults of velocities are zero."""
+
+_BASE_VELOCITY = "the linear velocity of the base, which no sensor of a robot measures"
+_PLACE = "where the base is in the world, which no sensor of a robot measures"
+_GROUND = "the ground around the robot, for which it would need a depth camera"
+
+UNMEASURED = {
+    "base_lin_vel": _BASE_VELOCITY,
+    "root_lin_vel_w": _BASE_VELOCITY,
+    "base_pos_z": _PLACE,
+    "root_pos_w": _PLACE,
+    "height_scan": _GROUND,
+    "height_scanner": _GROUND,
+    "image": "a camera's picture",
+    "image_features": "a camera's picture",
+    "body_pose_w": _PLACE,
+    "motion_anchor_pos_b": _PLACE,
+}
+"""Names of terms that a policy may see in training alone, and what they would need."""
+
+
+def size_of(term: Term, joints: int, actions: int, feet: int) -> int:
+    """Return how many numbers a term has, with so many joints, actions and feet."""
+    return term.size if isinstance(term.size, int) else {JOINTS: joints, ACTIONS: actions, FEET: feet}[term.size]
+
+
+class BaseSensor:
+    """What the IMU says of the root link, wherever the IMU is: joints between them are known.
+
+    Args:
+        robot: With a floating base.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+        self._turn = np.array(robot.placement_joint_imu.rotation)
+        self._spin = np.zeros(3)
+        # The root link hangs in the first joint.
+        self._moves = robot.imu_joint_id != 1
+        self._data = robot.model.createData()
+        self._q, self._v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
+        self._q[:7] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
+
+    def read(self, observation: Observation, angular_velocity: Array, gravity: Array) -> bool:
+        """Fill the angular velocity (3,) [rad/s] and the direction of gravity (3,), both in the root link's axes.
+
+        Returns:
+            False if the IMU gives no attitude: gravity is not filled then.
+        """
+        if self._moves:
+            self._follow(observation)
+        angular_velocity[:] = self._turn @ observation.imu_angular_velocity - self._spin
+        x, y, z, w = observation.imu_orientation.tolist()
+        square = x * x + y * y + z * z + w * w
+        if not square > 0.5:
+            return False
+        down = np.array([2.0 * (w * y - x * z), -2.0 * (y * z + w * x), -(w * w - x * x - y * y + z * z)])
+        gravity[:] = self._turn @ (down / square)
+        return True
+
+    def _follow(self, observation: Observation) -> None:
+        """Find how the IMU is turned against the root link, and how fast the joints turn it."""
+        robot = self._robot
+        self._q[robot.idx_q], self._v[robot.idx_v] = observation.joint_position, observation.joint_velocity
+        pin.forwardKinematics(robot.model, self._data, self._q, self._v)
+        joint = robot.imu_joint_id
+        rotation = self._data.oMi[joint].rotation
+        self._turn = rotation @ robot.placement_joint_imu.rotation
+        self._spin = rotation @ self._data.v[joint].angular
