@@ -32,9 +32,19 @@ ROS = [  # ROS 2 Jazzy as wheels, which exist for this platform only
 ]
 ROBOTS = ["example-robot-data>=4.4"]
 MUJOCO = ["mujoco>=4.0; python_version >= '3.11'", "mujoco>=3.3; python_version < '3.11'"]
+POLICY = ["onnxruntime>=1.17"]
 GYM = ["gymnasium>=1.0"]
 BENCH = [*MUJOCO, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
-TEST = [*MUJOCO, *GYM, "hypothesis>=6.100", "mcap-ros2-support>=0.5", "pytest>=7.4", "pytest-xdist>=3.5"]
+TEST = [
+    *MUJOCO,
+    *GYM,
+    *POLICY,
+    "hypothesis>=6.100",
+    "mcap-ros2-support>=0.5",
+    "onnx>=1.16",
+    "pytest>=7.4",
+    "pytest-xdist>=3.5",
+]
 LINT = ["import-linter>=2.3", "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
 SETUP = ["pip", "setuptools", "uv", "wheel"]  # what tools/setup_venv.py installs the rest with
 
@@ -107,6 +117,7 @@ setup(
     extras_require={
         "ros": ROS,
         "robots": ROBOTS,
+        "policy": POLICY,
         "examples": MUJOCO,
         "gym": GYM,
         "mujoco": MUJOCO,

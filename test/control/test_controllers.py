@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from policy_support import whole
 
 from bipedsim.control.controllers import CONTROLLERS, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.sim.io import Observation
+from bipedsim.sim.io import Command, Observation
 from bipedsim.sim.simulator import Simulator
 
 loaded = lru_cache(load_robot)
@@ -26,8 +27,19 @@ PARAMS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def policy(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have a policy to make one of, asked at every tick."""
+    PARAMS["policy"] = {"file": str(whole(tmp_path_factory.mktemp("policy"))), "period": 1e-3}
+
+
 def made(name: str) -> Any:
     return make_controller(name, loaded("biped14"), PARAMS.get(name), 1e-3)
+
+
+def asked(command: Command) -> np.ndarray:
+    """Return all that a command asks for."""
+    return command.packed(loaded("biped14").effort_limit)
 
 
 def drive(controller: Any, height: float, ticks: int, begin: float = 0.0, push: float = 0.0) -> list[Observation]:
@@ -40,8 +52,9 @@ def drive(controller: Any, height: float, ticks: int, begin: float = 0.0, push: 
     controller.reset(seen[0])
     sim.push(np.array([push, push, 0.0, 0.0, 0.0, 0.0]), duration=0.05)
     for _ in range(ticks):
-        torque = np.clip(controller.update(seen[-1]).tau_joint, -sim.robot.effort_limit, sim.robot.effort_limit)
-        seen.append(sim.step(torque).copy())
+        command = controller.update(seen[-1])
+        np.clip(command.tau_joint, -sim.robot.effort_limit, sim.robot.effort_limit, out=command.tau_joint)
+        seen.append(sim.step(command).copy())
         seen[-1].t += begin
     return seen
 
@@ -51,7 +64,7 @@ def answers(controller: Any, seen: list[Observation]) -> list[bytes]:
     controller.reset(seen[0])
     result = []
     for observation in seen:
-        result.append(controller.update(observation).tau_joint.tobytes())
+        result.append(asked(controller.update(observation)).tobytes())
         shown = sorted(getattr(controller, "readouts", {}).items())
         estimate = getattr(controller, "estimate", None)
         believed = b"" if estimate is None else estimate.q.tobytes() + estimate.v.tobytes()
@@ -74,7 +87,7 @@ def test_after_a_reset_a_controller_is_a_new_one(name: str) -> None:
     assert [i for i, (a, b) in enumerate(zip(fresh, again, strict=True)) if a != b] == []
 
 
-@pytest.mark.parametrize("name", ["zmp", "computed_torque", "sliding", "pfl"])
+@pytest.mark.parametrize("name", ["zmp", "computed_torque", "sliding", "pfl", "policy"])
 def test_who_knows_no_closed_chains_says_so(name: str) -> None:
     with pytest.raises(ConfigError, match=rf"'{name}' knows no closed chains.*loops l_rod_outer.*--controller posture"):
         make_controller(name, load_robot("parallel_ankles"), {})
@@ -90,11 +103,11 @@ def test_a_controller_goes_by_the_time_since_its_reset(name: str) -> None:
     """On a robot's wall clock it does what it does in a simulation, whose time begins at zero."""
     seen, late = drive(made(name), 0.002, 40), 4096.0
 
-    def torques(begin: float) -> np.ndarray:
+    def commands(begin: float) -> np.ndarray:
         controller = made(name)
         moved = [replace(observation, t=observation.t + begin) for observation in seen]
         controller.reset(moved[0])
-        return np.array([controller.update(observation).tau_joint.copy() for observation in moved])
+        return np.array([asked(controller.update(observation)) for observation in moved])
 
     # Stamps have 1e-12 s left there, which gains make up to a millionth of a newton metre.
-    np.testing.assert_allclose(torques(late), torques(0.0), rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(commands(late), commands(0.0), rtol=0.0, atol=1e-5)

@@ -33,7 +33,7 @@ class ActionConfig:
     scale: PerJoint = param(1.0, "one number, one each in the order of the action's joints, or by name", unit="rad")
     offset: PerJoint | None = param(None, "the same; default the default pose", unit="rad")
     clip: Range | None = param(None, "[least, most] of what the network gives; `last_action` is what is left")
-    limits: list[Range] | Range | None = param(None, "[least, most] of the targets, one for all or one each", unit="rad")
+    limits: list[Range] | None = param(None, "[[least, most], ...] of the targets, one for all or one each", unit="rad")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -174,10 +173,10 @@ class _Fitting:
         return [found.get(name, otherwise) for name in joints]
 
     def _limits(self, count: int) -> tuple[Array, Array]:
-        limits: Any = self.config.action.limits
+        limits = self.config.action.limits
         if limits is None:
             return np.full(count, -np.inf), np.full(count, np.inf)
-        pairs = limits if isinstance(limits, list) else [limits] * count
+        pairs = limits * count if len(limits) == 1 else limits
         if len(pairs) != count:
             self._fault(f"action.limits: {len(pairs)} pairs for {count} joints")
             return np.zeros(count), np.zeros(count)
@@ -200,7 +199,9 @@ class _Fitting:
         return round(ticks)
 
     def _index(self, joints: Sequence[str]) -> Indices:
-        return np.array([self.robot.joint_names.index(name) for name in joints], dtype=np.int64)
+        """Return where joints are among the robot's; those that it does not have were told."""
+        known = self.robot.joint_names
+        return np.array([known.index(name) for name in joints if name in known], dtype=np.int64)
 
     def _term(
         self, i: int, config: TermConfig, joints: Sequence[str], default: Mapping[str, float], actions: int
@@ -221,7 +222,6 @@ class _Fitting:
         term: Term = TERMS[name]
         of_term = tuple(joints if config.joints is None else config.joints)
         self._check_part(of_term, joints, f"{key}.joints")
-        of_term = tuple(name for name in of_term if name in self.robot.joint_names)
         size = size_of(term, len(of_term), actions, len(self.robot.soles))
         scale = np.array(config.scale, dtype=np.float64)
         if scale.ndim and len(scale) != size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -123,6 +124,12 @@ class OnnxNetwork:
         self._names = [self._output, *states.values()]
         self._feed: dict[str, Single] = dict(self._zeros)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnnxNetwork:
+        # Weights are shared, the memory is not.
+        twin = copy(self)
+        twin._feed = dict(self._feed)
+        return twin
+
     def reset(self) -> None:
         """Forget everything."""
         self._feed = dict(self._zeros)
@@ -167,6 +174,11 @@ class TorchScriptNetwork:
         self._first = {name: buffer.clone() for name, buffer in self._module.named_buffers()}
         self.memory = ()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchScriptNetwork:
+        twin = copy(self)
+        twin._module = deepcopy(self._module, memo)
+        return twin
+
     def reset(self) -> None:
         """Forget everything."""
         # What a call changes is its memory; the rest, such as means of a normalisation, nobody touches.
@@ -182,8 +194,8 @@ class TorchScriptNetwork:
         with self._torch.no_grad():
             try:
                 found = self._module(self._torch.from_numpy(observation).unsqueeze(0))
-            except RuntimeError as error:
-                text = str(error).strip().splitlines()[-1]
+            except (RuntimeError, self._torch.jit.Error) as error:
+                text = str(error).strip().splitlines()[-1].removeprefix("builtins.RuntimeError: ")
                 raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
             if not isinstance(found, self._torch.Tensor):
                 raise ConfigError(f"{self._path}: gives {type(found).__name__}, and only a tensor of actions will do")

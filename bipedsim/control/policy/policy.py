@@ -23,7 +23,7 @@ from bipedsim.sim import Command, Observation
 class PolicyParams:
     """Parameters of :class:`PolicyController`; a relative path counts from the current folder, else from robot.yaml."""
 
-    file: str = param("", "deployment file of the policy", required=True)
+    file: str = param("", "deployment file of the policy; must be given")
     network: str = param("", "file of the network, where it is not the one that the deployment file names")
     period: float = param(0.0, "between two updates, where it is not the deployment file's", unit="s", low=0.0)
 
@@ -50,6 +50,8 @@ class PolicyController:
         if not robot.free_flyer:
             raise ConfigError(f"controller 'policy' needs a free-flying robot, {robot.name!r} is fixed to the world")
         refuse_loops(robot, "policy")
+        if not params.file:
+            raise ConfigError("controller 'policy' needs its deployment file: --set file=PATH")
         path = _find(params.file, robot)
         network = _find(params.network, robot) if params.network else None
         config = read_deployment(path, robot, network, params.period)

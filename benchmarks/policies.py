@@ -1,0 +1,243 @@
+"""Learned policies beside MuJoCo: `python benchmarks/policies.py --help`.
+
+A policy walks on the same robot in both: in bipedsim by the controller `policy` with its deployment file, in MuJoCo by
+a loop of its own that is what unitree_rl_gym's deploy_mujoco.py does. Both start from the same noisy states.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.control import Guard, make_controller
+from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
+from bipedsim.sim import Simulator
+
+SETTLED = 3.0
+"""Time [s] from which a walk is judged."""
+WINDOW = 0.02
+"""Over which forces are averaged [s]."""
+NOISE = {"joints": 0.05, "linear": 0.1, "angular": 0.2}
+"""Largest start noise: joints [rad], velocity of the base [m/s], [rad/s]."""
+FRICTION_LOSS = 0.1
+"""Dry friction [N.m] of every joint in the vendor's MJCF."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What a walk was like.
+
+    Attributes:
+        velocity: (3,) mean velocity of the base in its heading frame [m/s, m/s, rad/s].
+        peak: Mean over all steps of the largest force of a foot, averaged over 20 ms, over the weight.
+        highest: The largest of these.
+        fell: When it fell [s], or None.
+    """
+
+    velocity: tuple[float, ...]
+    peak: float
+    highest: float
+    fell: float | None
+
+
+def start(robot: Robot, seed: int) -> tuple[Array, Array]:
+    """Return (q, v) of the robot standing, with noise; without any for seed 0."""
+    q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
+    if seed:
+        random = np.random.default_rng(seed)
+        q = robot.settle(robot.posture + random.uniform(-1.0, 1.0, robot.nu) * NOISE["joints"])
+        v[:3] = random.uniform(-1.0, 1.0, 3) * NOISE["linear"]
+        v[3:6] = random.uniform(-1.0, 1.0, 3) * NOISE["angular"]
+    return q, v
+
+
+def judged(dt: float, poses: Array, forces: Array, weight: float, fell: float | None) -> Walk:
+    """Return what a walk was like from base poses (n, 3) x, y [m], yaw [rad] and forces of the feet (n, 2) [N]."""
+    if fell is not None:
+        return Walk((np.nan,) * 3, np.nan, np.nan, fell)
+    begin = round(SETTLED / dt)
+    poses, forces = poses[begin:], forces[begin:]
+    yaw = np.unwrap(poses[:, 2])
+    steps = np.diff(poses[:, :2], axis=0)
+    c, s = np.cos(yaw[:-1]), np.sin(yaw[:-1])
+    time = dt * len(steps)
+    ahead = (c * steps[:, 0] + s * steps[:, 1]).sum() / time
+    aside = (c * steps[:, 1] - s * steps[:, 0]).sum() / time
+    n = round(WINDOW / dt)
+    peaks = [peak for foot in forces.T for peak in peaks_of(foot, n, weight)]
+    return Walk((ahead, aside, (yaw[-1] - yaw[0]) / time), float(np.mean(peaks)), float(np.max(peaks)), None)
+
+
+def peaks_of(force: Array, n: int, weight: float) -> Iterator[float]:
+    """Yield the largest mean over ``n`` samples of every stance, over the weight; loads below a twentieth are none."""
+    mean = np.convolve(force, np.full(n, 1.0 / n), mode="valid") / weight
+    edges = np.flatnonzero(np.diff((mean > 0.05).astype(int)))
+    for first, last in zip(edges, edges[1:], strict=False):
+        stance = mean[first + 1 : last + 1]
+        if stance.mean() > 0.05:
+            yield float(stance.max())
+
+
+def walk_here(robot: Robot, file: Path, command: Array, seed: int, duration: float, contact: str) -> Walk:
+    """Return a walk in bipedsim."""
+    dt = 1e-3
+    sim = Simulator(
+        robot, contact=contact, physics_dt=dt, control_dt=dt, hardware={"coulomb_friction": FRICTION_LOSS}
+    )
+    guard = Guard(make_controller("policy", robot, {"file": str(file)}, dt), robot)
+    observation = sim.reset(*start(robot, seed))
+    guard.reset(observation)
+    guard.steer(tuple(command.tolist()))
+    n = round(duration / dt)
+    poses, forces = np.zeros((n, 3)), np.zeros((n, 2))
+    for i in range(n):
+        observation = sim.step(guard.update(observation))
+        if guard.fell_at is not None:
+            return judged(dt, poses, forces, robot.weight, guard.fell_at)
+        poses[i] = *sim.q[:2], pin.rpy.matrixToRpy(pin.Quaternion(sim.q[3:7]).toRotationMatrix())[2]
+        forces[i] = sim.contact.wrench[:, 2]
+    return judged(dt, poses, forces, robot.weight, None)
+
+
+def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: float) -> Walk:
+    """Return a walk in MuJoCo, with a configuration of unitree_rl_gym."""
+    import mujoco
+    import torch
+    import yaml
+
+    torch.set_num_threads(1)
+    values = yaml.safe_load(file.read_text())
+    root = str(file.resolve().parents[3])
+    model = mujoco.MjModel.from_xml_path(values["xml_path"].replace("{LEGGED_GYM_ROOT_DIR}", root))
+    dt = model.opt.timestep = values["simulation_dt"]
+    data = mujoco.MjData(model)
+    policy = torch.jit.load(values["policy_path"].replace("{LEGGED_GYM_ROOT_DIR}", root))
+    kp, kd, default = (np.array(values[key]) for key in ("kps", "kds", "default_angles"))
+    q, v = start(robot, seed)
+    # pinocchio has the linear velocity of the base in its own axes, MuJoCo in the world's.
+    data.qpos[:] = [*q[:3], q[6], *q[3:6], *q[7:]]
+    data.qvel[:] = [*pin.Quaternion(q[3:7]).toRotationMatrix() @ v[:3], *v[3:]]
+    feet = [model.jnt_bodyid[model.joint(name).id] for name in _last_joints(robot)]
+    n, every = round(duration / dt), values["control_decimation"]
+    poses, forces = np.zeros((n, 3)), np.zeros((n, 2))
+    action, target = np.zeros(len(default), dtype=np.float32), default.copy()
+    wrench, turn = np.zeros(6), np.zeros(9)
+    for i in range(n):
+        if i % every == 0:
+            mujoco.mju_quat2Mat(turn, data.qpos[3:7])
+            angle = 2.0 * np.pi * ((i + every) * dt % 0.8) / 0.8
+            seen = [
+                data.qvel[3:6] * values["ang_vel_scale"],
+                -turn[6:],
+                command * values["cmd_scale"],
+                (data.qpos[7:] - default) * values["dof_pos_scale"],
+                data.qvel[6:] * values["dof_vel_scale"],
+                action,
+                [np.sin(angle), np.cos(angle)],
+            ]
+            with torch.no_grad():
+                found = policy(torch.from_numpy(np.concatenate(seen).astype(np.float32)).unsqueeze(0))
+            action = found.numpy().squeeze()
+            target = action * values["action_scale"] + default
+        data.ctrl[:] = (target - data.qpos[7:]) * kp - data.qvel[6:] * kd
+        mujoco.mj_step(model, data)
+        mujoco.mju_quat2Mat(turn, data.qpos[3:7])
+        if turn[8] < 0.5:
+            return judged(dt, poses, forces, robot.weight, i * dt)
+        poses[i] = *data.qpos[:2], np.arctan2(turn[3], turn[0])
+        for k in range(data.ncon):
+            bodies = model.geom_bodyid[data.contact[k].geom]
+            for side, foot in enumerate(feet):
+                if foot in bodies and 0 in bodies:
+                    mujoco.mj_contactForce(model, data, k, wrench)
+                    forces[i, side] += wrench[0]
+    return judged(dt, poses, forces, robot.weight, None)
+
+
+def _last_joints(robot: Robot) -> list[str]:
+    return [robot.model.names[sole.joint_id] for sole in robot.soles]
+
+
+def _one(job: tuple[str, Path, Path, tuple[float, ...], int, float, str]) -> tuple[Walk, Walk]:
+    _, robot_file, policy, command, seed, duration, contact = job
+    robot = load_robot(str(robot_file))
+    asked = np.array(command)
+    return (
+        walk_here(robot, policy, asked, seed, duration, contact),
+        walk_there(robot, policy, asked, seed, duration),
+    )
+
+
+COMMANDS = {
+    "stand": (0.0, 0.0, 0.0),
+    "0.5 m/s": (0.5, 0.0, 0.0),
+    "1.0 m/s": (1.0, 0.0, 0.0),
+    "turn 0.5 rad/s": (0.0, 0.0, 0.5),
+    "side 0.3 m/s": (0.0, 0.3, 0.0),
+}
+
+
+def row(what: str, here: list[Walk], there: list[Walk]) -> str:
+    """Return a row of the table: means over the walks that did not fall."""
+
+    def mean(walks: list[Walk], of: Any) -> Any:
+        good = [of(walk) for walk in walks if walk.fell is None]
+        return np.mean(good, axis=0) if good else np.full(3, np.nan)
+
+    def said(walks: list[Walk]) -> str:
+        velocity = mean(walks, lambda walk: walk.velocity)
+        speeds = ", ".join(f"{x:+.3f}" for x in velocity)
+        peak, highest = mean(walks, lambda walk: (walk.peak, walk.highest, 0.0))[:2]
+        fell = sum(walk.fell is not None for walk in walks)
+        return f"{speeds} | {peak:.2f}, {highest:.2f} | {len(walks) - fell} of {len(walks)}"
+
+    return f"| {what} | {said(here)} | {said(there)} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "robots", nargs="+", help="NAME=ROBOT.YAML=CONFIG: a robot and its file of deploy/deploy_mujoco/configs"
+    )
+    parser.add_argument("--commands", nargs="*", choices=COMMANDS, default=list(COMMANDS))
+    parser.add_argument("--seeds", type=int, default=1, help="starts; the first one has no noise")
+    parser.add_argument("--duration", type=float, default=13.0, help=f"of a walk [s], judged from {SETTLED:g} s on")
+    parser.add_argument("--contact-model", default="one_step")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--output", type=Path, help="JSON of every walk")
+    args = parser.parse_args()
+    jobs = []
+    for text in args.robots:
+        name, robot, policy = text.split("=")
+        for command in args.commands:
+            for seed in range(args.seeds):
+                what = f"{name}, {command}"
+                jobs.append(
+                    (what, Path(robot), Path(policy), COMMANDS[command], seed, args.duration, args.contact_model)
+                )
+    print("| | bipedsim: vx, vy, wz | peak, highest | upright | MuJoCo: vx, vy, wz | peak, highest | upright |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    results: dict[str, list[tuple[Walk, Walk]]] = {}
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for job, pair in zip(jobs, pool.map(_one, jobs), strict=True):
+            results.setdefault(job[0], []).append(pair)
+            if len(results[job[0]]) == args.seeds:
+                here, there = map(list, zip(*results[job[0]], strict=True))
+                print(row(job[0], here, there), flush=True)
+    if args.output:
+        plain = {what: [[vars(walk) for walk in pair] for pair in pairs] for what, pairs in results.items()}
+        args.output.write_text(json.dumps(plain, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,382 @@
+"""Deployment files of others, written here as their programs write them: each is the same policy as one of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from policy_support import Plain, biped, deployment, observed, whole, write
+
+from bipedsim.control import make_controller
+from bipedsim.errors import ConfigError
+from bipedsim.model import load_robot
+from bipedsim.sim import Observation
+
+JOINTS = list(biped().joint_names)
+POSE = [round(0.01 * i, 2) for i in range(14)]
+KP, KD = [100.0 + i for i in range(14)], [5.0 + 0.1 * i for i in range(14)]
+MIXED = [JOINTS[i] for i in np.random.default_rng(2).permutation(14)]
+
+
+def twins(other: Path, own: Path, robot: str = "biped14", ticks: int = 3) -> tuple[Any, Any]:
+    """Drive both policies with the same measurements, commands included; they must see and give the same."""
+    model = load_robot(robot)
+    both = [make_controller("policy", model, {"file": str(file)}, 1e-3) for file in (other, own)]
+    assert both[0].decimation == both[1].decimation
+    for controller in both:
+        controller.reset(_seen(model.nu, 0))
+        controller.set_velocity(0.7, 0.2, -0.4)
+    for i in range(ticks):
+        commands = [controller.update(_seen(model.nu, i)) for controller in both]
+        np.testing.assert_array_equal(both[0].seen, both[1].seen)
+        for name in ("position", "stiffness", "damping"):
+            np.testing.assert_array_equal(getattr(commands[0], name), getattr(commands[1], name))
+    return both[0], both[1]
+
+
+def _seen(nu: int, seed: int) -> Observation:
+    found, of_biped = Observation.zeros(nu, 2), observed(seed)
+    random = np.random.default_rng(seed)
+    found.t = 0.02 * seed
+    found.joint_position[:], found.joint_velocity[:] = random.normal(0.0, 0.3, (2, nu))
+    found.imu_orientation[:] = of_biped.imu_orientation
+    found.imu_angular_velocity[:] = of_biped.imu_angular_velocity
+    return found
+
+
+def gym(root: Path, **changes: Any) -> Path:
+    """Write a configuration as in unitree_rl_gym/deploy/deploy_mujoco/configs, and the MJCF that it names."""
+    for folder in ("deploy/deploy_mujoco/configs", "deploy/pre_train/biped", "resources"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    Plain(9 + 3 * 14 + 2, 14).save(root / "deploy/pre_train/biped/motion.onnx")
+    motors = "".join(f'<motor name="{name}_m" joint="{name}"/>' for name in MIXED)
+    (root / "resources/scene.xml").write_text('<mujoco><include file="biped.xml"/></mujoco>')
+    (root / "resources/biped.xml").write_text(f"<mujoco><actuator>{motors}</actuator></mujoco>")
+    values = {
+        "policy_path": "{LEGGED_GYM_ROOT_DIR}/deploy/pre_train/biped/motion.onnx",
+        "xml_path": "{LEGGED_GYM_ROOT_DIR}/resources/scene.xml",
+        "simulation_duration": 60.0,
+        "simulation_dt": 0.002,
+        "control_decimation": 10,
+        "kps": KP,
+        "kds": KD,
+        "default_angles": POSE,
+        "ang_vel_scale": 0.25,
+        "dof_pos_scale": 1.0,
+        "dof_vel_scale": 0.05,
+        "action_scale": 0.25,
+        "cmd_scale": [2.0, 2.0, 0.25],
+        "num_actions": 14,
+        "num_obs": 53,
+        "cmd_init": [0.5, 0, 0],
+        **changes,
+    }
+    return write(root / "deploy/deploy_mujoco/configs/biped.yaml", values)
+
+
+def own_of_gym(path: Path, **changes: Any) -> Path:
+    terms = [
+        {"term": "base_ang_vel", "scale": 0.25},
+        {"term": "projected_gravity"},
+        {"term": "velocity_commands", "scale": [2.0, 2.0, 0.25]},
+        {"term": "joint_pos_rel"},
+        {"term": "joint_vel", "scale": 0.05},
+        {"term": "last_action"},
+        {"term": "clock"},
+    ]
+    values = deployment(
+        network="deploy/pre_train/biped/motion.onnx",
+        joints=MIXED,
+        default=POSE,
+        stiffness=KP,
+        damping=KD,
+        action={"scale": 0.25},
+        observations=terms,
+        clock={"period": 0.8, "start": 0.02},
+    )
+    return write(path / "own.yaml", {**values, **changes})
+
+
+def test_unitree_rl_gym(tmp_path: Path) -> None:
+    twins(gym(tmp_path), own_of_gym(tmp_path))
+
+
+def test_unitree_rl_gym_without_its_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joints are in the robot's order then; the root of the repository may be told by its variable."""
+    file = gym(tmp_path / "repository")
+    moved = tmp_path / "biped.yaml"
+    file.rename(moved)
+    (tmp_path / "repository/resources/scene.xml").unlink()
+    monkeypatch.setenv("LEGGED_GYM_ROOT_DIR", str(tmp_path / "repository"))
+    twins(moved, own_of_gym(tmp_path / "repository", joints=JOINTS))
+    with pytest.raises(ConfigError, match=r"joints are in the order of .*scene\.xml, which is not there"):
+        make_controller("policy", load_robot("g1"), {"file": str(moved)})
+
+
+def test_unitree_rl_gym_on_the_machine(tmp_path: Path) -> None:
+    """Of deploy_real: motors by number; arms are held, and commands cut."""
+    g1 = load_robot("g1")
+    file = gym(
+        tmp_path,
+        control_dt=0.02,
+        num_actions=12,
+        leg_joint2motor_idx=list(range(12)),
+        default_angles=[0.0] * 12,
+        kps=[100.0] * 12,
+        kds=[2.0] * 12,
+        arm_waist_joint2motor_idx=list(range(12, 29)),
+        arm_waist_kps=[30.0] * 17,
+        arm_waist_kds=[1.0] * 17,
+        arm_waist_target=[0.01 * i for i in range(17)],
+        max_cmd=[0.5, 0.1, 0.2],
+    )
+    Plain(9 + 3 * 12 + 2, 12).save(tmp_path / "deploy/pre_train/biped/motion.onnx")
+    controller = make_controller("policy", g1, {"file": str(file)}, 1e-3)
+    controller.reset(_seen(29, 0))
+    controller.set_velocity(1.0, -1.0, 0.1)
+    command = controller.update(_seen(29, 0))
+    np.testing.assert_allclose(controller.seen[6:9], [2.0 * 0.5, 2.0 * -0.1, 0.25 * 0.1], atol=1e-6)
+    np.testing.assert_allclose(controller.seen[9:21], _seen(29, 0).joint_position[:12], atol=1e-6)
+    np.testing.assert_allclose(command.position[12:], [0.01 * i for i in range(17)])
+    assert (command.stiffness[:12] == 100.0).all()
+    assert (command.stiffness[12:] == 30.0).all()
+    with pytest.raises(ConfigError, match="gives motors by number"):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def test_unitree_rl_lab(tmp_path: Path) -> None:
+    """Isaac Lab's order is another one than that of the motors, in which gains are."""
+    g1 = load_robot("g1")
+    order = np.random.default_rng(1).permutation(29).tolist()
+    (tmp_path / "params").mkdir()
+    (tmp_path / "exported").mkdir()
+    Plain(5 * (3 + 3 + 29 + 29) + 2, 29).save(tmp_path / "exported/policy.onnx")
+    kp, kd = [20.0 + i for i in range(29)], [1.0 + 0.1 * i for i in range(29)]
+    pose, scale = [round(0.01 * i, 2) for i in range(29)], [0.1 + 0.01 * i for i in range(29)]
+    term: Callable[..., dict[str, Any]] = lambda n, s=1.0, **more: {
+        "params": {},
+        "clip": None,
+        "scale": [s] * n,
+        "history_length": 5,
+        **more,
+    }
+    values = {
+        "joint_ids_map": order,
+        "step_dt": 0.02,
+        "stiffness": kp,
+        "damping": kd,
+        "default_joint_pos": pose,
+        "commands": {
+            "base_velocity": {
+                "ranges": {"lin_vel_x": [-0.5, 0.6], "lin_vel_y": [-0.1, 0.1], "ang_vel_z": [-0.2, 0.2], "heading": None}
+            }
+        },
+        "actions": {
+            "JointPositionAction": {
+                "clip": None,
+                "joint_names": [".*"],
+                "scale": scale,
+                "offset": pose,
+                "joint_ids": "SLICE",
+            }
+        },
+        "observations": {
+            "base_ang_vel": term(3, 0.2),
+            "velocity_commands": term(3),
+            "joint_pos_rel": term(29, clip=[-0.3, 0.3]),
+            "last_action": term(29),
+            "gait_phase": term(2, history_length=1, params={"period": 0.8}),
+        },
+    }
+    text = yaml.safe_dump(values, sort_keys=False).replace(
+        "joint_ids: SLICE", "joint_ids: !!python/object/apply:builtins.slice [null, null, null]"
+    )
+    file = tmp_path / "params/deploy.yaml"
+    file.write_text(text)
+    motors = list(g1.joint_names)
+    own = {
+        "network": "exported/policy.onnx",
+        "period": 0.02,
+        "joints": [motors[i] for i in order],
+        "default": pose,
+        "stiffness": [kp[i] for i in order],
+        "damping": [kd[i] for i in order],
+        "action": {"scale": scale},
+        "observations": [
+            {"term": "base_ang_vel", "scale": 0.2, "history": 5},
+            {"term": "velocity_commands", "history": 5},
+            {"term": "joint_pos_rel", "clip": [-0.3, 0.3], "history": 5},
+            {"term": "last_action", "history": 5},
+            {"term": "clock"},
+        ],
+        "clock": {"period": 0.8, "start": 0.02},
+        "command": {"low": [-0.5, -0.1, -0.2], "high": [0.6, 0.1, 0.2]},
+    }
+    twins(file, write(tmp_path / "own.yaml", own), "g1")
+    with pytest.raises(ConfigError, match="numbers 29 motors"):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def described(folder: Path, **changes: Any) -> Path:
+    """Write IO descriptors as Isaac Lab's manager-based environments export them."""
+
+    def term(name: str, size: int, clip: Any = None, scale: Any = None, **more: Any) -> dict[str, Any]:
+        overloads = {"clip": clip, "flatten_history_dim": True, "history_length": 0, "scale": scale}
+        extras = {"description": name, "modifiers": None, "units": None}
+        return {"name": name, "shape": [size], "extras": extras, "overloads": overloads, **more}
+
+    names = {"joint_names": MIXED}
+    action = {
+        "name": "joint_position_action",
+        "full_path": "isaaclab.envs.mdp.actions.joint_actions.JointPositionAction",
+        "joint_names": MIXED[:8],
+        "offset": POSE[:8],
+        "scale": 0.5,
+        "clip": None,
+        "shape": [8],
+    }
+    body = {**names, "default_joint_pos": POSE, "default_joint_stiffness": KP, "default_joint_damping": KD}
+    seen = [
+        term("base_ang_vel", 3, scale=0.2),
+        term("projected_gravity", 3),
+        term("generated_commands", 3),
+        term("joint_pos_rel", 14, clip=[-0.2, 0.2], joint_pos_offsets=POSE, **names),
+        term("joint_vel_rel", 8, scale=0.05, joint_names=MIXED[:8]),
+        term("last_action", 8),
+    ]
+    values = {
+        "actions": [action],
+        "articulations": {"robot": body},
+        "observations": {"policy": seen, "critic": [term("base_lin_vel", 3)]},
+        "scene": {"decimation": 4, "dt": 0.02, "physics_dt": 0.005},
+    }
+    Plain(39, 8).save(folder / "policy.onnx")
+    return write(folder / "io.yaml", {**values, **changes})
+
+
+def test_isaac_lab(tmp_path: Path) -> None:
+    """Joints that no action moves are held at their default."""
+    own = deployment(
+        joints=MIXED,
+        default=POSE,
+        stiffness=KP,
+        damping=KD,
+        action={"joints": MIXED[:8], "scale": 0.5},
+        observations=[
+            {"term": "base_ang_vel", "scale": 0.2},
+            {"term": "projected_gravity"},
+            {"term": "velocity_commands"},
+            {"term": "joint_pos_rel", "clip": [-0.2, 0.2]},
+            {"term": "joint_vel", "scale": 0.05, "joints": MIXED[:8]},
+            {"term": "last_action"},
+        ],
+    )
+    twins(described(tmp_path), write(tmp_path / "own.yaml", own))
+
+
+def test_isaac_lab_with_explicit_actuators(tmp_path: Path) -> None:
+    """Their gains are not in the descriptors; a file of our own that extends them says them."""
+    names = {"joint_names": MIXED, "default_joint_pos": POSE}
+    zeros = {"default_joint_stiffness": [0.0] * 14, "default_joint_damping": [0.0] * 14}
+    file = described(tmp_path, articulations={"robot": {**names, **zeros}})
+    with pytest.raises(ConfigError, match=r"2 things.*\n.*key 'stiffness' is missing\n.*key 'damping' is missing"):
+        make_controller("policy", biped(), {"file": str(file)})
+    more = write(tmp_path / "more.yaml", {"extends": "io.yaml", "stiffness": KP, "damping": KD})
+    controller = make_controller("policy", biped(), {"file": str(more)})
+    assert controller.config.joints == MIXED
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"actions": [{"full_path": "isaaclab.envs.mdp.JointEffortAction"}]}, "actions JointEffortAction: only one Joint"),
+        ({"articulations": {"robot": {}}}, "looks like Isaac Lab's IO descriptors, and is not written as these are"),
+    ],
+)
+def test_isaac_lab_otherwise(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make_controller("policy", biped(), {"file": str(described(tmp_path, **changes))})
+
+
+def test_isaac_labs_env_yaml_names_no_joints(tmp_path: Path) -> None:
+    file = tmp_path / "env.yaml"
+    file.write_text("sim: {dt: 0.005}\nscene: {env_spacing: 2.5}\ndecimation: 4\nobservations: !!python/tuple [1]\n")
+    with pytest.raises(ConfigError, match=r"does not name the joints in their order; take the IO descriptors"):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def metadata(**changes: str) -> dict[str, str]:
+    """Return what mjlab's exporter attaches to an ONNX file."""
+
+    def csv(values: list[float]) -> str:
+        return ",".join(f"{x:.3f}" for x in values)
+
+    return {
+        "run_path": "somebody/something",
+        "joint_names": ",".join(MIXED),
+        "joint_stiffness": csv(KP),
+        "joint_damping": csv(KD),
+        "default_joint_pos": csv(POSE),
+        "command_names": "twist",
+        "observation_names": "base_ang_vel,projected_gravity,joint_pos,joint_vel,actions,command",
+        "action_scale": csv([0.1 + 0.01 * i for i in range(14)]),
+        **changes,
+    }
+
+
+def test_mjlab(tmp_path: Path) -> None:
+    file = Plain(51, 14).save(tmp_path / "mjlab.onnx", metadata())
+    own = deployment(
+        network="mjlab.onnx",
+        joints=MIXED,
+        default=POSE,
+        stiffness=KP,
+        damping=KD,
+        action={"scale": [round(0.1 + 0.01 * i, 3) for i in range(14)]},
+        observations=[
+            {"term": term}
+            for term in ("base_ang_vel", "projected_gravity", "joint_pos_rel", "joint_vel", "last_action")
+        ]
+        + [{"term": "velocity_commands"}],
+    )
+    twins(file, write(tmp_path / "own.yaml", own))
+    quick = write(tmp_path / "quick.yaml", {"extends": "mjlab.onnx", "period": 0.01})
+    assert make_controller("policy", biped(), {"file": str(quick)}, 1e-3).decimation == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"observation_names": "base_lin_vel,joint_pos"}, "'base_lin_vel' is the linear velocity of the base, which no"),
+        ({"anchor_body_name": "torso", "command_names": "motion"}, "tracks a motion"),
+    ],
+)
+def test_mjlab_otherwise(tmp_path: Path, changes: dict[str, str], said: str) -> None:
+    file = Plain(51, 14).save(tmp_path / "mjlab.onnx", metadata(**changes))
+    with pytest.raises(ConfigError, match=said):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def test_files_of_no_kind(tmp_path: Path) -> None:
+    bare = Plain(51, 14).save(tmp_path / "bare.onnx")
+    with pytest.raises(ConfigError, match=r"metadata have no joint_names, .*give the deployment file"):
+        make_controller("policy", biped(), {"file": str(bare)})
+    other = write(tmp_path / "other.yaml", {"learning_rate": 1e-3})
+    with pytest.raises(ConfigError, match="no deployment file of a policy"):
+        make_controller("policy", biped(), {"file": str(other)})
+    ring = write(tmp_path / "ring.yaml", {"extends": "ring.yaml", "period": 0.02})
+    with pytest.raises(ConfigError, match="more than 8 files extend each other"):
+        make_controller("policy", biped(), {"file": str(ring)})
+
+
+def test_a_file_that_extends_another(tmp_path: Path) -> None:
+    whole(tmp_path)
+    (tmp_path / "below").mkdir()
+    file = write(tmp_path / "below/mine.yaml", {"extends": "../deploy.yaml", "stiffness": 333.0})
+    controller = make_controller("policy", biped(), {"file": str(file)})
+    controller.reset(observed(0))
+    assert (controller.update(observed(0)).stiffness == 333.0).all()

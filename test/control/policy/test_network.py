@@ -1,0 +1,64 @@
+"""Networks in TorchScript, where PyTorch is installed; those in ONNX are in test_policy.py."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bipedsim.control.policy.network import open_network, trial
+from bipedsim.errors import ConfigError
+
+
+def test_without_its_package_a_network_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, suffix, remedy in (("torch", ".pt", "export the policy as ONNX"), ("onnxruntime", ".onnx", "bipedsim")):
+        (tmp_path / f"policy{suffix}").write_bytes(b"")
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ConfigError, match=rf"policy\{suffix}: needs {name} .*{remedy}"):
+            open_network(tmp_path / f"policy{suffix}")
+
+
+def test_torchscript_remembers_in_its_buffers(tmp_path: Path) -> None:
+    """As exporters of LSTMs write it: the state is a buffer, means of a normalisation are another."""
+    torch = pytest.importorskip("torch")
+
+    class Policy(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.memory = torch.nn.LSTM(4, 3)
+            self.register_buffer("hidden_state", torch.zeros(1, 1, 3))
+            self.register_buffer("cell_state", torch.zeros(1, 1, 3))
+            self.register_buffer("mean", torch.ones(4))
+
+        def forward(self, x):  # type: ignore[no-untyped-def]
+            out, (h, c) = self.memory((x - self.mean).unsqueeze(0), (self.hidden_state, self.cell_state))
+            self.hidden_state[:] = h
+            self.cell_state[:] = c
+            return out.squeeze(0)
+
+    torch.manual_seed(0)
+    model = Policy()
+    torch.jit.script(model).save(str(tmp_path / "policy.pt"))
+    network = open_network(tmp_path / "policy.pt")
+    assert trial(network, 4) == 3
+    assert network.memory == ("hidden_state", "cell_state")
+    seen = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    with torch.no_grad():
+        expected = model.memory(torch.from_numpy(seen - 1.0).unsqueeze(1))[0].squeeze(1).numpy()
+    for _ in range(2):
+        network.reset()
+        np.testing.assert_allclose([network(x) for x in seen], expected, atol=1e-6)
+    twin = copy.deepcopy(network)
+    twin.reset()
+    np.testing.assert_allclose(twin(seen[0]), expected[0], atol=1e-6)
+    assert not np.allclose(network(seen[0]), expected[0])
+    with pytest.raises(ConfigError, match=r"policy\.pt: refuses 5 values \(.*Expected 4, got 5\)|refuses 5 values"):
+        network(np.zeros(5, dtype=np.float32))
+    with pytest.raises(ConfigError, match="TorchScript has no names for"):
+        open_network(tmp_path / "policy.pt", output="actions")
+    torch.save(model.state_dict(), tmp_path / "weights.pt")
+    with pytest.raises(ConfigError, match=r"weights\.pt: no TorchScript"):
+        open_network(tmp_path / "weights.pt")

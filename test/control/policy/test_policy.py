@@ -1,0 +1,215 @@
+"""The controller `policy`: what its network sees is put together by numpy here, from the documents of the format."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from policy_support import Plain, Recurrent, biped, deployment, observed, whole, write
+
+from bipedsim.control import Guard, make_controller
+from bipedsim.errors import ConfigError, MeasurementError
+from bipedsim.sim import Command, Simulator
+
+JOINTS = list(biped().joint_names)
+
+
+def made(file: Path, dt: float = 1e-3, **params: Any) -> Any:
+    return make_controller("policy", biped(), {"file": str(file), **params}, dt)
+
+
+def terms(observation: Any, command: Any, action: np.ndarray) -> np.ndarray:
+    """Return what the policy of `deployment` sees, by the words of its document."""
+    rotation = pin.Quaternion(observation.imu_orientation).toRotationMatrix()
+    gravity = rotation.T @ [0.0, 0.0, -1.0]
+    return np.concatenate(
+        [
+            0.25 * observation.imu_angular_velocity,
+            gravity,
+            np.multiply(command, [2.0, 2.0, 0.25]),
+            observation.joint_position - biped().posture,
+            0.05 * observation.joint_velocity,
+            action,
+        ]
+    )
+
+
+def test_it_sees_and_gives_what_its_file_says(tmp_path: Path) -> None:
+    network = Plain(51, 14)
+    controller = made(whole(tmp_path))
+    controller.reset(observed(0))
+    controller.set_velocity(0.4, -0.1, 0.2)
+    action = np.zeros(14)
+    for seed in range(4):
+        seen = observed(seed, 0.02 * seed)
+        command = controller.update(seen)
+        expected = terms(seen, (0.4, -0.1, 0.2), action)
+        np.testing.assert_allclose(controller.seen, expected, atol=1e-6)
+        action = network(expected)
+        np.testing.assert_allclose(command.position, biped().posture + 0.05 * action, atol=1e-6)
+        assert controller.readouts["largest_action"] == pytest.approx(np.abs(action).max(), abs=1e-6)
+    assert (command.stiffness == 500.0).all()
+    assert (command.damping == 10.0).all()
+    assert not command.tau_joint.any()
+    assert command.velocity is None
+
+
+def test_joints_go_by_name(tmp_path: Path) -> None:
+    """Lists are in the file's order, the robot has its own; joints that the network does not move are held."""
+    order = np.random.default_rng(3).permutation(14)
+    joints = [JOINTS[i] for i in order]
+    moved, default = joints[3:9], np.arange(14) * 0.01
+    values = deployment(
+        joints=joints,
+        default=default.tolist(),
+        stiffness=[100.0 + i for i in range(14)],
+        damping={".*": 5.0, joints[2]: 7.0},
+        action={"joints": moved, "scale": {".*": 0.1, moved[1]: 0.2}, "limits": [[-0.3, 0.12]]},
+        observations=[{"term": "joint_pos_rel"}, {"term": "joint_vel", "joints": moved}, {"term": "last_action"}],
+    )
+    network = Plain(26, 6)
+    network.save(tmp_path / "policy.onnx")
+    controller = made(write(tmp_path / "deploy.yaml", values))
+    seen = observed(5)
+    controller.reset(seen)
+    command = controller.update(seen)
+    angle, speed = (dict(zip(JOINTS, part, strict=True)) for part in (seen.joint_position, seen.joint_velocity))
+    expected = [*(angle[name] - x for name, x in zip(joints, default, strict=True)), *(speed[n] for n in moved)]
+    np.testing.assert_allclose(controller.seen[:20], expected, atol=1e-6)
+    target = dict(zip(joints, default, strict=True))
+    for i, (name, action) in enumerate(zip(moved, network(controller.seen), strict=True)):
+        target[name] = min(max(target[name] + (0.2 if i == 1 else 0.1) * action, -0.3), 0.12)
+    np.testing.assert_allclose(command.position, [target[name] for name in JOINTS], atol=1e-6)
+    np.testing.assert_allclose(command.stiffness, [100.0 + joints.index(name) for name in JOINTS])
+    np.testing.assert_allclose(command.damping, [7.0 if name == joints[2] else 5.0 for name in JOINTS])
+
+
+@pytest.mark.parametrize("start", ["first", "zeros"])
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_it_sees_the_past(tmp_path: Path, start: str, newest_first: bool) -> None:
+    """Terms have their own past, oldest first; frames repeat all of it."""
+    values = deployment(
+        observations=[{"term": "base_ang_vel", "history": 3}, {"term": "joint_vel", "clip": [-0.2, 0.2], "scale": 2.0}],
+        frames={"count": 2, "newest_first": newest_first},
+        history_start=start,
+        clip=[-0.35, 0.35],
+    )
+    Plain(2 * (9 + 14), 14).save(tmp_path / "policy.onnx")
+    controller = made(write(tmp_path / "deploy.yaml", values))
+    for _ in range(2):  # the second time after a reset
+        controller.reset(observed(0))
+        gyros: list[np.ndarray] = []
+        frames: list[np.ndarray] = []
+        for seed in range(5):
+            seen = observed(seed)
+            controller.update(seen)
+            gyros.append(np.clip(seen.imu_angular_velocity, -0.35, 0.35))
+            before = gyros[0] if start == "first" else np.zeros(3)
+            past = [before] * 2 + gyros
+            speed = np.clip(2.0 * np.clip(seen.joint_velocity, -0.2, 0.2), -0.35, 0.35)
+            frames.append(np.concatenate([*past[-3:], speed]))
+            last = frames[-2] if seed else frames[0] if start == "first" else np.zeros(23)
+            two = [frames[-1], last] if newest_first else [last, frames[-1]]
+            np.testing.assert_allclose(controller.seen, np.concatenate(two), atol=1e-6)
+
+
+@pytest.mark.parametrize("memory", [("h_in", "h_out"), ("before", "after")])
+def test_a_recurrent_network_remembers_until_it_is_reset(tmp_path: Path, memory: tuple[str, str]) -> None:
+    Recurrent(51, 14).save(tmp_path / "policy.onnx", memory)
+    named = {} if memory[0] == "h_in" else {"states": dict([memory])}
+    controller = made(write(tmp_path / "deploy.yaml", deployment(**named)))
+    assert controller.memory == (memory[0],)
+    for _ in range(2):
+        network, action = Recurrent(51, 14), np.zeros(14)
+        controller.reset(observed(0))
+        for seed in range(4):
+            seen = observed(seed)
+            command = controller.update(seen)
+            action = network(terms(seen, (0.0, 0.0, 0.0), action))
+            np.testing.assert_allclose(command.position, biped().posture + 0.05 * action, atol=1e-5)
+    twin = copy.deepcopy(controller)
+    twin.update(observed(9))
+    again = controller.update(observed(4)).position.copy()
+    np.testing.assert_allclose(again, biped().posture + 0.05 * network(terms(observed(4), (0, 0, 0), action)), atol=1e-5)
+
+
+def test_the_clock_and_the_clips(tmp_path: Path) -> None:
+    values = deployment(
+        observations=[{"term": "clock"}, {"term": "velocity_commands"}, {"term": "last_action"}],
+        clock={"period": 0.8, "start": 0.1},
+        action={"scale": 1.0, "clip": [-0.01, 0.02]},
+        command={"low": [-0.1, -0.2, -0.3], "high": [0.5, 0.2, 0.3]},
+    )
+    Plain(19, 14).save(tmp_path / "policy.onnx")
+    controller = made(write(tmp_path / "deploy.yaml", values))
+    controller.reset(observed(0, 7.0))
+    controller.set_velocity(1.0, -1.0, 0.1)
+    for t in (0.0, 0.02, 0.75):
+        controller.update(observed(1, 7.0 + t))
+        angle = 2.0 * np.pi * (t + 0.1) / 0.8
+        np.testing.assert_allclose(controller.seen[:5], [np.sin(angle), np.cos(angle), 0.5, -0.2, 0.1], atol=1e-6)
+        assert controller.seen[5:].min() >= np.float32(-0.01)
+        assert controller.seen[5:].max() <= np.float32(0.02)
+    assert controller.seen[5:].max() == np.float32(0.02)
+
+
+@pytest.mark.parametrize(("dt", "ticks"), [(1e-3, 20), (2e-3, 10), (0.02, 1)])
+def test_it_is_asked_at_its_own_rate(tmp_path: Path, dt: float, ticks: int) -> None:
+    controller = made(whole(tmp_path), dt)
+    asked: list[float] = []
+    inner = controller.update
+    controller.update = lambda seen: asked.append(seen.t) or inner(seen)
+    guard = Guard(controller, biped(), 0.0)
+    guard.reset(observed(0))
+    for i in range(2 * ticks + 1):
+        guard.update(observed(i, i * dt))
+    assert asked == [0.0, ticks * dt, 2 * ticks * dt]
+
+
+def test_a_network_of_zeros_is_a_drive_that_holds_the_pose(tmp_path: Path) -> None:
+    """To the bit what the same impedance is without a policy."""
+    network = Plain(51, 14)
+    network.w[:] = 0.0
+    file = whole(tmp_path)
+    network.save(tmp_path / "policy.onnx")
+    controller = made(file)
+    gains = np.full(14, 500.0), np.full(14, 10.0)
+    held = Command(np.zeros(14), biped().posture, None, *gains)
+    ends = []
+    for guard in (Guard(controller, biped()), None):
+        sim = Simulator(biped())
+        seen = sim.reset()
+        if guard is not None:
+            guard.reset(seen)
+        for _ in range(100):
+            seen = sim.step(held if guard is None else guard.update(seen))
+        ends.append((sim.q.tobytes(), sim.v.tobytes()))
+    assert ends[0] == ends[1]
+
+
+def test_without_an_attitude_it_stops(tmp_path: Path) -> None:
+    controller = made(whole(tmp_path))
+    blind = observed(0)
+    blind.imu_orientation[:] = 0.0
+    with pytest.raises(MeasurementError, match="no attitude"):
+        controller.reset(blind)
+    controller.reset(observed(0))
+    with pytest.raises(MeasurementError, match="no attitude any more"):
+        controller.update(blind)
+
+
+def test_files_are_found_from_here_or_beside_the_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    made(Path("deploy.yaml"))
+    Plain(51, 14, seed=4).save(tmp_path / "other.onnx")
+    other = made(Path("deploy.yaml"), network="other.onnx", period=0.01)
+    assert other.decimation == 10
+    with pytest.raises(ConfigError, match="needs its deployment file: --set file=PATH"):
+        make_controller("policy", biped())
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read"):
+        made(Path("nowhere.yaml"))
