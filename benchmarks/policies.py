@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def peaks_of(force: Array, n: int, weight: float) -> Iterator[float]:
     """Yield the largest mean over ``n`` samples of every stance, over the weight; loads below a twentieth are none."""
     mean = np.convolve(force, np.full(n, 1.0 / n), mode="valid") / weight
     edges = np.flatnonzero(np.diff((mean > 0.05).astype(int)))
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in pairwise(edges):
         stance = mean[first + 1 : last + 1]
         if stance.mean() > 0.05:
             yield float(stance.max())
@@ -90,9 +91,7 @@ def peaks_of(force: Array, n: int, weight: float) -> Iterator[float]:
 def walk_here(robot: Robot, file: Path, command: Array, seed: int, duration: float, contact: str) -> Walk:
     """Return a walk in bipedsim."""
     dt = 1e-3
-    sim = Simulator(
-        robot, contact=contact, physics_dt=dt, control_dt=dt, hardware={"coulomb_friction": FRICTION_LOSS}
-    )
+    sim = Simulator(robot, contact=contact, physics_dt=dt, control_dt=dt, hardware={"coulomb_friction": FRICTION_LOSS})
     guard = Guard(make_controller("policy", robot, {"file": str(file)}, dt), robot)
     observation = sim.reset(*start(robot, seed))
     guard.reset(observation)

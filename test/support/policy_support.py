@@ -119,6 +119,6 @@ def observed(seed: int, t: float = 0.0) -> Observation:
     for name in ("joint_position", "joint_velocity", "joint_effort", "imu_angular_velocity", "foot_wrench"):
         values = getattr(found, name)
         values[:] = random.normal(0.0, 0.3, values.shape)
-    quaternion = random.normal(0.0, 0.2, 4) + [0.0, 0.0, 0.0, 1.0]
+    quaternion = random.normal(0.0, 0.2, 4) + np.array([0.0, 0.0, 0.0, 1.0])
     found.imu_orientation[:] = quaternion / np.linalg.norm(quaternion)
     return found

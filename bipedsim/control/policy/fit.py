@@ -144,7 +144,7 @@ class _Fitting:
         if left:
             self._fault(
                 f"joints: {', '.join(left)} of {self.robot.name!r} are not driven; name them in `joints`, with a "
-                "`default` to be held at, `stiffness` and `damping`, and those that the network moves in `action.joints`"
+                "`default` to be held at and gains, and those that the network moves in `action.joints`"
             )
 
     def _check_part(self, part: Sequence[str], joints: Sequence[str], key: str) -> None:
@@ -211,8 +211,8 @@ class _Fitting:
         name = ALIASES.get(config.term, config.term)
         if name in UNMEASURED:
             self._fault(
-                f"{key}: {config.term!r} is {UNMEASURED[name]}: this policy needs more than a robot measures; train one "
-                "that does not see it"
+                f"{key}: {config.term!r} is {UNMEASURED[name]}: this policy needs more than a robot measures; train "
+                "one that does not see it"
             )
             return None
         if name not in TERMS:
@@ -240,9 +240,7 @@ class _Fitting:
             return
         frames = self.config.frames.count
         pairs = zip(self.config.observations, terms, strict=True)
-        parts = [
-            f"{config.term} {f'{seen.history} x ' * (seen.history > 1)}{seen.size}" for config, seen in pairs
-        ]
+        parts = [f"{config.term} {f'{seen.history} x ' * (seen.history > 1)}{seen.size}" for config, seen in pairs]
         said = f"{f'{frames} frames of ' * (frames > 1)}{frame} values ({', '.join(parts)})"
         size = frames * frame
         if opened.input_size is not None and opened.input_size != size:

@@ -24,8 +24,15 @@ class Network(Protocol):
         memory: Names of what it remembers between two calls; those of TorchScript are known once it was tried.
     """
 
-    input_size: int | None
-    memory: tuple[str, ...]
+    @property
+    def input_size(self) -> int | None:
+        """See above."""
+        ...
+
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """See above."""
+        ...
 
     def reset(self) -> None:
         """Forget everything."""
@@ -108,9 +115,7 @@ class OnnxNetwork:
                 if one.type != "tensor(float)"
             ]
         if faults:
-            raise ConfigError(
-                f"{path}: {'; '.join(faults)} (inputs {', '.join(inputs)}; outputs {', '.join(outputs)})"
-            )
+            raise ConfigError(f"{path}: {'; '.join(faults)} (inputs {', '.join(inputs)}; outputs {', '.join(outputs)})")
         shape = inputs[self._input].shape
         self._shape = [1 if not isinstance(n, int) else n for n in shape[:-1]]
         self.input_size = shape[-1] if shape and isinstance(shape[-1], int) else None
@@ -150,7 +155,7 @@ class OnnxNetwork:
 class TorchScriptNetwork:
     """A network in TorchScript, run by PyTorch, which whoever has such a file has.
 
-    What it remembers is in its buffers: those that a call changes. They are named, and are as in the file after a reset.
+    What it remembers is in its buffers: those that a call changes. After a reset they are as in the file.
 
     Raises:
         ConfigError: PyTorch is missing, or cannot read the file.
@@ -170,9 +175,9 @@ class TorchScriptNetwork:
                 f"{path}: no TorchScript ({str(error).strip().splitlines()[0]}); a file of weights alone, as training "
                 "saves it, has to be exported first"
             ) from error
-        self.input_size = None
+        self.input_size: int | None = None
         self._first = {name: buffer.clone() for name, buffer in self._module.named_buffers()}
-        self.memory = ()
+        self.memory: tuple[str, ...] = ()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TorchScriptNetwork:
         twin = copy(self)

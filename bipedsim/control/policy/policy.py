@@ -68,13 +68,9 @@ class PolicyController:
         self.decimation = fitted.decimation
         self._base = BaseSensor(robot)
         self._sight = _Sight(fitted, config.frames.count, config.frames.newest_first, config.history_start == "first")
-        self._view = View(
-            Observation.zeros(robot.nu, len(robot.soles)),
-            *np.zeros((3, 3)),
-            np.zeros(len(fitted.moved)),
-            0.0,
-            robot.weight,
-        )
+        seen, nothing = Observation.zeros(robot.nu, len(robot.soles)), np.zeros(3)
+        action = np.zeros(len(fitted.moved))
+        self._view = View(seen, nothing, nothing.copy(), nothing.copy(), action, 0.0, robot.weight)
         self._low, self._high = np.array(config.command.low), np.array(config.command.high)
         self._velocity = np.zeros(3)
         self._command = Command(

@@ -40,7 +40,7 @@ class View:
 class Joints(NamedTuple):
     """The joints of a term: where they are among the robot's (n,), and their default pose (n,) [rad]."""
 
-    index: Indices
+    places: Indices
     default: Array
 
 
@@ -70,18 +70,16 @@ TERMS: dict[str, Term] = {
     "base_ang_vel": Term(
         3, "angular velocity of the root link in its axes [rad/s]", lambda view, _: view.base_angular_velocity
     ),
-    "projected_gravity": Term(
-        3, "unit vector downwards in the axes of the root link", lambda view, _: view.gravity
-    ),
+    "projected_gravity": Term(3, "unit vector downwards in the axes of the root link", lambda view, _: view.gravity),
     "velocity_commands": Term(3, "vx, vy [m/s], wz [rad/s] of /cmd_vel", lambda view, _: view.command),
-    "joint_pos": Term(JOINTS, "positions [rad]", lambda view, joints: view.seen.joint_position[joints.index]),
+    "joint_pos": Term(JOINTS, "positions [rad]", lambda view, joints: view.seen.joint_position[joints.places]),
     "joint_pos_rel": Term(
         JOINTS,
         "positions from the default pose [rad]",
-        lambda view, joints: view.seen.joint_position[joints.index] - joints.default,
+        lambda view, joints: view.seen.joint_position[joints.places] - joints.default,
     ),
-    "joint_vel": Term(JOINTS, "velocities [rad/s]", lambda view, joints: view.seen.joint_velocity[joints.index]),
-    "joint_effort": Term(JOINTS, "torques [N.m]", lambda view, joints: view.seen.joint_effort[joints.index]),
+    "joint_vel": Term(JOINTS, "velocities [rad/s]", lambda view, joints: view.seen.joint_velocity[joints.places]),
+    "joint_effort": Term(JOINTS, "torques [N.m]", lambda view, joints: view.seen.joint_effort[joints.places]),
     "last_action": Term(ACTIONS, "what the network gave last, zeros at first", lambda view, _: view.action),
     "clock": Term(2, "sine and cosine of the phase", _clock),
     "foot_force": Term(

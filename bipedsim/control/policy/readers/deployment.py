@@ -89,5 +89,3 @@ def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
             f"({', '.join(PolicyConfig.__dataclass_fields__)}) nor those of {kinds}"
         )
     return values
-
-

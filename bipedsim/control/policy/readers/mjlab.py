@@ -42,6 +42,7 @@ def translate(path: Path) -> dict[str, Any]:
         )
     if "anchor_body_name" in found:
         raise ConfigError(f"{path}: tracks a motion ({found['command_names']}), and only velocities can be commanded")
+    scale = _numbers(found["action_scale"])
     return {
         "network": str(path),
         "period": _PERIOD,
@@ -49,7 +50,7 @@ def translate(path: Path) -> dict[str, Any]:
         "default": _numbers(found["default_joint_pos"]),
         "stiffness": _numbers(found["joint_stiffness"]),
         "damping": _numbers(found["joint_damping"]),
-        "action": {"scale": _numbers(found["action_scale"]) if "," in found["action_scale"] else float(found["action_scale"])},
+        "action": {"scale": scale if len(scale) > 1 else scale[0]},
         "observations": [{"term": _TERMS.get(name, name)} for name in _texts(found["observation_names"])],
     }
 

@@ -16,9 +16,7 @@ def _sides(*names: str) -> tuple[str, ...]:
 _G1 = (
     *_sides("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll"),
     *(f"waist_{axis}_joint" for axis in ("yaw", "roll", "pitch")),
-    *_sides(
-        "shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch", "wrist_yaw"
-    ),
+    *_sides("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch", "wrist_yaw"),
 )
 _H1_ARM = ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow")
 _H1 = (
@@ -36,9 +34,7 @@ _H1 = (
 _H1_2 = (
     *_sides("hip_yaw", "hip_pitch", "hip_roll", "knee", "ankle_pitch", "ankle_roll"),
     "torso_joint",
-    *_sides(
-        "shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow_pitch", "elbow_roll", "wrist_pitch", "wrist_yaw"
-    ),
+    *_sides("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow_pitch", "elbow_roll", "wrist_pitch", "wrist_yaw"),
 )
 
 
