@@ -107,8 +107,8 @@ def walk_here(robot: Robot, file: Path, command: Array, seed: int, duration: flo
     return judged(dt, poses, forces, robot.weight, None)
 
 
-def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: float) -> Walk:
-    """Return a walk in MuJoCo, with a configuration of unitree_rl_gym."""
+def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: float, solref: float = 0.0) -> Walk:
+    """Return a walk in MuJoCo, with a configuration of unitree_rl_gym; ``solref`` as the option has it."""
     import mujoco
     import torch
     import yaml
@@ -117,7 +117,10 @@ def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: fl
     values = yaml.safe_load(file.read_text())
     root = str(file.resolve().parents[3])
     model = mujoco.MjModel.from_xml_path(values["xml_path"].replace("{LEGGED_GYM_ROOT_DIR}", root))
-    dt = model.opt.timestep = values["simulation_dt"]
+    finer = max(1, round(values["simulation_dt"] / (0.1 * solref))) if solref else 1
+    if solref:
+        model.geom_solref[:, 0] = solref
+    dt = model.opt.timestep = values["simulation_dt"] / finer
     data = mujoco.MjData(model)
     policy = torch.jit.load(values["policy_path"].replace("{LEGGED_GYM_ROOT_DIR}", root))
     kp, kd, default = (np.array(values[key]) for key in ("kps", "kds", "default_angles"))
@@ -126,7 +129,7 @@ def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: fl
     data.qpos[:] = [*q[:3], q[6], *q[3:6], *q[7:]]
     data.qvel[:] = [*pin.Quaternion(q[3:7]).toRotationMatrix() @ v[:3], *v[3:]]
     feet = [model.jnt_bodyid[model.joint(name).id] for name in _last_joints(robot)]
-    n, every = round(duration / dt), values["control_decimation"]
+    n, every = round(duration / dt), values["control_decimation"] * finer
     poses, forces = np.zeros((n, 3)), np.zeros((n, 2))
     action, target = np.zeros(len(default), dtype=np.float32), default.copy()
     wrench, turn = np.zeros(6), np.zeros(9)
@@ -166,13 +169,13 @@ def _last_joints(robot: Robot) -> list[str]:
     return [robot.model.names[sole.joint_id] for sole in robot.soles]
 
 
-def _one(job: tuple[str, Path, Path, tuple[float, ...], int, float, str]) -> tuple[Walk, Walk]:
-    _, robot_file, policy, command, seed, duration, contact = job
+def _one(job: tuple[str, Path, Path, tuple[float, ...], int, float, str, float]) -> tuple[Walk, Walk]:
+    _, robot_file, policy, command, seed, duration, contact, solref = job
     robot = load_robot(str(robot_file))
     asked = np.array(command)
     return (
         walk_here(robot, policy, asked, seed, duration, contact),
-        walk_there(robot, policy, asked, seed, duration),
+        walk_there(robot, policy, asked, seed, duration, solref),
     )
 
 
@@ -212,6 +215,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="starts; the first one has no noise")
     parser.add_argument("--duration", type=float, default=13.0, help=f"of a walk [s], judged from {SETTLED:g} s on")
     parser.add_argument("--contact-model", default="one_step")
+    parser.add_argument(
+        "--solref",
+        type=float,
+        default=0.0,
+        help="time constant of MuJoCo's contacts [s], with steps of a tenth of it; default the model's, 0.02",
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--output", type=Path, help="JSON of every walk")
     args = parser.parse_args()
@@ -221,9 +230,9 @@ def main() -> None:
         for command in args.commands:
             for seed in range(args.seeds):
                 what = f"{name}, {command}"
-                jobs.append(
-                    (what, Path(robot), Path(policy), COMMANDS[command], seed, args.duration, args.contact_model)
-                )
+                where = Path(robot), Path(policy)
+                how = args.duration, args.contact_model, args.solref
+                jobs.append((what, *where, COMMANDS[command], seed, *how))
     print("| | bipedsim: vx, vy, wz | peak, highest | upright | MuJoCo: vx, vy, wz | peak, highest | upright |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     results: dict[str, list[tuple[Walk, Walk]]] = {}
