@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,10 @@ def test_files_are_found_from_here_or_beside_the_robot(tmp_path: Path, monkeypat
     Plain(51, 14, seed=4).save(tmp_path / "other.onnx")
     other = made(Path("deploy.yaml"), network="other.onnx", period=0.01)
     assert other.decimation == 10
+    beside = replace(biped(), source=tmp_path / "robot.yaml")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert make_controller("policy", beside, {"file": "deploy.yaml"}).decimation == 20
     with pytest.raises(ConfigError, match="needs its deployment file: --set file=PATH"):
         make_controller("policy", biped())
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read"):
