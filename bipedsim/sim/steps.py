@@ -143,6 +143,8 @@ class Steps:
         """Take a step as a whole in the end that was begun in parts; ``flies`` if it should keep momentum in flight."""
         self._landed = self.stopped = False
         fastest = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
+        if fastest == TOUCHES:
+            return self._touch(q, v, torque, None)
         if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
         return fastest

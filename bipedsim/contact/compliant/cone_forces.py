@@ -10,8 +10,7 @@ at its limit is opposite to u_t. Each of its solutions takes energy out of u: f 
 from __future__ import annotations
 
 from bipedsim.contact.compliant.linearisation import Linearised
-from bipedsim.contact.time_stepping import solve_cones
-from bipedsim.contact.time_stepping.cone_problem import fill_velocities
+from bipedsim.contact.time_stepping import fill_velocities, solve_cones
 from bipedsim.contact.vertices import friction, normal_compliance, tangential_compliance
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import assign, kernel

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.ros
 def test_nothing_is_lost_at_a_kilohertz_and_others_can_read_it(ros: RosWorld, tmp_path: Path) -> None:
     n = 2000
     with RecorderProcess(ros.env, tmp_path / "bag") as recorder:
-        assert recorder.first_line == f"recording 30 topics into {tmp_path / 'bag'}\n"
+        assert recorder.first_line == f"recording 31 topics into {tmp_path / 'bag'}\n"
         publishers = publishers_of(ros.node, TOPICS)
         publish(publishers, range(n))
         assert all(p.wait_for_all_acked() for p in publishers.values())
