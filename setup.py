@@ -11,7 +11,7 @@ NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
 ROS_COMMANDS = ("up", "teleop", "control", "check-robot")
 STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "margins", "modes", "poincare", "bench")
-NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
+NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "unitree_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
 RUN_SCRIPT = '#!/bin/sh\nexec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"\n'
@@ -34,11 +34,13 @@ ROBOTS = ["example-robot-data>=4.4"]
 MUJOCO = ["mujoco>=4.0; python_version >= '3.11'", "mujoco>=3.3; python_version < '3.11'"]
 POLICY = ["onnxruntime>=1.17"]
 GYM = ["gymnasium>=1.0"]
+UNITREE = ["cyclonedds>=0.10.2; python_version < '3.14'"]  # no wheels yet for 3.14
 BENCH = [*MUJOCO, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
 TEST = [
     *MUJOCO,
     *GYM,
     *POLICY,
+    *UNITREE,
     "hypothesis>=6.100",
     "mcap-ros2-support>=0.5",
     "onnx>=1.16",
@@ -118,6 +120,7 @@ setup(
         "ros": ROS,
         "robots": ROBOTS,
         "policy": POLICY,
+        "unitree": UNITREE,
         "examples": MUJOCO,
         "gym": GYM,
         "mujoco": MUJOCO,

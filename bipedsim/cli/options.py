@@ -19,6 +19,7 @@ _PAIRS = {"controller_params": "--set", "contact_params": "--contact-set"}
 _EXAMPLES = {
     "--set": ("squat_depth=0.1", "docs/controllers.md"),
     "--contact-set": ("gamma=0.2", "docs/contact_models.md"),
+    "--interface-set": ("domain=1", "docs/unitree.md"),
 }
 """One of each, and where the others are."""
 OF_CONTACT = ("contact_model", "contact_params")

@@ -20,10 +20,13 @@ from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
+from bipedsim_ros.interfaces import INTERFACES, get_interface
 from bipedsim_ros.loop import SimParams
 from bipedsim_ros.wire import NetworkParams
 
 NO_CONTROLLER = "none"
+INTERFACE_SET = "--interface-set"
+"""Option of ``bipedsim up`` for parameters of an interface's node."""
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
 
 
@@ -50,6 +53,12 @@ class Arguments:
         "controller",
         "posture",
         f"package.module:Class of your own, or {NO_CONTROLLER} to start your own node yourself",
+    )
+    interface: str = param(
+        "",
+        "speak a vendor's own topics beside those of ROS, for programs that are made for its machine and take the "
+        "place of a controller (docs/unitree.md)",
+        choices="bipedsim_ros.interfaces:INTERFACES",
     )
     scenario: str = like(
         RunConfig,
@@ -132,6 +141,7 @@ def plan(
     contact_params: Mapping[str, Any] | None = None,
     stats_file: Path | None = None,
     overwrite: bool = False,
+    interface_params: Mapping[str, Any] | None = None,
 ) -> BringUp:
     """Return what to start.
 
@@ -141,12 +151,17 @@ def plan(
         contact_params: Parameters of the contact model by their own name.
         stats_file: Where sim_node leaves its statistics; controller_node has ``controller.json`` beside it.
         overwrite: Whether whoever starts it makes room for the recording first.
+        interface_params: Parameters of the interface's node by their own name.
 
     Raises:
         ConfigError: An argument is wrong, or the folder of the recording already holds a bag.
     """
     from_mapping(Arguments, given, "bring-up")
     scenario = get_scenario(given["scenario"]) if given.get("scenario") else None
+    if given.get("interface"):
+        given = _with_interface(given)
+    elif interface_params:
+        raise ConfigError(f"parameters of an interface were given ({', '.join(interface_params)}), but no interface")
     if scenario is not None:
         given = {**_defaults(scenario), **given}
     arguments = from_mapping(Arguments, given, "bring-up")
@@ -164,7 +179,8 @@ def plan(
         files = (Path(arguments.params_file),)
         if not files[0].is_file():
             raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
-        refuse_misspelt("node", (str(key).rpartition("/")[2] for key in read_yaml(files[0])), NODES, str(files[0]))
+        keys = (str(key).rpartition("/")[2] for key in read_yaml(files[0]))
+        refuse_misspelt("node", keys, node_names(), str(files[0]))
         _check_reaches(files[0], namespace)
     nodes = []
     if run_folder is not None:
@@ -209,6 +225,11 @@ def plan(
         raise ConfigError(
             f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"
         )
+    if arguments.interface:
+        own = {name: given[name] for name in ("robot", "network") if name in given}
+        priority = arguments.priority if arguments.clock == "real_time" else 0
+        speaks = {**own, "priority": priority, **(interface_params or {})}
+        nodes.append(NodeProcess(get_interface(arguments.interface).executable, speaks, files))
     if scenario is not None and scenario.velocity:
         schedule = [step.text() for step in scenario.velocity]
         commander: dict[str, Any] = {"schedule": schedule}
@@ -240,12 +261,40 @@ def _check_reaches(path: Path, namespace: str) -> None:
         ConfigError: A key names a node elsewhere.
     """
     for key in map(str, read_yaml(path)):
-        if namespace and key.rpartition("/")[2] in NODES and key.rpartition("/")[0] not in (namespace, "/**"):
+        if namespace and key.rpartition("/")[2] in node_names() and key.rpartition("/")[0] not in (namespace, "/**"):
             name = key.rpartition("/")[2]
             raise ConfigError(
                 f"{path}: {key!r} is not in the namespace {namespace}, so that its parameters would reach nobody; call "
                 f"it '{namespace}/{name}', or '/**/{name}' for every namespace"
             )
+
+
+def _with_interface(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with what an interface decides: its programs control the robot, and no controller of ours.
+
+    Drives go on with the last command where a program falls silent, as they do when it is the only one they know.
+
+    Raises:
+        ConfigError: A controller or lock step was asked for, or the interface needs what is not installed.
+    """
+    get_interface(given["interface"])
+    if given.get("controller", NO_CONTROLLER) != NO_CONTROLLER:
+        raise ConfigError(
+            f"interface = {given['interface']!r} has its programs control the robot, and controller = "
+            f"{given['controller']!r} would, too: leave one of them out"
+        )
+    if given.get("clock") == "lock_step":
+        raise ConfigError(
+            f"interface = {given['interface']!r}: its programs go by a clock of their own, and do not answer each "
+            "state as clock = 'lock_step' asks for: leave it out"
+        )
+    kept = {} if given.get("params_file") else {"timeout_mode": "hold"}
+    return {**kept, **given, "controller": NO_CONTROLLER}
+
+
+def node_names() -> tuple[str, ...]:
+    """Return the names of all nodes that a bring-up may have, those of interfaces too."""
+    return (*NODES, *(INTERFACES[name].executable for name in INTERFACES))
 
 
 def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:

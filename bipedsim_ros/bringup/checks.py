@@ -13,6 +13,7 @@ from bipedsim.ground import get_ground
 from bipedsim.model import Robot, load_robot, read_hardware, start_configuration
 from bipedsim.runs import FaultSchedule, read_faults
 from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp
+from bipedsim_ros.interfaces import check_interface, get_interface
 
 
 def check_names(bringup: BringUp) -> None:
@@ -39,6 +40,9 @@ def check_names(bringup: BringUp) -> None:
         checks.append(lambda: _check_contact(sim, arguments.contact_model))
     if "controller_node" in parameters and arguments.controller != NO_CONTROLLER:
         checks.append(lambda: _check_controller(parameters["controller_node"], arguments.controller, robot))
+    if arguments.interface:
+        node = parameters[get_interface(arguments.interface).executable]
+        checks.append(lambda: check_interface(arguments.interface, robot, node))
     together([fault for fault in map(_fault_of, checks) if fault is not None])
 
 

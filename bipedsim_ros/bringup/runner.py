@@ -23,7 +23,16 @@ from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, BipedSimE
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.alone import looking_for_robots
-from bipedsim_ros.bringup.bringup import DEMO, STOP_FILE, BringUp, argument_names, from_text, parameters_text, plan
+from bipedsim_ros.bringup.bringup import (
+    DEMO,
+    INTERFACE_SET,
+    STOP_FILE,
+    BringUp,
+    argument_names,
+    from_text,
+    parameters_text,
+    plan,
+)
 from bipedsim_ros.bringup.checks import check_names
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
 from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
@@ -213,7 +222,9 @@ def _watch(
 ) -> str:
     """Wait until a node ends or the user interrupts; return what failed, or an empty string."""
     duration = bringup.arguments.duration
-    controlled = any(node.executable == "controller_node" for node in bringup.nodes)
+    # Programs behind an interface are started by hand, and may take their time, too.
+    interface = bringup.arguments.interface
+    controlled = bool(interface) or any(node.executable == "controller_node" for node in bringup.nodes)
     stall = Stall(controlled)
     while not interrupt.count:
         for child in children:
@@ -353,7 +364,8 @@ def run_arguments(args: argparse.Namespace) -> int:
         stats_file = Path(scratch) / "sim.json"
         env, namespace = environment(given.get("network", "")), str(given.get("namespace", ""))
         with looking_for_robots(env, namespace) as refuse_others:
-            bringup = plan(given, controller_params, contact_params, stats_file, overwrite)
+            interface_params = key_values(args.interface_set, INTERFACE_SET)
+            bringup = plan(given, controller_params, contact_params, stats_file, overwrite, interface_params)
             check_names(bringup)
             refuse_others()
         if bringup.run_folder is not None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 
 from bipedsim.cli import add_fail_on_fall, add_run_option, option_name
-from bipedsim_ros.bringup.bringup import DEMO, argument_help, argument_metavar, argument_names
+from bipedsim_ros.bringup.bringup import DEMO, INTERFACE_SET, argument_help, argument_metavar, argument_names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +14,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, argument_names())
     for name in ("controller_params", "contact_params"):
         add_run_option(parser, name)
+    parser.add_argument(
+        INTERFACE_SET,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one of the parameters of the interface's node, such as domain=1 (docs/unitree.md); repeatable",
+    )
     add_overwrite(parser)
     add_fail_on_fall(parser)
     parser.add_argument(

@@ -7,6 +7,7 @@ have an answer: an interrupt would leave a traceback, or an error of the extensi
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -30,7 +31,14 @@ def main() -> int:
             return 0
     if Path(sys.argv[0]).suffix == ".py":
         del sys.argv[0]
-    return int(importlib.import_module(f"bipedsim_ros.nodes.{Path(sys.argv[0]).name}").main())
+    return int(importlib.import_module(module_of(Path(sys.argv[0]).name)).main())
+
+
+def module_of(name: str) -> str:
+    """Return the module of a node, one of ours or that of an interface."""
+    if importlib.util.find_spec(f"bipedsim_ros.nodes.{name}") is not None:
+        return f"bipedsim_ros.nodes.{name}"
+    return str(importlib.import_module("bipedsim_ros.interfaces").node_module(name))
 
 
 if __name__ == "__main__":

@@ -15,10 +15,14 @@ from bipedsim.config import param
 from bipedsim.errors import ConfigError
 from bipedsim.runs import PlanarVelocity
 
-HELP = "w/s: faster, slower   a/d: turn left, right   q/e: step left, right   space: stop   x: end"
+HELP = (
+    "w/s: faster, slower   a/d: turn left, right   q/e: step left, right   space: stop   x: end   "
+    "1, 2, 3: start, A, select of a vendor's remote control"
+)
 _STEPS = {"w": (1, 0, 0), "s": (-1, 0, 0), "q": (0, 1, 0), "e": (0, -1, 0), "a": (0, 0, 1), "d": (0, 0, -1)}
 _ARROWS = {"\x1b[A": "w", "\x1b[B": "s", "\x1b[D": "a", "\x1b[C": "d"}
 _STOP, _END = " ", "x"
+_BUTTONS = {"1": "start", "2": "A", "3": "select"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Steering:
     Attributes:
         velocity: It, ahead and to the left [m/s] and the turning rate [rad/s].
         ended: Whether a key has asked for the end.
+        buttons: Buttons of a remote control that keys have pressed, in turn; whoever publishes them takes them out.
     """
 
     def __init__(self, params: TeleopParams) -> None:
@@ -44,6 +49,7 @@ class Steering:
         self._limit = (params.max_linear, params.max_linear, params.max_angular)
         self._counts = [0, 0, 0]
         self.ended = False
+        self.buttons: list[str] = []
 
     @property
     def velocity(self) -> PlanarVelocity:
@@ -60,6 +66,8 @@ class Steering:
                 self._counts = [0, 0, 0]
             elif key == _END:
                 self.ended = True
+            elif key in _BUTTONS:
+                self.buttons.append(_BUTTONS[key])
             for i, change in enumerate(_STEPS.get(key, ())):
                 largest = int(self._limit[i] / self._step[i] + 1e-9)
                 self._counts[i] = max(-largest, min(self._counts[i] + change, largest))

@@ -1,4 +1,7 @@
-"""``teleop_node`` and ``bipedsim teleop``: the keyboard of a terminal steers a walk on /cmd_vel."""
+"""``teleop_node`` and ``bipedsim teleop``: the keyboard of a terminal steers a walk on /cmd_vel.
+
+Some keys are buttons of a vendor's remote control, on /remote.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Sequence
 
 from rclpy.duration import Duration
 from rclpy.node import Node
+from std_msgs.msg import String
 
 from bipedsim.runs import PERIOD_NS, PlanarVelocity
 from bipedsim_ros.nodes.node_main import run_node
@@ -33,6 +37,7 @@ class TeleopNode:
         parameters.refuse_unknown()
         self._terminal = KeyTerminal(sys.stdin.fileno())
         self._publisher = publisher(node, topics.VELOCITY)
+        self._remote = publisher(node, topics.REMOTE)
         self._writer = TwistWriter()
         self._stop = False
 
@@ -49,6 +54,8 @@ class TeleopNode:
                     due = max(due + 1e-9 * PERIOD_NS, time.monotonic())
                     while not self._stop and (left := due - time.monotonic()) > 0.0:
                         self._steering.press(terminal.read(left))
+                        while self._steering.buttons:
+                            self._remote.publish(String(data=self._steering.buttons.pop(0)))
                     self._show()
         except EOFError:
             pass

@@ -285,6 +285,15 @@ VELOCITY = Topic(
     STEERING,
     STEERING,
 )
+REMOTE = Topic(
+    "/remote",
+    _TEXT,
+    USER,
+    "for an [interface](unitree.md) of a vendor: words of its remote control, `start`, `ly=0.5`",
+    STEERING,
+    STEERING,
+    sporadic=True,
+)
 FOOTSTEPS = Topic(
     "/footsteps",
     "nav_msgs/msg/Path",

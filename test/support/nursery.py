@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from bipedsim_ros.nodes.start import module_of
+
 NODES = ("sim_node", "controller_node", "commander_node", "recorder_node")
 
 
@@ -31,7 +33,7 @@ class Nursery:
         self.ended: dict[int, int] = {}
 
     def start(self, module: str, arguments: Sequence[str], env: Mapping[str, str], log: Path) -> Child:
-        """Return a child that runs ``bipedsim_ros.nodes.MODULE``, its output in the file ``log``."""
+        """Return a child that runs the node ``module``, its output in the file ``log``."""
         line = json.dumps({"module": module, "arguments": list(arguments), "env": dict(env), "log": str(log)})
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
@@ -104,7 +106,7 @@ def _live(wish: dict[str, Any]) -> int:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(opened, standard)
-    module = importlib.import_module(f"bipedsim_ros.nodes.{wish['module']}")
+    module = importlib.import_module(module_of(wish["module"]))
     sys.argv = [str(module.__file__), *wish["arguments"]]
     code: int = module.main()
     return code

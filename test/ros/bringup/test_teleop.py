@@ -42,6 +42,12 @@ def test_keys_change_the_velocity_by_steps_within_limits(keys: str, velocity: tu
     assert steering.ended
 
 
+def test_digits_are_buttons_of_a_remote_control() -> None:
+    steering = Steering(TeleopParams())
+    steering.press("1w24")
+    assert steering.buttons == ["start", "A"]
+
+
 class Teleop:
     """``bipedsim teleop`` on a terminal of the test's own."""
 
@@ -74,8 +80,9 @@ class Teleop:
 @pytest.mark.parametrize("end", ["key", "SIGHUP"])
 def test_velocities_are_published_and_the_terminal_is_as_it_was(ros: Any, end: str) -> None:
     from geometry_msgs.msg import Twist
+    from std_msgs.msg import String
 
-    heard = ros.collect(Twist, "/cmd_vel")
+    heard, pressed = ros.collect(Twist, "/cmd_vel"), ros.collect(String, "/remote")
     teleop = Teleop(ros.env)
 
     def until(condition: Callable[[], Any], what: str) -> None:
@@ -84,6 +91,13 @@ def test_velocities_are_published_and_the_terminal_is_as_it_was(ros: Any, end: s
     try:
         until(teleop.ready, "a terminal without echo")
         until(lambda: heard, "a first message")
+
+        def button() -> bool:
+            teleop.type("2")
+            return bool(pressed)
+
+        until(button, "a button of the remote control")
+        assert pressed[0].data == "A"
         teleop.type("wwa")
         until(lambda: heard[-1].linear.x == 0.5 and heard[-1].angular.z == 0.1, "what the keys ask for")
         if end == "key":

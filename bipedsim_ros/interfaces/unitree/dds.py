@@ -1,0 +1,136 @@
+"""The vendor's DDS topics by cyclonedds: state out, commands and calls in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+
+from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication
+from cyclonedds.core import DDSException, InstanceState, ReadCondition, SampleState, ViewState, WaitSet
+from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.pub import DataWriter
+from cyclonedds.sub import DataReader
+from cyclonedds.topic import Topic
+
+from bipedsim.errors import ConfigError
+from bipedsim_ros.interfaces.unitree import idl
+from bipedsim_ros.interfaces.unitree.switcher import Switcher
+
+STATE, COMMAND = "rt/lowstate", "rt/lowcmd"
+_REQUEST, _RESPONSE = "rt/api/motion_switcher/request", "rt/api/motion_switcher/response"
+_WAIT_NS = 100_000_000
+_MOST = 16
+_MOST_ENDPOINTS = 1000
+LIBRARY = f"cyclonedds {version('cyclonedds')}"
+"""What the programs have to use, too: versions 0.10 and 11 do not find each other."""
+
+
+def configuration(interface: str) -> str:
+    """Return the configuration of cyclonedds that listens on one network interface, or on the one it finds best."""
+    which = f'name="{interface}"' if interface else 'autodetermine="true"'
+    return (
+        '<CycloneDDS><Domain Id="any"><General><Interfaces>'
+        f"<NetworkInterface {which}/>"
+        "</Interfaces></General></Domain></CycloneDDS>"
+    )
+
+
+class Bus:
+    """The topics of a machine. Commands and calls are served by a thread of its own.
+
+    Args:
+        domain: Of DDS.
+        interface: Of the network, such as ``lo``; empty for the one that cyclonedds finds best.
+        on_command: Called with each serialised message on rt/lowcmd, in turn.
+        failed: Called with what went wrong in that thread, which goes on.
+        switcher: Answers the calls.
+
+    Raises:
+        ConfigError: There is no such network interface, or cyclonedds cannot use it.
+    """
+
+    def __init__(
+        self,
+        domain: int,
+        interface: str,
+        on_command: Callable[[bytes], None],
+        failed: Callable[[str], None],
+        switcher: Switcher,
+    ) -> None:
+        self._on_command, self._failed, self._switcher = on_command, failed, switcher
+        try:
+            self._domain = Domain(domain, configuration(interface))
+            self._participant = participant = DomainParticipant(domain)
+        except DDSException as error:
+            raise ConfigError(
+                f"interface = 'unitree': no DDS on network interface {interface or 'of its own choice'!r}, domain "
+                f"{domain} ({error.msg}); choose with --interface-set nic=NAME domain=N"
+            ) from error
+        self._state = DataWriter(participant, Topic(participant, STATE, idl.LowState))
+        self._commands = DataReader(participant, Topic(participant, COMMAND, idl.LowCmd))
+        self._requests = DataReader(participant, Topic(participant, _REQUEST, idl.Request))
+        self._responses = DataWriter(participant, Topic(participant, _RESPONSE, idl.Response))
+        self._publications = BuiltinDataReader(participant, BuiltinTopicDcpsPublication)
+        self._wait_set = WaitSet(participant)
+        news = SampleState.NotRead | ViewState.Any | InstanceState.Any
+        self._conditions = [ReadCondition(reader, news) for reader in (self._commands, self._requests)]
+        for condition in self._conditions:
+            self._wait_set.attach(condition)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rt/lowcmd", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take commands and calls."""
+        self._thread.start()
+
+    def publish_state(self, data: bytes) -> None:
+        """Publish a serialised rt/lowstate."""
+        self._state.write(idl.LowState.of(data))
+
+    def programs(self) -> int:
+        """Return how many writers of rt/lowcmd are heard."""
+        return len(self._commands.get_matched_publications())
+
+    def strangers(self) -> set[str]:
+        """Return the types of writers on rt/lowcmd that are not ours, and which are not heard therefore."""
+        types = {name.replace("::", ".") for name in self._types(COMMAND)}
+        return types - {idl.LowCmd.__idl_typename__}
+
+    def robots(self) -> int:
+        """Return how many write rt/lowstate, this one included."""
+        return len(self._types(STATE))
+
+    def _types(self, topic: str) -> list[str]:
+        """Return the type of each writer of a topic that is there now."""
+        endpoints = self._publications.read(_MOST_ENDPOINTS)
+        return [one.type_name for one in endpoints if getattr(one, "topic_name", "") == topic]
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._wait_set.wait(_WAIT_NS)
+                for sample in self._commands.take(_MOST):
+                    if hasattr(sample, "data"):
+                        self._on_command(sample.data)
+                for request in self._requests.take(_MOST):
+                    self._answer(request)
+            except Exception as error:
+                # Whatever one message met: the others must be served.
+                self._failed(f"{type(error).__name__}: {error}")
+                self._stop.wait(0.01)
+
+    def _answer(self, request: object) -> None:
+        if not isinstance(request, idl.Request):
+            return
+        identity = request.header.identity
+        code, data = self._switcher.answer(identity.api_id, request.parameter)
+        if not request.header.policy.noreply:
+            header = idl.ResponseHeader(identity, idl.ResponseStatus(code))
+            self._responses.write(idl.Response(header, data, []))

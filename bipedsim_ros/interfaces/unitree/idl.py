@@ -1,0 +1,189 @@
+"""Types of Unitree's topics for cyclonedds: names and order of members as in the public IDL of unitree_sdk2.
+
+No annotations from the future here: cyclonedds reads them as they are. The low-level messages are moved as bytes
+(:mod:`.layout`); their types are there so that programs of the vendor find the same description of them.
+"""
+
+# mypy: disable-error-code="call-arg"
+
+from dataclasses import dataclass
+from typing import Any
+
+from cyclonedds.idl import IdlStruct, annotations, types
+
+from bipedsim_ros.interfaces.unitree.layout import N_MOTORS
+
+
+def _moved_as_bytes(kind: type[Any]) -> type[Any]:
+    """Have the samples of a type be serialised messages, in their attribute ``data``; ``kind.of(data)`` makes one.
+
+    What cyclonedds itself would do is still there as ``kind.__idl__.serialize(sample)``.
+    """
+
+    def of(cls: type[Any], /, data: bytes, *_args: object, **_options: object) -> Any:
+        sample = object.__new__(cls)
+        sample.data = bytes(data)
+        return sample
+
+    kind.of = kind.deserialize = classmethod(of)
+    kind.serialize = lambda self, *_args, **_options: self.data
+    return kind
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class MotorCmd(IdlStruct, typename="unitree_hg.msg.dds_.MotorCmd_"):
+    """What one motor is to do."""
+
+    mode: types.uint8
+    q: types.float32
+    dq: types.float32
+    tau: types.float32
+    kp: types.float32
+    kd: types.float32
+    reserve: types.uint32
+
+
+@_moved_as_bytes
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class LowCmd(IdlStruct, typename="unitree_hg.msg.dds_.LowCmd_"):
+    """What all motors are to do."""
+
+    mode_pr: types.uint8
+    mode_machine: types.uint8
+    motor_cmd: types.array[MotorCmd, N_MOTORS]
+    reserve: types.array[types.uint32, 4]
+    crc: types.uint32
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class ImuState(IdlStruct, typename="unitree_hg.msg.dds_.IMUState_"):
+    """What the IMU measures."""
+
+    quaternion: types.array[types.float32, 4]
+    gyroscope: types.array[types.float32, 3]
+    accelerometer: types.array[types.float32, 3]
+    rpy: types.array[types.float32, 3]
+    temperature: types.int16
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class MotorState(IdlStruct, typename="unitree_hg.msg.dds_.MotorState_"):
+    """What one motor measures."""
+
+    mode: types.uint8
+    q: types.float32
+    dq: types.float32
+    ddq: types.float32
+    tau_est: types.float32
+    temperature: types.array[types.int16, 2]
+    vol: types.float32
+    sensor: types.array[types.uint32, 2]
+    motorstate: types.uint32
+    reserve: types.array[types.uint32, 4]
+
+
+@_moved_as_bytes
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class LowState(IdlStruct, typename="unitree_hg.msg.dds_.LowState_"):
+    """What the robot measures."""
+
+    version: types.array[types.uint32, 2]
+    mode_pr: types.uint8
+    mode_machine: types.uint8
+    tick: types.uint32
+    imu_state: ImuState
+    motor_state: types.array[MotorState, N_MOTORS]
+    wireless_remote: types.array[types.uint8, 40]
+    reserve: types.array[types.uint32, 4]
+    crc: types.uint32
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class RequestIdentity(IdlStruct, typename="unitree_api.msg.dds_.RequestIdentity_"):
+    """Which request, and what is asked for."""
+
+    id: types.int64
+    api_id: types.int64
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class RequestLease(IdlStruct, typename="unitree_api.msg.dds_.RequestLease_"):
+    """By what right."""
+
+    id: types.int64
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class RequestPolicy(IdlStruct, typename="unitree_api.msg.dds_.RequestPolicy_"):
+    """How it is to be served."""
+
+    priority: types.int32
+    noreply: bool
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class RequestHeader(IdlStruct, typename="unitree_api.msg.dds_.RequestHeader_"):
+    """Head of a request."""
+
+    identity: RequestIdentity
+    lease: RequestLease
+    policy: RequestPolicy
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class Request(IdlStruct, typename="unitree_api.msg.dds_.Request_"):
+    """A call of a service."""
+
+    header: RequestHeader
+    parameter: str
+    binary: types.sequence[types.uint8]
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class ResponseStatus(IdlStruct, typename="unitree_api.msg.dds_.ResponseStatus_"):
+    """How it went."""
+
+    code: types.int32
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class ResponseHeader(IdlStruct, typename="unitree_api.msg.dds_.ResponseHeader_"):
+    """Head of a response."""
+
+    identity: RequestIdentity
+    status: ResponseStatus
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class Response(IdlStruct, typename="unitree_api.msg.dds_.Response_"):
+    """What a service answers."""
+
+    header: ResponseHeader
+    data: str
+    binary: types.sequence[types.uint8]

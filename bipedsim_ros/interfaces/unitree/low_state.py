@@ -1,0 +1,70 @@
+"""What a robot measures as rt/lowstate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bipedsim.sim import Observation
+from bipedsim_ros.interfaces.unitree.layout import LOW_STATE, Cdr
+from bipedsim_ros.interfaces.unitree.machine import Machine
+
+
+class LowState:
+    """Writes states of motors and IMU.
+
+    Motors that the robot lacks are on, and stand at zero: something holds them. Temperatures, voltages and what the
+    machine keeps for itself are zero.
+
+    Args:
+        machine: Which motor turns which joint.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._message = Cdr(LOW_STATE, "motor_state")
+        self._values = values = self._message.values
+        values["mode_machine"] = machine.mode_machine
+        self._motor = machine.motor
+        self._states = values["motor_state"]
+        self._states["mode"][: machine.n] = 1
+        self._dq = np.zeros(len(machine.motor))
+        self._t = math.nan
+
+    def serialized(self, observation: Observation, tick: int, remote: bytes) -> bytes:
+        """Return the message, as DDS carries it, with its checksum.
+
+        Args:
+            observation: What is measured; accelerations of joints are differences of their velocities since the last
+                one.
+            tick: Milliseconds.
+            remote: What the remote control says, 40 bytes.
+        """
+        values, states, motor = self._values, self._states, self._motor
+        values["tick"] = tick & 0xFFFFFFFF
+        states["q"][motor] = observation.joint_position
+        states["dq"][motor] = observation.joint_velocity
+        states["tau_est"][motor] = observation.joint_effort
+        passed = observation.t - self._t
+        if passed > 0.0:
+            states["ddq"][motor] = (observation.joint_velocity - self._dq) / passed
+        elif passed < 0.0 or passed != passed:
+            states["ddq"][motor] = 0.0
+        self._t = observation.t
+        self._dq[:] = observation.joint_velocity
+        imu = values["imu_state"]
+        x, y, z, w = observation.imu_orientation.tolist()
+        imu["quaternion"] = w, x, y, z
+        imu["gyroscope"] = observation.imu_angular_velocity
+        imu["accelerometer"] = observation.imu_linear_acceleration
+        imu["rpy"] = roll_pitch_yaw(x, y, z, w)
+        values["wireless_remote"] = np.frombuffer(remote, "u1")
+        return self._message.serialized()
+
+
+def roll_pitch_yaw(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
+    """Return the angles [rad] of a unit quaternion about the axes x, then y, then z of the world."""
+    roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = math.asin(min(1.0, max(-1.0, 2.0 * (w * y - z * x)))) if math.isfinite(w) else math.nan
+    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    return roll, pitch, yaw

@@ -1,0 +1,294 @@
+"""``unitree_node``: a robot on ROS topics speaks rt/lowstate and rt/lowcmd, as Unitree's own programs expect.
+
+What the robot measures goes out as rt/lowstate; what programs send on rt/lowcmd comes back as impedances of its
+joints, which its drives keep. The simulator knows nothing of it.
+
+On the machine a program begins with free joints, in a gantry. Here the robot's time stands instead: before it begins,
+commands that ask for nothing are heard and not passed on, and rt/lowstate repeats by the wall clock.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Twist
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from bipedsim.errors import ConfigError
+from bipedsim.model import load_robot
+from bipedsim.numerics import Array
+from bipedsim.sim import Observation
+from bipedsim_ros.interfaces.unitree.dds import COMMAND, LIBRARY, STATE, Bus
+from bipedsim_ros.interfaces.unitree.low_commands import LowCommands
+from bipedsim_ros.interfaces.unitree.low_state import LowState
+from bipedsim_ros.interfaces.unitree.machine import machine_for
+from bipedsim_ros.interfaces.unitree.params import UnitreeParams
+from bipedsim_ros.interfaces.unitree.remote import Remote, read_script
+from bipedsim_ros.interfaces.unitree.switcher import Switcher
+from bipedsim_ros.loop import NS_PER_S, Background, Drops, Inbox, run_urgently, sleep_on_time
+from bipedsim_ros.nodes import Parameters, run_node
+from bipedsim_ros.wire import (
+    ImpedanceWriter,
+    ImuReader,
+    JointStateReader,
+    MessageError,
+    publisher,
+    relative,
+    requested,
+    topics,
+)
+
+_REPORT_NS = NS_PER_S
+# After this long with nobody on rt/lowcmd it is said where to look.
+_PATIENCE_S = 15.0
+
+
+class UnitreeNode:
+    """Speaks for one robot.
+
+    Raises:
+        ConfigError: A parameter is wrong, the robot is none of the vendor's machines, or there is no DDS.
+    """
+
+    def __init__(self) -> None:
+        self._node = node = Node("unitree_node", automatically_declare_parameters_from_overrides=True)
+        parameters = Parameters(node, "parameters of unitree_node")
+        self._params = params = parameters.declare(UnitreeParams)
+        parameters.refuse_unknown()
+        robot = load_robot(params.robot)
+        self._machine = machine = machine_for(robot.joint_names)
+        self._script = list(read_script(params.remote))
+        self._remote = Remote()
+        self._lock = threading.Lock()
+        log = node.get_logger()
+        self._drops = Drops(lambda text: log.warning(f"message on {COMMAND} dropped: {text}"))
+        self._inputs = Drops(log.warning)
+        self._commands, self._impedances = LowCommands(machine), ImpedanceWriter(robot.nu)
+        self._publisher = publisher(node, topics.IMPEDANCE)
+        self._says = publisher(node, topics.REMOTE)
+        self._inbox = Inbox(node, topics.JOINT_STATES)
+        self._imu = self._inbox.subscribe(topics.IMU)
+        said, steered = topics.REMOTE, topics.VELOCITY
+        node.create_subscription(String, relative(said.name), self._on_remote, requested(said))
+        node.create_subscription(Twist, relative(steered.name), self._on_velocity, requested(steered))
+        self._diagnostics = publisher(node, topics.DIAGNOSTICS)
+        self._reads_joints, self._reads_imu = JointStateReader(robot.joint_names), ImuReader()
+        self._observation = Observation.zeros(robot.nu, 0)
+        self._low_state = LowState(machine)
+        self._period_ns = round(NS_PER_S / params.state_rate)
+        self._begin_ns = self._stamp_ns = -1
+        self._tick_ns = 0
+        self._sent = self._received = 0
+        self._heard_at = 0.0
+        self._pressed: Array | None = None
+        self._begun = self._told_free = self._told_nobody = self._told_others = False
+        self._told_strangers: set[str] = set()
+        self._stop = False
+        nic = params.nic or ("" if params.network == "subnet" else "lo")
+        self._bus = Bus(params.domain, nic, self._on_command, self._failed, Switcher())
+        held = f"; motors without a joint report 0: {', '.join(machine.missing)}" if machine.missing else ""
+        log.info(
+            f"{STATE} and {COMMAND} of {machine.name} on DDS domain {params.domain}, network interface {nic or 'any'}, "
+            f"by {LIBRARY}: programs need the same version of it{held}"
+        )
+
+    def run(self) -> int:
+        """Publish states until :meth:`stop`; return the exit code."""
+        sleep_on_time()
+        background = Background(self._node)
+        background.start()
+        self._bus.start()
+        if self._params.priority:
+            self._node.get_logger().info(run_urgently(self._params.priority))
+        self._since = time.monotonic()
+        due = report = time.monotonic_ns()
+        try:
+            while not self._stop:
+                self._inbox.wait(max(due - time.monotonic_ns(), 0))
+                data = self._inbox.take()
+                if data is not None:
+                    self._on_joint_states(data)
+                now = time.monotonic_ns()
+                if now >= due:
+                    due = max(due + self._period_ns, now)
+                    self._on_wall_time()
+                if now >= report:
+                    report = now + _REPORT_NS
+                    self._report()
+        finally:
+            self._bus.stop()
+            background.stop()
+        return 0
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self._stop = True
+        self._inbox.wake()
+
+    def destroy_node(self) -> None:
+        """Release the node."""
+        self._node.destroy_node()
+
+    @property
+    def _held(self) -> bool:
+        """Whether the robot's time stands at its start."""
+        return self._stamp_ns == self._begin_ns
+
+    def _on_joint_states(self, data: bytes) -> None:
+        """Take what the robot measures, and publish it when that is due by its own time."""
+        try:
+            self._reads_joints.read(data, self._observation)
+            imu = self._inbox.take_from(self._imu)
+            if imu is not None:
+                self._reads_imu.read(imu, self._observation)
+        except MessageError as error:
+            self._inputs.add("unreadable", f"a message of the robot was dropped: {error}")
+            return
+        if self._reads_joints.missing:
+            names = ", ".join(self._reads_joints.missing)
+            self._inputs.add("joints", f"a message on {topics.JOINT_STATES.name} was dropped: it lacks {names}")
+            return
+        now, before = self._reads_joints.t_ns, self._stamp_ns
+        if now < before or before < 0:
+            # The robot's time begins, or begins anew.
+            self._begin_ns = self._stamp_ns = now
+            self._begun, self._pressed = False, None
+            return
+        self._stamp_ns = now
+        if now > before:
+            self._tick_ns += now - before
+            if now // self._period_ns > before // self._period_ns:
+                self._publish()
+
+    def _on_wall_time(self) -> None:
+        """Publish while time stands at its start, and let the remote control say what it has to."""
+        if self._begin_ns >= 0 and self._held:
+            self._tick_ns += self._period_ns
+            self._publish()
+        if self._script and self._heard_at:
+            since = time.monotonic() - self._heard_at
+            while self._script and self._script[0].at <= since:
+                self._says.publish(String(data=self._script.pop(0).words))
+
+    def _publish(self) -> None:
+        with self._lock:
+            remote = self._remote.state(time.monotonic())
+        # A tick of 0 is a machine that is not there yet.
+        tick = self._tick_ns // 1_000_000 + 1
+        self._bus.publish_state(self._low_state.serialized(self._observation, tick, remote))
+        self._sent += 1
+
+    def _on_command(self, data: bytes) -> None:
+        """Pass a command on to the drives, or say why not; called by the thread of the bus."""
+        fault = self._commands.read(data)
+        if fault is not None:
+            self._drops.add(fault.kind, fault.text)
+            return
+        self._received += 1
+        if not self._heard_at:
+            self._heard_at = time.monotonic()
+            self._node.get_logger().info(f"the first sound message on {COMMAND}")
+        if self._held and not self._begun and not self._begins():
+            return
+        self._begun = True
+        self._publisher.publish(self._impedances.write(self._commands.command))
+
+    def _begins(self) -> bool:
+        """Return whether the last command is to begin the robot's time."""
+        button = self._params.begin
+        if not button:
+            if not self._commands.drives and not self._told_free:
+                self._told_free = True
+                self._node.get_logger().info(
+                    "its joints are free: time stays at t = 0, as in a gantry, until one has a stiffness, a damping or "
+                    "a torque"
+                )
+            return self._commands.drives
+        # What comes after the button is still what was asked for before it, until the program has seen it.
+        if self._pressed is None:
+            return False
+        return not np.array_equal(self._pressed, self._commands.copy_position())
+
+    def _on_remote(self, message: String) -> None:
+        """Press buttons and move sticks."""
+        now = time.monotonic()
+        with self._lock:
+            try:
+                self._remote.say(message.data, now)
+            except ConfigError as error:
+                self._inputs.add("remote", f"message on {topics.REMOTE.name} dropped: {error}")
+                return
+        words = message.data.replace(",", " ").lower().split()
+        if self._pressed is None and self._params.begin.lower() in words:
+            self._pressed = self._commands.copy_position()
+        self._node.get_logger().info(f"remote control: {message.data}")
+
+    def _on_velocity(self, message: Twist) -> None:
+        """Move the sticks to where they ask for a velocity."""
+        velocity = np.array([message.linear.x, message.linear.y, message.angular.z])
+        if not np.isfinite(velocity).all():
+            self._inputs.add("velocity", f"message on {topics.VELOCITY.name} dropped: it is not finite")
+            return
+        with self._lock:
+            self._remote.move(*(velocity / self._params.stick_speed).tolist())
+
+    def _failed(self, text: str) -> None:
+        self._inputs.add("failed", f"something on the DDS topics was not served: {text}")
+
+    def _report(self) -> None:
+        """Say who is there, and count, in /diagnostics."""
+        programs, strangers = self._bus.programs(), self._bus.strangers()
+        level, text = DiagnosticStatus.OK, f"{programs} programs on {COMMAND}"
+        log = self._node.get_logger()
+        for name in sorted(strangers - self._told_strangers):
+            self._told_strangers.add(name)
+            log.warning(
+                f"somebody publishes {name} on {COMMAND}, which this {self._machine.name} does not take: import "
+                "LowCmd_ from unitree_sdk2py.idl.unitree_hg.msg.dds_ last, or choose the program for this robot"
+            )
+        patient = time.monotonic() - self._since < _PATIENCE_S
+        if not (programs or strangers or patient or self._told_nobody or self._received):
+            self._told_nobody = True
+            log.warning(
+                f"nobody is on {COMMAND} yet: a program needs DDS domain {self._params.domain}, the network interface "
+                f"of this node (lo, as its argument), and {LIBRARY}"
+            )
+        others = self._bus.robots() - 1
+        if others > 0 and not self._told_others:
+            log.warning(
+                f"{others + 1} robots publish {STATE} on DDS domain {self._params.domain}: what a program sends "
+                "reaches all of them; choose another domain with --interface-set domain=N, and give it to the program"
+            )
+        self._told_others = others > 0
+        dropped = self._drops.by_kind
+        if strangers or dropped or others > 0:
+            level, text = DiagnosticStatus.WARN, f"{text}; see the log for what is wrong with some of it"
+        values = {
+            "states": self._sent,
+            "commands": self._received,
+            "programs": programs,
+            "tick": self._tick_ns // 1_000_000 + 1,
+            **{f"dropped.{kind}": count for kind, count in (*dropped.items(), *self._inputs.by_kind.items())},
+        }
+        pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        status = DiagnosticStatus(
+            name="bipedsim: unitree", level=level, message=text, hardware_id=self._params.robot, values=pairs
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self._node.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run unitree_node; return 0, 1 after a failure, or 2 after bad parameters."""
+    return run_node(UnitreeNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

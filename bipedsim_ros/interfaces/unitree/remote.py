@@ -1,0 +1,109 @@
+"""The remote control: words such as ``start`` and ``ly=0.5`` to the bytes that the machine has of it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bipedsim.errors import ConfigError
+
+BUTTONS = (
+    *("R1", "L1", "start", "select", "R2", "L2", "F1", "F2"),
+    *("A", "B", "X", "Y", "up", "right", "down", "left"),
+)
+"""By their bit."""
+STICKS = {"lx": 4, "rx": 8, "ry": 12, "ly": 20}
+"""Each with its place among the bytes: x to the right and y ahead, from -1 to 1."""
+PRESS_S = 0.3
+"""How long a button is down."""
+_BIT = {name.lower(): bit for bit, name in enumerate(BUTTONS)}
+_SIZE, _KEYS = 40, 2
+FORM = f"a button ({', '.join(BUTTONS)}) or a stick ({', '.join(STICKS)}) with its value from -1 to 1, such as ly=0.5"
+
+
+class Remote:
+    """What is pressed on the remote control, and where its sticks are."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray(_SIZE)
+        self._until: dict[int, float] = {}
+
+    def say(self, words: str, now: float) -> None:
+        """Press buttons and move sticks at the time ``now`` [s].
+
+        Args:
+            words: Separated by blanks or commas. Buttons come up by themselves, sticks stay; ``release`` lets go of
+                them.
+
+        Raises:
+            ConfigError: A word is none of them; then nothing has changed.
+        """
+        pressed: list[int] = []
+        moved: dict[str, float] = {}
+        for word in words.replace(",", " ").split():
+            name, equals, text = word.partition("=")
+            if not equals and name.lower() in _BIT:
+                pressed.append(_BIT[name.lower()])
+            elif not equals and name == "release":
+                moved = dict.fromkeys(STICKS, 0.0)
+            elif equals and name in STICKS and (value := _share(text)) is not None:
+                moved[name] = value
+            else:
+                raise ConfigError(f"remote: {word!r} must be {FORM}, or release")
+        for bit in pressed:
+            self._until[bit] = now + PRESS_S
+        for name, value in moved.items():
+            struct.pack_into("<f", self._bytes, STICKS[name], value)
+
+    def move(self, ahead: float, left: float, turn: float) -> None:
+        """Move the sticks as for a walk: shares from -1 to 1, ahead, to the left, and turning to the left."""
+        for name, value in (("ly", ahead), ("lx", -left), ("rx", -turn)):
+            struct.pack_into("<f", self._bytes, STICKS[name], min(1.0, max(-1.0, value)))
+
+    def state(self, now: float) -> bytes:
+        """Return what the machine has of it at the time ``now`` [s]: 40 bytes."""
+        keys = 0
+        for bit, until in tuple(self._until.items()):
+            if now < until:
+                keys |= 1 << bit
+            else:
+                del self._until[bit]
+        struct.pack_into("<H", self._bytes, _KEYS, keys)
+        return bytes(self._bytes)
+
+
+def _share(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if -1.0 <= value <= 1.0 else None
+
+
+@dataclass(frozen=True)
+class Said:
+    """Words of a script, and when they are said [s]."""
+
+    at: float
+    words: str
+
+
+def read_script(texts: Sequence[str]) -> tuple[Said, ...]:
+    """Return a script, ``'0.5 start'``, ``'6 ly=0.6 lx=-0.1'``, by time.
+
+    Raises:
+        ConfigError: A text is no time and words.
+    """
+    script = []
+    for text in texts:
+        at, _, words = text.strip().partition(" ")
+        try:
+            time = float(at)
+        except ValueError:
+            time = -1.0
+        if not (0.0 <= time < 1e9 and words.strip()):
+            raise ConfigError(f"remote: {text!r} must be a time in s, at least 0, and then {FORM}")
+        Remote().say(words, 0.0)
+        script.append(Said(time, words.strip()))
+    return tuple(sorted(script, key=lambda said: said.at))

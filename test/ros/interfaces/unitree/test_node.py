@@ -1,0 +1,211 @@
+"""unitree_node over both kinds of DDS: a robot on ROS topics, and a program on Unitree's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+pytest.importorskip("cyclonedds", reason="cyclonedds is not installed (pip install 'bipedsim[unitree]')")
+
+from cyclonedds.idl import IdlStruct
+from cyclonedds.idl.types import uint8
+from cyclonedds.pub import DataWriter
+from cyclonedds.sub import DataReader
+from cyclonedds.topic import Topic
+from diagnostic_msgs.msg import DiagnosticArray
+from ros_support import NodeUnderTest, RosWorld
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
+from unitree_support import Program
+
+from bipedsim_ros.bringup.bringup import plan
+from bipedsim_ros.interfaces.unitree import idl
+from bipedsim_ros.interfaces.unitree.machine import machine_files
+from bipedsim_ros.interfaces.unitree.remote import BUTTONS
+
+pytestmark = pytest.mark.ros
+MOTORS = machine_files()[0].motors
+START, A = BUTTONS.index("start"), BUTTONS.index("A")
+
+
+@dataclass
+class WrongCommand(IdlStruct, typename="unitree_go.msg.dds_.LowCmd_"):
+    """What a program for another machine publishes."""
+
+    level_flag: uint8
+
+
+class Robot:
+    """A robot on ROS topics whose joints come in an order of their own, and the node that speaks for it."""
+
+    def __init__(self, ros: RosWorld, **parameters: Any) -> None:
+        self._ros = ros
+        self._states = ros.node.create_publisher(JointState, "/joint_states", 10)
+        self._imu = ros.node.create_publisher(Imu, "/imu/data", 10)
+        self.commands = ros.collect(Float64MultiArray, "/impedance_controller/commands")
+        self.diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
+        domain = int(ros.env["ROS_DOMAIN_ID"])
+        self.node: NodeUnderTest = ros.start("unitree_node", robot="g1", domain=domain, **parameters)
+        ros.connected(self._states)
+        ros.connected(self._imu)
+        self.program = Program(domain)
+        self.measure(0)
+
+    def measure(self, ms: int) -> None:
+        """Publish what is measured at a time: position k / 100 of the k-th motor."""
+        imu = Imu()
+        imu.orientation.w, imu.linear_acceleration.z = 1.0, 9.81
+        self._imu.publish(imu)
+        names = MOTORS[::-1]
+        position = [MOTORS.index(name) / 100 for name in names]
+        state = JointState(name=names, position=position, velocity=[0.0] * 29, effort=[1.5] * 29)
+        state.header.stamp.nanosec = ms * 1_000_000
+        self._states.publish(state)
+
+    def dropped(self, kind: str) -> int:
+        """Return how many messages of a kind the node says that it has dropped."""
+        values = {pair.key: pair.value for array in self.diagnostics for pair in array.status[0].values}
+        return int(values.get(f"dropped.{kind}", 0))
+
+
+def test_a_program_waits_for_states_frees_the_joints_and_drives_them(ros: RosWorld) -> None:
+    robot = Robot(ros, remote=["0 start", "0.1 ly=0.5"])
+    program = robot.program
+
+    def measured(state: Any) -> bool:
+        robot.measure(0)
+        return bool(state["motor_state"]["q"][28] > 0.0 and state["imu_state"]["accelerometer"][2] > 9.0)
+
+    state = program.until(measured, "a state with the measurements", send=False)
+    np.testing.assert_allclose(state["motor_state"]["q"][:29], np.arange(29) / 100, rtol=1e-6)
+    np.testing.assert_allclose(state["motor_state"]["tau_est"][:29], 1.5)
+    assert state["imu_state"]["accelerometer"].tolist() == pytest.approx([0.0, 0.0, 9.81])
+    assert state["mode_machine"] == 5
+
+    # deploy_real.py: free joints until START, while the robot's time stands; its clock goes on.
+    program.command.values["mode_machine"] = state["mode_machine"]
+    pressed = program.until(program.pressed(START), "START of the script, which begins with the first command")
+    program.until(lambda s: s["tick"] > pressed["tick"] + 50, "that the clock goes on")
+    half = np.float32(0.5).tobytes()
+    program.until(lambda s: s["wireless_remote"][20:24].tobytes() == half, "the stick of the script")
+    ros.until(lambda: "time stays at t = 0" in robot.node.output, "that it says so")
+    assert not robot.commands
+
+    motors = program.command.values["motor_cmd"]
+    for k, name in enumerate(("q", "dq", "tau", "kp", "kd")):
+        motors[name] = 100 * k + np.arange(35)
+
+    def driven() -> bool:
+        program.send()
+        return bool(robot.commands)
+
+    ros.until(driven, "a command on the ROS topic")
+    data = np.array(robot.commands[0].data).reshape(5, 29)
+    np.testing.assert_array_equal(data, 100.0 * np.arange(5)[:, None] + np.arange(29))
+    assert robot.commands[0].layout.dim[0].label == "position,velocity,effort,stiffness,damping"
+
+    # The clock follows that of the robot, once it runs.
+    ticks = [int(program.until(lambda s: True, "a state")["tick"])]
+    robot.measure(400)
+    program.until(lambda s: s["tick"] >= ticks[0] + 400, "the robot's own time", send=False)
+
+
+def test_what_is_wrong_is_told_counted_and_never_passed_on(ros: RosWorld) -> None:
+    robot = Robot(ros)
+    program = robot.program
+    program.command.values["mode_machine"] = program.state()["mode_machine"]
+    program.command.values["motor_cmd"]["kp"] = 50.0
+    sound = program.command.serialized()
+    damaged = bytes([*sound[:60], sound[60] ^ 1, *sound[61:]])
+    strange = DataWriter(program.participant, Topic(program.participant, "rt/lowcmd", WrongCommand))
+    strange.write(WrongCommand(0xFF))
+    another = DataWriter(program.participant, Topic(program.participant, "rt/lowstate", idl.LowState))
+
+    def told() -> bool:
+        program.send(damaged)
+        return robot.dropped("crc") > 1
+
+    ros.until(told, "that commands with a wrong checksum are counted")
+    ros.until(lambda: "unitree_go.msg.dds_.LowCmd_" in robot.node.output, "that the wrong type is told")
+    ros.until(lambda: "2 robots publish rt/lowstate" in robot.node.output, "that another robot is told")
+    assert another is not None
+    assert "fill in msg.crc" in robot.node.output
+    assert "which this g1 does not take" in robot.node.output
+    assert not robot.commands
+
+
+def test_time_may_wait_for_a_button_and_the_first_new_command_behind_it(ros: RosWorld) -> None:
+    robot = Robot(ros, begin="A")
+    program = robot.program
+    remote = ros.node.create_publisher(String, "/remote", 1)
+    ros.connected(remote)
+    program.command.values["mode_machine"] = program.state()["mode_machine"]
+    motors = program.command.values["motor_cmd"]
+    motors["kp"], motors["q"] = 50.0, 0.25
+    first = program.state()["tick"]
+    program.until(lambda s: s["tick"] > first + 100, "the default position is held")
+    remote.publish(String(data="A"))
+    program.until(program.pressed(A), "A")
+    ros.spin(lambda: False, 0.1)
+    assert not robot.commands, "what was asked for before the button is no answer to it"
+    motors["q"] = 0.5
+
+    def begun() -> bool:
+        program.send()
+        return bool(robot.commands)
+
+    ros.until(begun, "the first command of the policy")
+    assert robot.commands[0].data[0] == 0.5
+
+
+def test_the_motion_switcher_answers_as_the_vendors_example_asks(ros: RosWorld) -> None:
+    robot = Robot(ros)
+    participant = robot.program.participant
+    name = "rt/api/motion_switcher"
+    requests = DataWriter(participant, Topic(participant, f"{name}/request", idl.Request))
+    responses = DataReader(participant, Topic(participant, f"{name}/response", idl.Response))
+    said = []
+    ros.until(lambda: requests.get_matched_subscriptions() and responses.get_matched_publications(), "the service")
+    for number, api in enumerate((1001, 1003, 1001)):
+        header = idl.RequestHeader(idl.RequestIdentity(number, api), idl.RequestLease(0), idl.RequestPolicy(0, False))
+        requests.write(idl.Request(header, "{}", []))
+        answers: list[Any] = []
+
+        def answered(answers: list[Any] = answers) -> bool:
+            answers += responses.take(1)
+            return bool(answers)
+
+        ros.until(answered, f"an answer to {api}")
+        assert answers[0].header.identity == idl.RequestIdentity(number, api)
+        said.append((answers[0].header.status.code, answers[0].data))
+    assert [code for code, _ in said] == [0, 0, 0]
+    assert json.loads(said[0][1])["name"] == "ai"
+    assert json.loads(said[2][1])["name"] == ""
+
+
+def test_a_program_moves_a_simulated_robot(ros: RosWorld) -> None:
+    domain = int(ros.env["ROS_DOMAIN_ID"])
+    bringup = plan(
+        {"robot": "g1", "interface": "unitree", "duration": 0.3, "rate_check": "off"},
+        interface_params={"domain": domain},
+    )
+    assert [node.executable for node in bringup.nodes] == ["sim_node", "unitree_node"]
+    states = ros.collect(JointState, "/joint_states")
+    sim, speaks = (ros.start(node.executable, **node.parameters) for node in bringup.nodes)
+    program = Program(domain)
+    state = program.until(lambda s: s["imu_state"]["accelerometer"][2] > 9.0, "a robot that stands", send=False)
+    elbow = MOTORS.index("left_elbow_joint")
+    motors = program.command.values["motor_cmd"]
+    program.command.values["mode_machine"] = state["mode_machine"]
+    motors["q"], motors["kp"], motors["kd"] = state["motor_state"]["q"], 100.0, 2.0
+    motors["q"][elbow] += 0.3
+    program.until(lambda s: s["motor_state"]["q"][elbow] > state["motor_state"]["q"][elbow] + 0.2, "that it moves")
+    assert ros.ended(sim) == 0
+    assert speaks.process.poll() is None
+    knee = states[-1].name.index("left_knee_joint")
+    assert states[-1].position[knee] == pytest.approx(float(state["motor_state"]["q"][3]), abs=0.15)
