@@ -173,11 +173,12 @@ def test_the_motion_switcher_answers_as_the_vendors_example_asks(ros: RosWorld) 
     ros.until(lambda: requests.get_matched_subscriptions() and responses.get_matched_publications(), "the service")
     for number, api in enumerate((1001, 1003, 1001)):
         header = idl.RequestHeader(idl.RequestIdentity(number, api), idl.RequestLease(0), idl.RequestPolicy(0, False))
-        requests.write(idl.Request(header, "{}", []))
         answers: list[Any] = []
 
-        def answered(answers: list[Any] = answers) -> bool:
-            answers += responses.take(1)
+        def answered(header: Any = header, answers: list[Any] = answers, number: int = number) -> bool:
+            # Asked again: the first answers may be sent before the service has found who reads them.
+            requests.write(idl.Request(header, "{}", []))
+            answers += [one for one in responses.take(10) if one.header.identity.id == number]
             return bool(answers)
 
         ros.until(answered, f"an answer to {api}")
