@@ -7,7 +7,7 @@ standing posture, and nothing that only a simulator knows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
@@ -64,7 +64,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         ConfigError: Something of this is wrong.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's)
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
 
     def __init__(
         self,
