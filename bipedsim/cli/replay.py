@@ -94,6 +94,8 @@ def _step(args: argparse.Namespace) -> int:
         print(to_json({one.model: {**one.figures, "fastest": one.fastest, "modes": one.modes} for one in done}))
         return 0
     print(f"{'':20} {'contact work':>14} {'largest |v|':>12} {'normal force':>13}  modes")
+    if done[0].without:
+        print(f"note: taken again without the free objects of the run ({', '.join(done[0].without)})")
     for one in done:
         work = one.figures["contact_work_J"]["worst"]
         modes = " + ".join(one.modes) + (" (unresolved)" if one.unresolved else "")

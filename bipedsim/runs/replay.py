@@ -71,7 +71,7 @@ def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> 
     """
     with path.open("wb") as file:
         kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
-        about = json.dumps(settings_of(sim))
+        about = json.dumps({**settings_of(sim), "without": [] if sim.objects is None else list(sim.objects.names)})
         np.savez(file, about=np.array(about), about_crc=checksum(about), **kept, **dict[str, Any](begun))
 
 
@@ -98,6 +98,7 @@ class Replayed:
         force: (K,) normal force over the step [N]. bodies: (3,) force on all other bodies, in the world [N].
         modes: Contact mode of each foot in words.
         unresolved: Whether the model found no answer.
+        without: Names of the free objects of the run, which are not there again.
     """
 
     model: str
@@ -108,6 +109,7 @@ class Replayed:
     bodies: Array
     modes: tuple[str, ...]
     unresolved: bool
+    without: tuple[str, ...]
 
 
 def is_step(path: Path) -> bool:
@@ -197,6 +199,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
                 bodies.sum(axis=0) / h,
                 tuple(mode_name(int(mode), bool(slides), int(n)) for mode, slides, n in rows),
                 contact.result.unresolved > 0,
+                tuple(about.get("without", ())),
             )
         )
     return tuple(done)

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import load_robot, standing_torque
+from bipedsim.objects import parse_objects
 from bipedsim.runs.replay import replay_step, save_step
 from bipedsim.sim.simulator import Simulator
 
@@ -29,6 +31,17 @@ def test_a_step_under_a_push_is_taken_again_under_that_push(tmp_path: Path) -> N
     done = {one.model: one for one in replay_step(tmp_path / "step.npz")}
     np.testing.assert_array_equal(done["one_step"].force, sim.contact.impulse[:, 2] / sim.physics_dt)
     assert done["one_step"].fastest == np.abs(sim.v).max()
+
+
+def test_free_objects_that_are_left_out_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ball = '{"name": "ball", "shape": "ball", "mass": 0.4, "radius": 0.1, "position": [1.0, 0.0, 0.1]}'
+    sim = Simulator(load_robot("biped14"), objects=parse_objects([ball]))
+    begun = {"q": sim.q, "v": sim.v, "torque": standing_torque(sim.robot), "push": 0.0 * sim.v}
+    path = tmp_path / "step.npz"
+    save_step(path, sim, {**begun, "damping": sim.plant.joint_damping})
+    assert {one.without for one in replay_step(path)} == {("ball",)}
+    assert main(["replay", str(path)]) == 0
+    assert "note: taken again without the free objects of the run (ball)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["q", "v", "torque", "push", "damping"])
