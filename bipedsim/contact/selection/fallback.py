@@ -29,11 +29,12 @@ def fall_back(p: Projection, s: Selection) -> bool:
     q = s.cones
     _fill_vertices(p, s)
     _fill_free(p.w_free, s)
-    solved = solve_cones(p.G, q)
-    s.result.counters[CANDIDATES] += 1
-    while _take_dynamic(p, s):
+    slips = True
+    solved = False
+    while slips:
         solved = solve_cones(p.G, q)
         s.result.counters[CANDIDATES] += 1
+        slips = _take_dynamic(p, s)
     _sum_up(s, s.trial.impulse)
     for r in range(s.trial.w_next.shape[0]):
         s.trial.w_next[r] = p.w_free[r] + q.twist[r]
