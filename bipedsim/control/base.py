@@ -89,7 +89,10 @@ def checked(command: Any, observation: Observation) -> Command:
     tau_joint = command.tau_joint if isinstance(command, Command) else None
     if not isinstance(tau_joint, np.ndarray) or tau_joint.shape != shape:
         found = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
-        raise ConfigError(f"the controller's update returned {found}; it must return Command(tau_joint), shape {shape}")
+        raise ConfigError(
+            f"the controller's update returned {found}; it must return Command(tau_joint), shape {shape}, zeros where "
+            "only an impedance is wanted"
+        )
     assert isinstance(command, Command)
     if command.closes_loop:
         for name in ("position", "velocity", "stiffness", "damping"):

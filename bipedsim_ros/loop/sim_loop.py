@@ -363,7 +363,8 @@ class SimLoop:
             out_ns = self._publishers.publish_faulty_sensors(self._faults.sense(self._observation), self._faults)
         else:
             out_ns = self._publishers.publish_sensors(self._observation)
-        if self._answered:
+        # What the drives keep answers the newest state, and not the first one since the last command.
+        if self._answered or self._commands.kept:
             self._out_ns = out_ns
         return True
 

@@ -376,8 +376,9 @@ class ControllerNode:
         begin = time.monotonic_ns()
         self._inputs.deliver(now)
         command = self._guard.update(observation)
-        self._update_time.record(time.monotonic_ns() - begin)
-        self._updates += 1
+        if self._guard.fresh:
+            self._update_time.record(time.monotonic_ns() - begin)
+            self._updates += 1
         if command.closes_loop:
             if self._guard.fresh:
                 self._command = self._impedance_writer.write(command, self._order)

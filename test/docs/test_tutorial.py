@@ -35,7 +35,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in re.findall(r"`(\w+\.\w+)`[^`]*:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
         (folder / name).write_text(text, encoding="utf-8")
     found = sorted(path.name for path in folder.iterdir())
-    assert found == ["CMakeLists.txt", "balance.py", "careful.py", "hold.cpp", "hold.py", "shove.yaml"]
+    assert found == ["CMakeLists.txt", "balance.py", "careful.py", "hold.cpp", "hold.py", "shove.yaml", "stand.py"]
     return folder
 
 
@@ -44,6 +44,13 @@ def folder(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same as the current folder."""
     monkeypatch.chdir(saved)
     return saved
+
+
+def test_the_impedance_stands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    recording, summary = run(RunConfig(robot="talos", controller="stand:Stand", duration=1.0))
+    assert summary["fell_at_s"] is None
+    assert np.isfinite(recording.setpoint).all()
 
 
 def lines(start: str) -> list[str]:
