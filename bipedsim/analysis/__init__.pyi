@@ -1,7 +1,7 @@
 from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
 from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures
-from .fall import HEIGHT, OUTCOME, TILT, fall_time
+from .fall import OUTCOME, fall_time, has_fallen
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
 from .load_run import Gathers, completed, gather, load_run
 from .loads import CARRIES, PRESSES
@@ -22,10 +22,8 @@ from .verdict import Verdict, with_stop
 
 __all__ = [
     "CARRIES",
-    "HEIGHT",
     "OUTCOME",
     "PRESSES",
-    "TILT",
     "ForcePlate",
     "Gathers",
     "RunSummary",
@@ -39,6 +37,7 @@ __all__ = [
     "fill_from_ankles",
     "force_plate",
     "gather",
+    "has_fallen",
     "in_words",
     "length_text",
     "lifts",

@@ -40,7 +40,8 @@ class Guard:
 
     The robot has fallen when the controller says so, when something of its command is not finite, or when the vertical
     of the standing posture leans by more than ``fall_tilt`` in the IMU; turns about the vertical do not count, nor does
-    an IMU that gives no attitude. What follows is torque against the joint velocities, within the effort limits.
+    an IMU that gives no attitude. What follows is torque against the joint velocities, within the effort limits; of a
+    controller that asks for impedances as an impedance, since a robot may take nothing else.
 
     Args:
         controller: The controller, see :class:`Controller` for what it may have.
@@ -70,6 +71,7 @@ class Guard:
         self._limit = robot.effort_limit
         self._joint_names = robot.joint_names
         self._damped = Command(np.zeros(robot.nu))
+        self._damping_drives = Command(np.zeros(robot.nu), damping=self._damping.copy())
         self._decimation = _decimation_of(controller)
         self._wait = 0
         self._held = self._damped
@@ -111,13 +113,12 @@ class Guard:
         Raises:
             ConfigError: The controller returned no :class:`Command`, or one of the wrong size.
         """
+        self.fresh = self._wait == 0
+        self._wait = (self._decimation if self.fresh else self._wait) - 1
         if self.fell_at is None:
             try:
-                self.fresh = self._wait == 0
                 if self.fresh:
-                    self._wait = self._decimation
                     self._held = checked(self._controller.update(observation), observation)
-                self._wait -= 1
             except Exception as error:
                 self.fell_at = observation.t
                 said = str(error).strip().partition("\n")[0]
@@ -127,6 +128,9 @@ class Guard:
             if not self.reason:
                 return self._held
             self.fell_at = observation.t
+            self.fresh = True
+        if self._held.closes_loop:
+            return self._damping_drives
         self.fresh = True
         tau = self._damped.tau_joint
         np.multiply(-self._damping, observation.joint_velocity, out=tau)

@@ -15,7 +15,7 @@ from gymnasium import Env
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from bipedsim.analysis import HEIGHT, TILT
+from bipedsim.analysis import has_fallen
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.ground import get_ground
 from bipedsim.model import IDEAL, drive_gains, load_robot, sole_placements, standing_torque
@@ -53,7 +53,7 @@ class BipedEnv(Env[Numbers, Numbers]):
             every reset.
         command_range: Largest magnitudes of what is drawn.
         start_noise: Standard deviation of joint positions [rad] and ten times of velocities [rad/s] at the start.
-        render_mode: None: look at it by ``bipedsim view`` or a recording.
+        render_mode: None; there is no other. A policy that was learnt is looked at as a controller of a run.
 
     Attributes:
         sim: The simulator: ground truth for rewards is in it.
@@ -198,7 +198,7 @@ class BipedEnv(Env[Numbers, Numbers]):
     def fallen(self) -> bool:
         """Return whether the robot has fallen, as :func:`bipedsim.analysis.fall_time` has it."""
         vertical, height = self._pose()
-        return bool(self._upright @ vertical < np.cos(TILT) or height < HEIGHT * self._height)
+        return bool(has_fallen(float(self._upright @ vertical), height, self._height))
 
     def _pose(self) -> tuple[Array, float]:
         """Return the vertical (3,) in axes of the base, and the height of the CoM over the lowest sole [m]."""
@@ -209,10 +209,9 @@ class BipedEnv(Env[Numbers, Numbers]):
 
     def _observe(self, observation: Any) -> Numbers:
         """Fill and return the observation."""
-        x, y, z, w = observation.imu_orientation
         parts = {
             "angular_velocity": observation.imu_angular_velocity,
-            "up": (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+            "up": pin.Quaternion(observation.imu_orientation).toRotationMatrix()[2],
             "command": self.command,
             "joint_position": observation.joint_position - self.robot.posture,
             "joint_velocity": observation.joint_velocity,

@@ -151,7 +151,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
             push = waiting.pop(0)
             sim.push(np.array(push["wrench"]), push["body"], push["duration"], push["after"])
         try:
-            closed = np.isfinite(setpoints[row]).all()
+            closed = not np.isnan(setpoints[row]).any()
             observation = sim.step(setpoints[row].T if closed else commands[row])
         except DivergenceError as error:
             notes.append(f"the simulation ends at t = {error.t:.6f} s: {error}")
@@ -337,7 +337,9 @@ def _errors(recorded: Recording, simulated: Recording, name: str) -> list[tuple[
     column = COLUMNS.get(name)
     if column is not None and column.dtype is not np.float64:
         return []
-    difference = np.abs(_values(recorded, name) - _matched(recorded, simulated, name))
+    was, now = _values(recorded, name), _matched(recorded, simulated, name)
+    # Without a limit both are infinite.
+    difference = np.abs(np.subtract(was, now, out=np.zeros_like(was), where=was != now))
     parts = {name: difference}
     if column is None:
         parts = {f"{name} {part}": difference[:, which] for part, which in _PARTS.items()}

@@ -1,6 +1,7 @@
 from .commands import Commands
 from .controller_inputs import ControllerInputs
 from .controller_outputs import ControllerOutputs
+from .diagnostics import publish_status
 from .drops import Drops
 from .inbox import Background, HandledByLoop, Inbox
 from .publishers import Publishers
@@ -28,6 +29,7 @@ __all__ = [
     "StayAwake",
     "judge",
     "measure",
+    "publish_status",
     "run_urgently",
     "sleep_on_time",
     "write_json",

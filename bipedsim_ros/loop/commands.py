@@ -154,8 +154,8 @@ class Commands:
             found = read_trajectory(data, self._robot.joint_names)
             if isinstance(found, Fault):
                 return found
-            sends = self.followed in (topics.POSITIONS, topics.TRAJECTORY)
-            self._goes_on = sends and self.started and not self.timed_out
+            sent = self.followed is topics.POSITIONS or self._trajectory is not None
+            self._goes_on = sent and not self.timed_out
             self._waypoints = found
             return None
         fault = self._positions.read(data, self._excess)

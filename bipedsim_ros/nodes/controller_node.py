@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from bipedsim.analysis import in_words
@@ -37,6 +37,7 @@ from bipedsim_ros.loop import (
     Histogram,
     Inbox,
     StayAwake,
+    publish_status,
     run_urgently,
     write_json,
 )
@@ -481,13 +482,8 @@ class ControllerNode:
             **{f"dropped.{key}": n for key, n in (*self._drops.by_kind.items(), *self._inputs.dropped.items())},
             **{f"update_us.{key}": value for key, value in self._update_time.summary_us().items()},
         }
-        pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-        status = DiagnosticStatus(
-            name="bipedsim: controller", level=level, message=message, hardware_id=self._params.robot, values=pairs
-        )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self._node.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
+        name, robot = "bipedsim: controller", self._params.robot
+        publish_status(self._node, self._diagnostics, name, level, message, values, robot)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -26,13 +26,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording.bag import BagWriter, Pending, Qos
-from bipedsim_ros.loop import Background, HandledByLoop, SimParams, run_urgently
+from bipedsim_ros.loop import Background, HandledByLoop, SimParams, publish_status, run_urgently
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
@@ -209,7 +209,7 @@ class Recorder:
     @property
     def shared(self) -> list[str]:
         """Topics of one robot or one controller on which several nodes published."""
-        rows = [row for row in TOPICS.values() if row.expected or row is topics.COMMANDS]
+        rows = [row for row in TOPICS.values() if row.expected or row in topics.COMMAND_KINDS]
         alone = {name for row in rows for name in row.names(self._feet)}
         return sorted(name for name, source in self._subscriptions.items() if source.shared and name in alone)
 
@@ -331,18 +331,12 @@ class Recorder:
     def _publish_diagnostics(self) -> None:
         counts = self.counts
         bad = counts.dropped + counts.lost
-        status = DiagnosticStatus()
-        status.level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
-        status.name = "recorder"
-        status.message = f"{bad} messages missing from the bag" if bad else "recording"
+        level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
+        said = f"{bad} messages missing from the bag" if bad else "recording"
         matched = sum(bool(s.handle.get_publisher_count()) for s in self._subscriptions.values())
         values = {f.name: getattr(counts, f.name) for f in fields(counts)}
         values |= {"buffered_bytes": self.bag.pending_bytes, "topics": self.n_topics, "matched_topics": matched}
-        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-        message = DiagnosticArray()
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        message.status = [status]
-        self._publisher.publish(message)
+        publish_status(self._node, self._publisher, "recorder", level, said, values)
 
     def close(self) -> None:
         """Take what has arrived, finish the bag and leave the counts in its metadata.

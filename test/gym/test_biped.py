@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install bipedsim[gym]")
 
 import gymnasium
+import pinocchio as pin
 from gymnasium.utils.env_checker import check_env
 
 from bipedsim.errors import ConfigError
@@ -137,3 +138,35 @@ def test_it_starts_on_the_ground_and_not_in_it() -> None:
         env.reset(seed=seed)
         env.step(np.zeros(env.action_space.shape, np.float32))
         assert env.sim.contact.wrench[:, 2].sum() < 20.0 * env.robot.weight
+
+
+def turned(env: BipedEnv, axis: list[float], velocity: list[float], spin: list[float]) -> None:
+    """Put the robot in the air, turned by a rotation vector, with velocities in the world."""
+    q, v = env.robot.q_nominal.copy(), np.zeros(env.robot.model.nv)
+    rotation = pin.exp3(np.array(axis))
+    q[2] += 1.0
+    q[3:7] = pin.Quaternion(rotation).coeffs()
+    v[:3], v[3:6] = rotation.T @ velocity, rotation.T @ spin
+    env.reset(seed=1, options={"q": q, "v": v, "command": (0.4, 0.1, 0.3)})
+
+
+def test_ahead_and_to_the_left_are_the_robots_and_turning_is_to_the_left(biped: BipedEnv) -> None:
+    yaw = 2.0
+    ahead, left = np.array([np.cos(yaw), np.sin(yaw), 0.0]), np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+    turned(biped, [0.0, 0.0, yaw], list(0.4 * ahead + 0.1 * left), [0.0, 0.0, 0.3])
+    terms = biped.rewards()
+    assert terms["going"] == pytest.approx(1.0)
+    assert terms["turning"] == pytest.approx(0.5)
+    turned(biped, [0.0, 0.0, yaw], list(0.4 * ahead - 0.1 * left), [0.0, 0.0, -0.3])
+    terms = biped.rewards()
+    assert terms["going"] == pytest.approx(np.exp(-(0.2**2) / 0.25))
+    assert terms["turning"] == pytest.approx(0.5 * np.exp(-(0.6**2) / 0.25))
+
+
+def test_up_leans_back_in_a_robot_that_leans_forward(biped: BipedEnv) -> None:
+    """Pitched about y by 0.3: the vertical has a part against x. Rolled about x: one along y."""
+    for axis, expected in (([0.0, 0.3, 0.0], [-np.sin(0.3), 0.0]), ([0.3, 0.0, 0.0], [0.0, np.sin(0.3)])):
+        turned(biped, axis, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+        observation = biped.step(np.zeros(biped.action_space.shape, np.float32))[0]
+        np.testing.assert_allclose(observation[biped.layout["up"]][:2], expected, atol=5e-3)
+        assert biped.rewards()["upright"] == pytest.approx(0.5, abs=1e-3), "as it began"

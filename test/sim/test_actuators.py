@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from physics_support import wheel_robot
 
 from bipedsim.config.run import RunConfig
 from bipedsim.control.controllers import make_controller
@@ -23,25 +23,9 @@ from bipedsim_studies.compare.meter import Meter
 H = 1e-3
 INERTIA, EFFORT, SPEED = 0.1, 20.0, 5.0
 
-WHEEL_URDF = """<robot name="wheel"><link name="stand"/><link name="disc"><inertial><mass value="1"/>
-<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="{inertia}"/></inertial></link>
-<joint name="axle" type="revolute"><parent link="stand"/><child link="disc"/><origin xyz="0 0 9"/><axis xyz="0 0 1"/>
-<limit lower="-1000" upper="1000" effort="{effort}" velocity="{speed}"/></joint></robot>"""
-
-WHEEL_YAML = """name: wheel
-description: a disc about a vertical axle, which gravity leaves alone
-urdf: wheel.urdf
-root: fixed
-feet: {point: {frame: disc, vertices: [[0.0, 0.0]]}}
-"""
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    folder: Path = tmp_path_factory.mktemp("wheel")
-    (folder / "wheel.urdf").write_text(WHEEL_URDF.format(inertia=INERTIA, effort=EFFORT, speed=SPEED))
-    (folder / "robot.yaml").write_text(WHEEL_YAML)
-    return load_robot(folder / "robot.yaml")
+    return wheel_robot(tmp_path_factory.mktemp("wheel"), INERTIA, EFFORT, SPEED)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from physics_support import wheel_robot
 from user_controllers import Stiff
 
 from bipedsim.config import RunConfig
@@ -23,26 +24,9 @@ from bipedsim.sim import Command, Simulator
 H = 1e-3
 INERTIA, EFFORT = 0.1, 20.0
 
-WHEEL_URDF = """<robot name="wheel"><link name="stand"/><link name="disc"><inertial><mass value="1"/>
-<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="{inertia}"/></inertial></link>
-<joint name="axle" type="revolute"><parent link="stand"/><child link="disc"/><origin xyz="0 0 9"/><axis xyz="0 0 1"/>
-<limit lower="-1000" upper="1000" effort="{effort}" velocity="50"/></joint></robot>"""
-
-WHEEL_YAML = """name: wheel
-description: a disc about a vertical axle, which gravity leaves alone
-urdf: wheel.urdf
-root: fixed
-feet: {point: {frame: disc, vertices: [[0.0, 0.0]]}}
-drive_stiffness: 30.0
-"""
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    folder: Path = tmp_path_factory.mktemp("wheel")
-    (folder / "wheel.urdf").write_text(WHEEL_URDF.format(inertia=INERTIA, effort=EFFORT))
-    (folder / "robot.yaml").write_text(WHEEL_YAML)
-    return load_robot(folder / "robot.yaml")
+    return wheel_robot(tmp_path_factory.mktemp("wheel"), INERTIA, EFFORT, 50.0)
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +205,17 @@ def test_a_weak_drive_gives_its_share_of_all(wheel: Robot) -> None:
 
 
 @pytest.mark.parametrize("hardware", ["ideal", "realistic"])
+def test_torques_and_impedances_in_turn_repeat_to_the_bit(hardware: str) -> None:
+    """What is on its way through the drives when the kind changes, too."""
+    recording, _ = run(RunConfig(controller="user_controllers:Mixed", duration=0.2, hardware=hardware))
+    kinds = np.isfinite(recording.setpoint[:, 0, -1])
+    assert kinds.any()
+    assert not kinds.all()
+    assert not np.isnan(recording.setpoint[20:]).any(), "a torque is bounded by nobody, and known all the same"
+    assert rerun(recording).first is None
+
+
+@pytest.mark.parametrize("hardware", ["ideal", "realistic"])
 def test_a_run_is_recorded_and_repeats_to_the_bit(hardware: str, tmp_path: Path) -> None:
     config = RunConfig(controller="user_controllers:Stiff", duration=0.3, hardware=hardware, physics_dt=5e-4, seed=4)
     recording, _ = run(config)
@@ -261,6 +256,29 @@ def test_a_controller_is_asked_as_often_as_it_says(biped: Robot) -> None:
     guard.reset(seen)
     guard.update(seen)
     assert len(asked) == 4, "a reset asks at once"
+
+
+def test_after_a_fall_the_drives_damp_as_they_kept_before(biped: Robot) -> None:
+    """A robot that takes impedances alone would never hear of torques."""
+    controller = Stiff(biped, Stiff.Params(), H)
+    guard, seen = Guard(controller, biped), Simulator(biped).reset()
+    guard.reset(seen)
+    guard.update(seen)
+    seen.imu_orientation[:] = np.sin(0.6), 0.0, 0.0, np.cos(0.6)
+    fresh = []
+    for _ in range(41):
+        damped = guard.update(seen)
+        fresh.append(guard.fresh)
+    assert guard.fallen
+    assert damped.closes_loop
+    assert damped.stiffness is None
+    assert damped.damping is not None
+    np.testing.assert_allclose(damped.damping * biped.velocity_limit, biped.effort_limit)
+    assert np.flatnonzero(fresh).tolist() == [0, 19, 39], "told at once, and as often as ever"
+    sim = Simulator(biped)
+    sim.reset(biped.q_nominal + np.r_[0.0, 0.0, 2.0, np.zeros(18)], np.r_[np.zeros(6), np.ones(biped.nu)])
+    sim.step(damped)
+    assert (sim.effort < 0.0).all(), "against the velocity"
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "2"])

@@ -135,3 +135,23 @@ def standing_torque(robot: Robot) -> np.ndarray:
     J = np.vstack(rows)
     wrench = np.linalg.lstsq(J.T[:6], gravity[:6], rcond=None)[0]
     return np.asarray((gravity - J.T @ wrench)[robot.idx_v])
+
+
+WHEEL_URDF = """<robot name="wheel"><link name="stand"/><link name="disc"><inertial><mass value="1"/>
+<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="{inertia}"/></inertial></link>
+<joint name="axle" type="revolute"><parent link="stand"/><child link="disc"/><origin xyz="0 0 9"/><axis xyz="0 0 1"/>
+<limit lower="-1000" upper="1000" effort="{effort}" velocity="{speed}"/></joint></robot>"""
+
+WHEEL_YAML = """name: wheel
+description: a disc about a vertical axle, which gravity leaves alone
+urdf: wheel.urdf
+root: fixed
+feet: {point: {frame: disc, vertices: [[0.0, 0.0]]}}
+"""
+
+
+def wheel_robot(folder: Path, inertia: float, effort: float, speed: float, more: str = "") -> Robot:
+    """Return a disc with a moment of inertia [kg.m^2], a drive with its limits [N.m], [rad/s], and more YAML."""
+    (folder / "wheel.urdf").write_text(WHEEL_URDF.format(inertia=inertia, effort=effort, speed=speed))
+    (folder / "robot.yaml").write_text(WHEEL_YAML + more)
+    return load_robot(folder / "robot.yaml")

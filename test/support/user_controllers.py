@@ -77,6 +77,24 @@ class Stiff(Echo):
         return self._stiff
 
 
+class Mixed(Stiff):
+    """Has the drives keep it for 20 ticks, and sends no torque for 20."""
+
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
+        super().__init__(robot, params, dt)
+        self._turn = 0
+
+    def reset(self, observation: Observation) -> None:
+        """Begin with an impedance."""
+        self._turn = 0
+
+    def update(self, observation: Observation) -> Command:
+        """Take turns."""
+        self._turn += 1
+        self._command.tau_joint[:] = 0.1 * self._turn
+        return super().update(observation) if self._turn % 2 else self._command
+
+
 class Rest(Echo):
     """Does nothing, with any number of joints."""
 

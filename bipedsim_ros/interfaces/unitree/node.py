@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist
 from rclpy.node import Node
 from std_msgs.msg import String
@@ -31,7 +31,7 @@ from bipedsim_ros.interfaces.unitree.machine import machine_for
 from bipedsim_ros.interfaces.unitree.params import UnitreeParams
 from bipedsim_ros.interfaces.unitree.remote import Remote, read_script
 from bipedsim_ros.interfaces.unitree.switcher import Switcher
-from bipedsim_ros.loop import NS_PER_S, Background, Drops, Inbox, run_urgently, sleep_on_time
+from bipedsim_ros.loop import NS_PER_S, Background, Drops, Inbox, publish_status, run_urgently, sleep_on_time
 from bipedsim_ros.nodes import Parameters, run_node
 from bipedsim_ros.wire import (
     ImpedanceWriter,
@@ -276,13 +276,9 @@ class UnitreeNode:
             "tick": self._tick_ns // 1_000_000 + 1,
             **{f"dropped.{kind}": count for kind, count in (*dropped.items(), *self._inputs.by_kind.items())},
         }
-        pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-        status = DiagnosticStatus(
-            name="bipedsim: unitree", level=level, message=text, hardware_id=self._params.robot, values=pairs
+        publish_status(
+            self._node, self._diagnostics, "bipedsim: unitree", level, text, values, self._params.robot
         )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self._node.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
 
 
 def main(args: Sequence[str] | None = None) -> int:

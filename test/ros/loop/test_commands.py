@@ -306,3 +306,25 @@ def test_a_bad_trajectory_is_dropped_with_its_reason(data: bytes, said: str) -> 
     assert not drives.commands.accept(data, drives.t, topics.TRAJECTORY)
     assert said in drives.told[-1]
     np.testing.assert_array_equal(drives.run(1), before)
+
+
+def test_of_two_trajectories_before_the_first_tick_the_last_one_begins_where_the_joints_are() -> None:
+    drives = Drives()
+    drives.state.joint_position[:] = 0.2
+    for _ in range(2):
+        assert drives.commands.accept(waypoints((0.1, 0.4)), 0.0, topics.TRAJECTORY)
+    rows = drives.run(1)
+    np.testing.assert_array_equal(rows[0], np.full(ROBOT.nu, 0.2))
+
+
+def test_after_positions_a_trajectory_begins_where_the_drives_were_sent() -> None:
+    drives = Drives()
+    drives.commands.accept(CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 0.3)), 0.0, topics.POSITIONS)
+    drives.run(1)
+    drives.commands.accept(waypoints((0.1, 0.4)), drives.t, topics.TRAJECTORY)
+    np.testing.assert_array_equal(drives.run(1)[0], np.full(ROBOT.nu, 0.3))
+    drives.commands.accept(CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 0.3)), drives.t, topics.POSITIONS)
+    drives.run(30)
+    assert drives.commands.timed_out
+    drives.commands.accept(waypoints((0.1, 0.4)), drives.t, topics.TRAJECTORY)
+    np.testing.assert_array_equal(drives.run(1)[0], np.zeros(ROBOT.nu), "the drives had let go")

@@ -1,0 +1,38 @@
+"""Gains of joints: of one joint in closed form, of a robot by the eigenvalues of its explicit loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from physics_support import wheel_robot
+
+from bipedsim.errors import ConfigError
+from bipedsim.model import drive_gains, inverse_inertia, joint_gains, load_robot
+
+H = 1e-3
+
+
+def test_of_one_joint_they_follow_from_its_inertia(tmp_path: Path) -> None:
+    kp, kd = joint_gains(wheel_robot(tmp_path, 0.1, 20.0, 5.0), H, damping=0.4, stiffness=30.0)
+    assert kd[0] == pytest.approx(0.4 * 0.1 / H)
+    assert kp[0] == pytest.approx(30.0 * kd[0])
+
+
+@pytest.mark.parametrize("name", ["biped14", "parallel_ankles"])
+def test_the_fastest_mode_of_all_joints_is_as_fast_as_it_should_be(name: str) -> None:
+    robot = load_robot(name)
+    _, kd = joint_gains(robot, H, damping=0.3)
+    assert np.abs(np.linalg.eigvals(H * inverse_inertia(robot) @ np.diag(kd))).max() == pytest.approx(0.3)
+
+
+def test_robot_yaml_has_the_last_word(tmp_path: Path) -> None:
+    robot = wheel_robot(tmp_path, 0.1, 20.0, 5.0, "drive_stiffness: 30.0\n")
+    kp, kd = drive_gains(robot, H)
+    assert kp[0] == 30.0
+    assert kd[0] == joint_gains(robot, H)[1][0]
+    kp, kd = drive_gains(wheel_robot(tmp_path, 0.1, 20.0, 5.0, "drive_damping: {axle: 2.0}\n"), H)
+    assert kd[0] == 2.0
+    with pytest.raises(ConfigError, match="drive_stiffness"):
+        wheel_robot(tmp_path, 0.1, 20.0, 5.0, "drive_stiffness: -1.0\n")
