@@ -112,6 +112,15 @@ def test_what_is_delayed_is_the_command_and_not_the_loop(wheel: Robot) -> None:
     assert abs(sim.v[0]) < 1e-20
 
 
+def test_torques_on_their_way_when_an_impedance_follows_arrive(wheel: Robot) -> None:
+    sim = Simulator(wheel, hardware={"command_delay": 5 * H})
+    arrived = []
+    for i in range(10):
+        sim.step(np.array([1.0 + i]) if i < 5 else one(0.0, 0.0, 0.0))
+        arrived.append(float(sim.effort[0]))
+    assert arrived == [0.0] * 5 + [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     st.tuples(*[st.floats(-5.0, 5.0)] * 2, *[st.floats(0.0, 100.0)] * 2, st.floats(-1e3, 1e3)),
@@ -161,6 +170,7 @@ def test_snapshots_hold_what_the_drives_follow(biped: Robot, hardware: str) -> N
         assert not sim.command.closes_loop
         sim.step(np.zeros(biped.nu))
         sim.restore(kept)
+        np.testing.assert_array_equal(sim.command.setpoint[:, 0], commands[-1].position)
         for _ in range(30):
             sim.step(np.zeros(biped.nu))
         ends.append((sim.q.copy(), sim.v.copy(), sim.effort.copy()))

@@ -26,9 +26,10 @@ UP = [sys.executable, "-m", "bipedsim.cli.main", "up", "--clock", "lock_step", "
 @pytest.mark.ros
 def test_two_robots_in_one_graph_do_not_hear_each_other(ros: RosWorld, tmp_path: Path) -> None:
     robots = {"r1": "biped14", "lab/r2": "parallel_ankles"}
+    more = {"r1": ["--controller", "zmp"], "lab/r2": []}
     started = []
     for space, robot in robots.items():
-        command = [*UP, "--namespace", space, "--robot", robot, "--record", str(tmp_path / robot)]
+        command = [*UP, "--namespace", space, "--robot", robot, "--record", str(tmp_path / robot), *more[space]]
         pipe = subprocess.PIPE
         started.append(subprocess.Popen(command, stdout=pipe, stderr=subprocess.STDOUT, text=True, env=ros.env))
     seen: set[str] = set()
@@ -38,13 +39,14 @@ def test_two_robots_in_one_graph_do_not_hear_each_other(ros: RosWorld, tmp_path:
         return {"/r1/joint_states", "/lab/r2/joint_states"} <= seen
 
     ros.until(both, "the topics of both robots")
-    for one, robot in zip(started, robots.values(), strict=True):
+    for one, (space, robot) in zip(started, robots.items(), strict=True):
         said = one.communicate()[0]
         assert one.returncode == 0, said
         assert "another robot" not in said
         run = load_run(tmp_path / robot / "bag")
         assert run.robot == robot
         assert run.t[-1] == pytest.approx(0.3)
+        assert bool(run.readouts) == (space == "r1"), "in a bag their topics have the names of a robot that is alone"
         summary = json.loads((tmp_path / robot / "summary.json").read_text())
         assert summary["missed_commands"] == 0
         assert not summary["warnings"]

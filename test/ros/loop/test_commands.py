@@ -328,3 +328,14 @@ def test_after_positions_a_trajectory_begins_where_the_drives_were_sent() -> Non
     assert drives.commands.timed_out
     drives.commands.accept(waypoints((0.1, 0.4)), drives.t, topics.TRAJECTORY)
     np.testing.assert_array_equal(drives.run(1)[0], np.zeros(ROBOT.nu), "the drives had let go")
+
+
+def test_after_a_reset_a_trajectory_begins_where_the_joints_are() -> None:
+    drives = Drives()
+    drives.commands.accept(waypoints((0.1, 0.4), (9.0, 0.0)), 0.0, topics.TRAJECTORY)
+    drives.run(20)
+    drives.commands.clear()
+    drives.ticks = 0
+    drives.state.joint_position[:] = 0.2
+    drives.commands.accept(waypoints((0.1, 0.4)), 0.0, topics.TRAJECTORY)
+    np.testing.assert_array_equal(drives.run(1)[0], np.full(ROBOT.nu, 0.2))

@@ -17,13 +17,13 @@ from builtin_interfaces.msg import Time
 
 from bipedsim.model import load_robot
 from bipedsim.runs import Fault, FaultSchedule, Push, PushSchedule
-from bipedsim.sim import LARGEST_PUSH, Simulator
+from bipedsim.sim import LARGEST_PUSH, Command, Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_loop import SimLoop
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
 from bipedsim_ros.wire import Topic, topics
-from bipedsim_ros.wire.joint_commands import CommandWriter
+from bipedsim_ros.wire.joint_commands import CommandWriter, ImpedanceWriter
 
 ROBOT = load_robot("biped14")
 SOUND = CommandWriter(ROBOT.nu).write(np.zeros(ROBOT.nu))
@@ -35,14 +35,16 @@ class Surroundings:
 
     Attributes:
         events: What the waits bring in turn: after how long [us], and whether it is a command or a wake-up.
+        command: What commands are, and the topic they come on.
     """
 
     def __init__(self, events: list[tuple[int, bool]]) -> None:
         self.events = events
         self.now = 0
+        self.command: tuple[Topic, bytes] = (topics.COMMANDS, SOUND)
         self.ground: list[int] = []
         self.on_wake: Callable[[], None] = lambda: None
-        self._message: bytes | None = None
+        self._message: tuple[Topic, bytes] | None = None
 
     def clock(self) -> int:
         self.now += US
@@ -56,12 +58,12 @@ class Surroundings:
         self.now += after * US
         if not is_command:
             self.on_wake()
-        self._message = SOUND if is_command else None
+        self._message = self.command if is_command else None
         return is_command
 
     def take_any(self) -> tuple[Topic, bytes] | None:
         message, self._message = self._message, None
-        return None if message is None else (topics.COMMANDS, message)
+        return message
 
     def wake(self) -> None: ...
 
@@ -130,6 +132,27 @@ def test_a_command_that_does_not_come_is_a_miss() -> None:
     assert (statistics.ticks, statistics.missed_commands, statistics.round_trip.count) == (2, 1, 1)
 
 
+def test_an_impedance_that_drives_keep_is_measured_from_the_newest_state() -> None:
+    played = Surroundings([(50, True)])
+    nu = ROBOT.nu
+    kept = Command(np.zeros(nu), ROBOT.posture, np.zeros(nu), np.ones(nu), np.ones(nu))
+    played.command = (topics.IMPEDANCE, ImpedanceWriter(nu).write(kept))
+    _, statistics, loop = a_loop(played, clock="real_time", duration=0.02)
+    real = played.publish_sensors
+    states: list[int] = []
+
+    def publish(observation: Any) -> int:
+        states.append(played.now)
+        if len(states) == 10:
+            played.events.append((50, True))
+        return real(observation)
+
+    played.publish_sensors = publish  # type: ignore[method-assign]
+    loop.run(lambda: None)
+    assert statistics.round_trip.count == 2
+    assert statistics.round_trip.maximum_ns < 300 * US
+
+
 def test_a_robot_that_nobody_commands_any_more_falls_for_want_of_commands() -> None:
     said_of_joints: list[str] = []
     _, statistics = run([(50, True)] * 50, log=said_of_joints.append, duration=1.0, command_timeout=0.05)
@@ -149,7 +172,7 @@ def test_torques_at_their_limits_are_counted_behind_topics_too() -> None:
         if came:
             # Twice what the drive can give, to one side and to the other.
             torque[knee] = 2.0 * (-1.0) ** len(played.events) * ROBOT.effort_limit[knee]
-            played._message = CommandWriter(ROBOT.nu).write(torque)
+            played._message = (topics.COMMANDS, CommandWriter(ROBOT.nu).write(torque))
         return came
 
     played.wait = wait
@@ -233,7 +256,7 @@ class Answering(Surroundings):
         elif self._open and self._tick not in self.silent and timeout_ns > 100 * US:
             self._open = False
             self.now += 100 * US
-            self._message = CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 3.0 + 0.1 * self._tick))
+            self._message = (topics.COMMANDS, CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 3.0 + 0.1 * self._tick)))
             return True
         else:
             self.now += timeout_ns
@@ -324,7 +347,7 @@ def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
     assert statistics.state == "paused"
     assert paused[0] - asked[0] < 500_000 * US
     assert statistics.missed_commands == 0
-    played._message = CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 7.0))
+    played._message = (topics.COMMANDS, CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 7.0)))
     loop.single_step()
     np.testing.assert_array_equal(loop._sim.command.tau_joint, 7.0)
 

@@ -35,6 +35,8 @@ def test_it_goes_through_the_waypoints_without_a_jump(order: int, seed: int) -> 
     path = Trajectory(given_points, 5.0, begin, speed)
     eps = 1e-9
     np.testing.assert_allclose(at(path, 5.0)[0], begin, atol=1e-12)
+    if order:
+        np.testing.assert_allclose(at(path, 5.0)[1][[2, 0]], speed[[2, 0]], atol=1e-12)
     for i, t in enumerate(5.0 + T[:-1]):
         for side in (-eps, eps):
             q, v = at(path, t + side)
