@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
 ROS_COMMANDS = ("up", "teleop", "control", "check-robot")
-STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "margins", "modes", "poincare", "bench")
+STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "study", "margins", "modes", "poincare", "bench")
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "unitree_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
@@ -34,12 +34,14 @@ ROBOTS = ["example-robot-data>=4.4"]
 MUJOCO = ["mujoco>=4.0; python_version >= '3.11'", "mujoco>=3.3; python_version < '3.11'"]
 POLICY = ["onnxruntime>=1.17"]
 GYM = ["gymnasium>=1.0"]
+STUDY = ["distributed>=2024.1", "pyarrow>=15"]
 UNITREE = ["cyclonedds>=0.10.2; python_version < '3.14'"]  # no wheels yet for 3.14
 BENCH = [*MUJOCO, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
 TEST = [
     *MUJOCO,
     *GYM,
     *POLICY,
+    *STUDY,
     *UNITREE,
     "hypothesis>=6.100",
     "mcap-ros2-support>=0.5",
@@ -123,6 +125,7 @@ setup(
         "unitree": UNITREE,
         "examples": MUJOCO,
         "gym": GYM,
+        "study": STUDY,
         "mujoco": MUJOCO,
         "bench": BENCH,
         "test": TEST,

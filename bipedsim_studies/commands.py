@@ -24,6 +24,14 @@ PUSH_MAP = Command(
     "bipedsim_studies.push_map.command",
 )
 
+STUDY = Command(
+    "run many trials from one file: sweeps, Monte Carlo, bisection, on all cores or a cluster",
+    "Run the trials of a study's file on the cores of this machine, or on the workers of a dask scheduler, and write a "
+    "table with a row for each. A study that was interrupted goes on where it was. Returns 1 if a trial had an error; "
+    "robots that fall are results. docs/study.md says what the file may hold.",
+    "bipedsim_studies.study.command",
+)
+
 MARGINS = Command(
     "how close each foot of a run was to slipping, tipping and lifting",
     "Find the conditions on torques for the contacts of a run to stay as they are, and those on the velocity before "

@@ -1,7 +1,7 @@
 from .ground import Ground, GroundArrays
 from .names import GROUNDS
 from .patch import Patch
-from .read import get_ground
+from .read import get_ground, make_ground
 from .support import (
     CARRY,
     UNDERSIDE,
@@ -27,6 +27,7 @@ __all__ = [
     "carry_vertices",
     "choose_patch",
     "get_ground",
+    "make_ground",
     "make_work",
     "patch_friction",
     "polygon_capacity",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import Polygon, Vector, from_file, param, together
+from bipedsim.config import Polygon, Vector, from_file, from_mapping, param, together
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
@@ -133,7 +133,24 @@ def read_ground(path: Path) -> Ground:
         ConfigError: The file is missing or wrong; the message holds file, key and value.
         UnknownNameError: An unknown key; the message lists the keys.
     """
-    config = from_file(GroundConfig, path)
+    return _built(from_file(GroundConfig, path), str(path))
+
+
+def make_ground(values: Mapping[str, Any], where: str, folder: Path | None = None) -> Ground:
+    """Return the ground that a mapping with the keys of a ground file describes.
+
+    Args:
+        values: The mapping.
+        where: File and key that it came from, for messages and as the name of the ground.
+        folder: From where paths in it count.
+
+    Raises:
+        ConfigError, UnknownNameError: As :func:`read_ground`.
+    """
+    return _built(from_mapping(GroundConfig, values, where, folder), where)
+
+
+def _built(config: GroundConfig, where: str) -> Ground:
     parts: list[tuple[str, Callable[[], tuple[Patch, ...]]]] = [
         (key, part.patches)
         for key in ("flat", "slope", "stairs", "tiles")
@@ -146,9 +163,9 @@ def read_ground(path: Path) -> Ground:
         try:
             patches += build()
         except ConfigError as error:
-            faults.append(ConfigError(f"{path}: {key}: {error}"))
+            faults.append(ConfigError(f"{where}: {key}: {error}"))
     together(faults)
-    return Ground(tuple(patches), str(path))
+    return Ground(tuple(patches), where)
 
 
 def get_ground(name_or_path: str | Path) -> Ground:

@@ -83,17 +83,21 @@ class Prepared:
     ticks: int
 
 
-def prepare(settings: RunConfig) -> Prepared:
+def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Ground | None = None) -> Prepared:
     """Find and check everything that the settings name, but for the contact model.
+
+    Args:
+        settings: The run.
+        scenario, ground: Instead of those that the settings name.
 
     Raises:
         ConfigError: Something in the settings is wrong.
     """
     check(settings, "run")
-    scenario = get_scenario(settings.scenario)
+    scenario = get_scenario(settings.scenario) if scenario is None else scenario
     controller = scenario.controller if settings.controller is None else settings.controller
     duration = scenario.duration if settings.duration is None else settings.duration
-    ground = scenario.ground if settings.ground is None else settings.ground
+    named = scenario.ground if settings.ground is None else settings.ground
     hardware = scenario.hardware if settings.hardware is None else settings.hardware
     control_dt = 1.0 / settings.rate
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
@@ -115,9 +119,9 @@ def prepare(settings: RunConfig) -> Prepared:
     if scenario.velocity and guard.set_velocity is None:
         raise ConfigError(no_velocity(settings.scenario, controller))
     return Prepared(
-        settings=replace(settings, controller=controller, duration=duration, ground=ground, hardware=hardware),
+        settings=replace(settings, controller=controller, duration=duration, ground=named, hardware=hardware),
         robot=robot,
-        ground=get_ground(ground),
+        ground=get_ground(named) if ground is None else ground,
         scenario=scenario,
         guard=guard,
         faults=for_run(scenario.faults, settings.faults),
@@ -235,7 +239,7 @@ class Run:
 
 
 def run(
-    settings: RunConfig,
+    settings: RunConfig | Prepared,
     progress: bool = False,
     observer: Observer | None = None,
     label: str = "",
@@ -246,7 +250,7 @@ def run(
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
 
     Args:
-        settings: What to run.
+        settings: What to run; or what :func:`prepare` made of it, which is used up.
         progress: Show a bar on stderr.
         observer: Looks on.
         label: Stands before the bar.
@@ -259,7 +263,7 @@ def run(
         DivergenceError: The simulation left the finite numbers.
         RunInterruptedError: Ctrl-C came after the first tick; holds what was simulated.
     """
-    prepared = prepare(settings)
+    prepared = settings if isinstance(settings, Prepared) else prepare(settings)
     run = Run(prepared, log, step_file)
     if observer is not None:
         observer.start(run.sim)

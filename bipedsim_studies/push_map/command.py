@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 from bipedsim.cli import add_run_options, run_config
 from bipedsim.config import to_json
 from bipedsim.runs import SCENARIO_FILES
+from bipedsim_studies.study import add_options, asked_jobs
 
 OF_PUSHES = ("scenario", "duration")
 """What the map decides itself."""
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tolerance", type=float, default=0.02, help="of the impulse, as a share of it (default: %(default)s)"
     )
-    parser.add_argument("--jobs", type=int, help="processes (default: one for each core)")
+    add_options(parser)
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the polar picture")
     parser.add_argument("--json", action="store_true", help="print the map as JSON and nothing else")
 
@@ -57,7 +57,8 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.push_map.push_map import push_map
     from bipedsim_studies.push_map.trial import PushKind
 
-    given = [name for name in ("jobs", "at") if getattr(args, name) is not None]
+    jobs = asked_jobs(args)
+    given = [name for name in ("at",) if getattr(args, name) is not None]
     for name in ("directions", "push_duration", "settle", "tolerance", *given):
         if not getattr(args, name) > 0:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be positive")
@@ -68,8 +69,9 @@ def main(args: argparse.Namespace) -> int:
         args.directions,
         args.tolerance,
         args.at,
-        args.jobs or len(os.sched_getaffinity(0)),
+        jobs,
         progress=not args.json and sys.stderr.isatty(),
+        scheduler=args.scheduler,
     )
     if args.json:
         print(to_json(found.as_json()))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from tqdm import tqdm
 
 from bipedsim.config import RunConfig
-from bipedsim.runs import WorkerPool, prepare
-from bipedsim_studies.push_map.search import Threshold, threshold
+from bipedsim.runs import prepare
 from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situation, survives
+from bipedsim_studies.study import Threshold, alive, threshold, workers
 
 LIMIT = 3.0
 """No push is tried that would change the robot's velocity by more than this [m/s]."""
@@ -86,7 +86,8 @@ def _direction(entry: Direction, where: Situation) -> dict[str, Any]:
     }
 
 
-def _search(where: Situation, kind: PushKind, angle: float, tolerance: float) -> Threshold:
+def _search(asked: tuple[Situation, float], kind: PushKind, tolerance: float) -> Threshold:
+    where, angle = asked
     mass = where.stance.mass
     guess = 0.2 * mass if where.walking else max(where.stance.bound(angle), 0.05 * mass)
     return threshold(lambda impulse: survives(where, kind, angle, impulse), guess, tolerance, LIMIT * mass)
@@ -100,6 +101,7 @@ def push_map(
     at: float | None = None,
     jobs: int = 1,
     progress: bool = False,
+    scheduler: str = "",
 ) -> PushMap:
     """Find the largest push that each run recovers from.
 
@@ -111,28 +113,28 @@ def push_map(
         at: When to push [s], see :func:`situation`.
         jobs: Processes.
         progress: Show a bar on stderr.
+        scheduler: Address of a dask scheduler whose workers do it instead.
 
     Raises:
         ConfigError: Something in the settings is wrong, or a robot falls without a push.
+        LostWorkersError: Workers of the scheduler died of it, or it is gone.
     """
     for run in runs:
         # A wrong name is told before processes have loaded their kernels.
         prepare(run)
-    with WorkerPool(jobs) as pool:
-        situations = tuple(pool.map(situation, runs, [at] * len(runs)))
+    with workers(jobs, scheduler) as pool:
+        found_at = {i: alive(where) for i, where in pool.each(partial(situation, at=at), runs)}
+        situations = tuple(found_at[i] for i in range(len(runs)))
         result = PushMap(kind, situations, {i: [] for i in range(len(situations))})
         angles = [2.0 * math.pi * k / directions for k in range(directions)]
-        pending = {
-            pool.submit(_search, where, kind, angle, tolerance): (i, angle)
-            for i, where in enumerate(situations)
-            for angle in angles
-        }
-        bar = tqdm(as_completed(pending), total=len(pending), unit="direction", disable=not progress, leave=False)
-        for job in bar:
-            i, angle = pending[job]
+        asked = [(i, angle) for i in range(len(situations)) for angle in angles]
+        work = [(situations[i], angle) for i, angle in asked]
+        found_by = pool.each(partial(_search, kind=kind, tolerance=tolerance), work)
+        for number, found in tqdm(found_by, total=len(work), unit="direction", disable=not progress, leave=False):
+            i, angle = asked[number]
             where = situations[i]
             bound = None if where.walking else where.stance.bound(angle)
-            result.directions[i].append(Direction(sideways(where.stance)(angle), angle, job.result(), bound))
-    for found in result.directions.values():
-        found.sort(key=lambda entry: entry.angle)
+            result.directions[i].append(Direction(sideways(where.stance)(angle), angle, alive(found), bound))
+    for entries in result.directions.values():
+        entries.sort(key=lambda entry: entry.angle)
     return result

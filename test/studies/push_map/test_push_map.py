@@ -26,8 +26,8 @@ from bipedsim.model import load_robot
 from bipedsim_studies.push_map.capture import Stance, support_polygon
 from bipedsim_studies.push_map.picture import plot
 from bipedsim_studies.push_map.push_map import Direction, PushMap
-from bipedsim_studies.push_map.search import Threshold, threshold
 from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situation, survives
+from bipedsim_studies.study.search import Threshold, threshold
 
 SQUARE = np.array([[0.2, 0.1], [-0.1, 0.1], [-0.1, -0.1], [0.2, -0.1]])
 

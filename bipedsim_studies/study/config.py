@@ -1,0 +1,313 @@
+"""What a study is, declared once; and the trials that follow from it, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bipedsim
+from bipedsim.config import RunConfig, from_file, from_folder, from_mapping, param, read_yaml, together
+from bipedsim.errors import ConfigError, UnknownNameError, shown
+from bipedsim.ground import GROUNDS, Ground, make_ground
+from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prepare
+
+PARTS = ("run", "scenario", "ground")
+"""What a name that is varied begins with."""
+_PATHS = ("robot", "scenario", "ground", "posture", "hardware", "faults")
+"""Those parameters of a run that may be paths, which count from the folder of the study."""
+
+
+@dataclass(frozen=True)
+class BisectConfig:
+    """``bisect``: the largest value of a number at which a trial is still a success."""
+
+    name: str = param("", "what to bisect, such as scenario.pushes.0.impulse_over_mass.0", required=True)
+    guess: float = param(0.1, "where to begin; a hundredth of it counts as nothing", low=1e-12)
+    limit: float = param(math.inf, "beyond it nothing is tried", low=1e-12)
+    tolerance: float = param(0.02, "how near success and failure get, as a share of the value", low=1e-6, high=0.5)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the keys."""
+        if self.limit < self.guess:
+            yield f"limit = {self.limit:g} is below guess = {self.guess:g}"
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """One study; its fields are the keys of its file (docs/study.md)."""
+
+    description: str = param("", "one line")
+    run: Mapping[str, Any] = param({}, "parameters of a run that differ from its defaults, as options of bipedsim run")
+    scenario: Mapping[str, Any] = param({}, "keys of a scenario file, instead of those of the run's scenario")
+    ground: Mapping[str, Any] = param({}, "keys of a ground file, instead of those of the run's ground")
+    vary: Mapping[str, Any] = param(
+        {}, "name such as run.contact_model or ground.flat.friction_static to its values, or how they are drawn"
+    )
+    repeat: int = param(1, "trials at each point of the grid, each with draws and a seed of its own", low=1)
+    seed: int = param(0, "of the first repetition: of its draws and of its run", low=0, high=2**31 - 1)
+    bisect: BisectConfig | None = param(None, "a number to bisect instead of one run a trial")
+    success: Mapping[str, Any] = param(
+        {}, "figure of the summary to what it must be beside staying up: a value, or [low, high], null for no bound"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One row of the results; all that a worker needs.
+
+    Attributes:
+        index: Its place among all trials.
+        point: Its point of the grid.
+        repetition: Which of the trials at this point; those of one number share draws and seed.
+        values: Name to what was chosen or drawn for it.
+        run, scenario, ground: What the run, the scenario and the ground are made of; no mapping is the named one.
+        bisect: What is bisected.
+        success: What a success is beside staying up.
+    """
+
+    index: int
+    point: int
+    repetition: int
+    values: Mapping[str, Any]
+    run: Mapping[str, Any]
+    scenario: Mapping[str, Any]
+    ground: Mapping[str, Any]
+    bisect: BisectConfig | None
+    success: Mapping[str, Any]
+
+    def prepare(self, found: float | None = None) -> Prepared:
+        """Return what it runs; with ``found`` in the place of the number that is bisected.
+
+        Raises:
+            ConfigError: Something in it is wrong.
+        """
+        parts = {"run": self.run, "scenario": self.scenario, "ground": self.ground}
+        if self.bisect is not None and found is not None:
+            parts = deepcopy(parts)
+            _set(parts, self.bisect.name, found)
+        settings = from_mapping(RunConfig, parts["run"], "run")
+        scenario = from_mapping(Scenario, parts["scenario"], "scenario") if parts["scenario"] else None
+        ground: Ground | None = make_ground(parts["ground"], "ground") if parts["ground"] else None
+        return prepare(settings, scenario, ground)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All trials of a study.
+
+    Attributes:
+        name: Of the study.
+        description: In a line.
+        grid_names: What makes up the grid.
+        grid: Number of its points.
+        trials: In order.
+        version: Of the simulator.
+        checksum: Of all that the results depend on but the machine.
+    """
+
+    name: str
+    description: str
+    grid_names: tuple[str, ...]
+    grid: int
+    trials: tuple[Trial, ...]
+    version: str
+    checksum: str
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the trials of a study's file.
+
+    Raises:
+        ConfigError: The file is missing or wrong; the message holds file, key and value, or all of them.
+    """
+    return make_plan(from_file(StudyConfig, path), path.stem, path.parent, str(path))
+
+
+def make_plan(study: StudyConfig, name: str, folder: Path, where: str) -> Plan:
+    """Return the trials of a study.
+
+    Args:
+        study: The study.
+        name: Its name.
+        folder: From where paths in it count.
+        where: Its file, for messages.
+
+    Raises:
+        ConfigError: As :func:`read_plan`.
+    """
+    parts = _parts(study, folder, where)
+    kinds = _kinds(study, parts, where)
+    grid = [name for name, kind in kinds.items() if isinstance(kind, list)]
+    drawn = [name for name in kinds if name not in grid]
+    points = list(itertools.product(*(kinds[name] for name in grid)))
+    trials: list[Trial] = []
+    for (point, chosen), k in itertools.product(enumerate(points), range(study.repeat)):
+        draws = _draws(study.seed + k, {name: kinds[name] for name in drawn})
+        values = {**dict(zip(grid, chosen, strict=True)), **draws}
+        mine = deepcopy(parts)
+        mine["run"].setdefault("seed", study.seed + k)
+        for key, value in values.items():
+            _set(mine, key, value)
+        trials.append(Trial(len(trials), point, k, values, **mine, bisect=study.bisect, success=study.success))
+    _check(trials, grid, where)
+    content = [[trial.run, trial.scenario, trial.ground, trial.success] for trial in trials]
+    bisect = None if study.bisect is None else vars(study.bisect)
+    text = json.dumps([bipedsim.__version__, content, bisect], sort_keys=True, default=str)
+    checksum = hashlib.sha256(text.encode()).hexdigest()
+    return Plan(name, study.description, tuple(grid), len(points), tuple(trials), bipedsim.__version__, checksum)
+
+
+def _parts(study: StudyConfig, folder: Path, where: str) -> dict[str, Any]:
+    """Return run, scenario and ground as mappings; the latter two are empty where they are those that are named."""
+    run = deepcopy(dict(study.run))
+    for key in _PATHS:
+        if isinstance(run.get(key), str):
+            run[key] = from_folder(run[key], folder)
+    settings = from_mapping(RunConfig, run, f"{where}: run")
+    needed = {name.partition(".")[0] for name in (*study.vary, *([study.bisect.name] if study.bisect else ()))}
+    scenario: dict[str, Any] = {}
+    if study.scenario or "scenario" in needed:
+        scenario = {"name": Path(settings.scenario).stem, **read_yaml(SCENARIO_FILES.find(settings.scenario))}
+        scenario |= deepcopy(dict(study.scenario))
+    ground: dict[str, Any] = deepcopy(dict(study.ground))
+    if not ground and "ground" in needed:
+        named = settings.ground or scenario.get("ground") or get_scenario(settings.scenario).ground
+        ground = read_yaml(GROUNDS.find(named))
+    return {"run": run, "scenario": scenario, "ground": ground}
+
+
+def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return for each name the list of its values, or the kind and the numbers of its distribution."""
+    faults: list[ConfigError] = []
+    kinds: dict[str, Any] = {}
+    names = [*study.vary, *([study.bisect.name] if study.bisect else ())]
+    for name in names:
+        part = name.partition(".")[0]
+        if part not in PARTS or "." not in name:
+            text = f"{where}: {name!r} must begin with {', '.join(f'{one}.' for one in PARTS)} and go on with a key"
+            faults.append(ConfigError(text))
+            continue
+        try:
+            _set(deepcopy(dict(parts)), name, 0.0)
+        except ConfigError as error:
+            faults.append(ConfigError(f"{where}: {error}"))
+    for name, given in study.vary.items():
+        try:
+            kinds[name] = _values(given)
+        except ConfigError as error:
+            faults.append(ConfigError(f"{where}: vary: {name} = {shown(given)}: {error}"))
+    if study.bisect is not None and study.bisect.name in study.vary:
+        faults.append(ConfigError(f"{where}: {study.bisect.name} is varied and bisected; take one"))
+    for figure, wanted in study.success.items():
+        if isinstance(wanted, list) and len(wanted) != 2:
+            text = f"{where}: success: {figure} = {wanted} must be a value or [low, high], null for no bound"
+            faults.append(ConfigError(text))
+    together(faults)
+    return kinds
+
+
+_DISTRIBUTIONS = {"uniform": 2, "log_uniform": 2, "normal": 2, "choice": 0}
+
+
+def _values(given: Any) -> Any:
+    """Return a list of values, or (kind, numbers) of a distribution."""
+    if isinstance(given, list):
+        if not given:
+            raise ConfigError("an empty list; give one value at least")
+        return given
+    if isinstance(given, Mapping) and set(given) <= {"from", "to", "count", "scale"} and {"from", "to"} <= set(given):
+        count, scale = given.get("count", 5), given.get("scale", "linear")
+        if not isinstance(count, int) or count < 1 or scale not in ("linear", "log"):
+            raise ConfigError("count must be a whole number above 0, and scale linear or log")
+        space = np.linspace if scale == "linear" else np.geomspace
+        first, last = _numbers([given["from"], given["to"]], scale == "log")
+        return [float(value) for value in space(first, last, count)]
+    if isinstance(given, Mapping) and len(given) == 1:
+        kind, numbers = next(iter(given.items()))
+        if kind not in _DISTRIBUTIONS:
+            raise UnknownNameError("distribution", str(kind), _DISTRIBUTIONS)
+        if not isinstance(numbers, list) or not numbers or len(numbers) != (_DISTRIBUTIONS[kind] or len(numbers)):
+            raise ConfigError(f"{kind} takes a list of {_DISTRIBUTIONS[kind] or 'values'}")
+        return kind, numbers if kind == "choice" else _numbers(numbers, kind == "log_uniform")
+    raise ConfigError(
+        "give a list of values, {from: A, to: B, count: N} or one distribution: {uniform: [A, B]}, "
+        "{log_uniform: [A, B]}, {normal: [MEAN, DEVIATION]}, {choice: [...]}"
+    )
+
+
+def _numbers(given: Sequence[Any], positive: bool) -> list[float]:
+    numbers = [float(value) for value in given if isinstance(value, (int, float)) and math.isfinite(value)]
+    if len(numbers) != len(given) or (positive and min(numbers) <= 0.0):
+        raise ConfigError(f"{list(given)} must be finite numbers{' above 0' if positive else ''}")
+    return numbers
+
+
+def _draws(seed: int, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value for each name: each has a stream of its own, so that another one beside it changes nothing."""
+    drawn = {}
+    for name, (kind, numbers) in kinds.items():
+        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+        rng = np.random.default_rng([seed, key])
+        if kind == "choice":
+            drawn[name] = numbers[int(rng.integers(len(numbers)))]
+        elif kind == "log_uniform":
+            drawn[name] = float(math.exp(rng.uniform(math.log(numbers[0]), math.log(numbers[1]))))
+        else:
+            drawn[name] = float(getattr(rng, kind)(*numbers))
+    return drawn
+
+
+def _set(parts: dict[str, Any], name: str, value: Any) -> None:
+    """Put a value where a name such as ``scenario.pushes.0.at`` says; what is no mapping or list on the way is told."""
+    *way, last = name.split(".")
+    at: Any = parts
+    for i, key in enumerate(way):
+        if isinstance(at, list):
+            at = at[_index(at, key, name)]
+        elif isinstance(at, dict):
+            at = at.setdefault(key, {})
+            if isinstance(at, str) and key == "hardware":
+                # Its name is that of a preset, from which single parameters may differ.
+                parent = parts["run"]
+                at = parent["hardware"] = {"preset": at}
+        if not isinstance(at, (dict, list)):
+            raise ConfigError(f"{name}: {'.'.join(way[: i + 1])} = {shown(at)} has no parts")
+    if isinstance(at, list):
+        at[_index(at, last, name)] = value
+    else:
+        at[last] = value
+
+
+def _index(entries: list[Any], key: str, name: str) -> int:
+    if not key.isdigit() or int(key) >= len(entries):
+        raise ConfigError(f"{name}: {key!r} must be the number of an entry, 0 to {len(entries) - 1}")
+    return int(key)
+
+
+def _check(trials: Sequence[Trial], grid: Sequence[str], where: str) -> None:
+    """Prepare the first trial, and for each name of the grid the first one with each of its values.
+
+    Raises:
+        ConfigError: What is wrong in them.
+    """
+    seen: set[tuple[str, str]] = set()
+    faults: dict[str, ConfigError] = {}
+    for trial in trials:
+        new = {(name, repr(trial.values[name])) for name in grid} - seen
+        if trial.index and not new:
+            continue
+        seen |= new
+        try:
+            trial.prepare(None if trial.bisect is None else trial.bisect.guess)
+        except ConfigError as error:
+            faults.setdefault(str(error), ConfigError(f"{where}: {error}"))
+    together(list(faults.values()))

@@ -1,0 +1,83 @@
+"""The results of a study in words and numbers: a line for each point of the grid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from bipedsim_studies.study.config import Plan
+from bipedsim_studies.study.results import wilson
+from bipedsim_studies.study.trial import ERROR, KILLED
+
+WORST = 5
+"""Trials with an error that are named."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What came out at one point of the grid.
+
+    Attributes:
+        values: Name to value, of what makes up the grid.
+        trials, successes: How many.
+        low, high: Wilson's interval of the share at 95 %.
+        outcomes: What became of the trials, and how often.
+        found: The bisected number in the trials that had a success.
+    """
+
+    values: Mapping[str, Any]
+    trials: int
+    successes: int
+    low: float
+    high: float
+    outcomes: Mapping[str, int]
+    found: Sequence[float]
+
+
+def points_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[Point]:
+    """Return the points of the grid of which there are rows."""
+    groups: dict[int, list[Mapping[str, Any]]] = {}
+    for i in sorted(rows):
+        groups.setdefault(rows[i]["point"], []).append(rows[i])
+    bisected = plan.trials[0].bisect
+    points = []
+    for _, group in sorted(groups.items()):
+        successes = sum(row["success"] for row in group)
+        found = [row[bisected.name] for row in group if row["success"]] if bisected else []
+        values = {name: group[0][name] for name in plan.grid_names}
+        outcomes = Counter(row["outcome"] for row in group)
+        points.append(Point(values, len(group), successes, *wilson(successes, len(group)), outcomes, found))
+    return points
+
+
+def lines_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Return the table of a study, and what went wrong in it."""
+    bisected = plan.trials[0].bisect
+    heads = [*plan.grid_names, "trials", "success", "95 %"] + ([bisected.name] if bisected else []) + ["what happened"]
+    body = []
+    for point in points_of(plan, rows):
+        share = point.successes / point.trials
+        found = []
+        if bisected:
+            spread = f" +- {stdev(point.found):.2g}" if len(point.found) > 1 else ""
+            found = [f"{fmean(point.found):.4g}{spread}" if point.found else "-"]
+        happened = ", ".join(f"{count} {name}" for name, count in sorted(point.outcomes.items()))
+        shares = [f"{share:.1%}", f"{point.low:.1%} to {point.high:.1%}"]
+        body.append([*map(short, point.values.values()), str(point.trials), *shares, *found, happened])
+    widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in [heads, *body]
+    ]
+    wrong = [row for row in rows.values() if row["outcome"] in (ERROR, KILLED)]
+    lines += [f"trial {row['trial']}: {row['outcome']}: {row['why']}" for row in wrong[:WORST]]
+    if len(wrong) > WORST:
+        lines.append(f"and {len(wrong) - WORST} more with an error: see the column why of the table")
+    return lines
+
+
+def short(value: Any) -> str:
+    """Return a value of the grid in few characters."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

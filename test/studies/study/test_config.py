@@ -1,0 +1,131 @@
+"""Files of studies: which trials follow, and what is wrong with a file, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bipedsim.errors import ConfigError
+from bipedsim_studies.study.config import Plan, read_plan
+
+BASE = "run: {scenario: stand, duration: 0.1}\n"
+
+
+def plan(folder: Path, text: str) -> Plan:
+    path = folder / "some.yaml"
+    path.write_text(BASE + text)
+    return read_plan(path)
+
+
+def test_the_grid_is_the_product_of_its_lists(tmp_path: Path) -> None:
+    found = plan(
+        tmp_path,
+        "vary: {run.contact_model: [one_step, lcp], ground.flat.friction_static: {from: 0.2, to: 0.8, count: 4}}\n"
+        "repeat: 3\n",
+    )
+    assert (found.grid, len(found.trials)) == (8, 24)
+    assert [trial.index for trial in found.trials] == list(range(24))
+    pairs = {(t.values["run.contact_model"], round(t.values["ground.flat.friction_static"], 9)) for t in found.trials}
+    assert pairs == {(model, mu) for model in ("one_step", "lcp") for mu in (0.2, 0.4, 0.6, 0.8)}
+    for trial in found.trials:
+        prepared = trial.prepare()
+        assert prepared.settings.contact_model == trial.values["run.contact_model"]
+        assert prepared.ground.patches[0].friction_static == trial.values["ground.flat.friction_static"]
+        assert prepared.settings.seed == trial.repetition
+
+
+def test_draws_are_those_of_the_repetition_whatever_else_is_varied(tmp_path: Path) -> None:
+    mass = "run.hardware.mass_scale: {normal: [1.0, 0.05]}"
+    alone = plan(tmp_path, f"vary: {{{mass}}}\nrepeat: 5\n")
+    beside = "run.contact_model: [one_step, lcp], ground.flat.friction_static: {uniform: [0.5, 0.9]}"
+    more = plan(tmp_path, f"vary: {{{beside}, {mass}}}\nrepeat: 5\n")
+    name = "run.hardware.mass_scale"
+    drawn = [trial.values[name] for trial in alone.trials]
+    assert len(set(drawn)) == 5
+    for trial in more.trials:
+        assert trial.values[name] == drawn[trial.repetition]
+    later = plan(tmp_path, f"vary: {{{mass}}}\nrepeat: 2\nseed: 3\n")
+    assert [trial.values[name] for trial in later.trials] == drawn[3:]
+
+
+@pytest.mark.parametrize(
+    ("said", "cdf"),
+    [
+        ("{uniform: [0.2, 0.8]}", stats.uniform(0.2, 0.6).cdf),
+        ("{normal: [0.5, 0.02]}", stats.norm(0.5, 0.02).cdf),
+        ("{log_uniform: [0.1, 0.9]}", stats.loguniform(0.1, 0.9).cdf),
+    ],
+)
+def test_draws_have_their_distribution(tmp_path: Path, said: str, cdf: object) -> None:
+    found = plan(tmp_path, f"vary: {{ground.flat.friction_static: {said}}}\nrepeat: 400\n")
+    values = np.array([trial.values["ground.flat.friction_static"] for trial in found.trials])
+    assert stats.kstest(values, cdf).pvalue > 1e-3
+
+
+def test_a_preset_gets_single_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(
+        "run: {scenario: stand, duration: 0.1, hardware: realistic}\nvary: {run.hardware.mass_scale: [1.0, 1.1]}\n"
+    )
+    found = read_plan(path)
+    assert [dict(t.run["hardware"]) for t in found.trials] == [
+        {"preset": "realistic", "mass_scale": 1.0},
+        {"preset": "realistic", "mass_scale": 1.1},
+    ]
+
+
+def test_keys_of_scenarios_and_lists_in_them(tmp_path: Path) -> None:
+    path = tmp_path / "push.yaml"
+    path.write_text("run: {scenario: push}\nvary: {scenario.pushes.0.at: [0.5, 0.7]}\nscenario: {duration: 1.0}\n")
+    found = read_plan(path)
+    pushes = [trial.prepare().scenario.pushes[0].at for trial in found.trials]
+    assert pushes == [0.5, 0.7]
+    assert found.trials[0].prepare().ticks == 1000
+
+
+def test_paths_count_from_the_folder_of_the_study(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("flat: {friction_static: 0.123}\n")
+    path = tmp_path / "one.yaml"
+    path.write_text("run: {scenario: stand, ground: ./mine.yaml}\n")
+    ground = read_plan(path).trials[0].prepare().ground
+    assert ground.patches[0].friction_static == 0.123
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan(
+            tmp_path,
+            "vary: {contact_model: [lcp], run.rate: {triangle: [1, 2]}, scenario.pushes.7.at: [1], "
+            "ground.flat.height: [], run.seed: {uniform: [1]}}\nsuccess: {distance_m: [1, 2, 3]}\n"
+            "scenario: {pushes: [{at: 1.0}]}\n",
+        )
+    words = ("'contact_model' must begin with run.", "triangle", "'7' must be", "an empty list", "takes a list of 2")
+    for word in (*words, "distance_m"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("vary: {run.contact_model: [one_step, lpc, nnp]}", "2 things are wrong"),
+        ("vary: {run.controller_params.no_such: [1]}", "no_such"),
+        ("repeat: 0", "below its minimum"),
+        ("bisect: {name: run.rate, guess: 2, limit: 1}", "limit = 1 is below guess"),
+        ("bisect: {name: run.rate}\nvary: {run.rate: [1000]}", "take one"),
+        ("bisects: {}", "unknown parameter 'bisects'"),
+    ],
+)
+def test_what_a_trial_cannot_be_is_told_before_any_is_run(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        plan(tmp_path, text)
+
+
+def test_the_checksum_is_of_what_is_run(tmp_path: Path) -> None:
+    text = "vary: {run.contact_model: [one_step, lcp]}\n"
+    first = plan(tmp_path, text).checksum
+    assert plan(tmp_path, text + "description: other words\n").checksum == first
+    assert plan(tmp_path, text + "repeat: 2\n").checksum != first
+    assert plan(tmp_path, text + "success: {steps: 0}\n").checksum != first
