@@ -182,15 +182,14 @@ class DaskWorkers:
         # Unpacked by the task: what a worker cannot unpack while it receives it would leave it silent for ever.
         futures = self._client.map(_unpack_and_call, [pickle.dumps((function, piece)) for piece in work], pure=False)
         number = {future.key: i for i, future in enumerate(futures)}
-        for future in distributed.as_completed(futures):
-            try:
-                result: T | Killed = future.result()
-            except distributed.scheduler.KilledWorker:
-                result = Killed(
-                    f"{TRIES} workers died of it, one after the other (out of memory, or a fault in native code)"
-                )
-            except (distributed.CancelledError, distributed.comm.CommClosedError) as error:
-                raise LostWorkersError(f"the scheduler is gone ({error}); what is done is kept") from error
+        for future, result in distributed.as_completed(futures, with_results=True, raise_errors=False):
+            if future.status == "error":
+                error = result[1]
+                if not isinstance(error, distributed.scheduler.KilledWorker):
+                    raise error
+                result = Killed(f"{TRIES} workers died of it (out of memory, or a fault in native code)")
+            elif future.status != "finished":
+                raise LostWorkersError("the scheduler is gone; what is done is kept")
             yield number[future.key], result
             future.release()
 
