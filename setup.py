@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
 ROS_COMMANDS = ("up", "teleop", "control", "check-robot")
-STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "study", "margins", "modes", "poincare", "bench")
+STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench")
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "unitree_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.

@@ -24,6 +24,14 @@ PUSH_MAP = Command(
     "bipedsim_studies.push_map.command",
 )
 
+SCORE = Command(
+    "try a controller with the same battery as all others: speeds, pushes, ground, robustness",
+    "Run the battery on a controller: a class, a policy, or one that can be named. Prints shares of success with their "
+    "intervals, and writes a page, a picture and a table with a row for each trial; --against compares with another "
+    "controller's results on the same seeds. docs/score.md says what is tried.",
+    "bipedsim_studies.score.command",
+)
+
 STUDY = Command(
     "run many trials from one file: sweeps, Monte Carlo, bisection, on all cores or a cluster",
     "Run the trials of a study's file on the cores of this machine, or on the workers of a dask scheduler, and write a "

@@ -1,5 +1,5 @@
-from .config import Plan, Trial, read_plan
-from .results import Results, wilson
+from .config import Plan, StudyConfig, Trial, make_plan, read_plan
+from .results import Results, read_rows, wilson
 from .run_study import run_study
 from .search import Threshold, threshold
 from .workers import DaskWorkers, Killed, LostWorkersError, Workers, add_options, alive, asked_jobs, workers
@@ -10,13 +10,16 @@ __all__ = [
     "LostWorkersError",
     "Plan",
     "Results",
+    "StudyConfig",
     "Threshold",
     "Trial",
     "Workers",
     "add_options",
     "alive",
     "asked_jobs",
+    "make_plan",
     "read_plan",
+    "read_rows",
     "run_study",
     "threshold",
     "wilson",

@@ -90,14 +90,22 @@ class Trial:
         Raises:
             ConfigError: Something in it is wrong.
         """
+        return prepare(*self.read(found))
+
+    def read(self, found: float | None = None) -> tuple[RunConfig, Scenario | None, Ground | None]:
+        """Return its run, and its scenario and ground where they are not the named ones; without their robot.
+
+        Raises:
+            ConfigError: A key or a value is wrong.
+        """
         parts = {"run": self.run, "scenario": self.scenario, "ground": self.ground}
         if self.bisect is not None and found is not None:
             parts = deepcopy(parts)
             _set(parts, self.bisect.name, found)
         settings = from_mapping(RunConfig, parts["run"], "run")
         scenario = from_mapping(Scenario, parts["scenario"], "scenario") if parts["scenario"] else None
-        ground: Ground | None = make_ground(parts["ground"], "ground") if parts["ground"] else None
-        return prepare(settings, scenario, ground)
+        ground = make_ground(parts["ground"], "ground") if parts["ground"] else None
+        return settings, scenario, ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,20 +302,22 @@ def _index(entries: list[Any], key: str, name: str) -> int:
 
 
 def _check(trials: Sequence[Trial], grid: Sequence[str], where: str) -> None:
-    """Prepare the first trial, and for each name of the grid the first one with each of its values.
+    """Read all trials; prepare the first one, and for each name of the run the first one with each of its values.
 
     Raises:
         ConfigError: What is wrong in them.
     """
     seen: set[tuple[str, str]] = set()
     faults: dict[str, ConfigError] = {}
+    of_run = [name for name in grid if name.startswith("run.")]
     for trial in trials:
-        new = {(name, repr(trial.values[name])) for name in grid} - seen
-        if trial.index and not new:
-            continue
+        new = {(name, repr(trial.values[name])) for name in of_run} - seen
         seen |= new
         try:
-            trial.prepare(None if trial.bisect is None else trial.bisect.guess)
+            if new or not trial.index:
+                trial.prepare(None if trial.bisect is None else trial.bisect.guess)
+            else:
+                trial.read()
         except ConfigError as error:
             faults.setdefault(str(error), ConfigError(f"{where}: {error}"))
     together(list(faults.values()))

@@ -63,18 +63,9 @@ class Results:
                 "changed); give another folder with -o, or --restart"
             )
         path = self.folder / JOURNAL
-        if not path.exists():
-            return
-        whole = 0
-        with path.open("rb") as file:
-            for line in file:
-                # A line that was being written when the machine went down has no end; its trial is run again.
-                if not line.endswith(b"\n"):
-                    break
-                row = json.loads(line)
-                self.rows[row["trial"]] = row
-                whole += len(line)
-        os.truncate(path, whole)
+        if path.exists():
+            self.rows, whole = _read(path)
+            os.truncate(path, whole)
 
     def add(self, row: dict[str, Any]) -> None:
         """Keep a row; it is on the disk when this returns.
@@ -106,6 +97,33 @@ class Results:
         pq.write_table(table, new, compression="zstd")
         os.replace(new, path)
         return path
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows that a folder of results holds, by trial.
+
+    Raises:
+        ConfigError: It holds none.
+    """
+    path = folder / JOURNAL
+    if not path.is_file():
+        raise ConfigError(f"{folder} is no folder of results: there is no {JOURNAL} in it")
+    rows, _ = _read(path)
+    return [rows[i] for i in sorted(rows)]
+
+
+def _read(path: Path) -> tuple[dict[int, dict[str, Any]], int]:
+    """Return the whole rows of a journal by trial, and how many bytes they are."""
+    rows, whole = {}, 0
+    with path.open("rb") as file:
+        for line in file:
+            # A line that was being written when the machine went down has no end; its trial is run again.
+            if not line.endswith(b"\n"):
+                break
+            row = json.loads(line)
+            rows[row["trial"]] = row
+            whole += len(line)
+    return rows, whole
 
 
 def _names(rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:

@@ -11,6 +11,7 @@ from bipedsim.control import failed
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.runs import run
 from bipedsim_studies.study.config import Trial
+from bipedsim_studies.study.motion import motion_figures
 from bipedsim_studies.study.search import threshold
 
 STOOD, FELL, STOPPED, DIVERGED, ERROR, KILLED = "stayed up", "fell", "stopped", "diverged", "error", "killed"
@@ -59,8 +60,9 @@ def begin_row(trial: Trial) -> dict[str, Any]:
 
 
 def _once(trial: Trial, found: float | None) -> dict[str, Any]:
-    _, summary = run(trial.prepare(found))
-    figures = dict(_flat(summary))
+    prepared = trial.prepare(found)
+    recording, summary = run(prepared)
+    figures = {**dict(_flat(summary)), **motion_figures(recording, prepared.scenario.velocity)}
     why = summary["gave_up_why"] or ""
     if failed(why):
         outcome = ERROR

@@ -1,0 +1,81 @@
+"""``bipedsim score``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bipedsim.cli import add_run_option, key_values
+from bipedsim_studies.study import add_options, asked_jobs
+
+TRIED = ("robot", "controller_params", "contact_model", "rate", "physics_dt")
+"""Parameters of the run that say who is tried, and on what; all others are the battery's."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("controller", metavar="CONTROLLER", help="its name, or package.module:Class of your own")
+    for name in TRIED:
+        add_run_option(parser, name, said="one per control tick" if name == "physics_dt" else "")
+    parser.add_argument(
+        "--battery",
+        type=Path,
+        metavar="FILE",
+        help="another battery than bipedsim's own (docs/score.md)",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="where results go (default: runs/score_CONTROLLER_ROBOT)"
+    )
+    parser.add_argument(
+        "--against", type=Path, metavar="FOLDER", help="results of another controller, to be compared trial by trial"
+    )
+    add_options(parser)
+    parser.add_argument("--restart", action="store_true", help="forget the results that are there, and begin anew")
+    parser.add_argument("--json", action="store_true", help="print the score as JSON and nothing else")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run and print."""
+    from dataclasses import asdict
+
+    from bipedsim.config import to_json
+    from bipedsim.errors import EXIT_FAILED, EXIT_OK
+    from bipedsim_studies.score.battery import BATTERY, read_battery
+    from bipedsim_studies.score.page import table, write_page
+    from bipedsim_studies.score.score import differences, score
+    from bipedsim_studies.study import read_rows, run_study
+
+    jobs = asked_jobs(args)
+    given = {name: getattr(args, name) for name in TRIED if name != "controller_params"}
+    tried = {name: value for name, value in given.items() if value is not None} | {"controller": args.controller}
+    tried["controller_params"] = key_values(args.set, "--set")
+    others = read_rows(args.against) if args.against else []
+    battery = read_battery(args.battery or BATTERY, tried)
+    say = (lambda _text: None) if args.json else print
+    say(f"battery {battery.version}: {battery.plan.description}, {len(battery.plan.trials)} trials")
+    for name, why in battery.left_out.items():
+        say(f"left out: {name}: {why}")
+    short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, Path(args.robot).stem))
+    folder = args.output or Path("runs") / f"score_{short}"
+    bar = not args.json and sys.stderr.isatty()
+    try:
+        results = run_study(battery.plan, folder, jobs, args.scheduler, args.restart, bar, say)
+    except KeyboardInterrupt:
+        print(f"{folder} holds what was done; the same command goes on from there", file=sys.stderr)
+        raise
+    rows = [results.rows[i] for i in sorted(results.rows)]
+    lines = score(rows, battery.groups)
+    beside = differences(rows, others, battery.groups)
+    said = {
+        "battery": battery.version,
+        "version": battery.plan.version,
+        "of": battery.plan.description,
+        "left_out": dict(battery.left_out),
+        "lines": [asdict(line) for line in lines],
+        "against": {"folder": str(args.against), "lines": [asdict(one) for one in beside]} if others else None,
+    }
+    (folder / "score.json").write_text(to_json(said) + "\n")
+    page = write_page(folder, battery, lines, beside, str(args.against or ""))
+    print(to_json(said) if args.json else "\n".join([*table(lines, beside), f"wrote {page}"]))
+    return EXIT_FAILED if any(row["outcome"] in ("error", "killed") for row in rows) else EXIT_OK

@@ -1,0 +1,114 @@
+"""A score as text, picture and page: one file, which needs no other."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from bipedsim.view import FOOT_COLOURS, STYLE, picture
+from bipedsim_studies.score.battery import Battery
+from bipedsim_studies.score.score import Difference, Line
+
+HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "failures")
+
+
+def table(lines: Sequence[Line], beside: Sequence[Difference] = ()) -> list[str]:
+    """Return the score as lines of text, and the differences to another one."""
+    text = _aligned([HEADS, *map(_cells, lines)])
+    if beside:
+        heads = ("this less the other", "trials", "this", "other", "only this", "only other", "difference, 95 %")
+        text += ["", *_aligned([heads, *map(_difference_cells, beside)])]
+    return text
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    name = line.name if line.group else line.name.upper()
+    figures = (line.figures["velocity_error"], line.figures["cost_of_transport"])
+    failures = ", ".join(f"{count} {kind}" for kind, count in sorted(line.failures.items()))
+    return (
+        name,
+        str(line.trials),
+        f"{line.share:.1%}",
+        f"{line.low:.1%} to {line.high:.1%}",
+        *("" if value is None else f"{value:.3g}" for value in figures),
+        failures,
+    )
+
+
+def _difference_cells(one: Difference) -> tuple[str, ...]:
+    share = (one.first - one.second) / one.trials
+    counts = map(str, (one.trials, one.first, one.second, one.only_first, one.only_second))
+    return (one.name, *counts, f"{share:+.1%} ({one.low:+.1%} to {one.high:+.1%})")
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def plot(title: str, lines: Sequence[Line], path: Path) -> None:
+    """Draw the shares of success with their intervals, a bar for each test, in the colour of its group.
+
+    Raises:
+        RecordingError: The picture cannot be written.
+    """
+    tests = [line for line in lines if line.group]
+    groups = list(dict.fromkeys(line.group for line in tests))
+    with picture(path, (8.0, 1.2 + 0.26 * len(tests)), title, STYLE) as figure:
+        axes = figure.add_subplot()
+        for i, line in enumerate(tests):
+            colour = FOOT_COLOURS[groups.index(line.group) % len(FOOT_COLOURS)]
+            label = line.group if line.group not in [one.group for one in tests[:i]] else None
+            axes.barh(i, line.share, color=colour, alpha=0.75, height=0.7, label=label)
+            ends = [[max(0.0, line.share - line.low)], [max(0.0, line.high - line.share)]]
+            axes.errorbar(line.share, i, xerr=ends, color="#333333", capsize=2, linewidth=1.0)
+        axes.set_yticks(range(len(tests)), [line.name for line in tests], fontsize=8)
+        axes.invert_yaxis()
+        axes.set_xlim(0.0, 1.0)
+        axes.set_xlabel("share of trials with success, 95 % by Wilson")
+        figure.legend(loc="outside lower center", ncols=len(groups), fontsize=8)
+
+
+def write_page(folder: Path, battery: Battery, lines: Sequence[Line], beside: Sequence[Difference], other: str) -> Path:
+    """Write score.png and score.html into a folder and return the latter."""
+    plan = battery.plan
+    title = f"Battery {battery.version}: {plan.description}"
+    plot(title, lines, folder / "score.png")
+    shown = base64.b64encode((folder / "score.png").read_bytes()).decode()
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>bipedsim {escape(plan.version)}, {len(plan.trials)} trials, repeated to the bit by the same command.</p>",
+        _html_table([HEADS, *map(_cells, lines)]),
+        f'<img alt="shares of success" src="data:image/png;base64,{shown}">',
+    ]
+    if beside:
+        heads = ("test", "trials", "this", "other", "only this", "only the other", "difference, 95 %")
+        parts += [
+            f"<h2>Beside {escape(other)}, on the same seeds</h2>",
+            _html_table([heads, *map(_difference_cells, beside)]),
+        ]
+    if battery.left_out:
+        parts += ["<h2>Left out</h2>", _html_table([("test", "why"), *battery.left_out.items()])]
+    page = folder / "score.html"
+    page.write_text(f"{_HEAD.format(title=escape(title))}{''.join(parts)}</body></html>\n", encoding="utf-8")
+    return page
+
+
+def _html_table(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = ["".join(f"<{kind}>{escape(text)}</{kind}>" for text in row) for kind, row in _kinds(rows)]
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
+
+
+def _kinds(rows: Sequence[Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
+    return [("th" if i == 0 else "td", row) for i, row in enumerate(rows)]
+
+
+_HEAD = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; color: #222; }}
+table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: left; padding: 0.2em 0.9em 0.2em 0; border-bottom: 1px solid #ddd; }}
+img {{ max-width: 100%; }}
+</style></head><body>"""
