@@ -67,7 +67,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
 
     Args:
         path: Its file.
-        controller: Parameters of the run that say who is tried: robot, controller, controller_params.
+        controller: Parameters of the run that say who is tried, on what: robot, controller, controller_params and more.
 
     Raises:
         ConfigError: The file is wrong, or the controller is; no test can be run.

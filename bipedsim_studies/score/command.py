@@ -9,7 +9,7 @@ from pathlib import Path
 from bipedsim.cli import add_run_option, key_values
 from bipedsim_studies.study import add_options, asked_jobs
 
-TRIED = ("robot", "controller_params", "contact_model", "rate", "physics_dt")
+TRIED = ("robot", "controller_params", "contact_model", "contact_params", "rate", "physics_dt")
 """Parameters of the run that say who is tried, and on what; all others are the battery's."""
 
 
@@ -47,9 +47,10 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.study import read_rows, run_study
 
     jobs = asked_jobs(args)
-    given = {name: getattr(args, name) for name in TRIED if name != "controller_params"}
-    tried = {name: value for name, value in given.items() if value is not None} | {"controller": args.controller}
+    tried = {name: getattr(args, name) for name in TRIED if not name.endswith("_params")}
+    tried = {name: value for name, value in tried.items() if value is not None} | {"controller": args.controller}
     tried["controller_params"] = key_values(args.set, "--set")
+    tried["contact_params"] = key_values(args.contact_set, "--contact-set")
     others = read_rows(args.against) if args.against else []
     battery = read_battery(args.battery or BATTERY, tried)
     say = (lambda _text: None) if args.json else print
