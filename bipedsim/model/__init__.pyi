@@ -9,7 +9,7 @@ from .posture import place_base, reach, sole_placements, stand
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
-from .shapes import Shape, Shapes, lowest_point, mesh_path, read_shapes
+from .shapes import Shape, Shapes, lowest_point, mesh_path, mesh_triangles, read_shapes
 from .sole import Sole, checked_polygon, padded_vertices
 from .start import STANDING, start_configuration
 from .urdf import inertia_matrix, inertia_values, read_urdf, welded
@@ -48,6 +48,7 @@ __all__ = [
     "load_robot",
     "lowest_point",
     "mesh_path",
+    "mesh_triangles",
     "nearest_inertia",
     "padded_vertices",
     "passive_columns",

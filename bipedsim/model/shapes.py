@@ -243,7 +243,7 @@ def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tu
         changed: When the file did, so that a new one is read.
     """
     try:
-        corners = _corners(path) * scale
+        corners = mesh_triangles(path) * scale
     except (OSError, RuntimeError, ValueError) as error:
         return None, f"cannot be read ({error}); the link touches nothing with it", True
     vertices = corners.reshape(-1, 3)
@@ -286,8 +286,12 @@ def _directions() -> Array:
 _DIRECTIONS = _directions()
 
 
-def _corners(path: Path) -> Array:
-    """Return the triangles (T, 3, 3) of a mesh in its own units; as a binary STL it is read a hundred times as fast."""
+def mesh_triangles(path: Path) -> Array:
+    """Return the triangles (T, 3, 3) of a mesh in its own units; as a binary STL it is read a hundred times as fast.
+
+    Raises:
+        OSError: The file cannot be read. RuntimeError, ValueError: It is no mesh that coal knows.
+    """
     if path.suffix.lower() == ".stl":
         data = path.read_bytes()
         count = int.from_bytes(data[80:84], "little")

@@ -115,7 +115,7 @@ def _from_above(pose: Array, vertices: Array) -> Array:
     return np.asarray((rotate(np.broadcast_to(pose[3:], (len(points), 4)), points) + pose[:3])[:, :2])
 
 
-def _mode_kind(mode: int, n_vertices: int) -> tuple[str, str]:
+def mode_kind(mode: int, n_vertices: int) -> tuple[str, str]:
     """Return the kind of a mode (a key of ``MODE_COLOURS``), and which one: ``3-0`` of an edge, ``2`` of a vertex.
 
     Modes of an unknown polygon (``n_vertices`` = 0) are faces, since they cannot be told apart.
@@ -149,7 +149,7 @@ def draw_modes(ax: Axes, recording: Recording) -> None:
             mode, sliding = mode + ABSENT_MODE, bool(value % 2)
             if mode == ABSENT_MODE:
                 continue
-            kind, which = _mode_kind(mode, n_vertices)
+            kind, which = mode_kind(mode, n_vertices)
             shown.add((kind, sliding))
             chosen = code[starts] == value
             spans = [

@@ -132,7 +132,7 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
                 force[i, k] = placement.rotation @ chosen.wrench[i, k, :3]
         for k, shapes in enumerate(bodies):
             if np.isfinite(carried[i, k]).all():
-                cop[i, feet + k] = _bottom(shapes, data)
+                cop[i, feet + k] = bottom(shapes, data)
     lines, shown, unknown = moving_outlines(chosen)
     return Motion(chosen.t, points, com, cop, force, ", ".join(filter(None, (note, unknown))), lines, shown)
 
@@ -148,7 +148,7 @@ def _touched(recording: Recording, robot: Robot) -> tuple[list[list[Shape]], Arr
     return [bodies[b] for b in touched], force[:, touched]
 
 
-def _bottom(shapes: Sequence[Shape], data: pin.Data) -> Array:
+def bottom(shapes: Sequence[Shape], data: pin.Data) -> Array:
     """Return the middle of the points of ``shapes`` that are lowest (3,), as a body that lies is touched at several."""
     points = [
         lowest_point(data.oMi[shape.joint_id], point, shape.radius, shape.ring, shape.axis)

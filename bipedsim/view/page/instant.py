@@ -53,7 +53,6 @@ class Instant:
         t: Time [s].
         q: (nq,) configuration of pinocchio's model; NaN hides the robot.
         v: (nv,) velocities of it; without them there is no capture point.
-        sole_poses: (K, 7) of the sole frames in the world [m] and x y z w; None: where ``q`` puts them.
         wrench: (K, 6) of the ground on the foot at the sole's origin, in the sole frame [N, N.m].
         cop: (K, 2) in the sole frame [m]; NaN in the air.
         mode: (K,) contact mode (``contact/modes.py``); -1: not known.
@@ -78,7 +77,6 @@ class Instant:
     t: float
     q: Array
     v: Array | None = None
-    sole_poses: Array | None = None
     wrench: Array | None = None
     cop: Array | None = None
     mode: Integers | None = None

@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import threading
 from collections.abc import Sequence
 from typing import Any
 
+from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.objects import ObjectConfig
+from bipedsim.view.page import figures
+from bipedsim.view.page.bodies import FINEST
 from bipedsim.view.page.instant import Instant
+from bipedsim.view.page.layers import LAYERS
+from bipedsim.view.page.scene import Scene
+from bipedsim.view.page.state import State
+
+LOCAL = "127.0.0.1"
+PORT = 8080
+SEEN_FROM = (1.1, -1.5, 0.55)
+"""Where the camera is at first, from the middle of the robot, in sizes of the robot: ahead of it, to its right."""
+LOOKED_AT = 0.45
+"""Height at which it looks, in sizes of the robot."""
+
+
+def import_viser() -> Any:
+    """Return viser.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    try:
+        import fast_simplification  # noqa: F401
+        import viser
+    except ImportError as error:
+        raise ConfigError(
+            f"the page needs the package {error.name}, which is not installed: pip install 'bipedsim[view]'"
+        ) from error
+    return viser
 
 
 class Page:
     """A page that a server in this process gives to browsers.
+
+    What is in the scene hangs on the node ``/world``, which moves so that the robot stays in the middle:
+    ``page.scene.offset`` is where its origin is.
 
     Args:
         robot: What is shown.
@@ -21,10 +56,12 @@ class Page:
         port: Of the server; the next free one is taken where it is in use.
         objects: Free objects, whose poses come with each instant.
         title: Of the page.
+        finest: Triangles of the robot at most.
 
     Attributes:
         gui: Of viser, for controls that others add: ``page.gui.add_button("Pause")``.
         server: Of viser.
+        scene: What is shown in 3D.
         port: Where the server listens.
 
     Raises:
@@ -35,26 +72,94 @@ class Page:
         self,
         robot: Robot,
         ground: Ground,
-        host: str = "127.0.0.1",
-        port: int = 8080,
+        host: str = LOCAL,
+        port: int = PORT,
         objects: Sequence[ObjectConfig] = (),
         title: str = "",
+        finest: int = FINEST,
     ) -> None:
-        raise NotImplementedError
+        viser = import_viser()
+        self._robot = robot
+        self._lock = threading.RLock()
+        self._instant: Instant | None = None
+        self._state: State | None = None
+        self._chosen: tuple[str, int] | None = None
+        self._closed = False
+        self._host = host
+        try:
+            # It prints a box of its own.
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.server: Any = viser.ViserServer(host=host, port=port, label=title or robot.name, verbose=False)
+        except (OSError, RuntimeError) as error:
+            raise ConfigError(f"no page at {host}, port {port}: {error}; take another one (--host, --port)") from error
+        self.port: int = self.server.get_port()
+        self.gui: Any = self.server.gui
+        self.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        self.scene = Scene(self.server.scene, robot, ground, objects, finest)
+        size = self.scene.size
+        self.server.initial_camera.position = tuple(size * x for x in SEEN_FROM)
+        self.server.initial_camera.look_at = (0.0, 0.0, LOOKED_AT * size)
+        self.server.initial_camera.fov = 0.8
+        self._now = self.gui.add_html("", order=0.0)
+        self._add_switches()
+        with self.gui.add_folder("Body", order=90.0):
+            self._body = self.gui.add_html("<div style='padding:0 0.6em'>click on a body of the robot</div>")
+        self.scene.on_click(self._choose)
 
-    server: Any
-    gui: Any
-    port: int
+    def _add_switches(self) -> None:
+        with self.gui.add_folder("Colours", order=80.0, expand_by_default=True):
+            self.gui.add_html(figures.legend())
+        with self.gui.add_folder("Show", order=100.0, expand_by_default=False):
+            follow = self.gui.add_checkbox("follow the robot", self.scene.follows)
+            follow.on_update(lambda _: self._follow(follow.value))
+            for name, (text, on) in LAYERS.items():
+                box = self.gui.add_checkbox(text, on)
+                box.on_update(lambda _, name=name, box=box: self._switch(name, box.value))
 
     @property
     def address(self) -> str:
         """What to open in a browser."""
-        raise NotImplementedError
+        return f"http://{'localhost' if self._host in ('0.0.0.0', '::') else self._host}:{self.port}"
 
     def show(self, instant: Instant) -> None:
         """Show an instant in all browsers, all of it at once."""
-        raise NotImplementedError
+        with self._lock:
+            if self._closed:
+                return
+            with self.server.atomic():
+                self._instant = instant
+                self._state = self.scene.show(instant)
+                self._now.content = figures.now(instant, self._robot, self._state)
+                self._show_body()
 
     def close(self) -> None:
         """Stop the server; may be called twice."""
-        raise NotImplementedError
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self.server.stop()
+
+    def _again(self) -> None:
+        if self._instant is not None:
+            self.show(self._instant)
+
+    def _switch(self, name: str, on: bool) -> None:
+        with self._lock:
+            self.scene.layers[name].switch(on)
+            self._again()
+
+    def _follow(self, on: bool) -> None:
+        with self._lock:
+            self.scene.follows = on
+            if not on:
+                self.scene.stay()
+            self._again()
+
+    def _choose(self, link: str, joint: int) -> None:
+        with self._lock:
+            self._chosen = link, joint
+            self._show_body()
+
+    def _show_body(self) -> None:
+        if self._chosen is not None and self._instant is not None:
+            self._body.content = figures.body(self._instant, self._robot, self._state, *self._chosen)

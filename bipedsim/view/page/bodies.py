@@ -1,0 +1,242 @@
+"""What the bodies of a robot look like, as triangles: the visuals of its URDF, else its shapes, else its skeleton."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.model import Robot, mesh_path, mesh_triangles
+from bipedsim.numerics import Array, Integers
+from bipedsim.objects import ObjectConfig, Shape
+from bipedsim.view.animation.skeleton import Skeleton
+
+Colour = tuple[int, int, int]
+"""Red, green and blue, 0 to 255."""
+PLAIN: Colour = (176, 180, 186)
+"""Of a body whose file names no colour."""
+FINEST = 120_000
+"""Triangles of a whole robot at most: beyond it, each mesh is thinned by the same share."""
+ROUND = 24
+"""Corners of a circle."""
+BONE = 0.012
+"""Radius of a line of the skeleton, as a share of the height of the CoM."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Triangles of one body, in the frame of the joint that carries it.
+
+    Attributes:
+        name: Of the link.
+        joint_id: Of pinocchio's model; 0 is the world.
+        vertices: (V, 3) [m]. faces: (F, 3) indices of them, counter-clockwise from outside.
+        colour: Of all of them.
+        smooth: Whether edges between faces are to be seen.
+    """
+
+    name: str
+    joint_id: int
+    vertices: Array
+    faces: Integers
+    colour: Colour = PLAIN
+    smooth: bool = False
+
+
+def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ...]]:
+    """Return what the bodies of ``robot`` look like, and what could not be shown as its file says, and why.
+
+    Args:
+        robot: Its URDF names the shapes and the meshes.
+        finest: Triangles in all at most, about.
+    """
+    root = ElementTree.fromstring(robot.urdf_xml.encode())
+    colours = {element.get("name", ""): _rgb(element) for element in root.findall("material")}
+    found: list[Look] = []
+    missing: list[str] = []
+    for link in root.findall("link"):
+        name = link.get("name", "")
+        if not robot.model.existFrame(name, pin.FrameType.BODY):
+            continue
+        frame = robot.model.frames[robot.model.getFrameId(name, pin.FrameType.BODY)]
+        for tag in ("visual", "collision"):
+            made = [_look(element, frame, robot.urdf_path, colours, missing) for element in link.findall(tag)]
+            if any(made):
+                found += [look for look in made if look is not None]
+                break
+    seen = {look.joint_id for look in found}
+    found += [bone for bone in _skeleton(robot) if bone.joint_id not in seen]
+    return _thinned(found, finest), tuple(dict.fromkeys(missing))
+
+
+def _look(
+    element: ElementTree.Element,
+    frame: pin.Frame,
+    urdf_path: Path,
+    colours: Mapping[str, Colour | None],
+    missing: list[str],
+) -> Look | None:
+    """Return one <visual> or <collision>; None of one that cannot be drawn, whose name goes to ``missing``."""
+    geometry = element.find("geometry")
+    if geometry is None or not len(geometry):
+        return None
+    try:
+        made = _geometry(geometry[0], urdf_path)
+        placement = frame.placement * _origin(element)
+    except (OSError, RuntimeError, ValueError) as error:
+        missing.append(f"{frame.name}: {error}")
+        return None
+    vertices, faces, smooth = made
+    material = element.find("material")
+    colour = None
+    if material is not None:
+        colour = _rgb(material) or colours.get(material.get("name", ""))
+    vertices = vertices @ placement.rotation.T + placement.translation
+    return Look(frame.name, int(frame.parentJoint), vertices, faces, colour or PLAIN, smooth)
+
+
+def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Integers, bool]:
+    """Return vertices, faces and whether the surface is smooth; the axis of round shapes is z.
+
+    Raises:
+        OSError, RuntimeError, ValueError: It is no shape, or its mesh cannot be read.
+    """
+    if element.tag == "mesh":
+        name = element.get("filename", "")
+        path = mesh_path(name, urdf_path)
+        if path is None:
+            raise ValueError(f"no file {name}")
+        corners = (mesh_triangles(path) * _three(element.get("scale", "1 1 1"))).reshape(-1, 3)
+        if not len(corners) or not np.isfinite(corners).all():
+            raise ValueError(f"no triangles in {path.name}")
+        vertices, faces = np.unique(corners.astype(np.float32), axis=0, return_inverse=True)
+        return vertices.astype(np.float64), faces.reshape(-1, 3), False
+    values = {key: _three(text) for key, text in element.attrib.items()}
+    radius, length = (float(values.get(key, np.zeros(3))[0]) for key in ("radius", "length"))
+    if element.tag == "box":
+        return *_triangles("box", extents=values.get("size", np.zeros(3))), False
+    if element.tag == "ellipsoid":
+        vertices, faces = ball(1.0)
+        axes = values.get("radii", values.get("size", np.zeros(3)))
+        return vertices * axes, faces, True
+    if element.tag == "sphere":
+        # One of radius 0 marks a point.
+        return *ball(max(radius, 2e-3)), True
+    if element.tag == "capsule":
+        return *_triangles("capsule", radius=radius, height=length, count=[ROUND, ROUND]), True
+    if element.tag == "cylinder":
+        return *_triangles("cylinder", radius=radius, height=length, sections=ROUND), False
+    if element.tag == "cone":
+        vertices, faces = _triangles("cone", radius=radius, height=length, sections=ROUND)
+        # Its frame is in the middle of its axis, as that of a cylinder is.
+        return vertices - np.array([0.0, 0.0, 0.5 * length]), faces, False
+    raise ValueError(f"<{element.tag}> is no shape that is known")
+
+
+def _triangles(kind: str, **size: Any) -> tuple[Array, Integers]:
+    """Return what ``trimesh.creation`` makes; it takes a third of a second to import."""
+    from trimesh import creation
+
+    mesh = getattr(creation, kind)(**size)
+    vertices = np.array(mesh.vertices)
+    # Older versions have the origin of a capsule in one of its ends.
+    return vertices - (vertices.mean(axis=0) if kind == "capsule" else 0.0), np.array(mesh.faces)
+
+
+def ball(radius: float) -> tuple[Array, Integers]:
+    """Return vertices (V, 3) [m] and faces (F, 3) of a ball about the origin."""
+    return _triangles("icosphere", subdivisions=2, radius=radius)
+
+
+def cone(radius: float, height: float) -> tuple[Array, Integers]:
+    """Return vertices (V, 3) [m] and faces (F, 3) of a cone along z, its tip in the origin and its mouth above it."""
+    vertices, faces = _triangles("cone", radius=radius, height=height, sections=ROUND)
+    return np.array([0.0, 0.0, height]) - vertices * np.array([-1.0, 1.0, 1.0]), faces
+
+
+def object_looks(config: ObjectConfig) -> list[Look]:
+    """Return what a free object looks like, in its own frame."""
+    if config.urdf is not None:
+        return [_convex(config.name, shape) for shape in config.make().shapes]
+    if config.size is not None:
+        return [Look(config.name, 0, *_triangles("box", extents=config.size))]
+    assert config.radius is not None
+    if config.length is None:
+        return [Look(config.name, 0, *ball(config.radius), smooth=True)]
+    return [Look(config.name, 0, *_triangles("cylinder", radius=config.radius, height=config.length, sections=ROUND))]
+
+
+def _convex(name: str, shape: Shape) -> Look:
+    """Return a shape of a free body: the fan of each of its faces, or what is round."""
+    if shape.faces:
+        fans = [(face[0], face[i], face[i + 1]) for face in shape.faces for i in range(1, len(face) - 1)]
+        vertices, faces = shape.vertices, np.array(fans, dtype=np.int64)
+    elif shape.size[1] > 0.0:
+        vertices, faces = _triangles("cylinder", radius=shape.size[0], height=2.0 * shape.size[1], sections=ROUND)
+    else:
+        vertices, faces = ball(float(shape.size[0]))
+    return Look(name, 0, vertices @ shape.rotation.T + shape.centre, faces)
+
+
+def _skeleton(robot: Robot) -> list[Look]:
+    """Return the lines between the joints as rods."""
+    skeleton = Skeleton.of(robot)
+    made = []
+    for a, b in skeleton.lines:
+        ends = skeleton.local[[a, b]]
+        along = ends[1] - ends[0]
+        length = float(np.linalg.norm(along))
+        vertices, faces = _triangles("capsule", radius=BONE * robot.com_height, height=length, count=[12, 12])
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), along / length).matrix()
+        joint = int(skeleton.joints[a])
+        made.append(Look(robot.model.names[joint], joint, vertices @ turn.T + ends.mean(axis=0), faces, smooth=True))
+    return made
+
+
+def _thinned(found: list[Look], finest: int) -> list[Look]:
+    """Return the looks with ``finest`` triangles in all at most, about; small ones stay as they are."""
+    total = sum(len(look.faces) for look in found)
+    if total <= finest:
+        return found
+    import fast_simplification
+
+    share = finest / total
+    thin = []
+    for look in found:
+        if look.smooth or len(look.faces) * share < 2 * ROUND:
+            thin.append(look)
+            continue
+        vertices, faces = fast_simplification.simplify(
+            look.vertices.astype(np.float32), look.faces.astype(np.int32), target_reduction=1.0 - share
+        )
+        thin.append(Look(look.name, look.joint_id, vertices, faces, look.colour, look.smooth))
+    return thin
+
+
+def _origin(element: ElementTree.Element) -> pin.SE3:
+    origin = element.find("origin")
+    if origin is None:
+        return pin.SE3.Identity()
+    xyz, rpy = (_three(origin.get(key, "0 0 0")) for key in ("xyz", "rpy"))
+    return pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
+
+
+def _three(text: str) -> Array:
+    """Return up to three numbers of a text, those that lack as 0."""
+    values = np.zeros(3)
+    words = text.split()[:3]
+    values[: len(words)] = [float(word) for word in words]
+    return values
+
+
+def _rgb(material: ElementTree.Element) -> Colour | None:
+    colour = material.find("color")
+    if colour is None:
+        return None
+    red, green, blue = (round(255.0 * min(1.0, max(0.0, value))) for value in _three(colour.get("rgba", "")))
+    return red, green, blue

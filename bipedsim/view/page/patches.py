@@ -1,0 +1,84 @@
+"""The ground as a scene: its patches in colours of their friction, a grid on planes without bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.ground import Ground, Patch
+from bipedsim.model import Sole
+from bipedsim.view.animation.scene import SOIL_COLOUR, SURFACE_COLOUR
+from bipedsim.view.page.layers import Layer, place, rgb
+
+SLIPPERY, ROUGH = "#9CCBE8", "#D9B98C"
+"""Colours of patches without friction and of those with a coefficient of :data:`MOST`."""
+MOST = 1.0
+ON_TOP = 5e-4
+"""Patches that lie on top of others in one plane are drawn so much higher [m]."""
+FAR = 40.0
+"""Half the edge of what is drawn of a plane without bounds [m]."""
+
+
+def add_ground(scene: Any, root: str, ground: Ground, soles: tuple[Sole, ...], layers: dict[str, Layer]) -> None:
+    """Add what feet stand on.
+
+    Args:
+        scene: Of viser.
+        root: Name of the node of the world.
+        ground: What they stand on.
+        soles: Their friction counts where a patch has none.
+        layers: Of the page.
+    """
+    for i, patch in enumerate(ground.patches):
+        name = f"{root}/patch_{i}"
+        frame = scene.add_frame(name, show_axes=False)
+        place(frame, pin.SE3(patch.rotation_world_patch, patch.point_world + i * ON_TOP * patch.normal_world))
+        region = patch.region
+        if region is None:
+            layers["ground"].see(
+                scene.add_grid(
+                    f"{name}/grid",
+                    width=2.0 * FAR,
+                    height=2.0 * FAR,
+                    cell_size=0.1,
+                    section_size=0.5,
+                    cell_color=rgb("#DDD8CE"),
+                    section_color=rgb(SURFACE_COLOUR),
+                    plane_color=rgb(friction_colour(patch)),
+                    plane_opacity=1.0,
+                    fade_distance=15.0,
+                )
+            )
+        else:
+            fan = np.array([(0, j, j + 1) for j in range(1, len(region) - 1)])
+            flat = np.column_stack([region, np.zeros(len(region))])
+            colour = rgb(friction_colour(patch))
+            layers["ground"].see(
+                scene.add_mesh_simple(f"{name}/face", flat, fan, color=colour, side="double", cast_shadow=False)
+            )
+            ring = np.stack([flat, np.roll(flat, -1, axis=0)], axis=1)
+            layers["ground"].see(
+                scene.add_line_segments(f"{name}/border", ring, rgb(SURFACE_COLOUR), thickness=0.006)
+            )
+        middle = (0.0, 0.0) if region is None else tuple(region.mean(axis=0))
+        layers["names"].see(scene.add_label(f"{name}/name", patch_text(patch, soles), position=(*middle, 0.02)))
+
+
+def friction_colour(patch: Patch) -> str:
+    """Return the colour of a patch: of the soil where the friction is that of the soles."""
+    if patch.friction_static is None:
+        return SOIL_COLOUR
+    share = min(1.0, patch.friction_static / MOST)
+    mixed = [round((1.0 - share) * a + share * b) for a, b in zip(rgb(SLIPPERY), rgb(ROUGH), strict=True)]
+    return "#" + bytes(mixed).hex()
+
+
+def patch_text(patch: Patch, soles: tuple[Sole, ...]) -> str:
+    """Return name and friction of a patch."""
+    if patch.friction_static is None:
+        found = sorted({f"{sole.friction_static:g}" for sole in soles})
+        return f"{patch.name}, friction of the soles: {' and '.join(found)}"
+    static, dynamic = patch.friction_static, patch.friction_dynamic
+    return f"{patch.name}, friction {static:g}" + ("" if dynamic == static else f", sliding {dynamic:g}")

@@ -1,0 +1,167 @@
+"""The scene of a page: the robot in its looks, and around it all that is known of an instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.ground import Ground
+from bipedsim.model import Robot
+from bipedsim.numerics import Array
+from bipedsim.objects import ObjectConfig
+from bipedsim.view.animation.scene import OBJECT_COLOUR
+from bipedsim.view.page.bodies import FINEST, looks, object_looks
+from bipedsim.view.page.instant import Instant
+from bipedsim.view.page.layers import make_layers, place, rgb, rounded, wxyz
+from bipedsim.view.page.marks import Marks
+from bipedsim.view.page.patches import add_ground
+from bipedsim.view.page.soles import Soles
+from bipedsim.view.page.state import State, mode_text, state_of
+
+WORLD = "/world"
+"""Name of the node that everything hangs on. To follow the robot the world is moved, and not the camera, which stays
+where its user put it."""
+FOLLOW = 0.3
+"""Time [s] in which the world follows the robot, so that a step does not shake it."""
+JUMP = 1.0
+"""Where the robot is farther away [m], or the time [s], it follows at once."""
+FOOT_OPACITY = 0.5
+"""Feet are half transparent: else they hide their soles."""
+
+
+class Scene:
+    """What a page shows in 3D.
+
+    Args:
+        scene: Of viser.
+        robot: What moves.
+        ground: What it stands on.
+        objects: Free objects.
+        finest: Triangles of the robot at most.
+
+    Attributes:
+        layers: Name of each part to what switches it.
+        missing: What of the robot cannot be shown as its file says, and why.
+        offset: (3,) where the origin of the world is in the axes of the picture [m].
+        follows: Whether the world moves so that the robot stays in the middle.
+        size: Of the robot, about [m].
+    """
+
+    def __init__(
+        self, scene: Any, robot: Robot, ground: Ground, objects: Sequence[ObjectConfig], finest: int = FINEST
+    ) -> None:
+        self._robot, self._ground = robot, ground
+        self._data = robot.model.createData()
+        self.layers = make_layers()
+        self.size = 1.8 * robot.com_height
+        self.offset, self.follows = np.zeros(3), True
+        self._time = np.nan
+        self._root = scene.add_frame(WORLD, show_axes=False)
+        add_ground(scene, WORLD, ground, robot.soles, self.layers)
+        self._base = scene.add_frame(f"{WORLD}/robot", show_axes=False)
+        model = robot.model
+        names = [f"{WORLD}/robot"]
+        for joint in range(1, model.njoints):
+            names.append(f"{names[model.parents[joint]]}/{joint}")
+        # The world itself carries links, too, of a robot whose root is welded.
+        self._joints = [self._base, *(scene.add_frame(name, show_axes=False) for name in names[1:])]
+        self._poses = np.full((model.njoints, 7), np.nan)
+        found, self.missing = looks(robot, finest)
+        feet = {sole.joint_id for sole in robot.soles}
+        self._meshes = []
+        for i, look in enumerate(found):
+            opacity = FOOT_OPACITY if look.joint_id in feet else None
+            node = scene.add_mesh_simple(
+                f"{names[look.joint_id]}/look_{i}",
+                look.vertices.astype(np.float32),
+                look.faces.astype(np.uint32),
+                color=look.colour,
+                flat_shading=not look.smooth,
+                opacity=opacity,
+            )
+            self.layers["robot"].see(node)
+            self._meshes.append((look.name, look.joint_id, node))
+        parents = [names[sole.joint_id] for sole in robot.soles]
+        self._soles = Soles(scene, robot, ground, parents, self.layers, self.size)
+        self._marks = Marks(scene, WORLD, robot, self.layers, self.size)
+        self._caption = scene.add_label(f"{WORLD}/caption", "", anchor="bottom-center", visible=False)
+        self._objects = {config.name: self._add_object(scene, config) for config in objects}
+
+    def _add_object(self, scene: Any, config: ObjectConfig) -> Any:
+        frame = scene.add_frame(f"{WORLD}/object_{config.name}", show_axes=False, visible=False)
+        for i, look in enumerate(object_looks(config)):
+            scene.add_mesh_simple(
+                f"{WORLD}/object_{config.name}/{i}",
+                look.vertices.astype(np.float32),
+                look.faces.astype(np.uint32),
+                color=rgb(OBJECT_COLOUR),
+                flat_shading=not look.smooth,
+            )
+        return frame
+
+    def on_click(self, chosen: Callable[[str, int], None]) -> None:
+        """Call ``chosen`` with link and joint of a body on which somebody clicks."""
+        for name, joint, node in self._meshes:
+            node.on_click(lambda _, name=name, joint=joint: chosen(name, joint))
+
+    def show(self, instant: Instant) -> State | None:
+        """Show an instant; return what follows from it, None where the robot is nowhere."""
+        for name, node in self._objects.items():
+            pose = instant.objects.get(name)
+            there = pose is not None and bool(np.isfinite(pose).all())
+            if pose is not None and there:
+                place(node, pin.XYZQUATToSE3(np.asarray(pose[:7])))
+            self.layers["objects"].see(node, there)
+        if self._base.visible != instant.placed:
+            self._base.visible = instant.placed
+        if not instant.placed:
+            self._marks.hide()
+            return None
+        state = state_of(self._robot, self._ground, self._data, instant)
+        self._move(state.data)
+        self._soles.show(instant, state)
+        self._marks.show(instant, state)
+        self._follow(instant.t, state.com, state.ground)
+        if self.layers["caption"].on:
+            self._caption.text = self._caption_text(instant, state)
+            self._caption.position = tuple(rounded(state.com + [0.0, 0.0, 0.5 * self.size]))
+        self.layers["caption"].see(self._caption)
+        return state
+
+    def _caption_text(self, instant: Instant, state: State) -> str:
+        modes = [
+            f"{sole.name}: {mode_text(instant, k, sole, state.kinds[k])}" for k, sole in enumerate(self._robot.soles)
+        ]
+        return "   ".join([f"t = {instant.t:.2f} s", *modes])
+
+    def _move(self, data: pin.Data) -> None:
+        """Move the joints that have moved, each relative to its parent."""
+        poses = np.array([[*data.liMi[j].translation, *wxyz(data.liMi[j].rotation)] for j in range(len(self._joints))])
+        poses[:, :3] = rounded(poses[:, :3])
+        shifted = (poses[:, :3] != self._poses[:, :3]).any(axis=1)
+        turned = (poses[:, 3:] != self._poses[:, 3:]).any(axis=1)
+        for j in range(1, len(self._joints)):
+            if shifted[j]:
+                self._joints[j].position = tuple(poses[j, :3])
+            if turned[j]:
+                self._joints[j].wxyz = tuple(poses[j, 3:])
+        self._poses = poses
+
+    def _follow(self, t: float, com: Array, height: float) -> None:
+        """Keep the robot in the middle: over the ground, and with its ``height`` [m] up and down."""
+        if not self.follows:
+            return
+        wanted = -np.array([*com[:2], height])
+        apart, passed = np.linalg.norm(wanted - self.offset), abs(t - self._time)
+        share = 1.0 if not (passed < JUMP and apart < JUMP) else 1.0 - np.exp(-passed / FOLLOW)
+        self._time = t
+        self.offset = self.offset + share * (wanted - self.offset)
+        self._root.position = tuple(rounded(self.offset))
+
+    def stay(self) -> None:
+        """Put the world back where it is when nothing is followed."""
+        self.offset, self._time = np.zeros(3), np.nan
+        self._root.position = (0.0, 0.0, 0.0)

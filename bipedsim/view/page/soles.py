@@ -1,0 +1,165 @@
+"""Soles, what of them touches the ground, and the forces on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bipedsim.ground import Ground
+from bipedsim.model import Robot
+from bipedsim.numerics import Array
+from bipedsim.view.animation.camera import ARROW, LONGEST
+from bipedsim.view.animation.scene import FORCE_COLOUR
+from bipedsim.view.page.bodies import ball, cone
+from bipedsim.view.page.instant import Instant
+from bipedsim.view.page.layers import Layer, arrows, place, point, rgb, rounded, wxyz
+from bipedsim.view.page.state import UNKNOWN, State
+from bipedsim.view.plot_contact import MODE_COLOURS
+from bipedsim.view.sheet import LIMIT_COLOUR
+
+COP_COLOUR = "#CC00CC"
+COLOURS = {**MODE_COLOURS, "in the air": "#B8B8B8", UNKNOWN: "#777777"}
+"""Of contact modes; the grey of feet in the air is to be seen on a light ground."""
+AROUND = 1.3
+"""The plate in the colour of the mode is as much larger than the sole, so that it is seen beside the foot."""
+LIFTED = 0.003
+"""Height of lines over the sole plane [m]: else the ground hides half of them."""
+SHORTEST = 1e-3
+"""Arrows that are shorter [m] are a dot."""
+
+
+class Soles:
+    """The soles of a robot.
+
+    Args:
+        scene: Of viser.
+        robot, ground: What stands on what.
+        parents: Name of the node of the joint that carries each foot.
+        layers: Of the page.
+        size: Of the robot [m].
+    """
+
+    def __init__(
+        self, scene: Any, robot: Robot, ground: Ground, parents: list[str], layers: dict[str, Layer], size: float
+    ) -> None:
+        self._robot, self._ground, self._layers = robot, ground, layers
+        self._scale = ARROW * size / robot.weight
+        self._longest = LONGEST * ARROW * size
+        self._feet = [
+            _Foot(scene, f"{parent}/sole_{k}", robot, k, size) for k, parent in enumerate(parents)
+        ]
+        self._cone_of = [(np.nan, 0)] * len(parents)
+        self._scene = scene
+        self._height = 0.12 * size
+
+    def show(self, instant: Instant, state: State) -> None:
+        """Show modes and forces of an instant."""
+        for k, foot in enumerate(self._feet):
+            sliding = instant.sliding is not None and bool(instant.sliding[k])
+            foot.colour(self._layers["soles"], state.kinds[k], state.touching[k], sliding)
+            cop = np.full(2, np.nan) if instant.cop is None else instant.cop[k]
+            force = np.full(3, np.nan) if instant.wrench is None else instant.wrench[k, :3]
+            at = np.array([*cop, 0.0])
+            point(self._layers["forces"], foot.arrow, at[None], self.arrow(force)[None], SHORTEST)
+            there = bool(np.isfinite(cop).all())
+            if there:
+                foot.cop.position = tuple(rounded(at + [0.0, 0.0, LIFTED]))
+            self._layers["forces"].see(foot.cop, there)
+            forces = np.full((1, 3), np.nan) if instant.vertex_forces is None else instant.vertex_forces[k]
+            vectors = np.array([self.arrow(one) for one in forces])
+            tails = foot.corners if len(foot.corners) == len(vectors) else np.full(vectors.shape, np.nan)
+            point(self._layers["vertex_forces"], foot.vertex_arrows, tails, vectors, SHORTEST)
+            self._show_cone(k, foot, instant, state, at)
+
+    def arrow(self, force: Array) -> Array:
+        """Return the arrow (3,) [m] of a force (3,) [N]."""
+        vector = force * self._scale
+        length = float(np.linalg.norm(vector))
+        return np.asarray(vector * (self._longest / length if length > self._longest else 1.0))
+
+    def _show_cone(self, k: int, foot: _Foot, instant: Instant, state: State, cop: Array) -> None:
+        """Show the cone in which the force sticks, as red as it is used."""
+        layer = self._layers["cones"]
+        if not (layer.on and np.isfinite(cop).all()):
+            layer.see(foot.cone, False)
+            return
+        at = state.soles[k].act(cop)
+        patch = next((p for p in reversed(self._ground.patches) if p.contains(
+            ((at - p.point_world) @ p.rotation_world_patch)[:2])), self._ground.patches[0])
+        mu = self._robot.soles[k].friction_static if patch.friction_static is None else patch.friction_static
+        used = np.nan if instant.friction_used is None else float(instant.friction_used[k])
+        tenth = int(np.clip(np.nan_to_num(used) * 10.0, 0.0, 10.0))
+        if self._cone_of[k] != (mu, tenth):
+            self._cone_of[k] = mu, tenth
+            vertices, faces = cone(max(mu, 1e-3) * self._height, self._height)
+            share = tenth / 10.0
+            foot.cone.vertices, foot.cone.faces = vertices.astype(np.float32), faces.astype(np.uint32)
+            foot.cone.color = tuple(
+                round((1.0 - share) * a + share * b)
+                for a, b in zip(rgb(FORCE_COLOUR), rgb(LIMIT_COLOUR), strict=True)
+            )
+        # The node hangs on the sole, the cone stands on the ground.
+        turn = state.soles[k].rotation.T @ patch.rotation_world_patch
+        foot.cone.position, foot.cone.wxyz = tuple(rounded(cop)), tuple(wxyz(turn))
+        layer.see(foot.cone, True)
+
+
+class _Foot:
+    """The nodes of a foot, in its sole frame.
+
+    Attributes:
+        corners: (N, 3) of the sole [m].
+    """
+
+    def __init__(self, scene: Any, name: str, robot: Robot, k: int, size: float) -> None:
+        sole = robot.soles[k]
+        place(scene.add_frame(name, show_axes=False), sole.placement_joint_sole)
+        n = sole.n_vertices
+        self.corners = np.column_stack([sole.vertices, np.zeros(n)])
+        lifted = self.corners + [0.0, 0.0, LIFTED]
+        self._edges = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)] if n == 2 else []
+        self._shown: tuple[str, bytes, bool] | None = None
+        self._plate = self._lines = None
+        if n > 2:
+            around = sole.centre + AROUND * (sole.vertices - sole.centre)
+            fan = np.array([(0, i, i + 1) for i in range(1, n - 1)])
+            flat = np.column_stack([around, np.full(n, 0.5 * LIFTED)])
+            self._plate = scene.add_mesh_simple(
+                f"{name}/plate", flat, fan, opacity=0.45, side="double", cast_shadow=False, receive_shadow=False
+            )
+        if self._edges:
+            ends = np.array([[lifted[i], lifted[j]] for i, j in self._edges])
+            self._lines = scene.add_line_segments(
+                f"{name}/edges", ends, np.zeros(ends.shape, dtype=np.uint8), thickness=0.004 * size
+            )
+        self._points = scene.add_point_cloud(
+            f"{name}/vertices", lifted.astype(np.float32), np.zeros((n, 3), dtype=np.uint8),
+            point_size=0.008 * size, point_shape="circle", precision="float32",
+        )  # fmt: skip
+        self.arrow = arrows(scene, f"{name}/force", FORCE_COLOUR, size)
+        self.vertex_arrows = arrows(scene, f"{name}/vertex_forces", FORCE_COLOUR, 0.6 * size)
+        vertices, faces = ball(0.009 * size)
+        self.cop = scene.add_mesh_simple(f"{name}/cop", vertices, faces, color=rgb(COP_COLOUR), visible=False)
+        vertices, faces = cone(1.0, 1.0)
+        self.cone = scene.add_mesh_simple(
+            f"{name}/cone", vertices, faces, opacity=0.35, side="double", cast_shadow=False, visible=False
+        )
+
+    def colour(self, layer: Layer, kind: str, touching: Array, sliding: bool) -> None:
+        """Give plate, edges and vertices the colour of the mode; what touches and slides is red."""
+        for node in (self._plate, self._lines, self._points):
+            if node is not None:
+                layer.see(node)
+        now = kind, touching.tobytes(), sliding
+        if now == self._shown:
+            return
+        self._shown = now
+        air, mode = rgb(COLOURS["in the air"]), rgb(LIMIT_COLOUR if sliding and touching.any() else COLOURS[kind])
+        if self._plate is not None:
+            self._plate.color = rgb(COLOURS[kind])
+        vertex = np.array([mode if one else air for one in touching], dtype=np.uint8)
+        self._points.colors = vertex
+        if self._lines is not None:
+            held = [mode if touching[i] and touching[j] else air for i, j in self._edges]
+            self._lines.colors = np.repeat(np.array(held, dtype=np.uint8)[:, None], 2, axis=1)
