@@ -40,6 +40,12 @@ COMMANDS = Table(
             "what is what.",
             "bipedsim.cli.animate",
         ),
+        "view": Command(
+            "look at a bag or a run in the browser, or write it as one .html that plays anywhere",
+            "Show the robot of a run in its meshes, what of its feet touches the ground, forces and figures, on a page "
+            "of this machine with a time slider. Example: bipedsim view runs/first",
+            "bipedsim.cli.view",
+        ),
         "export": Command(
             "write a bag or a run as CSV, one row per tick",
             "Write a bag or a run as a table: one row per tick, one column per number, with its unit. Example: "

@@ -104,7 +104,7 @@ def animate(
     times = frame_times(recording, fps, speed, start, stop)
     if path.suffix == ".png":
         times = np.linspace(*stretch(recording, start, stop), postures)
-    ground = ground or _ground_of(recording)
+    ground = ground or ground_of(recording)
     if robot is None:
         if not recording.robot:
             raise RecordingError(
@@ -117,7 +117,7 @@ def animate(
     skeleton = Skeleton.of(robot)
     motion = read_motion(recording, robot, skeleton, times, progress)
     stage = Stage(motion, skeleton, ground, robot.weight, strip=path.suffix == ".png")
-    title = "   ·   ".join(filter(None, (robot.name, _about(recording), motion.note)))
+    title = "   ·   ".join(filter(None, (robot.name, about_run(recording), motion.note)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".png":
@@ -154,7 +154,7 @@ def animate_run(recording: Recording, settings: RunConfig, path: Path, progress:
     return animate(recording, path, robot=robot, ground=get_ground(ground), progress=progress)
 
 
-def _ground_of(recording: Recording) -> Ground:
+def ground_of(recording: Recording) -> Ground:
     """Return the ground that the recording holds, or names.
 
     Raises:
@@ -172,7 +172,7 @@ def _ground_of(recording: Recording) -> Ground:
     return get_ground(name)
 
 
-def _about(recording: Recording) -> str:
+def about_run(recording: Recording) -> str:
     """Return scenario and ground, as far as they are known and not the plainest."""
     scenario, ground = recording.about.get("scenario", ""), recording.about.get("ground", "flat")
     return f"{scenario} on {ground}".strip() if ground not in ("flat", scenario) else scenario

@@ -48,8 +48,8 @@ class Look:
     smooth: bool = False
 
 
-def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ...]]:
-    """Return what the bodies of ``robot`` look like, and what could not be shown as its file says, and why.
+def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ...], str]:
+    """Return what the bodies of ``robot`` look like, what could not be shown as its file says, and its triangles.
 
     Args:
         robot: Its URDF names the shapes and the meshes.
@@ -71,7 +71,10 @@ def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ..
                 break
     seen = {look.joint_id for look in found}
     found += [bone for bone in _skeleton(robot) if bone.joint_id not in seen]
-    return _thinned(found, finest), tuple(dict.fromkeys(missing))
+    thin = _thinned(found, finest)
+    before, after = (sum(len(look.faces) for look in bodies) for bodies in (found, thin))
+    said = f"{after} triangles of the robot" + (f", thinned from {before}" if after < before else "")
+    return thin, tuple(dict.fromkeys(missing)), said
 
 
 def _look(

@@ -137,7 +137,9 @@ class Page:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self.server.stop()
+                # It says so in a line of its own.
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.server.stop()
 
     def _again(self) -> None:
         if self._instant is not None:

@@ -45,6 +45,7 @@ class Scene:
     Attributes:
         layers: Name of each part to what switches it.
         missing: What of the robot cannot be shown as its file says, and why.
+        detail: How many triangles the robot has, and how many its meshes have.
         offset: (3,) where the origin of the world is in the axes of the picture [m].
         follows: Whether the world moves so that the robot stays in the middle.
         size: Of the robot, about [m].
@@ -69,7 +70,7 @@ class Scene:
         # The world itself carries links, too, of a robot whose root is welded.
         self._joints = [self._base, *(scene.add_frame(name, show_axes=False) for name in names[1:])]
         self._poses = np.full((model.njoints, 7), np.nan)
-        found, self.missing = looks(robot, finest)
+        found, self.missing, self.detail = looks(robot, finest)
         feet = {sole.joint_id for sole in robot.soles}
         self._meshes = []
         for i, look in enumerate(found):

@@ -1,0 +1,79 @@
+"""``bipedsim view``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bipedsim.cli.options import add_span
+from bipedsim.cli.waiting import waiting
+from bipedsim.errors import ConfigError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap, folder of a run, or .npz")
+    add_span(parser)
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write one file that plays anywhere without a server, and end"
+    )
+    parser.add_argument(
+        "--speed", type=float, default=1.0, metavar="S", help="simulated seconds per second at first (default: 1)"
+    )
+    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
+    parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="where the page is served; 0.0.0.0 lets other machines look and press buttons (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--port", type=int, default=8080, metavar="N", help="the next free one is taken where it is in use (default: 8080)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Show a run until Ctrl-C, or write it."""
+    from bipedsim.ground import get_ground
+    from bipedsim.model import load_robot
+    from bipedsim.view.page import open_replay, read_shown, write_html
+
+    if not args.speed > 0.0:
+        raise ConfigError(f"--speed {args.speed:g} must be positive")
+    if args.html is not None and args.html.suffix not in (".html", ".htm"):
+        raise ConfigError(f"--html {args.html}: give a name that ends in .html")
+    with waiting(f"reading {args.recording}"):
+        shown = read_shown(
+            args.recording,
+            robot=load_robot(args.robot) if args.robot else None,
+            ground=get_ground(args.ground) if args.ground else None,
+            start=args.start,
+            stop=args.stop,
+            progress=sys.stderr.isatty(),
+        )
+    for note in shown.frames.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if args.html is not None:
+        with waiting(f"writing {args.html}"):
+            done = write_html(shown, args.html, progress=sys.stderr.isatty())
+        print(f"wrote {args.html}: {done}")
+        return 0
+    with waiting("opening the page"):
+        page, replay = open_replay(shown, args.host, args.port, args.speed)
+    for missing in page.scene.missing:
+        print(f"note: not as its file says: {missing}", file=sys.stderr)
+    print(f"{shown.title}: {page.address} (Ctrl-C ends)", flush=True)
+    if not args.no_browser:
+        import webbrowser
+
+        webbrowser.open(page.address)
+    replay.play()
+    try:
+        replay.run()
+    except KeyboardInterrupt:
+        print()
+    finally:
+        page.close()
+    return 0

@@ -1,0 +1,26 @@
+from .frames import Frames, frames_of, plan_of, read_thinned
+from .instant import Instant, Plan, Pushed
+from .page import LOCAL, PORT, Page
+from .plots import Plots, values_of
+from .replay import Replay
+from .view_run import Shown, open_replay, read_shown, write_html
+
+__all__ = [
+    "LOCAL",
+    "PORT",
+    "Frames",
+    "Instant",
+    "Page",
+    "Plan",
+    "Plots",
+    "Pushed",
+    "Replay",
+    "Shown",
+    "frames_of",
+    "open_replay",
+    "plan_of",
+    "read_shown",
+    "read_thinned",
+    "values_of",
+    "write_html",
+]

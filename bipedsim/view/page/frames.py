@@ -1,0 +1,241 @@
+"""A recorded run as the instants that a page shows, thinned to what a screen can show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.analysis import complete_rows, gather, recorded_configurations
+from bipedsim.model import Robot
+from bipedsim.numerics import Array
+from bipedsim.objects import ObjectConfig, parse_objects
+from bipedsim.recording import Recording, joined
+from bipedsim.view.page.instant import Instant, Plan, Pushed
+
+RATE = 30.0
+"""Frames per second of what is shown."""
+SAME = 2e-3
+"""Times that are nearer [s] are one."""
+LONGEST_STEP = 0.2
+"""Rows that are farther apart [s] have no velocity between them."""
+
+
+class Thinned:
+    """The first row of every frame, gathered block by block: a run of any length is looked at.
+
+    Args:
+        rate: Frames per second of the run.
+    """
+
+    def __init__(self, rate: float = RATE) -> None:
+        self._rate = rate
+        self._parts: list[Recording] = []
+        self._last: int | None = None
+
+    def add(self, rows: Recording) -> None:
+        """Take the next rows."""
+        number = np.floor(rows.t * self._rate + 1e-6).astype(np.int64)
+        before = np.append(number[:1] - 1 if self._last is None else self._last, number[:-1])
+        if len(number):
+            self._last = int(number[-1])
+        # Even of a block without any: the last one says what is known of the whole.
+        self._parts.append(rows.rows(np.flatnonzero(number != before)))
+
+    @property
+    def recording(self) -> Recording:
+        """All rows so far."""
+        return joined(self._parts)
+
+
+def read_thinned(
+    path: Path | str, rate: float = RATE, start: float | None = None, stop: float | None = None
+) -> Recording:
+    """Read ``rate`` rows a second of a run, see :func:`bipedsim.load_run`.
+
+    Raises:
+        RecordingError: Nothing readable is there, or no row between these times; the message says what was found.
+    """
+    return gather(path, lambda: Thinned(rate), start=start, stop=stop).recording
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """F instants of a run.
+
+    Attributes:
+        recording: Their rows, joints in the order of the robot.
+        model: Of pinocchio.
+        q, v: (F, nq), (F, nv) configurations, and velocities between the neighbours of each frame.
+        estimated: Whether the base is where the controller took it to be.
+        objects: Free objects, as far as their shapes are known.
+        notes: What a reader should know of the whole run.
+    """
+
+    recording: Recording
+    model: pin.Model
+    q: Array
+    v: Array
+    estimated: bool
+    objects: Sequence[ObjectConfig]
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def t(self) -> Array:
+        """(F,) [s]."""
+        return self.recording.t
+
+    def nearest(self, t: float) -> int:
+        """Return the frame that is nearest to time ``t`` [s]."""
+        i = int(np.clip(np.searchsorted(self.t, t), 1, max(1, len(self) - 1)))
+        return i - 1 if i == len(self) or t - self.t[i - 1] < self.t[i] - t else i
+
+    def instant(self, i: int, t: float | None = None) -> Instant:
+        """Return the instant of frame ``i``; with a time ``t`` [s] between two frames the robot is between theirs."""
+        r = self.recording
+        t = float(r.t[i]) if t is None else t
+        forces = np.vstack([r.base_contact[i], r.link_contact[i]])
+        readouts = {name: float(values[i]) for name, values in r.readouts.items()}
+        fallen = np.isfinite(r.gave_up_at) and r.t[i] >= r.gave_up_at
+        return Instant(
+            t=t,
+            q=self._between(i, t),
+            v=self.v[i],
+            wrench=r.wrench[i],
+            cop=r.cop[i],
+            mode=r.mode[i],
+            clamped=r.clamped[i],
+            sliding=r.sliding[i],
+            cop_margin=r.cop_margin[i],
+            friction_used=r.friction_used[i],
+            n_vertices=r.n_vertices[i],
+            joint_position=r.joint_position[i],
+            joint_velocity=r.joint_velocity[i],
+            joint_effort=r.joint_effort[i],
+            joint_command=r.joint_command[i],
+            body_forces=forces if np.isfinite(forces).any() else None,
+            objects={name: states[i, :7] for name, states in r.objects.items()},
+            push=pushes_at(r.run, float(r.t[i])),
+            plan=plan_of(readouts),
+            readouts=readouts,
+            estimated=self.estimated,
+            notes=("the controller was stopped: the joints are damped",) if fallen else (),
+        )
+
+    def _between(self, i: int, t: float) -> Array:
+        """Return the configuration (nq,) at ``t``, near frame ``i``: between it and its neighbour."""
+        apart = t - float(self.t[i])
+        j = i + (1 if apart > 0.0 else -1)
+        if abs(apart) < SAME or not 0 <= j < len(self) or abs(self.t[j] - self.t[i]) > LONGEST_STEP:
+            return np.asarray(self.q[i])
+        return np.asarray(pin.interpolate(self.model, self.q[i], self.q[j], apart / (self.t[j] - self.t[i])))
+
+
+def frames_of(recording: Recording, robot: Robot, progress: bool = False) -> Frames:
+    """Return the instants of the rows of ``recording`` that hold a configuration.
+
+    Args:
+        recording: The run, already thinned.
+        robot: What ran.
+        progress: Show a bar on stderr, where it takes long.
+
+    Raises:
+        RecordingError: The recording is another robot's or lacks what a configuration needs; the message says what.
+    """
+    notes = list(recording.notes)
+    estimated = robot.free_flyer and not np.isfinite(recording.base_pose).any()
+    if estimated:
+        if np.isfinite(recording.odometry).any():
+            recording = replace(recording, base_pose=recording.odometry)
+        else:
+            recording = replace(recording, base_pose=_held(recording, robot))
+            notes.append("where the base was is not recorded: it is held where the robot stands, turned as its IMU says")
+    recording = recording.in_order(robot.joint_names)
+    known = np.flatnonzero(complete_rows(recording, robot))
+    if len(known):
+        recording = recording.rows(known)
+    q = recorded_configurations(recording, robot, progress)
+    configured = parse_objects(recording.run.get("objects", ()))
+    objects = [config for config in configured if config.name in recording.objects]
+    lost = sorted(set(recording.objects) - {config.name for config in objects})
+    if lost:
+        notes.append(f"without {', '.join(lost)}: their shapes were not recorded")
+    return Frames(recording, robot.model, q, _velocities(recording.t, q, robot.model), estimated, objects, tuple(notes))
+
+
+def _held(recording: Recording, robot: Robot) -> Array:
+    """Return poses (n, 7) of a base that stays where the robot stands."""
+    poses = np.tile(robot.q_nominal[:7], (len(recording), 1))
+    known = np.isfinite(recording.imu_orientation).all(axis=1) & (robot.imu_joint_id == 1)
+    of_imu = robot.placement_joint_imu.rotation
+    for i in np.flatnonzero(known):
+        x, y, z, w = recording.imu_orientation[i]
+        R = pin.Quaternion(w, x, y, z).normalized().toRotationMatrix() @ of_imu.T
+        poses[i, 3:] = pin.Quaternion(R).coeffs()
+    return poses
+
+
+def _velocities(t: Array, q: Array, model: pin.Model) -> Array:
+    """Return the velocities (F, nv) between the frames before and behind each, NaN across gaps.
+
+    Of a step between two rows it is the mean: the error is of second order in the time between them, and where a
+    velocity jumps it is smeared over it.
+    """
+    v = np.full((len(q), model.nv), np.nan)
+    for i in range(len(q)):
+        a, b = max(0, i - 1), min(len(q) - 1, i + 1)
+        if b > a and t[b] - t[a] < LONGEST_STEP:
+            v[i] = pin.difference(model, q[a], q[b]) / (t[b] - t[a])
+    return v
+
+
+def pushes_at(run: Mapping[str, Any], t: float) -> tuple[Pushed, ...]:
+    """Return the pushes of a run that act at time ``t`` [s]; ``run`` is :attr:`bipedsim.recording.Recording.run`."""
+    active = None
+    for push in run.get("pushes", ()):
+        begin = push["t"] + push["after"]
+        # One that begins ends the one before.
+        if begin <= t:
+            active = push if t < begin + push["duration"] else None
+    if active is None:
+        return ()
+    return (Pushed(np.array(active["wrench"][:3], dtype=np.float64), frame=active["body"] or ""),)
+
+
+PLANNED = ("com", "dcm", "zmp")
+
+
+def plan_of(readouts: Mapping[str, float]) -> Plan | None:
+    """Return what a controller shows of its intentions, None where it shows nothing.
+
+    Its readouts are then called ``plan_com_x``, ``plan_com_y``, ``plan_com_z``, the same of ``dcm`` and ``zmp``, whose
+    z may lack; and of each footstep to come, the next one first, ``plan_step_1_x``, ``_y``, ``_yaw`` [rad], ``_foot``
+    (0 for the first foot of robot.yaml), and ``_z``, which may lack. All are in the world [m].
+    """
+    points = {}
+    for name in PLANNED:
+        x, y, z = (readouts.get(f"plan_{name}_{axis}", np.nan) for axis in "xyz")
+        if np.isfinite([x, y]).all():
+            points[name] = np.array([x, y, 0.0 if np.isnan(z) else z])
+    steps, feet = [], []
+    number = 1
+    while f"plan_step_{number}_x" in readouts:
+        x, y, z, yaw, foot = (
+            readouts.get(f"plan_step_{number}_{part}", np.nan) for part in ("x", "y", "z", "yaw", "foot")
+        )
+        number += 1
+        if np.isfinite([x, y]).all():
+            steps.append([x, y, z, np.nan_to_num(yaw)])
+            feet.append(int(np.nan_to_num(foot)))
+    if not (points or steps):
+        return None
+    if steps:
+        return Plan(np.array(steps), np.array(feet, dtype=np.int64), **points)
+    return Plan(**points)
