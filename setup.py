@@ -36,6 +36,7 @@ POLICY = ["onnxruntime>=1.17"]
 GYM = ["gymnasium>=1.0"]
 STUDY = ["distributed>=2024.1", "pyarrow>=15"]
 UNITREE = ["cyclonedds>=0.10.2; python_version < '3.14'"]  # no wheels yet for 3.14
+VIEW = ["fast-simplification>=0.1.9", "viser>=1.1"]
 BENCH = [*MUJOCO, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
 TEST = [
     *MUJOCO,
@@ -43,9 +44,11 @@ TEST = [
     *POLICY,
     *STUDY,
     *UNITREE,
+    *VIEW,
     "hypothesis>=6.100",
     "mcap-ros2-support>=0.5",
     "onnx>=1.16",
+    "playwright>=1.50",
     "pytest>=7.4",
     "pytest-xdist>=3.5",
 ]
@@ -126,6 +129,7 @@ setup(
         "examples": MUJOCO,
         "gym": GYM,
         "study": STUDY,
+        "view": VIEW,
         "mujoco": MUJOCO,
         "bench": BENCH,
         "test": TEST,

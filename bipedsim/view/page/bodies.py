@@ -114,11 +114,12 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
         path = mesh_path(name, urdf_path)
         if path is None:
             raise ValueError(f"no file {name}")
-        corners = (mesh_triangles(path) * _three(element.get("scale", "1 1 1"))).reshape(-1, 3)
+        corners: Array = (mesh_triangles(path) * _three(element.get("scale", "1 1 1"))).reshape(-1, 3)
         if not len(corners) or not np.isfinite(corners).all():
             raise ValueError(f"no triangles in {path.name}")
-        vertices, faces = np.unique(corners.astype(np.float32), axis=0, return_inverse=True)
-        return vertices.astype(np.float64), faces.reshape(-1, 3), False
+        # In single precision, as files of meshes are: corners of neighbours are then the same.
+        merged, faces = np.unique(corners.astype(np.float32), axis=0, return_inverse=True)
+        return merged.astype(np.float64), faces.reshape(-1, 3), False
     values = {key: _three(text) for key, text in element.attrib.items()}
     radius, length = (float(values.get(key, np.zeros(3))[0]) for key in ("radius", "length"))
     if element.tag == "box":

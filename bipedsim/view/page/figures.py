@@ -10,8 +10,8 @@ from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
 from bipedsim.view.animation.scene import FORCE_COLOUR
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.soles import COLOURS, COP_COLOUR
 from bipedsim.view.page.marks import CAPTURE_COLOUR, PLAN_COLOUR, PUSH_COLOUR, SUPPORT_COLOUR
+from bipedsim.view.page.soles import COLOURS, COP_COLOUR
 from bipedsim.view.page.state import UNKNOWN, State, mode_text
 from bipedsim.view.sheet import LIMIT_COLOUR, TOTAL_COLOUR
 

@@ -22,8 +22,8 @@ from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
 
 CAPTURE_COLOUR, SUPPORT_COLOUR, PUSH_COLOUR = "#E69F00", "#56B4E9", "#D55E00"
 PLAN_COLOUR = "#0072B2"
-LIFTED = 0.004
-"""Height over the ground of what lies on it [m]."""
+LIFTED = np.array([0.0, 0.0, 0.002])
+"""Where what lies on the ground is drawn over it [m]."""
 MOST_CORNERS = 64
 """Corners of the support polygon that are drawn at most."""
 
@@ -56,7 +56,7 @@ class Marks:
         self._com, self._below = dot("com", TOTAL_COLOUR, 0.016), dot("com_below", TOTAL_COLOUR, 0.008)
         self._plumb = lines("plumb", TOTAL_COLOUR, 0.0015)
         self._capture = dot("capture", CAPTURE_COLOUR, 0.012)
-        self._support = lines("support", SUPPORT_COLOUR, 0.004)
+        self._support = lines("support", SUPPORT_COLOUR, 0.0022)
         self._steps = [lines(f"step_{k}", foot_colour(k), 0.003) for k in range(len(robot.soles))]
         self._planned = {name: dot(f"plan_{name}", PLAN_COLOUR, 0.012) for name in ("com", "dcm", "zmp")}
         self._pushes = arrows(scene, f"{root}/push", PUSH_COLOUR, size)
@@ -76,11 +76,11 @@ class Marks:
 
     def show(self, instant: Instant, state: State) -> None:
         """Show those of an instant."""
-        com, below = state.com, np.array([*state.com[:2], state.ground + LIFTED])
+        com, below = state.com, np.array([*state.com[:2], state.ground]) + LIFTED
         self._dot("com", self._com, com)
         self._dot("com", self._below, below)
         self._lines("com", self._plumb, np.array([[com, below]]))
-        self._dot("capture", self._capture, state.capture + [0.0, 0.0, LIFTED])
+        self._dot("capture", self._capture, state.capture + LIFTED)
         self._lines("support", self._support, support_polygon(self._robot, state))
         self._show_plan(instant.plan, state.ground)
         tails, vectors = self._pushed(instant.push, state.data)
@@ -111,7 +111,7 @@ class Marks:
                 c, s = np.cos(heading), np.sin(heading)
                 level = outline @ np.array([[c, s], [-s, c]]) + [x, y]
                 height = z if np.isfinite(z) else ground
-                corners = np.column_stack([level, np.full(len(level), height + LIFTED)])
+                corners = np.column_stack([level, np.full(len(level), height)]) + LIFTED
                 ends.append(np.stack([corners, np.roll(corners, -1, axis=0)], axis=1))
             self._lines("plan", node, np.concatenate(ends))
 
@@ -154,7 +154,7 @@ def support_polygon(robot: Robot, state: State) -> Array:
     if len(corners) < 2:
         return np.zeros((0, 2, 3))
     order = _hull(corners[:, :2])[:MOST_CORNERS]
-    ring = corners[order] + [0.0, 0.0, LIFTED]
+    ring = corners[order] + LIFTED
     return np.stack([ring, np.roll(ring, -1, axis=0)], axis=1)
 
 
@@ -165,7 +165,7 @@ def _hull(points: Array) -> list[int]:
     try:
         return [int(i) for i in ConvexHull(points).vertices]
     except QhullError:
-        along = points @ (np.ptp(points, axis=0) + [1e-12, 0.0])
+        along = points @ np.ptp(points, axis=0)
         return [int(along.argmin()), int(along.argmax())]
 
 

@@ -16,7 +16,7 @@ from bipedsim.view.page import figures
 from bipedsim.view.page.bodies import FINEST
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import LAYERS
-from bipedsim.view.page.scene import Scene
+from bipedsim.view.page.scene import OPACITY, Scene
 from bipedsim.view.page.state import State
 
 LOCAL = "127.0.0.1"
@@ -112,6 +112,8 @@ class Page:
         with self.gui.add_folder("Show", order=100.0, expand_by_default=False):
             follow = self.gui.add_checkbox("follow the robot", self.scene.follows)
             follow.on_update(lambda _: self._follow(follow.value))
+            opacity = self.gui.add_slider("opacity of the robot", 0.05, 1.0, 0.05, OPACITY)
+            opacity.on_update(lambda _: self.scene.see_through(opacity.value))
             for name, (text, on) in LAYERS.items():
                 box = self.gui.add_checkbox(text, on)
                 box.on_update(lambda _, name=name, box=box: self._switch(name, box.value))

@@ -84,9 +84,11 @@ class Plots:
         with gui.add_folder("Over time", order=70.0):
             for name, curves in self._curves.items():
                 series: list[dict[str, Any]] = [{"label": "t [s]"}]
-                for colour in curves.colours:
-                    series += [{"stroke": colour, "width": 1.5, "points": {"show": False}}]
-                    series += [{"stroke": colour + PALE, "width": 1.5, "points": {"show": False}}]
+                for k, colour in enumerate(curves.colours):
+                    # In a symmetric motion the second curve would hide the first.
+                    width = 3.0 if k == 0 and len(curves.colours) > 1 else 1.5
+                    for stroke in (colour, colour + PALE):
+                        series.append({"stroke": stroke, "width": width, "points": {"show": False}})
                 self._plots[name] = gui.add_uplot(
                     (empty, *(np.full(2, np.nan) for _ in series[1:])),
                     tuple(series),
@@ -110,7 +112,7 @@ class Plots:
         times = t[first:last]
         past = (times <= now + 1e-9)[:, None]
         # The two parts share the row of now.
-        future = np.roll(past, -1, axis=0) == False  # noqa: E712
+        future = ~np.roll(past, -1, axis=0)
         future[-1] = True
         for name, plot in self._plots.items():
             rows = values[name][first:last]

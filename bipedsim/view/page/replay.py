@@ -50,7 +50,9 @@ class Replay:
             self._play = gui.add_button("Play")
             steps = gui.add_button_group("one step", ("back", "forward"))
             speed = gui.add_dropdown(
-                "speed", tuple(f"{value:g}" for value in sorted({*SPEEDS, self._speed})), f"{self._speed:g}"
+                "speed",
+                tuple(f"{value:g}" for value in sorted({*SPEEDS, self._speed})),
+                initial_value=f"{self._speed:g}",
             )
         self._slider.on_update(lambda event: self._seek(event))
         self._play.on_click(lambda _: self.pause() if self._playing.is_set() else self.play())

@@ -28,8 +28,8 @@ FOLLOW = 0.3
 """Time [s] in which the world follows the robot, so that a step does not shake it."""
 JUMP = 1.0
 """Where the robot is farther away [m], or the time [s], it follows at once."""
-FOOT_OPACITY = 0.5
-"""Feet are half transparent: else they hide their soles."""
+OPACITY, FOOT_OPACITY = 0.75, 0.5
+"""Bodies are not opaque: else they hide the CoM, and the arrows of the forces; feet hide their soles."""
 
 
 class Scene:
@@ -72,16 +72,15 @@ class Scene:
         self._poses = np.full((model.njoints, 7), np.nan)
         found, self.missing, self.detail = looks(robot, finest)
         feet = {sole.joint_id for sole in robot.soles}
-        self._meshes = []
+        self._meshes: list[tuple[str, int, Any]] = []
         for i, look in enumerate(found):
-            opacity = FOOT_OPACITY if look.joint_id in feet else None
             node = scene.add_mesh_simple(
                 f"{names[look.joint_id]}/look_{i}",
                 look.vertices.astype(np.float32),
                 look.faces.astype(np.uint32),
                 color=look.colour,
                 flat_shading=not look.smooth,
-                opacity=opacity,
+                opacity=FOOT_OPACITY if look.joint_id in feet else OPACITY,
             )
             self.layers["robot"].see(node)
             self._meshes.append((look.name, look.joint_id, node))
@@ -108,6 +107,12 @@ class Scene:
         for name, joint, node in self._meshes:
             node.on_click(lambda _, name=name, joint=joint: chosen(name, joint))
 
+    def see_through(self, opacity: float) -> None:
+        """Give all bodies an opacity between 0 and 1, the feet at most theirs."""
+        feet = {sole.joint_id for sole in self._robot.soles}
+        for _, joint, node in self._meshes:
+            node.opacity = min(opacity, FOOT_OPACITY) if joint in feet else None if opacity >= 1.0 else opacity
+
     def show(self, instant: Instant) -> State | None:
         """Show an instant; return what follows from it, None where the robot is nowhere."""
         for name, node in self._objects.items():
@@ -128,7 +133,7 @@ class Scene:
         self._follow(instant.t, state.com, state.ground)
         if self.layers["caption"].on:
             self._caption.text = self._caption_text(instant, state)
-            self._caption.position = tuple(rounded(state.com + [0.0, 0.0, 0.5 * self.size]))
+            self._caption.position = tuple(rounded(state.com + np.array([0.0, 0.0, 0.5 * self.size])))
         self.layers["caption"].see(self._caption)
         return state
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.view.animation.camera import ARROW, LONGEST
 from bipedsim.view.animation.scene import FORCE_COLOUR
 from bipedsim.view.page.bodies import ball, cone
@@ -23,8 +23,8 @@ COLOURS = {**MODE_COLOURS, "in the air": "#B8B8B8", UNKNOWN: "#777777"}
 """Of contact modes; the grey of feet in the air is to be seen on a light ground."""
 AROUND = 1.3
 """The plate in the colour of the mode is as much larger than the sole, so that it is seen beside the foot."""
-LIFTED = 0.003
-"""Height of lines over the sole plane [m]: else the ground hides half of them."""
+LIFTED = np.array([0.0, 0.0, 0.003])
+"""Where lines are over the sole plane [m]: else the ground hides half of them."""
 SHORTEST = 1e-3
 """Arrows that are shorter [m] are a dot."""
 
@@ -64,7 +64,7 @@ class Soles:
             point(self._layers["forces"], foot.arrow, at[None], self.arrow(force)[None], SHORTEST)
             there = bool(np.isfinite(cop).all())
             if there:
-                foot.cop.position = tuple(rounded(at + [0.0, 0.0, LIFTED]))
+                foot.cop.position = tuple(rounded(at + LIFTED))
             self._layers["forces"].see(foot.cop, there)
             forces = np.full((1, 3), np.nan) if instant.vertex_forces is None else instant.vertex_forces[k]
             vectors = np.array([self.arrow(one) for one in forces])
@@ -117,14 +117,14 @@ class _Foot:
         place(scene.add_frame(name, show_axes=False), sole.placement_joint_sole)
         n = sole.n_vertices
         self.corners = np.column_stack([sole.vertices, np.zeros(n)])
-        lifted = self.corners + [0.0, 0.0, LIFTED]
+        lifted = self.corners + LIFTED
         self._edges = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)] if n == 2 else []
         self._shown: tuple[str, bytes, bool] | None = None
         self._plate = self._lines = None
         if n > 2:
             around = sole.centre + AROUND * (sole.vertices - sole.centre)
             fan = np.array([(0, i, i + 1) for i in range(1, n - 1)])
-            flat = np.column_stack([around, np.full(n, 0.5 * LIFTED)])
+            flat = np.column_stack([around, np.zeros(n)]) + 0.5 * LIFTED
             self._plate = scene.add_mesh_simple(
                 f"{name}/plate", flat, fan, opacity=0.45, side="double", cast_shadow=False, receive_shadow=False
             )
@@ -146,7 +146,7 @@ class _Foot:
             f"{name}/cone", vertices, faces, opacity=0.35, side="double", cast_shadow=False, visible=False
         )
 
-    def colour(self, layer: Layer, kind: str, touching: Array, sliding: bool) -> None:
+    def colour(self, layer: Layer, kind: str, touching: Flags, sliding: bool) -> None:
         """Give plate, edges and vertices the colour of the mode; what touches and slides is red."""
         for node in (self._plate, self._lines, self._points):
             if node is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from tqdm import tqdm
@@ -13,7 +14,6 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
 from bipedsim.view.animation.film import about_run, ground_of
 from bipedsim.view.page import figures
-from bipedsim.view.page.bodies import FINEST
 from bipedsim.view.page.frames import RATE, Frames, frames_of, read_thinned
 from bipedsim.view.page.page import LOCAL, PORT, Page, import_viser
 from bipedsim.view.page.replay import Replay
@@ -117,8 +117,8 @@ def write_html(shown: Shown, path: Path, progress: bool = False) -> str:
     notes = " ".join(shown.frames.notes)
     box = (
         '<div style="position:fixed;left:8px;top:8px;max-width:21em;background:#ffffffcc;border-radius:4px;padding:6px;'
-        f'font-family:sans-serif;pointer-events:none;z-index:10"><b>{figures.escape(shown.title)}</b>'
-        f"{figures.legend()}<small>{figures.escape(notes)}</small></div>"
+        f'font-family:sans-serif;pointer-events:none;z-index:10"><b>{escape(shown.title)}</b>'
+        f"{figures.legend()}<small>{escape(notes)}</small></div>"
     )
     body = text.rindex("</body>")
     try:
