@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the page is served; 0.0.0.0 lets other machines look and press buttons (default: %(default)s)",
     )
     parser.add_argument(
-        "--port", type=int, default=8080, metavar="N", help="the next free one is taken where it is in use (default: 8080)"
+        "--port", type=int, default=8080, metavar="N", help="where it is in use the next free one is (default: 8080)"
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
 

@@ -435,6 +435,15 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
             print(f"bipedsim up: no picture: {error}", file=sys.stderr)
             return
         say(f"wrote {folder / 'forces.png'}")
+        say(f"see it move: {program()} view {os.path.relpath(folder)}")
+
+
+def program() -> str:
+    """Return what was typed to start this program: ``bipedsim``, or its path where the shell would not find it."""
+    path = sys.argv[0]
+    if Path(path).name != "bipedsim" or shutil.which("bipedsim") == os.path.abspath(path):
+        return "bipedsim"
+    return os.path.relpath(path)
 
 
 def _why_not(statistics: Mapping[str, Any]) -> str:

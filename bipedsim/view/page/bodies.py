@@ -14,14 +14,14 @@ import pinocchio as pin
 from bipedsim.model import Robot, mesh_path, mesh_triangles
 from bipedsim.numerics import Array, Integers
 from bipedsim.objects import ObjectConfig, Shape
-from bipedsim.view.animation.skeleton import Skeleton
+from bipedsim.view.animation import Skeleton
 
 Colour = tuple[int, int, int]
 """Red, green and blue, 0 to 255."""
 PLAIN: Colour = (176, 180, 186)
 """Of a body whose file names no colour."""
 FINEST = 120_000
-"""Triangles of a whole robot at most: beyond it, each mesh is thinned by the same share."""
+"""Triangles of a whole robot at most: beyond it, its finest meshes are made coarser."""
 ROUND = 24
 """Corners of a circle."""
 BONE = 0.012
@@ -203,23 +203,35 @@ def _skeleton(robot: Robot) -> list[Look]:
 
 
 def _thinned(found: list[Look], finest: int) -> list[Look]:
-    """Return the looks with ``finest`` triangles in all at most, about; small ones stay as they are."""
-    total = sum(len(look.faces) for look in found)
-    if total <= finest:
+    """Return the looks with ``finest`` triangles in all at most, about: the finest of them become coarser."""
+    counts = np.array([len(look.faces) for look in found], dtype=np.int64)
+    if counts.sum() <= finest:
         return found
     import fast_simplification
 
-    share = finest / total
+    most = _ceiling(counts, finest)
     thin = []
     for look in found:
-        if look.smooth or len(look.faces) * share < 2 * ROUND:
+        if look.smooth or len(look.faces) <= most:
             thin.append(look)
             continue
         vertices, faces = fast_simplification.simplify(
-            look.vertices.astype(np.float32), look.faces.astype(np.int32), target_reduction=1.0 - share
+            look.vertices.astype(np.float32), look.faces.astype(np.int32), target_count=most
         )
         thin.append(Look(look.name, look.joint_id, vertices, faces, look.colour, look.smooth))
     return thin
+
+
+def _ceiling(counts: Integers, total: int) -> int:
+    """Return the ceiling c for which the sum of min(``counts``, c) is ``total``, rounded down."""
+    left = total
+    ordered = np.sort(counts)
+    for i, count in enumerate(ordered):
+        share = left // (len(ordered) - i)
+        if count > share:
+            return int(share)
+        left -= int(count)
+    return int(ordered[-1])
 
 
 def _origin(element: ElementTree.Element) -> pin.SE3:

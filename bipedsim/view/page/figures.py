@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
-from bipedsim.view.animation.scene import FORCE_COLOUR
+from bipedsim.view.animation import FORCE_COLOUR
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.marks import CAPTURE_COLOUR, PLAN_COLOUR, PUSH_COLOUR, SUPPORT_COLOUR
 from bipedsim.view.page.soles import COLOURS, COP_COLOUR
@@ -25,10 +25,15 @@ def legend() -> str:
     """Return what the colours of the scene are, as HTML."""
     modes = [(kind, colour) for kind, colour in COLOURS.items() if kind != UNKNOWN]
     others = [
-        ("sliding", LIMIT_COLOUR), ("force", FORCE_COLOUR), ("CoP", COP_COLOUR), ("CoM", TOTAL_COLOUR),
-        ("capture point", CAPTURE_COLOUR), ("support polygon", SUPPORT_COLOUR), ("push", PUSH_COLOUR),
+        ("sliding", LIMIT_COLOUR),
+        ("force", FORCE_COLOUR),
+        ("CoP", COP_COLOUR),
+        ("CoM", TOTAL_COLOUR),
+        ("capture point", CAPTURE_COLOUR),
+        ("support polygon", SUPPORT_COLOUR),
+        ("push", PUSH_COLOUR),
         ("plan", PLAN_COLOUR),
-    ]  # fmt: skip
+    ]
     swatches = "".join(
         f'<span style="white-space:nowrap;margin-right:0.7em"><span style="display:inline-block;width:0.7em;'
         f'height:0.7em;border-radius:0.15em;background:{colour}"></span> {name}</span> '
@@ -60,10 +65,11 @@ def _foot(instant: Instant, k: int, robot: Robot, state: State) -> str:
     margin = np.nan if instant.cop_margin is None else 1e3 * instant.cop_margin[k]
     used = np.nan if instant.friction_used is None else instant.friction_used[k]
     colour = COLOURS[state.kinds[k]]
+    mode = mode_text(instant, k, sole, state.kinds[k])
+    look = f"border-left:0.7em solid {colour};padding-left:0.3em"
     cells = (
         escape(sole.name),
-        f'<span style="border-left:0.7em solid {colour};padding-left:0.3em" id="{FOOT_ID}{escape(sole.name)}">'
-        f"{mode_text(instant, k, sole, state.kinds[k])}</span>",
+        f'<span style="{look}" id="{FOOT_ID}{escape(sole.name)}">{mode}</span>',
         "-" if np.isnan(force) else f"{force:.0f} N",
         "-" if np.isnan(margin) else f"{margin:.0f} mm",
         _gauge(used),

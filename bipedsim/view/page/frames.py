@@ -156,7 +156,7 @@ def frames_of(recording: Recording, robot: Robot, progress: bool = False) -> Fra
             recording = replace(recording, base_pose=recording.odometry)
         else:
             recording = replace(recording, base_pose=_held(recording, robot))
-            notes.append("where the base was is not recorded: it is held where the robot stands, turned as its IMU says")
+            notes.append("where the base was is not recorded: it stays where the robot stands, turned as its IMU says")
     recording = recording.in_order(robot.joint_names)
     known = np.flatnonzero(complete_rows(recording, robot))
     if len(known):

@@ -10,9 +10,7 @@ import pinocchio as pin
 
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
-from bipedsim.view.animation.camera import ARROW, LONGEST
-from bipedsim.view.animation.motion import bottom
-from bipedsim.view.animation.scene import FORCE_COLOUR
+from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST, bottom
 from bipedsim.view.page.bodies import ball
 from bipedsim.view.page.instant import Instant, Plan, Pushed
 from bipedsim.view.page.layers import Layer, arrows, point, rgb, rounded

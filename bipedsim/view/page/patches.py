@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import Sole
-from bipedsim.view.animation.scene import SOIL_COLOUR, SURFACE_COLOUR
+from bipedsim.view.animation import SOIL_COLOUR, SURFACE_COLOUR
 from bipedsim.view.page.layers import Layer, place, rgb
 
 SLIPPERY, ROUGH = "#9CCBE8", "#D9B98C"

@@ -12,7 +12,7 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
-from bipedsim.view.animation.scene import OBJECT_COLOUR
+from bipedsim.view.animation import OBJECT_COLOUR
 from bipedsim.view.page.bodies import FINEST, looks, object_looks
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import make_layers, place, rgb, rounded, wxyz

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.ground import Ground
+from bipedsim.ground import Ground, Patch
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
-from bipedsim.view.animation.camera import ARROW, LONGEST
-from bipedsim.view.animation.scene import FORCE_COLOUR
+from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST
 from bipedsim.view.page.bodies import ball, cone
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import Layer, arrows, place, point, rgb, rounded, wxyz
@@ -46,11 +45,8 @@ class Soles:
         self._robot, self._ground, self._layers = robot, ground, layers
         self._scale = ARROW * size / robot.weight
         self._longest = LONGEST * ARROW * size
-        self._feet = [
-            _Foot(scene, f"{parent}/sole_{k}", robot, k, size) for k, parent in enumerate(parents)
-        ]
+        self._feet = [_Foot(scene, f"{parent}/sole_{k}", robot, k, size) for k, parent in enumerate(parents)]
         self._cone_of = [(np.nan, 0)] * len(parents)
-        self._scene = scene
         self._height = 0.12 * size
 
     def show(self, instant: Instant, state: State) -> None:
@@ -85,8 +81,7 @@ class Soles:
             layer.see(foot.cone, False)
             return
         at = state.soles[k].act(cop)
-        patch = next((p for p in reversed(self._ground.patches) if p.contains(
-            ((at - p.point_world) @ p.rotation_world_patch)[:2])), self._ground.patches[0])
+        patch = self._patch(at)
         mu = self._robot.soles[k].friction_static if patch.friction_static is None else patch.friction_static
         used = np.nan if instant.friction_used is None else float(instant.friction_used[k])
         tenth = int(np.clip(np.nan_to_num(used) * 10.0, 0.0, 10.0))
@@ -103,6 +98,13 @@ class Soles:
         turn = state.soles[k].rotation.T @ patch.rotation_world_patch
         foot.cone.position, foot.cone.wxyz = tuple(rounded(cop)), tuple(wxyz(turn))
         layer.see(foot.cone, True)
+
+    def _patch(self, at: Array) -> Patch:
+        """Return the patch on which a point (3,) of the world lies: of those that it is over, the nearest, the top."""
+        patches = self._ground.patches
+        local = [(at - patch.point_world) @ patch.rotation_world_patch for patch in patches]
+        over = [i for i, patch in enumerate(patches) if patch.contains(local[i][:2])] or [0]
+        return patches[min(over, key=lambda i: (round(abs(float(local[i][2])), 3), -i))]
 
 
 class _Foot:
@@ -134,9 +136,13 @@ class _Foot:
                 f"{name}/edges", ends, np.zeros(ends.shape, dtype=np.uint8), thickness=0.004 * size
             )
         self._points = scene.add_point_cloud(
-            f"{name}/vertices", lifted.astype(np.float32), np.zeros((n, 3), dtype=np.uint8),
-            point_size=0.008 * size, point_shape="circle", precision="float32",
-        )  # fmt: skip
+            f"{name}/vertices",
+            lifted.astype(np.float32),
+            np.zeros((n, 3), dtype=np.uint8),
+            point_size=0.008 * size,
+            point_shape="circle",
+            precision="float32",
+        )
         self.arrow = arrows(scene, f"{name}/force", FORCE_COLOUR, size)
         self.vertex_arrows = arrows(scene, f"{name}/vertex_forces", FORCE_COLOUR, 0.6 * size)
         vertices, faces = ball(0.009 * size)

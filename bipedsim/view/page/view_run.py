@@ -12,7 +12,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
-from bipedsim.view.animation.film import about_run, ground_of
+from bipedsim.view.animation import about_run, ground_of
 from bipedsim.view.page import figures
 from bipedsim.view.page.frames import RATE, Frames, frames_of, read_thinned
 from bipedsim.view.page.page import LOCAL, PORT, Page, import_viser

@@ -1,0 +1,127 @@
+"""A real browser for tests of pages: headless Chromium, driven by Playwright, its drawing in software."""
+
+from __future__ import annotations
+
+import colorsys
+import io
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDTH, HEIGHT = 900, 360
+"""Of the window [px]: wide enough that the panel of controls leaves the middle free."""
+PATIENCE = 90.0
+"""Longest wait for what must come [s]: the machine is shared and draws in software."""
+
+
+class Tab:
+    """A page in the browser, and what it did that no page should.
+
+    Attributes:
+        page: Of Playwright.
+        errors: Errors of its scripts.
+        requests: Addresses that it asked for.
+        frames: Messages that came by websocket.
+    """
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.frames = 0
+        page.set_default_timeout(1e3 * PATIENCE)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("websocket", lambda socket: socket.on("framereceived", self._received))
+
+    def _received(self, _: Any) -> None:
+        self.frames += 1
+
+    def wait(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait until something holds; Playwright works meanwhile."""
+        end = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < end, f"waited in vain: {what}"
+            self.page.wait_for_timeout(100)
+
+    def picture(self) -> Array:
+        """Return the picture (H, W, 3) of the page, 0 to 1."""
+        from PIL import Image
+        from playwright.sync_api import Error
+
+        # Before it was first painted there is nothing to be taken.
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                data = self.page.screenshot()
+                break
+            except Error:
+                assert time.monotonic() < end, "the browser gives no picture"
+                self.page.wait_for_timeout(200)
+        taken = Image.open(io.BytesIO(data))
+        return np.asarray(taken.convert("RGB"), dtype=np.float64) / 255.0
+
+    def text(self, element: str) -> str:
+        """Return the text of the element with this id."""
+        return str(self.page.locator(f"[id='{element}']").inner_text())
+
+
+@contextmanager
+def browser() -> Iterator[Callable[[str], Tab]]:
+    """Give a function that opens an address in a new tab; skip the test where there is no browser."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+
+        def opened(address: str) -> Tab:
+            tab = Tab(chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT}))
+            tab.page.goto(address, wait_until="commit")
+            return tab
+
+        try:
+            yield opened
+        finally:
+            chromium.close()
+
+
+def project(points: Array, eye: Array, target: Array, fov: float) -> Array:
+    """Return where ``points`` (n, 3) are in the picture (n, 2) [px], x to the right and y down.
+
+    Args:
+        points: In the axes of the picture [m].
+        eye, target: (3,) where the camera is and what it looks at [m], z up.
+        fov: Vertical opening of the camera [rad].
+    """
+    ahead = (target - eye) / np.linalg.norm(target - eye)
+    right = np.cross(ahead, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    down = np.cross(ahead, right)
+    local = (points - eye) @ np.column_stack([right, down, ahead])
+    focal = 0.5 * HEIGHT / np.tan(0.5 * fov)
+    return np.asarray(focal * local[:, :2] / local[:, 2:] + [0.5 * WIDTH, 0.5 * HEIGHT])
+
+
+def share_of(picture: Array, at: Array, colour: str, radius: int = 3) -> float:
+    """Return the share of the pixels around ``at`` (2,) whose hue is that of ``colour``, light or shaded."""
+    red, green, blue = (value / 255.0 for value in bytes.fromhex(colour.removeprefix("#")))
+    hue = colorsys.rgb_to_hsv(red, green, blue)[0]
+    x, y = (int(value) for value in np.round(at))
+    cut = picture[max(0, y - radius) : y + radius + 1, max(0, x - radius) : x + radius + 1].reshape(-1, 3)
+    hits = 0
+    for pixel in cut:
+        h, saturation, _ = colorsys.rgb_to_hsv(*(float(value) for value in pixel))
+        hits += saturation > 0.35 and abs((h - hue + 0.5) % 1.0 - 0.5) < 0.06
+    return hits / max(1, len(cut))

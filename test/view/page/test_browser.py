@@ -1,0 +1,175 @@
+"""The page in a real browser: what it asks for, what it says, and where it draws what."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from browser_support import Tab, browser, project, share_of
+
+pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
+
+from bipedsim.config import RunConfig
+from bipedsim.runs import run
+from bipedsim.view.animation.scene import FORCE_COLOUR
+from bipedsim.view.page import Instant, Page, Replay, Shown, open_replay, read_shown, write_html
+from bipedsim.view.page.figures import FOOT_ID, TIME_ID
+from bipedsim.view.page.soles import COP_COLOUR
+
+EYE, TARGET, FOV = np.array([1.5, -1.9, 1.1]), np.array([0.0, 0.0, 0.35]), 0.8
+CAMERA = (
+    f"?initialCameraPosition={EYE[0]},{EYE[1]},{EYE[2]}"
+    f"&initialCameraLookAt={TARGET[0]},{TARGET[1]},{TARGET[2]}&initialCameraFov={FOV}"
+)
+SLOWLY = 0.02
+"""Speed of the replay: a browser that draws in software on a busy machine must not miss it."""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Callable[[str], Tab]]:
+    with browser() as open_tab:
+        yield open_tab
+
+
+@pytest.fixture
+def opened(chromium: Callable[[str], Tab]) -> Iterator[Callable[[str], Tab]]:
+    """Open tabs that are closed again: they draw as long as they are there."""
+    tabs: list[Tab] = []
+
+    def opens(address: str) -> Tab:
+        tabs.append(chromium(address))
+        return tabs[-1]
+
+    yield opens
+    for tab in tabs:
+        tab.page.close()
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    """biped14 takes its first steps."""
+    path = tmp_path_factory.mktemp("runs") / "walk.npz"
+    recording, _ = run(RunConfig(scenario="walk", duration=3.0))
+    recording.save(path)
+    return read_shown(path)
+
+
+@pytest.fixture
+def played(shown: Shown) -> Iterator[tuple[Page, Replay]]:
+    page, replay = open_replay(shown, port=0, speed=SLOWLY)
+    thread = threading.Thread(target=replay.run)
+    thread.start()
+    yield page, replay
+    replay.stop()
+    thread.join()
+    page.close()
+
+
+def local(tab: Tab, address: str) -> bool:
+    return all(url.startswith((address, "blob:", "data:")) for url in tab.requests)
+
+
+def press(tab: Tab, name: str) -> None:
+    """Press a button; without waiting for the frames that Playwright would have it stand still for."""
+    button = tab.page.locator("button, label", has_text=re.compile(f"^{name}$")).first
+    button.dispatch_event("click")
+
+
+def foot_points(shown: Shown, instant: Instant, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return CoP and force of foot ``k`` in the world, by pinocchio alone."""
+    robot = shown.robot
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, instant.q)
+    sole = robot.soles[k]
+    pose = data.oMi[sole.joint_id] * sole.placement_joint_sole
+    assert instant.cop is not None
+    assert instant.wrench is not None
+    return pose.act(np.array([*instant.cop[k], 0.0])), pose.rotation @ instant.wrench[k, :3]
+
+
+def test_replay_follows_the_reader(
+    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
+) -> None:
+    page, replay = played
+    tab = opened(page.address + CAMERA)
+    assert tab.text(TIME_ID) == f"t = {shown.frames.t[0]:.3f} s"
+    # In its first second both feet stand, later one swings.
+    single = next(i for i in range(len(shown.frames)) if (shown.frames.recording.mode[i] == 0).any())
+    time = float(shown.frames.t[single])
+    box = tab.page.locator("input[type='text']").first
+    box.fill(f"{time:.3f}")
+    box.press("Enter")
+    tab.wait(lambda: abs(replay.now - time) < 0.02, "the slider moves the replay")
+    tab.wait(lambda: tab.text(TIME_ID) == f"t = {replay.now:.3f} s", "the text says the time of the slider")
+    instant = shown.frames.instant(shown.frames.nearest(replay.now))
+    assert instant.mode is not None
+    for sole, mode in zip(shown.robot.soles, instant.mode, strict=True):
+        said = tab.text(f"{FOOT_ID}{sole.name}")
+        assert (said == "in the air") == (mode == 0)
+        assert mode == 0 or "stick" in said or "slide" in said
+    before = tab.frames
+    press(tab, "Play")
+    tab.wait(lambda: tab.frames > before + 10, "frames arrive")
+    tab.wait(lambda: replay.now > time + 0.01, "time goes on")
+    press(tab, "Pause")
+    tab.wait(lambda: tab.text(TIME_ID) == f"t = {replay.now:.3f} s", "the page stays where the replay does")
+    now = replay.now
+    press(tab, "back")
+    tab.wait(lambda: replay.now < now, "one step back")
+    assert now - replay.now < 0.07
+    assert tab.errors == []
+    assert local(tab, page.address), tab.requests
+
+
+def test_arrow_and_cop_are_where_they_must_be(
+    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
+) -> None:
+    page, replay = played
+    modes = shown.frames.recording.mode
+    single = next(i for i in range(len(shown.frames)) if (modes[i] == 0).any())
+    stance = int(np.flatnonzero(modes[single] != 0)[0])
+    # What may hide the CoP.
+    for name in ("robot", "com", "capture"):
+        page.scene.layers[name].switch(False)
+    replay.go(float(shown.frames.t[single]))
+    instant = shown.frames.instant(single)
+    cop, force = foot_points(shown, instant, stance)
+    swing, _ = foot_points(shown, shown.frames.instant(0), 1 - stance)
+    # Halfway up an arrow that is 0.35 times as long as the robot is high for its weight.
+    middle = cop + 0.5 * 0.35 * page.scene.size * force / shown.robot.weight
+    at = project(np.array([cop, middle, swing]) + page.scene.offset, EYE, TARGET, FOV)
+    tab = opened(page.address + CAMERA)
+    tab.wait(lambda: share_of(tab.picture(), at[1], FORCE_COLOUR) > 0.3, "the arrow is at the stance foot")
+    picture = tab.picture()
+    assert share_of(picture, at[0], COP_COLOUR) > 0.15
+    assert share_of(picture, at[2], COP_COLOUR) == 0.0
+    # As both feet stand there is an arrow on the other one, too.
+    replay.go(float(shown.frames.t[0]))
+    cop, _ = foot_points(shown, shown.frames.instant(0), 1 - stance)
+    there = project(cop[None] + page.scene.offset, EYE, TARGET, FOV)[0]
+    tab.wait(lambda: share_of(tab.picture(), there, COP_COLOUR) > 0.15, "the other CoP, as both feet stand")
+    assert tab.errors == []
+
+
+def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "walk.html"
+    said = write_html(shown, path)
+    assert f"{len(shown.frames)} frames" in said
+    assert path.stat().st_size < 2e6
+    tab = opened(path.as_uri())
+    # The player's box for the time is the only text input there is.
+    clock = tab.page.locator("input[type='text'], input:not([type])").first
+
+    def seconds() -> float:
+        return float(clock.input_value().split()[0])
+
+    first = seconds()
+    tab.wait(lambda: seconds() != first, "the player plays")
+    tab.wait(lambda: float(np.ptp(tab.picture(), axis=2).max()) > 0.3, "it draws in colours")
+    assert tab.errors == []
+    assert local(tab, path.as_uri()), tab.requests

@@ -1,0 +1,144 @@
+"""A run as instants: thinned whatever its rate, velocities of second order, pushes and plans while they last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from bipedsim.config import RunConfig
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording import Recording
+from bipedsim.runs import run
+from bipedsim.view.page.frames import RATE, Frames, Thinned, frames_of, plan_of, pushes_at, read_thinned
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("biped14")
+
+
+def moving(robot: Robot, rate: float, seconds: float) -> Recording:
+    """Return a recording of a robot that sways."""
+    t = np.arange(round(seconds * rate)) / rate
+    recording = Recording.empty(len(t), robot.joint_names, [sole.name for sole in robot.soles])
+    recording.describe_robot(robot)
+    recording.t[:] = t
+    direction = np.random.default_rng(5).uniform(-1.0, 1.0, robot.model.nv)
+    q = np.array([pin.integrate(robot.model, robot.q_nominal, 0.2 * np.sin(3.0 * time) * direction) for time in t])
+    recording.base_pose[:], recording.joint_position[:] = q[:, :7], q[:, robot.idx_q]
+    return recording
+
+
+@pytest.mark.parametrize("rate", [1000.0, 500.0, 333.0, 30.0, 12.0])
+@pytest.mark.parametrize("block", [7, 100, 10_000])
+def test_a_run_of_any_rate_has_thirty_frames_a_second_at_most(robot: Robot, rate: float, block: int) -> None:
+    recording = moving(robot, rate, 1.5)
+    thinned = Thinned()
+    for start in range(0, len(recording), block):
+        thinned.add(recording.rows(slice(start, start + block)))
+    t = thinned.recording.t
+    assert t[0] == 0.0
+    assert len(t) == pytest.approx(1.5 * min(rate, RATE), abs=1)
+    assert np.isin(t, recording.t).all()
+    assert np.diff(t).max() < 1.0 / min(rate, RATE) + 1.0 / rate + 1e-9
+
+
+def test_velocities_are_of_second_order(robot: Robot) -> None:
+    errors = []
+    for rate in (30.0, 60.0):
+        frames = frames_of(moving(robot, rate, 1.0), robot)
+        direction = np.random.default_rng(5).uniform(-1.0, 1.0, robot.model.nv)
+        joints = 0.6 * np.cos(3.0 * frames.t)[:, None] * direction[robot.idx_v]
+        errors.append(np.abs(frames.v[1:-1][:, robot.idx_v] - joints[1:-1]).max())
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+
+
+def test_between_two_frames_the_robot_is_between_theirs(robot: Robot) -> None:
+    frames = frames_of(moving(robot, 30.0, 1.0), robot)
+    i, t = 10, 0.5 * (frames.t[10] + frames.t[11])
+    q = frames.instant(i, t).q
+    np.testing.assert_allclose(q[robot.idx_q], 0.5 * (frames.q[10] + frames.q[11])[robot.idx_q], atol=1e-12)
+    np.testing.assert_array_equal(frames.instant(i).q, frames.q[i])
+
+
+@pytest.mark.parametrize("t", [-1.0, 0.0, 0.0161, 0.0171, 0.5, 99.0])
+def test_the_nearest_frame_is_found(robot: Robot, t: float) -> None:
+    frames = frames_of(moving(robot, 30.0, 1.0), robot)
+    assert frames.nearest(t) == int(np.abs(frames.t - t).argmin())
+
+
+def test_a_robot_that_does_not_know_where_it_is_stays(robot: Robot) -> None:
+    recording = moving(robot, 30.0, 0.5)
+    known = recording.base_pose.copy()
+    estimated = frames_of(replace(recording, odometry=known, base_pose=np.full_like(known, np.nan)), robot)
+    assert estimated.estimated
+    np.testing.assert_allclose(estimated.q[:, :7], known)
+    lost = replace(recording, base_pose=np.full_like(known, np.nan))
+    turn = pin.Quaternion(pin.rpy.rpyToMatrix(0.0, 0.1, 0.0))
+    lost.imu_orientation[:] = (turn * pin.Quaternion(robot.placement_joint_imu.rotation)).coeffs()
+    held = frames_of(lost, robot)
+    np.testing.assert_allclose(held.q[:, :3], np.tile(robot.q_nominal[:3], (len(held), 1)))
+    np.testing.assert_allclose(held.q[:, 3:7], np.tile(turn.coeffs(), (len(held), 1)), atol=1e-9)
+    assert any("base" in note for note in held.notes)
+
+
+def test_pushes_are_shown_while_they_last() -> None:
+    pushes = [
+        {"t": 1.0, "after": 0.0005, "duration": 0.1, "body": None, "wrench": [10.0, 0.0, 0.0, 0.0, 0.0, 0.0]},
+        {"t": 1.05, "after": 0.0, "duration": 0.2, "body": "l_foot", "wrench": [0.0, 20.0, 0.0, 0.0, 0.0, 0.0]},
+    ]
+    run_of = {"pushes": pushes}
+    assert pushes_at(run_of, 1.0) == ()
+    assert pushes_at(run_of, 1.02)[0].force.tolist() == [10.0, 0.0, 0.0]
+    assert pushes_at(run_of, 1.06)[0].frame == "l_foot"
+    assert pushes_at(run_of, 1.26) == ()
+    assert pushes_at({}, 1.0) == ()
+
+
+def test_a_plan_is_read_from_readouts() -> None:
+    assert plan_of({"zmp_margin": 0.1}) is None
+    plan = plan_of(
+        {
+            "plan_com_x": 1.0, "plan_com_y": 2.0, "plan_com_z": 0.9, "plan_zmp_x": 0.5, "plan_zmp_y": 0.1,
+            "plan_step_1_x": 0.3, "plan_step_1_y": 0.1, "plan_step_1_yaw": 0.2, "plan_step_1_foot": 1.0,
+            "plan_step_2_x": np.nan, "plan_step_2_y": np.nan,
+        }
+    )
+    assert plan is not None
+    assert plan.com is not None
+    assert plan.com.tolist() == [1.0, 2.0, 0.9]
+    assert plan.zmp is not None
+    assert plan.zmp.tolist() == [0.5, 0.1, 0.0]
+    assert plan.dcm is None
+    assert plan.footsteps is not None
+    assert plan.footsteps[0, [0, 1, 3]].tolist() == [0.3, 0.1, 0.2]
+    assert plan.feet is not None
+    assert plan.feet.tolist() == [1]
+
+
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory: pytest.TempPathFactory) -> Frames:
+    recording, _ = run(RunConfig(scenario="push", duration=4.0))
+    path = tmp_path_factory.mktemp("runs") / "push.npz"
+    recording.save(path)
+    return frames_of(read_thinned(path), load_robot("biped14"))
+
+
+def test_a_run_shows_its_pushes_and_forces(pushed: Frames, robot: Robot) -> None:
+    shown = [frame for frame in map(pushed.instant, range(len(pushed))) if frame.push]
+    assert 1 <= len(shown) < len(pushed)
+    standing = pushed.instant(10)
+    assert standing.wrench is not None
+    assert standing.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=0.05)
+
+
+def test_part_of_a_run_is_read(tmp_path: Path, robot: Robot) -> None:
+    path = tmp_path / "sway.npz"
+    moving(robot, 100.0, 2.0).save(path)
+    t = read_thinned(path, start=0.5, stop=1.0).t
+    assert t[0] == pytest.approx(0.5, abs=0.02)
+    assert t[-1] <= 1.0

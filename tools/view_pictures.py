@@ -1,0 +1,77 @@
+"""Make the pictures of docs/view.md: a run, a page of it, a headless Chromium that looks.
+
+    .venv/bin/python tools/view_pictures.py
+
+It needs the packages of the tests, and a Chromium of the system. The pictures are drawn in software: half a minute each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from bipedsim.config import RunConfig
+from bipedsim.runs import run
+from bipedsim.view.page import open_replay, read_shown
+
+FOLDER = Path(__file__).parents[1] / "docs" / "view"
+WIDTH, HEIGHT = 1280, 860
+ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+COLOURS = 128
+"""Of a picture: it is a third as large then."""
+SETTLED = 20.0
+"""Until everything is there, and the page's own notes are gone [s]."""
+PICTURES = (
+    ("page", "talos", "walk", 5.15, "2.2,-2.6,1.5", "-0.5,0.2,0.65"),
+    ("feet", "biped14", "walk", 2.62, "0.75,-0.85,0.6", "0.02,0,0.1"),
+)
+"""Name, robot, scenario, time [s], where the camera is and what it looks at [m]."""
+
+
+def main() -> int:
+    """Make them all."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="*", default=[one[0] for one in PICTURES], help="names of pictures")
+    wanted = parser.parse_args().only
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        print("no Chromium: apt install chromium", file=sys.stderr)
+        return 1
+    FOLDER.mkdir(exist_ok=True)
+    for name, robot, scenario, time, eye, target in PICTURES:
+        if name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "run.npz"
+            recording, _ = run(RunConfig(robot=robot, scenario=scenario, duration=time + 1.5))
+            recording.save(path)
+            page, replay = open_replay(read_shown(path), port=0)
+        replay.go(time)
+        page.scene.layers["cones"].switch(name == "feet")
+        replay.go(time)
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path=browser, args=ARGUMENTS)
+            tab = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+            tab.goto(f"{page.address}/?initialCameraPosition={eye}&initialCameraLookAt={target}", wait_until="commit")
+            tab.wait_for_timeout(1e3 * SETTLED)
+            for close in tab.locator(".mantine-Notification-closeButton").all():
+                close.click()
+            tab.wait_for_timeout(2e3)
+            data = tab.screenshot(timeout=120e3)
+            chromium.close()
+        page.close()
+        picture = Image.open(io.BytesIO(data)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        picture.save(FOLDER / f"{name}.png", optimize=True)
+        print(f"wrote {FOLDER / name}.png: {(FOLDER / f'{name}.png').stat().st_size / 1e3:.0f} kB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
