@@ -16,6 +16,8 @@ BEFORE, AFTER = 3.0, 1.0
 """What is seen before and behind the time that is shown [s]."""
 PALE = "55"
 """Opacity of what comes, behind a colour."""
+OUTSIDE = 10.0
+"""How far below a plot that is, in heights of it."""
 HEIGHT = 110
 """Of a plot [px]."""
 
@@ -115,6 +117,9 @@ class Plots:
         future = ~np.roll(past, -1, axis=0)
         future[-1] = True
         for name, plot in self._plots.items():
-            rows = values[name][first:last]
+            # uPlot joins what is on both sides of a NaN: where nothing is known a curve leaves the plot instead.
+            curves = self._curves[name]
+            below = curves.low - OUTSIDE * (curves.high - curves.low)
+            rows = np.nan_to_num(values[name][first:last], nan=below)
             parts = np.stack([np.where(past, rows, np.nan), np.where(future, rows, np.nan)], axis=2)
             plot.data = (times, *parts.reshape(len(rows), -1).T)
