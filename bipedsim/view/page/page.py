@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import socket
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -41,6 +42,13 @@ def import_viser() -> Any:
             f"the page needs the package {error.name}, which is not installed: pip install 'bipedsim[view]'"
         ) from error
     return viser
+
+
+def _check_host(host: str) -> None:
+    """Raise OSError where nobody can listen at ``host``: viser would wait for ever."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as one:
+        one.bind(address)
 
 
 class Page:
@@ -87,6 +95,7 @@ class Page:
         self._closed = False
         self._host = host
         try:
+            _check_host(host)
             # It prints a box of its own.
             with contextlib.redirect_stdout(io.StringIO()):
                 self.server: Any = viser.ViserServer(host=host, port=port, label=title or robot.name, verbose=False)

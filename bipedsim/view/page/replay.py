@@ -14,6 +14,8 @@ from bipedsim.view.page.page import Page
 from bipedsim.view.page.plots import Plots, values_of
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+LONGEST = 0.25
+"""Time that a frame stands for at most [s]."""
 EVERY = 3
 """Plots and slider follow every so many frames: moving them costs more than moving the robot."""
 
@@ -94,20 +96,21 @@ class Replay:
 
     def run(self) -> None:
         """Play what is asked for until :meth:`stop` is called."""
-        count, due = 0, time.monotonic()
+        count, before = 0, time.monotonic()
         while not self._stopped.is_set():
             if not self._playing.wait(0.2):
-                due = time.monotonic()
+                before = time.monotonic()
                 continue
             with self._lock:
-                now = min(self._now + self._speed / RATE, self._last)
-                i = self._frames.nearest(now)
+                begin = time.monotonic()
+                # A machine that is too slow for every frame leaves some out; after a long pause it goes on from there.
+                now = min(self._now + self._speed * min(begin - before, LONGEST), self._last)
+                before = begin
                 count += 1
-                self._show(i, now, everything=count % EVERY == 0)
+                self._show(self._frames.nearest(now), now, everything=count % EVERY == 0)
                 if now >= self._last:
                     self.pause()
-            due = max(due + 1.0 / RATE, time.monotonic() - 1.0 / RATE)
-            self._stopped.wait(max(0.0, due - time.monotonic()))
+            self._stopped.wait(max(0.0, begin + 1.0 / RATE - time.monotonic()))
 
     def stop(self) -> None:
         """Let :meth:`run` return."""

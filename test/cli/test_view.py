@@ -1,0 +1,82 @@
+"""``bipedsim view``: a page until Ctrl-C, a file, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
+
+from bipedsim.cli.main import main
+from bipedsim.config import RunConfig
+from bipedsim.runs import run
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "stand.npz"
+    recording, _ = run(RunConfig(duration=0.5))
+    recording.save(path)
+    return path
+
+
+def test_a_page_is_served_to_this_machine_until_it_is_interrupted(walk: Path) -> None:
+    command = [sys.executable, "-m", "bipedsim.cli.main", "view", str(walk), "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        line = program.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found, line
+        assert line.startswith("biped14")
+        # No proxy of the environment is asked.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(found[0], timeout=60) as answer:
+            assert b"<html" in answer.read()
+        os.kill(program.pid, signal.SIGINT)
+        out, err = program.communicate(timeout=60)
+    assert program.returncode == 0, err
+    assert out.strip() == ""
+    assert err == ""
+
+
+def test_a_file_is_written(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deep" / "stand.html"
+    assert main(["view", str(walk), "--from", "0.2", "--html", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"wrote .*stand\.html: \d+ frames, 30 a second; 1700 triangles.*; 0\.\d MB", said)
+    text = path.read_text(encoding="utf-8")
+    assert "__VISER_EMBED_DATA__" in text
+    assert "biped14" in text[text.rindex("</script>") :]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.npz"], "nowhere.npz: no such file"),
+        (["{run}", "--html", "walk.gif"], "ends in .html"),
+        (["{run}", "--speed", "0"], "must be positive"),
+        (["{run}", "--from", "7"], "the run lasts from"),
+        (["{run}", "--robot", "compass"], "the run of biped14 has the joints"),
+        (["{run}", "--ground", "moon"], "moon"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(
+    walk: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", *(word.replace("{run}", str(walk)) for word in words)]) != 0
+    assert said in capsys.readouterr().err
+
+
+def test_without_viser_the_way_to_it_is_said(
+    walk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    assert main(["view", str(walk)]) != 0
+    assert "pip install 'bipedsim[view]'" in capsys.readouterr().err
