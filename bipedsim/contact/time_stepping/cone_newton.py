@@ -29,7 +29,7 @@ EASE, LEAST_PROXIMAL = 0.2, 1e-11
 """A Newton step that does not help lowers the weight by this, to this: points whose heights do not quite fit together
 move load between them at a rate that goes with its inverse."""
 NEWTON_STEPS = 25
-"""Newton steps at most before ADMM is asked."""
+"""Newton steps at most before others go on."""
 STALLED, STALLED_SOLVED = 8, 2
 """Newton steps that may pass without halving the residual, and how many once the tolerance is met."""
 POLISHED = 1e-14
@@ -147,12 +147,14 @@ def _newton_step(G, q: ConeProblem):
 
 
 @kernel
-def newton(G, q: ConeProblem, proximal):
+def newton(G, q: ConeProblem, proximal, patient):
     """Make Newton steps from ``q.f`` while they help, and keep the best impulses in ``q.best``.
 
     Args:
         G, q: See :func:`solve_cones`.
         proximal: Weight of the proximal term at the beginning.
+        patient: Whether to keep to this weight, and go on where steps do not help: points that cannot all stick then
+            strain against each other, a little more with each step, until one of them slips.
     """
     before = np.inf
     stalled = 0
@@ -164,7 +166,7 @@ def newton(G, q: ConeProblem, proximal):
         if now < q.residual[0]:
             q.residual[0] = now
             copy_points(q.f, q.best)
-        if not now < 0.5 * before:
+        if not now < 0.5 * before and not patient:
             stalled += 1
             q.proximal[0] = max(q.proximal[0] * EASE, LEAST_PROXIMAL)
             # Solved, and no step makes it better.

@@ -26,7 +26,7 @@ class ConeProblem(NamedTuple):
     """Points of K feet, N at most, and what their solution takes.
 
     Attributes:
-        tolerance: Residual that counts as solved. iterations: Newton steps and iterations of ADMM, both counted.
+        tolerance: Residual that counts as solved. iterations: Newton steps, sweeps and iterations of ADMM together.
         sides: Of the pyramid that friction is in; 0 for the round cone. half: (2,) cosine and sine of half a side.
         points: (1,) how many n. foot: (N,) foot of each. arm: (N, 3) from its sole origin, ground axes [m].
         axis: (N, 2) direction of the first corner of the pyramid, a unit vector.
@@ -36,8 +36,9 @@ class ConeProblem(NamedTuple):
         f, u: (N, 3) impulses [N.s], in and out, and velocities beyond the wanted ones [m/s].
         best: (N, 3) impulses of the least residual so far. residual: (1,) that residual. used: (1,) iterations.
         wrench, twist: (6K,) impulses at the sole origins and the velocities that they bring.
-        z, y, x: (N, 3) primal and scaled dual variables of ADMM, and z before the projection on the cones. shift: (N,)
-            De Saxcé's correction. rho: (1,) penalty. W, S: (6K, 6K), (K, 6, 6) matrices.
+        z, y, x: (N, 3) primal and scaled dual variables of ADMM, and z before the projection on the cones; the first
+            also what sweeps came to. shift: (N,) De Saxcé's correction. rho: (1,) penalty. W, S: (6K, 6K), (K, 6, 6)
+            matrices.
         c, C: (N, 3), (N, 3, 3) a Newton step is -(c + C du) for the velocities du that it brings.
         proximal: (1,) weight of the proximal term.
         H, A, rhs, rows, columns: (K, 6, 6), (6K, 6K), (6K,), (6K,), (6K,) work.
@@ -87,6 +88,8 @@ class ConeProblem(NamedTuple):
 
 
 INSIDE, EDGE, CORNER = 0, 1, 2
+NOTHING = 1e-20
+"""What Newton's method leaves of the impulse of a point that leaves, beside the largest speed, at most."""
 
 
 @kernel
@@ -149,6 +152,16 @@ def copy_points(source, target):
     for m in range(source.shape[0]):
         for a in range(3):
             target[m, a] = source[m, a]
+
+
+@kernel
+def let_go(q: ConeProblem) -> None:
+    """Clear what rounding leaves of the impulses of points that leave: each Newton step takes all but 1e-16 of it."""
+    for m in range(q.points[0]):
+        load = q.mobility[m] * q.f[m, 2]
+        if load < NOTHING * q.scale[0] and q.u[m, 2] > load:
+            for a in range(3):
+                q.f[m, a] = 0.0
 
 
 @kernel

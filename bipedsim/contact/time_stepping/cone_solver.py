@@ -1,7 +1,8 @@
-"""Two solvers of point contacts that help each other: Newton ends quickly near a solution, ADMM gets near from afar.
+"""Solvers of point contacts that help each other: Newton ends quickly near a solution, the others get near from afar.
 
-From the impulses of the last step two or three Newton steps do in nearly all steps. Where they do not, ADMM moves on,
-and Newton tries again after each of its blocks. Neither converges for every such problem; the residual judges.
+From the impulses of the last step two or three Newton steps do in nearly all steps. Where they do not, sweeps over the
+contacts move on, which takes few iterations, and then ADMM, which gets there from more places; Newton tries again after
+each of their blocks. None converges for every such problem; the residual judges.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ import numpy as np
 
 from bipedsim.contact.time_stepping.cone_admm import admm, onto_cone, start_admm
 from bipedsim.contact.time_stepping.cone_newton import newton
-from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, fill_velocities, measure
+from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, fill_velocities, let_go, measure
+from bipedsim.contact.time_stepping.cone_sweeps import sweep
 from bipedsim.numerics import kernel
 
 PROXIMAL = 1e-7
 """Weight of the proximal term of a Newton step, beside the mobility of a point, at the beginning."""
+SWEPT, SOFTER = 16, 1e-4
+"""Blocks of sweeps before ADMM is asked, and what Newton begins with after every other one, or ``MILDER`` times it."""
+PATIENT = (1e-9, 1e-8, 1e-7, 1e-6)
+"""Weights of the patient Newton steps after the others, from the best impulses so far."""
 MILDER = 100.0
 """After a block of ADMM Newton begins with PROXIMAL times this to the power 0, 1, 2, 3 in turn."""
 PENALTY = 0.3
@@ -38,7 +44,8 @@ def solve_cones(G, q: ConeProblem) -> bool:
     q.used[0] = 0
     q.residual[0] = np.inf
     q.best[:, :] = 0.0
-    newton(G, q, PROXIMAL)
+    newton(G, q, PROXIMAL, False)
+    _sweep_and_try(G, q)
     block = 0
     damping = 1.0
     while q.residual[0] > q.tolerance and q.used[0] < q.iterations:
@@ -52,15 +59,36 @@ def solve_cones(G, q: ConeProblem) -> bool:
         elif block % PATIENCE == 0:
             damping = max(0.5 * damping, LEAST_DAMPING)
         admm(G, q, damping)
-        newton(G, q, PROXIMAL * MILDER ** (block % 4))
+        newton(G, q, PROXIMAL * MILDER ** (block % 4), False)
         block += 1
     _end_in_cones(G, q)
     return q.residual[0] <= q.tolerance
 
 
 @kernel
+def _sweep_and_try(G, q: ConeProblem):
+    """Sweep over the contacts until Newton's method ends what that began, ``SWEPT`` times at most."""
+    copy_points(q.best, q.z)
+    for block in range(SWEPT):
+        if q.residual[0] <= q.tolerance or q.used[0] >= q.iterations:
+            return
+        # From where the sweeps were, whatever Newton made of it.
+        copy_points(q.z, q.f)
+        sweep(G, q)
+        copy_points(q.f, q.z)
+        patient = block % 2 == 1
+        again = block // 2
+        if patient:
+            copy_points(q.best, q.f)
+        newton(G, q, PATIENT[again % 4] if patient else SOFTER * MILDER ** (again % 2), patient)
+
+
+@kernel
 def _end_in_cones(G, q: ConeProblem):
-    """Take the best impulses, what the residual leaves outside a cone put back into it if that is no worse."""
+    """Take the best impulses, what the residual leaves outside a cone put back into it if that is no worse.
+
+    Points that leave carry nothing, to the last bit.
+    """
     copy_points(q.best, q.f)
     for m in range(q.points[0]):
         onto_cone(q.f[m], q.mu[m])
@@ -71,3 +99,4 @@ def _end_in_cones(G, q: ConeProblem):
     else:
         copy_points(q.best, q.f)
         fill_velocities(G, q)
+    let_go(q)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bipedsim.contact.anchors import carry_anchors, way_back
 from bipedsim.contact.modes import normal_velocity, target_height_velocity
 from bipedsim.contact.time_stepping.cone_newton import newton
-from bipedsim.contact.time_stepping.cone_problem import copy_points, fill_velocities, measure, onto_polygon
+from bipedsim.contact.time_stepping.cone_problem import copy_points, fill_velocities, let_go, measure, onto_polygon
 from bipedsim.contact.time_stepping.cone_solver import PROXIMAL
 from bipedsim.contact.time_stepping.lcp_problem import (
     LcpContacts,
@@ -217,7 +217,7 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists) -> bool:
     else:
         for again in range(_TRIES):
             q.used[0] = 0
-            newton(p.G, q, PROXIMAL * _MILDER**again)
+            newton(p.G, q, PROXIMAL * _MILDER**again, False)
             if q.residual[0] <= q.tolerance:
                 break
             copy_points(q.best, q.f)
@@ -232,6 +232,7 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists) -> bool:
         f[2] = max(f[2], 0.0)
         f[0], f[1] = onto_polygon(q, a, f[0], f[1], q.mu[a] * f[2])
     fill_velocities(p.G, q)
+    let_go(q)
     m.figures[0] = max(m.figures[0], measure(q))
     return True
 
@@ -257,7 +258,7 @@ def _pivot(p: Projection, m: LcpContacts, level) -> bool:
     before = q.residual[0]
     q.residual[0] = TOLERANCE
     q.used[0] = 0
-    newton(p.G, q, PROXIMAL)
+    newton(p.G, q, PROXIMAL, False)
     if q.residual[0] == TOLERANCE:
         q.residual[0] = before
     return True

@@ -20,13 +20,9 @@ from bipedsim.contact.time_stepping.cone_newton import (
     linearise,
 )
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure
-from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL
+from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL, SOFTER
+from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.numerics import Array, Integers, kernel, solve_pivoted
-
-SWEEPS = 10
-"""Sweeps over all contacts between two tries of Newton."""
-SOFTER = 1e-4
-"""Weight of the proximal term at the beginning of these tries, and ``MILDER`` times it in every other one."""
 
 
 @kernel
@@ -163,23 +159,6 @@ def _sweep(D: Array, q: ConeProblem) -> None:
                     u0 += D[i, 3 * k + b] * f
                     u1 += D[i + 1, 3 * k + b] * f
                     u2 += D[i + 2, 3 * k + b] * f
-            _solve_one(D, q, m, u0, u1, u2)
+            own = D[i : i + 3, i : i + 3]
+            q.f[m, 0], q.f[m, 1], q.f[m, 2] = solve_point(own, q.f[m], q.mu[m], u0, u1, u2)
     q.used[0] += SWEEPS
-
-
-@kernel
-def _solve_one(D: Array, q: ConeProblem, m: int, u0: float, u1: float, u2: float) -> None:
-    """Give contact ``m`` its normal impulse against ``u2``, then friction towards rest, within its cone."""
-    i = 3 * m
-    before = q.f[m, 2]
-    q.f[m, 2] = max(before - u2 / max(D[i + 2, i + 2], 1e-12), 0.0)
-    change = q.f[m, 2] - before
-    u0 += D[i, i + 2] * change
-    u1 += D[i + 1, i + 2] * change
-    by = 1.0 / max(D[i, i] + abs(D[i, i + 1]), D[i + 1, i + 1] + abs(D[i, i + 1]), 1e-12)
-    x, y = q.f[m, 0] - by * u0, q.f[m, 1] - by * u1
-    length, limit = np.sqrt(x * x + y * y), q.mu[m] * q.f[m, 2]
-    if length > limit:
-        x *= limit / length
-        y *= limit / length
-    q.f[m, 0], q.f[m, 1] = x, y

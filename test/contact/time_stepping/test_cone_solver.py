@@ -13,10 +13,13 @@ from reference_vertices import onto_cone, solve_vertices
 
 from bipedsim.contact.models import make_contact_model
 from bipedsim.contact.time_stepping.cone_admm import onto_cone as compiled_onto_cone
+from bipedsim.contact.time_stepping.cone_problem import ConeProblem
+from bipedsim.contact.time_stepping.cone_solver import solve_cones
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
 from bipedsim.model import load_robot
+from bipedsim.numerics import call
 
 H = 1e-3
 TOLERANCE = 1e-8
@@ -158,3 +161,65 @@ def test_cones_of_the_two_solvers_are_the_same() -> None:
         for point, wanted in zip(points, expected, strict=True):
             compiled_onto_cone(point, mu)
             np.testing.assert_allclose(point, wanted, atol=1e-14)
+
+
+def two_points(rng: np.random.Generator, apart: float) -> tuple[ConeProblem, np.ndarray, np.ndarray]:
+    """Return two points of one rigid body as feet of their own, G and J.
+
+    What is wanted of them along the line between them differs by ``apart`` [m/s]: they cannot both stick.
+    """
+    arms = rng.uniform(-0.15, 0.15, (2, 3))
+    mass, inertia = rng.uniform(0.5, 10.0), rng.uniform(0.001, 0.1, 3)
+    inverse = np.diag(np.concatenate([np.full(3, 1.0 / mass), 1.0 / inertia]))
+    J = np.vstack([np.hstack([np.eye(3), -pin.skew(arm)]) for arm in arms])
+    q = ConeProblem.of_feet(2, 2, TOLERANCE, 5000)
+    q.points[0] = 2
+    q.foot[:] = 0, 1
+    q.arm[:] = arms
+    q.mu[:] = rng.uniform(0.3, 1.5)
+    q.mobility[:] = np.trace((J @ inverse @ J.T).reshape(2, 3, 2, 3)[[0, 1], :, [0, 1]], axis1=1, axis2=2) / 3.0
+    along = (arms[1] - arms[0]) / np.linalg.norm(arms[1] - arms[0])
+    # At rest under its weight, which both carry: between them.
+    w = np.concatenate([[0.0, 0.0, -9.81 * H], 1e-3 * rng.normal(size=3)])
+    q.g[:] = (J @ w).reshape(2, 3) + np.outer([0.0, apart], along * [1.0, 1.0, 0.0])
+    q.scale[0] = 100.0 * H
+    return q, np.tile(inverse, (2, 2)), J @ inverse @ J.T
+
+
+def test_points_that_cannot_all_stick_strain_until_one_slips() -> None:
+    """Two soles of one body, which are to go back to places a nanometre farther apart: judged by Coulomb's law.
+
+    Before Newton's steps had patience with these, they and ADMM ended at the tolerance in some of these problems.
+    """
+    rng = np.random.default_rng(0)
+    strained = 0
+    for _ in range(300):
+        q, G, D = two_points(rng, rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-8.0, -7.0))
+        assert call(solve_cones, G, q)
+        u = (D @ q.f.ravel()).reshape(2, 3) + q.g
+        limit = q.mu * q.f[:, 2]
+        friction, slip = np.linalg.norm(q.f[:, :2], axis=1), np.linalg.norm(u[:, :2], axis=1)
+        assert (q.f[:, 2] >= 0.0).all()
+        assert (u[:, 2] >= -2.0 * TOLERANCE * q.scale[0]).all()
+        assert (friction <= limit * (1.0 + 1e-12)).all()
+        # What slips has all of its friction, against the slip.
+        slips = slip > 2.0 * TOLERANCE * q.scale[0]
+        np.testing.assert_allclose(friction[slips], limit[slips], rtol=1e-6)
+        strained += int((slips & (limit > 0.0)).sum() == 1)
+    assert strained > 50
+
+
+def test_a_point_that_leaves_carries_nothing() -> None:
+    """Nothing at all: what Newton's method left of it, 1e-50 N and less, was a foot that pushed from afar."""
+    rng = np.random.default_rng(1)
+    left = 0
+    for _ in range(50):
+        q, G, D = two_points(rng, 0.0)
+        q.g[1, 2] = 0.5
+        q.f[1] = [0.0, 0.0, 1.0]
+        assert call(solve_cones, G, q)
+        u = (D @ q.f.ravel()).reshape(2, 3) + q.g
+        if u[1, 2] > 1e-3:
+            left += 1
+            assert (q.f[1] == 0.0).all()
+    assert left > 25
