@@ -59,7 +59,9 @@ SAID = (
 BALANCED = 1e-7
 """Rounding of the equations of motion, as a share of their largest term; of forces, as a share of the weight."""
 INSIDE = 1e-4
-"""How far outside [m] the CoP may be: an edge that lands is not quite level, and friction acts at its heights."""
+"""How far outside [m] the CoP may be, beyond what friction at different heights makes of it."""
+PUSHES = 1e-6
+"""A vertex that begins or ends the step lower than this [m] may have pushed in it."""
 LEVEL = 0.9
 """Cosine of the tilt up to which the CoP is looked for: near a tilt of atan(1 / mu) the force lies in the sole."""
 GIVES = 1e-3
@@ -202,22 +204,34 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
     mu = p.mu_dynamic[k] if r.sliding[k] else max(p.mu_static[k], p.mu_dynamic[k])
     _note(m, FRICTION, (np.sqrt(f[0] * f[0] + f[1] * f[1]) - mu * max(f[2], 0.0)) / h, k, t)
     deepest = 0.0
-    lowest = np.inf
+    nearest = np.inf
+    low, high = np.inf, -np.inf
     for i in range(p.n_vertices[k]):
         c = p.offsets[k, i]
         z = p.position[k, 2] + c[2]
         after = z + h * (w[2] + w[3] * c[1] - w[4] * c[0])
         if -z > deepest:
             deepest = -z
-        if after < lowest:
-            lowest = after
+        near = after
+        if m.springs:
+            # What pushes within the step may arrive in it, and leave.
+            b = p.w_before[6 * k :]
+            near = min(after, z, z + h * (b[2] + b[3] * c[1] - b[4] * c[0]))
+        if near < nearest:
+            nearest = near
+        if z < PUSHES or after < PUSHES:
+            low, high = min(low, z), max(high, z)
     _note(m, DEPTH, deepest, k, t)
     if f[2] > 0.0:
-        _note(m, GAP, lowest, k, t)
+        _note(m, GAP, nearest, k, t)
     if f[2] > BALANCED * m.weight * h and p.rotation[k, 2, 2] > LEVEL:
         n = p.n_vertices[k]
         centre_of_pressure(f, p.rotation[k], m.cop, m.cop_ground)
-        _note(m, COP, distance_outside(p.vertices[k], p.edges[k], n, (0, n), m.cop[0], m.cop[1]), k, t)
+        outside = distance_outside(p.vertices[k], p.edges[k], n, (0, n), m.cop[0], m.cop[1])
+        if outside > 0.0 and high > low:
+            # Friction of one vertex about another one that is higher or lower is part of the torque.
+            outside = max(outside - max(p.mu_static[k], p.mu_dynamic[k]) * (high - low), 0.0)
+        _note(m, COP, outside, k, t)
     return deepest
 
 
