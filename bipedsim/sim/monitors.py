@@ -201,7 +201,8 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
     p, r, h = m.projection, m.result, m.tree.h
     f = r.impulse[k]
     _note(m, PULL, -f[2] / h, k, t)
-    mu = p.mu_dynamic[k] if r.sliding[k] else max(p.mu_static[k], p.mu_dynamic[k])
+    # Within the step a foot may begin to slide, and friction fall from static to dynamic.
+    mu = p.mu_dynamic[k] if r.sliding[k] and not m.springs else max(p.mu_static[k], p.mu_dynamic[k])
     _note(m, FRICTION, (np.sqrt(f[0] * f[0] + f[1] * f[1]) - mu * max(f[2], 0.0)) / h, k, t)
     deepest = 0.0
     nearest = np.inf

@@ -11,17 +11,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from physics_support import box_robot, rectangle
+from physics_support import box_robot, rectangle, rigid_body
+from scipy.optimize import nnls
 from theory import MODELS
 from uncompiled import InPython
 
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.contact.base import ContactResult
-from bipedsim.contact.modes import n_modes
+from bipedsim.contact.modes import distance_outside, n_modes
 from bipedsim.contact.selection.arrays import begin
-from bipedsim.contact.selection.candidate import solve
+from bipedsim.contact.selection.candidate import centre_of_pressure, solve
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import call
@@ -124,6 +126,77 @@ def test_each_monitor_hears_an_error_of_its_kind(box: Robot, spoil: Any, first: 
     sim.reset(None, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
     sim._contact = sim._stepping._contact = Broken(sim._contact, spoil)
     assert first in list(heard(sim, 16))
+
+
+def of_pushing_vertices(p: Any, impulse: np.ndarray, mu: float) -> float:
+    """Return how far the impulse (6,) on one foot is from any of vertices that begin or end a step in the ground.
+
+    Each pushes, with friction in a cone 0.1 % too wide; how they share it is for the least squares to find.
+    """
+    angle = 2.0 * np.pi / 64 * np.arange(64)
+    reach = mu / np.cos(np.pi / 64)
+    ways = np.column_stack([reach * np.cos(angle), reach * np.sin(angle), np.ones(64)])
+    after = p.w_free + p.G @ impulse
+    cones = []
+    for r in p.offsets[0, : p.n_vertices[0]]:
+        z = p.position[0, 2] + r[2]
+        ends = [z + H * (w[2] + w[3] * r[1] - w[4] * r[0]) for w in (p.w_before, after)]
+        if min(z, *ends) < 1e-6:
+            cones += [np.concatenate([way, np.cross(r, way)]) for way in ways]
+    return float(nnls(np.array(cones).T, impulse)[1] / np.linalg.norm(impulse))
+
+
+def test_friction_at_other_heights_is_no_cop_outside(turned: Callable[[np.random.Generator], Simulator]) -> None:
+    """Vertices of a tilted sole lie in the ground at different depths, and rub in different directions.
+
+    About the point of the sole where their normal forces act, friction has a torque; the wrench is that of vertices
+    all the same, which non-negative least squares say.
+    """
+    rng = np.random.default_rng(0)
+    outside = 0
+    for _ in range(6):
+        sim = turned(rng)
+        monitors = sim.watch(lambda name, said, begun: None)
+        for _ in range(200):
+            sim.advance(NOTHING)
+            p, f = sim._dynamics.projection, sim.contact.impulse[0]
+            if f[2] > 1e-6 and p.rotation[0, 2, 2] > 0.9:
+                cop = np.zeros(2)
+                centre_of_pressure(f, p.rotation[0], cop, np.zeros(3))
+                if distance_outside(p.vertices[0], p.edges[0], 4, (0, 4), cop[0], cop[1]) > 1e-4:
+                    outside += 1
+                    assert of_pushing_vertices(p, f, 1.2) < 1e-12
+        assert not any(figure["steps_beyond"] for figure in monitors.figures().values())
+    assert outside > 10
+
+
+@pytest.fixture
+def turned() -> Callable[[np.random.Generator], Simulator]:
+    """Return what throws a brick onto its sole, tilted and spinning, under a model whose feet sink in."""
+
+    def thrown(rng: np.random.Generator) -> Simulator:
+        brick = rigid_body([np.array(rectangle(0.2, 0.12))], 2.0, [0.0, 0.0, 0.05], [0.008, 0.008, 0.01], 1.2)
+        sim = Simulator(brick, contact="feedback_linearised")
+        pose = pin.SE3(pin.rpy.rpyToMatrix(*np.radians(rng.uniform(-20.0, 20.0, 3))), np.array([0.0, 0.0, 0.1]))
+        linear = pose.rotation.T @ rng.uniform([-2.0, -2.0, -2.0], [2.0, 2.0, -1.0])
+        sim.reset(pin.SE3ToXYZQUAT(pose), np.concatenate([linear, rng.uniform(-6.0, 6.0, 3)]))
+        return sim
+
+    return thrown
+
+
+@pytest.mark.parametrize("model", ["feedback_linearised", "nonlinear_damping"])
+def test_what_happens_within_a_step_is_not_beyond_theory(model: str, box: Robot, tmp_path: Path) -> None:
+    """Static friction falls to dynamic within a step; and a light body arrives, pushes and slows down in one."""
+    sim = Simulator(box, contact=model)
+    sim.reset(None, np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.3]))
+    assert list(heard(sim, 400)) == []
+    light = Simulator(box_robot(tmp_path, rectangle(0.3, 0.2), mass=0.05, inertia=[1e-4] * 3), contact=model)
+    pose = light.q.copy()
+    # A third of the way of a step above the ground.
+    pose[2] += 0.001
+    light.reset(pose, np.array([0.0, 0.0, -3.0, 0.0, 0.0, 0.0]))
+    assert list(heard(light, 200)) == []
 
 
 def test_a_joint_beyond_its_limit_is_named() -> None:
