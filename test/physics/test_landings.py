@@ -299,3 +299,20 @@ def test_a_landing_without_an_answer_is_a_step_of_plain_time_stepping(
         np.testing.assert_array_equal(kept[name], wanted[name], err_msg=name)
     for counter in (STATE_CHANGES, STEPS, UNRESOLVED):
         assert tried.contact.counters[counter] == plain.contact.counters[counter]
+
+
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_the_parts_of_a_landing_are_solved_once_each(model: str) -> None:
+    """Both feet land flat: up to then, the impact, the rest; nobody asks of these how much of them is impact.
+
+    Constraint selection takes another solve in the impact and in the rest, in which the feet get their modes.
+    """
+    robot = load_robot("biped14")
+    sim = Simulator(robot, contact=model)
+    q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
+    q[2] += 3e-4
+    v[2] = -0.5
+    sim.reset(q, v)
+    sim.advance(np.zeros(robot.nu))
+    assert (sim.contact.impact[:, 2] > 1.0).all()
+    assert sim.contact.candidates <= (2 if model in BOUNCING else 4)

@@ -26,7 +26,7 @@ def _split_impact(p: Projection, s: Selection):
         for j in range(count):
             gained = gained or not _is_clamped(s.result.mode[k], n, (first + j) % n)
     s.state.landed[0] = gained
-    if not (gained or landed_before):
+    if not (gained or landed_before) or p.parted[0]:
         s.trial.impact[:, :] = 0.0
         return
     if s.trial.pointwise[0]:

@@ -303,7 +303,8 @@ def lcp(p: Projection, model: Vertices):
                 continue
         break
     gained = _settle(s, m, count, level)
-    if (gained or m.landed[0]) and count > 0 and level < _NOTHING and _attempt(p, m, s.h, level, p.w_before):
+    wanted = (gained or m.landed[0]) and not p.parted[0]
+    if wanted and count > 0 and level < _NOTHING and _attempt(p, m, s.h, level, p.w_before):
         # What takes the velocities before the step to those wanted; the rest answers the forces over the step.
         for a in range(count):
             assign(s.impacts[m.points.foot[a], m.vertex[a]], m.points.f[a])

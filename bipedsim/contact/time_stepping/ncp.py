@@ -190,7 +190,7 @@ def ncp(p: Projection, model: Cones):
     else:
         solved = _let_go(q)
     gained = _take_state(s, t, q)
-    if (gained or t.landed[0]) and _fill_free(p.w_before, s, t, q):
+    if (gained or t.landed[0]) and not p.parted[0] and _fill_free(p.w_before, s, t, q):
         solved = solve_cones(p.G, q) and solved
         solves += 1
         used += q.used[0]

@@ -113,7 +113,10 @@ def test_slow_lift_never_reclamps_and_never_pulls(box: Robot) -> None:
 def test_contact_of_a_tumbling_box_never_adds_energy_and_never_penetrates(
     box: Robot, tilt: tuple[float, float], spin: tuple[float, float, float], speed: tuple[float, float, float]
 ) -> None:
-    """Plastic impacts and friction: kinetic energy with contact never exceeds that of the same step without."""
+    """Plastic impacts and friction: kinetic energy with contact never exceeds that of the same step without.
+
+    But for what lifts the box out of the ground, into which an edge gets by the curvature of its way.
+    """
     sim = Simulator(box)
     judge = Judge(sim, Bookkeeper(box))
     pose = pin.SE3(pin.exp3(np.array([*tilt, 0.3])), np.zeros(3))
@@ -121,12 +124,14 @@ def test_contact_of_a_tumbling_box_never_adds_energy_and_never_penetrates(
     corners = np.column_stack([box.soles[0].vertices, np.zeros(4)])
     q[2] = 0.05 - (corners @ pose.rotation.T)[:, 2].min()
     sim.reset(q, np.array([*(pose.rotation.T @ speed), *spin]))
+    depth = 0.0
     for _ in range(1000):
         sim.step(NOTHING)
-        assert max(judge.gains) <= 1e-12
+        assert max(judge.gains) <= 2.0 * G * depth + 1e-12
         judge.gains.clear()
         pose = pin.XYZQUATToSE3(sim.q)
-        assert (corners @ pose.rotation.T)[:, 2].min() + sim.q[2] > -1e-4
+        depth = max(-(corners @ pose.rotation.T)[:, 2].min() - sim.q[2], 0.0)
+        assert depth < 1e-4
     if pose.rotation[2, 2] > 0.9:
         assert sim.contact.mode[0] == 9
         np.testing.assert_allclose(sim.v, 0.0, atol=1e-6)
