@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.model import Sole, padded_vertices
-from bipedsim.numerics import Array, Integers, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, zeros_of
 
 
 class Projection(NamedTuple):
@@ -36,8 +36,8 @@ class Projection(NamedTuple):
             it touches, a radius below the vertex; it rolls, so that no material point of it stays where it touched.
         previous, n_previous: (K, N, 2), (K,) the polygon of the last step, where it is another.
         lifted: (K, N) added to the height of a vertex [m]: models leave out one that is lifted, else it is 0.
-        parted: (1,) 1 for the impact and the rest of a step in which something arrived, else 0: of these parts nobody
-            asks what of the impulse is impact, so that models need not find out.
+        parted: (1,) whether this is the impact or the rest of a step in which something arrived: nobody asks what of
+            the impulse of these parts is impact, so that models need not find out.
     """
 
     G: Annotated[Array, "6K", "6K"]
@@ -57,7 +57,7 @@ class Projection(NamedTuple):
     previous: Annotated[Array, "K", "N", 2]
     n_previous: Annotated[Integers, "K"]
     lifted: Annotated[Array, "K", "N"]
-    parted: Annotated[Integers, 1]
+    parted: Annotated[Flags, 1]
 
     @classmethod
     def of_soles(cls, soles: tuple[Sole, ...], capacity: int = 1) -> Projection:

@@ -171,7 +171,7 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
     """Fill the projection of ``a`` for a part of the step; ``REFUSED`` for bad torques, ``NEAR``, ``CLOSE``, or 0."""
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint, 0.0 if part == IMPACT else 1.0):
         return REFUSED
-    a.projection.parted[0] = 1 if part == IMPACT or part == REST else 0
+    a.projection.parted[0] = part in (IMPACT, REST)
     if a.loops.size.shape[0] > 0:
         hold_loops(a.loops, a.tree, a.projection, v, part)
     if part == WITHIN:

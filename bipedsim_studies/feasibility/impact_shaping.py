@@ -153,5 +153,5 @@ def _bare_impact(support: Support, v: Array, gained: Array | None, touches: floa
         previous=np.zeros((K, widest, 2)),
         n_previous=np.zeros(K, dtype=np.int64),
         lifted=np.zeros((K, widest)),
-        parted=np.zeros(1, dtype=np.int64),
+        parted=np.zeros(1, dtype=np.bool_),
     )
