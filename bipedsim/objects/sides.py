@@ -89,6 +89,7 @@ def give_contacts(boxed: Any) -> int:
         two = _side(a, c.second[p])
         if add(a.contacts, one, two, c.where[m], a.axes, c.gap[m], mu, c.restitution[p], key):
             a.given[n - first] = m
+            a.contacts.mu_slips[n] = min(mu, c.mu[m, 1])
         else:
             c.active[m] = 0
             c.lost[0] += 1

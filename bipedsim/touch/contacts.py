@@ -25,7 +25,8 @@ class Contacts(NamedTuple):
         point: (C, 3) where they touch, in the world [m].
         axes: (C, 3, 3) columns t1, t2, n in the world; n points from b to a.
         gap: (C,) distance [m], negative where they overlap.
-        mu, restitution: (C,) Coulomb's coefficient and Newton's.
+        mu, restitution: (C,) Coulomb's coefficient and Newton's. mu_slips: (C,) the first where it slips; as ``mu`` unless
+            whoever added the contact says another.
         key: (C,) number by which the same contact is found again in the next step, -1 for none.
         impulse: (C, 3) on a, along the axes, over the step [N.s].
         velocity: (C, 3) of a beside b after the step, along the axes [m/s].
@@ -41,6 +42,7 @@ class Contacts(NamedTuple):
     axes: Annotated[Array, "C", 3, 3]
     gap: Annotated[Array, "C"]
     mu: Annotated[Array, "C"]
+    mu_slips: Annotated[Array, "C"]
     restitution: Annotated[Array, "C"]
     key: Annotated[Integers, "C"]
     impulse: Annotated[Array, "C", 3]
@@ -116,6 +118,7 @@ def add(
         return False
     c.used[0] = m + 1
     c.a[m], c.b[m], c.gap[m], c.mu[m], c.restitution[m], c.key[m] = a, b, gap, mu, restitution, key
+    c.mu_slips[m] = mu
     c.late[m] = 1.0
     for i in range(3):
         c.point[m, i] = point[i]

@@ -24,6 +24,8 @@ STICKS = 1.0 - 1e-9
 """A contact sticks that uses less of its cone."""
 LEAST = 10.0
 """Residuals count beside the speed that contact has to take away, at least what so many m/s^2 bring in a step."""
+ZERO_SPEED = 10.0
+"""A contact slower than this many times the tolerance sticks."""
 DEPENDENT = 1e-9
 """A row of which no larger share is new is held with those before it."""
 
@@ -268,7 +270,6 @@ def fill_delassus(boxed: Any) -> None:
     largest = 0.0
     for m in range(c.used[0]):
         q.mobility[m] = (s.D[3 * m, 3 * m] + s.D[3 * m + 1, 3 * m + 1] + s.D[3 * m + 2, 3 * m + 2]) / 3.0
-        q.mu[m] = c.mu[m]
         largest = max(largest, q.mobility[m])
         for a in range(3):
             q.f[m, a] = c.impulse[m, a]
@@ -380,7 +381,25 @@ def solve(boxed: Any, impulse: Array) -> bool:
             scale = max(scale, abs(q.g[m, 0]), abs(q.g[m, 1]), -q.g[m, 2])
     # What contact has to take away.
     q.scale[0] = scale
-    return solve_points(s.D, q, s.A, s.rhs, s.x, s.rows)
+    for m in range(c.used[0]):
+        q.mu[m] = c.mu[m]
+    solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows)
+    while _take_dynamic(s):
+        solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows)
+    return solved
+
+
+@kernel
+def _take_dynamic(s: Coupling) -> bool:
+    """Give dynamic friction to loaded contacts that slip with more; return whether there was one."""
+    q, c = s.problem, s.contacts
+    slow = ZERO_SPEED * q.tolerance * q.scale[0]
+    found = False
+    for m in range(c.used[0]):
+        if q.mu[m] > c.mu_slips[m] and q.f[m, 2] > 0.0 and np.hypot(q.u[m, 0], q.u[m, 1]) > slow:
+            q.mu[m] = c.mu_slips[m]
+            found = True
+    return found
 
 
 @entry

@@ -103,6 +103,29 @@ def test_a_ball_that_hits_the_shin_exchanges_momentum(model: str) -> None:
     assert abs(c.velocity[0, 2]) == pytest.approx(e * abs((before - met) @ c.axes[0, :, 2]), abs=2e-3)
 
 
+@pytest.mark.parametrize("e", [0.6, 0.0])
+def test_what_slips_at_the_shin_has_dynamic_friction_from_its_first_step_on(e: float) -> None:
+    """By the momentum and the spin of a ball that falls along the shin as it hits it."""
+    still, slips = 0.1, 0.02
+    robot = load_robot("biped14")
+    keys = {"position": (0.28, 0.1, 0.4), "velocity": (-3.0, 0.0, -3.0), "restitution": e}
+    sim = Simulator(robot, objects=[ball(**keys, friction_static=still, friction_dynamic=slips)])
+    assert sim.objects is not None
+    b = sim.objects.world.bodies
+    for _ in range(60):
+        before = b.v[0].copy()
+        sim.step(held(sim))
+        gained = 0.4 * (b.v[0] - before - [0.0, 0.0, -G * H])
+        if gained[0] > 0.1:
+            break
+    assert sim.touching is not None
+    c = sim.touching.contacts
+    assert c.used[0] == 1
+    assert np.linalg.norm(c.velocity[0, :2]) > 0.5
+    normal = abs(gained @ c.axes[0, :, 2])
+    assert np.linalg.norm(gained) == pytest.approx(np.hypot(1.0, slips) * normal, rel=1e-6)
+
+
 def test_a_brick_that_turns_and_hits_the_shin_is_turned_by_where_it_was_hit() -> None:
     """Its angular momentum changes by the moment of what it got; the corner comes back by e, its spin included."""
     robot = load_robot("biped14")

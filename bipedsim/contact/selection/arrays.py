@@ -21,7 +21,7 @@ REVISED, PUBLISHED, THRESHOLDS = range(3)
 
 CONES_SOLVED = 1e-8
 """Residual at which impulses of single vertices count as solved, beside the fastest that contact has to take away."""
-CONE_ITERATIONS = 500
+CONE_ITERATIONS = 1000
 """Iterations that one such problem may take."""
 
 

@@ -17,7 +17,7 @@ from bipedsim.numerics import kernel
 
 PROXIMAL = 1e-7
 """Weight of the proximal term of a Newton step, beside the mobility of a point, at the beginning."""
-SWEPT, SOFTER = 16, 1e-4
+SWEPT, SOFTER = 8, 1e-4
 """Blocks of sweeps before ADMM is asked, and what Newton begins with after every other one, or ``MILDER`` times it."""
 PATIENT = (1e-9, 1e-8, 1e-7, 1e-6)
 """Weights of the patient Newton steps after the others, from the best impulses so far."""
