@@ -25,8 +25,8 @@ class Contacts(NamedTuple):
         point: (C, 3) where they touch, in the world [m].
         axes: (C, 3, 3) columns t1, t2, n in the world; n points from b to a.
         gap: (C,) distance [m], negative where they overlap.
-        mu, restitution: (C,) Coulomb's coefficient and Newton's. mu_slips: (C,) the first where it slips; as ``mu`` unless
-            whoever added the contact says another.
+        mu, restitution: (C,) Coulomb's coefficient and Newton's. mu_slips: (C,) the first where it slips, as ``mu``
+            unless whoever added the contact says another.
         key: (C,) number by which the same contact is found again in the next step, -1 for none.
         impulse: (C, 3) on a, along the axes, over the step [N.s].
         velocity: (C, 3) of a beside b after the step, along the axes [m/s].
