@@ -43,6 +43,7 @@ class Arguments:
     seed: int = like(RunConfig, "seed")
     clock: str = like(SimParams, "clock")
     rate: float = like(RunConfig, "rate")
+    real_time_factor: float = like(SimParams, "real_time_factor")
     physics_dt: float = like(SimParams, "physics_dt")
     rate_check: str = like(SimParams, "rate_check")
     start: str = like(SimParams, "start")

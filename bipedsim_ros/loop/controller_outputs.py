@@ -10,7 +10,7 @@ from std_msgs.msg import Bool
 
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
-from bipedsim_ros.wire import BASE_FRAME, WORLD_FRAME, NumberWriter, OdometryWriter, publisher, topics
+from bipedsim_ros.wire import BASE_FRAME, WORLD_FRAME, NumberWriter, OdometryWriter, listeners, publisher, topics
 
 PERIOD_NS = 10_000_000
 """Time of the joint states between two messages of a topic."""
@@ -25,7 +25,7 @@ class ControllerOutputs:
     """
 
     def __init__(self, node: Node, guard: Guard) -> None:
-        self._guard = guard
+        self._node, self._guard = node, guard
         for name in guard.readouts:
             if not _NAME.fullmatch(name):
                 raise ConfigError(
@@ -43,11 +43,11 @@ class ControllerOutputs:
         self._fallen.publish(Bool(data=False))
         self._last_period = self._last_told = -1
 
-    def unheard(self, listeners: int) -> list[str]:
-        """Return the topics that have fewer subscriptions than ``listeners``."""
+    def unheard(self, least: int) -> list[str]:
+        """Return the topics that have fewer listeners than ``least``."""
         publishers = [readout for _, readout, _ in self._readouts]
         publishers += [self._fallen] + ([self._odometry] if self._odometry is not None else [])
-        return [p.topic_name for p in publishers if p.get_subscription_count() < listeners]
+        return [p.topic_name for p in publishers if listeners(self._node, p) < least]
 
     def publish(self, t_ns: int) -> None:
         """Publish what there is after the update for the joint states stamped ``t_ns`` [ns]."""

@@ -21,6 +21,7 @@ from bipedsim_ros.wire import (
     WORLD_FRAME,
     PatientPublisher,
     conversions,
+    listeners,
     make_transforms,
     publisher,
     topics,
@@ -180,6 +181,7 @@ class Publishers:
         self, node: Node, sim: Simulator, ft_sign: float, tf_rate: float, go_on: Callable[[str], bool] | None = None
     ) -> None:
         self._sim = sim
+        self._node = node
 
         def patient(node: Node, topic: topics.Topic, foot: str = "", name: str = "") -> Any:
             assert go_on is not None
@@ -204,8 +206,8 @@ class Publishers:
         return self._sensors.subscribers()
 
     def unheard(self) -> list[str]:
-        """Return the topics without any subscription, those of tf aside."""
-        return [one.topic_name for one in self._recordable if not one.get_subscription_count()]
+        """Return the topics to which nobody listens, those of tf aside."""
+        return [one.topic_name for one in self._recordable if not listeners(self._node, one)]
 
     def drain(self, seconds: float) -> bool:
         """Wait until every reliable subscriber has what was published, ``seconds`` at most; return whether all have.

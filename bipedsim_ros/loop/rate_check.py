@@ -103,19 +103,22 @@ def measure(sim: Simulator, clock_ns: Callable[[], int] = time.perf_counter_ns) 
     return StepCost.of(physics, sensors, whole_ratio(sim.control_dt, sim.physics_dt)) if physics else None
 
 
-def judge(cost: StepCost, contact_model: str, robot: str, rate: float) -> str:
+def judge(cost: StepCost, contact_model: str, robot: str, rate: float, factor: float = 1.0) -> str:
     """Return a warning about ``rate`` [Hz], empty if there is nothing to warn of.
+
+    With a ``factor``, a second of the wall clock has so many simulated ones.
 
     Raises:
         ConfigError: The step takes more than ``USABLE`` of a tick; the message names the ways out.
     """
-    period = 1.0 / rate
+    period = 1.0 / (rate * factor)
+    faster = f" and real_time_factor = {factor:g}" if factor != 1.0 else ""
     found = (
         f"contact model {contact_model!r} takes {_us(cost.tick)} for a step of robot {robot!r} on this machine "
-        f"(median; 95 % of them at most {_us(cost.high)}), and a tick at rate = {rate:g} Hz has {_us(period)}"
+        f"(median; 95 % of them at most {_us(cost.high)}), and a tick at rate = {rate:g} Hz{faster} has {_us(period)}"
     )
     if cost.tick > USABLE * period:
-        ways = [*_ways_to_step_less(cost, rate), "clock:=lock_step, which waits for every step"]
+        ways = [*_ways_to_step_less(cost, rate, factor), "clock:=lock_step, which waits for every step"]
         others = ", ".join(name for name in CONTACT_MODELS if name != contact_model)
         ways += [f"another contact_model ({others})", "rate_check:=warn to start nevertheless"]
         raise ConfigError(f"{found}, of which it may take {USABLE:.0%}. Ways out: {'; '.join(ways)}")
@@ -124,14 +127,16 @@ def judge(cost: StepCost, contact_model: str, robot: str, rate: float) -> str:
     return ""
 
 
-def _ways_to_step_less(cost: StepCost, rate: float) -> list[str]:
+def _ways_to_step_less(cost: StepCost, rate: float, factor: float) -> list[str]:
     """Return the arguments of sim_node under which the step would fit, best first; none if nothing helps."""
     ways = []
+    if factor > 1.0 and _fits(cost.tick, rate):
+        ways.append("real_time_factor:=1.0")
     for substeps in range(cost.substeps - 1, 0, -1):
-        if _fits(cost.of_tick(substeps), rate):
+        if _fits(cost.of_tick(substeps), rate * factor):
             ways.append(f"physics_dt:={_typed(1.0 / (rate * substeps))}, which keeps the rate")
             break
-    lower = [r for r in _RATES if r < rate and _fits(cost.of_tick(1), r)]
+    lower = [r for r in _RATES if r < rate and _fits(cost.of_tick(1), r * factor)]
     ways += [f"rate:={best} physics_dt:={_typed(1.0 / best)}, the highest rate that it can keep" for best in lower[:1]]
     return ways
 

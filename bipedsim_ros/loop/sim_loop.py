@@ -98,7 +98,8 @@ class SimLoop:
         self._log = log
         self._clock_ns = clock_ns
         self._awake = StayAwake(params.priority > 0)
-        self._rate = RateKeeper(sim.control_dt, clock_ns=clock_ns)
+        self._tick_ns = round(sim.control_dt * NS_PER_S)
+        self._rate = RateKeeper(sim.control_dt / params.real_time_factor, clock_ns=clock_ns)
         self._requests: deque[_Request] = deque()
         self._stop = self._ended = False
         self._running_since: int | None = None
@@ -141,6 +142,10 @@ class SimLoop:
         """Have the loop do ``action`` between two ticks, without waiting for it; ``refused`` hears why if it cannot."""
         self._requests.append(_Request(action, refused=refused))
         self._inbox.wake()
+
+    def keep_pace(self, factor: float) -> None:
+        """Have a second of the wall clock hold ``factor`` simulated ones; may be called from any thread."""
+        self._rate.period_ns = round(self._tick_ns / factor)
 
     # What ``ask`` and ``post`` take.
 
@@ -379,7 +384,7 @@ class SimLoop:
     def _tick(self) -> None:
         if not self._step():
             return
-        self._statistics.simulated_ns += self._rate.period_ns
+        self._statistics.simulated_ns += self._tick_ns
         expected, changes = self._commands.started, self._changes
         # To measurements that were lost on purpose nobody will answer.
         self._answered = bool(self._faults.faults) and not self._faults.sent[JOINTS]
@@ -422,6 +427,10 @@ class SimLoop:
         self._ground_cost_ns += (self._clock_ns() - begin - self._ground_cost_ns) // 8
         while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns()) > 0:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
+            self._receive()
+        # In slow motion, a sleep until the deadline would keep signals waiting.
+        while not self._stop and rate.sleep_budget_ns() > _LONGEST_WAIT_NS:
+            self._inbox.wait(_LONGEST_WAIT_NS)
             self._receive()
         rate.wait()
         # What came during the last microseconds is in time too, and of several commands the last one counts.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bipedsim.config import RunConfig, like, param
@@ -32,6 +33,12 @@ class SimParams:
     )
     rate: float = like(RunConfig, "rate", doc="published states per second of simulated time")
     physics_dt: float = like(RunConfig, "physics_dt", 1e-3)
+    real_time_factor: float = param(
+        1.0,
+        "real_time: simulated seconds per second of the wall clock; it may change while the node runs",
+        low=0.01,
+        high=100.0,
+    )
     rate_check: str = param(
         "refuse",
         "real_time: measure the step at the start, and refuse a rate that this machine cannot keep, or warn only",
@@ -97,3 +104,11 @@ class SimParams:
     duration: float = like(RunConfig, "duration", 0.0, "simulated time after which everything ends; 0 is never")
     title: str = param("", "what runs, such as the name of a scenario: for the titles of pictures of the recording")
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the fields."""
+        if self.real_time_factor != 1.0 and self.clock != "real_time":
+            yield (
+                f"real_time_factor = {self.real_time_factor:g} needs clock = 'real_time': with {self.clock!r} there "
+                "is no wall clock to keep up with"
+            )

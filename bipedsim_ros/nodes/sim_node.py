@@ -42,7 +42,10 @@ from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, relative, requested, topics
 
-LIVE = ("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness", "push_timeout")
+LIVE = (
+    *("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness"),
+    *("push_timeout", "real_time_factor"),
+)
 # How long a node that ends waits for subscribers that are behind; and in lock step, where nothing may be missing.
 _DRAIN_S = (3.0, 30.0)
 
@@ -178,7 +181,7 @@ class SimNode:
             return
         self._node.get_logger().info(f"a step takes {1e6 * cost.tick:.0f} us, {cost.tick * params.rate:.1%} of a tick")
         try:
-            warning = judge(cost, params.contact_model, sim.robot.name, params.rate)
+            warning = judge(cost, params.contact_model, sim.robot.name, params.rate, params.real_time_factor)
         except ConfigError as error:
             if params.rate_check == "refuse":
                 raise
@@ -238,6 +241,7 @@ class SimNode:
     def _on_change(self, params: SimParams) -> None:
         self._params = params
         self._commands.configure(params)
+        self.loop.keep_pace(params.real_time_factor)
 
     def _on_push(self, data: bytes) -> None:
         try:

@@ -12,6 +12,7 @@ from .domains import FIRST, LAST, STANDARD_BASE, free_domain, in_use, participan
 from .endpoints import (
     PatientPublisher,
     described,
+    listeners,
     message_class,
     offered_qos,
     profile,
@@ -65,6 +66,7 @@ __all__ = [
     "free_domain",
     "in_use",
     "incompatible",
+    "listeners",
     "make_transforms",
     "message_class",
     "network_environment",

@@ -96,6 +96,18 @@ def requested(topic: Topic) -> QoSProfile:
     return profile(topic.requested)
 
 
+def listeners(node: Node, publisher: Any) -> int:
+    """Return how many subscriptions ask a publisher of the node for all the reliability that it offers.
+
+    Who asks for less looks on, as a viewer does: he must not be taken for the recorder that somebody waits for.
+    """
+    if not publisher.get_subscription_count():
+        return 0
+    offered = publisher.qos_profile.reliability
+    found = node.get_subscriptions_info_by_topic(publisher.topic_name)
+    return sum(info.qos_profile.reliability == offered for info in found)
+
+
 def recorder_profile(qos: Qos) -> QoSProfile:
     """Return what a recorder asks of publishers that grant ``qos``: all, so that what is full takes no more.
 
