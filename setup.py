@@ -11,7 +11,7 @@ NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
 ROS_COMMANDS = ("up", "teleop", "control", "check-robot")
 STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench")
-NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "unitree_node")
+NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node", "unitree_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
 RUN_SCRIPT = '#!/bin/sh\nexec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"\n'
@@ -146,6 +146,7 @@ setup(
             *(f"{name} = bipedsim_ros.commands:{name.upper().replace('-', '_')}" for name in ROS_COMMANDS),
             *(f"{name} = bipedsim_studies.commands:{name.upper().replace('-', '_')}" for name in STUDIES_COMMANDS),
         ],
+        "bipedsim.live": ["ros = bipedsim_ros.commands:VIEW"],
         "bipedsim.robots": ["studies = bipedsim_studies.bodies"],
         "bipedsim.controllers": ["finite_time = bipedsim_studies.planar.finite_time:FiniteTimeController"],
     },

@@ -29,3 +29,9 @@ CHECK_ROBOT = Command(
     "docs/other_robot.md explains every check.",
     "bipedsim_ros.contract.check_robot",
 )
+
+VIEW = Command(
+    "what `bipedsim view` shows without a recording",
+    "Show the robot that is up in the ROS graph, simulated or not.",
+    "bipedsim_ros.bringup.view",
+)

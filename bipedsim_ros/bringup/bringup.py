@@ -168,7 +168,7 @@ def plan(
     arguments = from_mapping(Arguments, given, "bring-up")
     if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
         find_controller(arguments.controller)
-    namespace = _namespace(arguments.namespace)
+    namespace = namespace_of(arguments.namespace)
     run_folder = Path(arguments.record) if arguments.record else None
     if run_folder is not None and (run_folder / "bag").exists() and not overwrite:
         raise ConfigError(
@@ -240,7 +240,7 @@ def plan(
     return BringUp(arguments, tuple(replace(node, namespace=namespace) for node in nodes), run_folder)
 
 
-def _namespace(given: str) -> str:
+def namespace_of(given: str) -> str:
     """Return a namespace with its leading slash, or an empty text for none.
 
     Raises:

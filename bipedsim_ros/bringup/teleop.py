@@ -7,7 +7,7 @@ import os
 from dataclasses import fields
 
 from bipedsim_ros.bringup.processes import require_rclpy
-from bipedsim_ros.nodes import HELP, TeleopParams
+from bipedsim_ros.live import HELP, TeleopParams
 from bipedsim_ros.wire import add_network_option, network_environment, topics
 
 

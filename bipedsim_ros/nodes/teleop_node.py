@@ -15,9 +15,10 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from bipedsim.runs import PERIOD_NS, PlanarVelocity
+from bipedsim_ros.live import HELP, Steering, TeleopParams
+from bipedsim_ros.nodes.key_terminal import KeyTerminal
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.nodes.steering import HELP, KeyTerminal, Steering, TeleopParams
 from bipedsim_ros.wire import TwistWriter, publisher, topics
 
 _GOODBYE = Duration(seconds=1)

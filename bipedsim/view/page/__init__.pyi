@@ -1,6 +1,6 @@
 from .frames import Frames, frames_of, plan_of, read_thinned
 from .instant import Instant, Plan, Pushed
-from .page import LOCAL, PORT, Page
+from .page import LOCAL, PORT, Page, import_viser
 from .plots import Plots, values_of
 from .replay import Replay
 from .view_run import Shown, open_replay, read_shown, write_html
@@ -17,6 +17,7 @@ __all__ = [
     "Replay",
     "Shown",
     "frames_of",
+    "import_viser",
     "open_replay",
     "plan_of",
     "read_shown",

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bipedsim_ros.nodes.steering import Steering, TeleopParams
+from bipedsim_ros.live.steering import Steering, TeleopParams
 
 COMMAND = [sys.executable, "-m", "bipedsim.cli.main", "teleop", "--linear-step", "0.25"]
 

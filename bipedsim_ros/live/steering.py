@@ -1,18 +1,10 @@
-"""What teleop_node makes of keys, and how a terminal hands them over; nothing here needs ROS."""
+"""The velocity that keys and sliders ask for; nothing here needs ROS."""
 
 from __future__ import annotations
 
-import os
-import select
-import signal
-import termios
-import tty
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
 
 from bipedsim.config import param
-from bipedsim.errors import ConfigError
 from bipedsim.runs import PlanarVelocity
 
 HELP = (
@@ -27,7 +19,7 @@ _BUTTONS = {"1": "start", "2": "A", "3": "select"}
 
 @dataclass(frozen=True)
 class TeleopParams:
-    """Parameters of teleop_node."""
+    """Steps and limits of what is asked for, by keys or sliders."""
 
     linear_step: float = param(0.05, "change of velocity with a key", unit="m/s", low=1e-3, high=1.0)
     angular_step: float = param(0.1, "change of the turning rate with a key", unit="rad/s", low=1e-3, high=3.0)
@@ -36,7 +28,7 @@ class TeleopParams:
 
 
 class Steering:
-    """The velocity that keys have asked for.
+    """The velocity that keys and sliders have asked for.
 
     Attributes:
         velocity: It, ahead and to the left [m/s] and the turning rate [rad/s].
@@ -57,6 +49,11 @@ class Steering:
         vx, vy, wz = (count * step for count, step in zip(self._counts, self._step, strict=True))
         return vx, vy, wz
 
+    def ask(self, velocity: PlanarVelocity) -> None:
+        """Take a velocity, to the nearest step within the limits."""
+        for i, value in enumerate(velocity):
+            self._count(i, round(value / self._step[i]))
+
     def press(self, text: str) -> None:
         """Take what a terminal sent: keys, arrows among them; what it does not know has no effect."""
         for arrow, key in _ARROWS.items():
@@ -69,60 +66,13 @@ class Steering:
             elif key in _BUTTONS:
                 self.buttons.append(_BUTTONS[key])
             for i, change in enumerate(_STEPS.get(key, ())):
-                largest = int(self._limit[i] / self._step[i] + 1e-9)
-                self._counts[i] = max(-largest, min(self._counts[i] + change, largest))
+                self._count(i, self._counts[i] + change)
+
+    def _count(self, i: int, count: int) -> None:
+        largest = int(self._limit[i] / self._step[i] + 1e-9)
+        self._counts[i] = max(-largest, min(count, largest))
 
     def text(self) -> str:
         """Return the velocity for readers."""
         vx, vy, wz = self.velocity
         return f"ahead {vx:+.2f} m/s   left {vy:+.2f} m/s   turn {wz:+.2f} rad/s"
-
-
-class KeyTerminal:
-    """A terminal that hands over keys at once and does not echo them, within ``with``; as it was afterwards.
-
-    Ctrl-Z gives it back, too, until the process goes on. Only a SIGKILL leaves it as it is: `stty sane` mends that.
-
-    Raises:
-        ConfigError: The file is no terminal.
-    """
-
-    def __init__(self, fd: int) -> None:
-        if not os.isatty(fd):
-            raise ConfigError("the keyboard steers: standard input must be a terminal")
-        self._fd = fd
-        self._before: Any = None
-        self._suspend_before: Any = None
-
-    def __enter__(self) -> KeyTerminal:
-        self._before = termios.tcgetattr(self._fd)
-        self._suspend_before = signal.signal(signal.SIGTSTP, self._suspend)
-        tty.setcbreak(self._fd)
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        # Not after what is still to be printed: nobody may read it any more.
-        termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
-        signal.signal(signal.SIGTSTP, self._suspend_before)
-
-    def _suspend(self, _number: int, _frame: FrameType | None) -> None:
-        self.__exit__()
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGTSTP)
-        self.__enter__()
-
-    def read(self, timeout: float) -> str:
-        """Return what was typed within ``timeout`` [s]; an empty text if nothing was.
-
-        Raises:
-            EOFError: The terminal has gone.
-        """
-        if not select.select([self._fd], [], [], max(timeout, 0.0))[0]:
-            return ""
-        try:
-            data = os.read(self._fd, 1024)
-        except OSError as error:
-            raise EOFError from error
-        if not data:
-            raise EOFError
-        return data.decode(errors="ignore")

@@ -1,0 +1,320 @@
+"""The controls of a live page: time, pushes, velocity, and the command line of the next run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from html import escape
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.model import PRESETS
+from bipedsim.numerics import Array
+from bipedsim.recording import schema
+from bipedsim.runs import heading_of
+from bipedsim.view.page import Page
+from bipedsim_ros.live.presence import Found
+from bipedsim_ros.live.remote import CONTROLLER, SIM, Answer, Remote
+from bipedsim_ros.live.steering import Steering, TeleopParams
+from bipedsim_ros.wire import topics
+
+STATUS_ID, ANSWER_ID, COMMAND_ID = "bipedsim-status", "bipedsim-answer", "bipedsim-command"
+"""Ids of elements of the page, for who reads it by machine."""
+DIRECTIONS = {
+    "ahead": (1.0, 0.0, 0.0),
+    "back": (-1.0, 0.0, 0.0),
+    "left": (0.0, 1.0, 0.0),
+    "right": (0.0, -1.0, 0.0),
+    "up": (0.0, 0.0, 1.0),
+    "down": (0.0, 0.0, -1.0),
+}
+"""Of a push, as the robot sees it."""
+KEYS = {"w": "faster", "s": "slower", "a": "turn left", "d": "turn right", "q": "step left", "e": "step right"}
+STOP_KEY = "space"
+PAUSE_KEY, STEP_KEY = "p", "n"
+FACTORS = (0.01, 10.0)
+"""Real-time factors that the page offers; sim_node takes more."""
+_TOLD_S = 10.0
+_STYLE = "font-size:0.8em;line-height:1.5;padding:0 0.6em"
+
+
+class Panel:
+    """Controls on a page, and what came of them.
+
+    Callbacks of the page run in threads of their own: they only leave what is to be done, which :meth:`look` does.
+
+    Args:
+        page: The page.
+        found: What it shows.
+        remote: Asks the nodes.
+        params: Steps and limits of velocities.
+    """
+
+    def __init__(self, page: Page, found: Found, remote: Remote, params: TeleopParams) -> None:
+        self._page, self._found, self._remote = page, found, remote
+        self._todo: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._steering = Steering(params)
+        self._steered_by: int | None = None
+        self._paused = False
+        self._push_timeout = math.nan
+        self._controller: dict[str, Any] = {}
+        self._status_text = ""
+        self._q: Array = found.robot.q_nominal
+        gui = page.gui
+        with gui.add_folder("Run", order=10.0):
+            self._status = gui.add_html("")
+            if found.simulated:
+                self._add_time(gui)
+            else:
+                gui.add_html(_told("no simulator is up: a robot can be neither paused, set back nor pushed from here"))
+            self._answer = gui.add_html("")
+        if found.simulated:
+            with gui.add_folder("Push", order=20.0):
+                self._add_push(gui)
+        with gui.add_folder("Velocity", order=30.0):
+            self._add_velocity(gui, params)
+        if found.simulated:
+            with gui.add_folder("Next run", order=40.0, expand_by_default=False):
+                self._add_next_run(gui)
+            remote.read(SIM, ("push_timeout", "real_time_factor", "clock"), self._take_sim)
+        page.server.on_client_disconnect(lambda client: self._todo.put(lambda: self._gone(client.client_id)))
+
+    # What is on it.
+
+    def _add_time(self, gui: Any) -> None:
+        self._pause = gui.add_button("Pause", hint=f"time stands still, or goes on (key {PAUSE_KEY.upper()})")
+        self._later(self._pause.on_click, lambda: self._remote.pause(not self._paused))
+        step = gui.add_button("One step", hint=f"one tick, while time stands still (key {STEP_KEY.upper()})")
+        self._later(step.on_click, lambda: self._remote.trigger("One step"))
+        reset = gui.add_button("Reset", hint="back to t = 0")
+        self._later(reset.on_click, lambda: self._remote.trigger("Reset"))
+        self._factor = gui.add_number("Real-time factor", 1.0, min=FACTORS[0], max=FACTORS[1], step=0.01)
+        self._later(self._factor.on_update, self._change_factor)
+        self._key(gui, "Pause or resume", PAUSE_KEY, lambda: self._remote.pause(not self._paused))
+        self._key(gui, "One step", STEP_KEY, lambda: self._remote.trigger("One step"))
+
+    def _add_push(self, gui: Any) -> None:
+        robot = self._found.robot
+        self._bodies = _bodies(self._found)
+        self._body = gui.add_dropdown("Body", tuple(self._bodies))
+        self._direction = gui.add_dropdown("Direction", tuple(DIRECTIONS), hint="as the robot sees it")
+        self._impulse = gui.add_number(
+            "Impulse [N.s]", round(0.1 * robot.mass, 1), min=0.0, step=0.1, hint="0.1 m/s of the whole robot at first"
+        )
+        self._lasts = gui.add_number(
+            "Lasts [s]", 0.1, min=0.001, max=10.0, step=0.001, hint="push_timeout of sim_node, for all pushes"
+        )
+        self._later(self._lasts.on_update, self._change_lasts)
+        push = gui.add_button("Push")
+        self._later(push.on_click, self._press_push)
+
+    def _add_velocity(self, gui: Any, params: TeleopParams) -> None:
+        v, w = params.max_linear, params.max_angular
+        self._sliders = [
+            gui.add_slider(name, -most, most, step, 0.0)
+            for name, most, step in (
+                ("Ahead [m/s]", v, params.linear_step),
+                ("Left [m/s]", v, params.linear_step),
+                ("Turn [rad/s]", w, params.angular_step),
+            )
+        ]
+        for slider in self._sliders:
+            slider.on_update(self._slid)
+        stop = gui.add_button("Stop walking")
+        self._later(stop.on_click, lambda: self._press(" ", None))
+        keys = " ".join(KEYS).upper()
+        self._heard = gui.add_html(_told(f"keys {keys}, {STOP_KEY}: stop"))
+        for key, meaning in (*KEYS.items(), (STOP_KEY, "stop walking")):
+            command = gui.add_command(meaning.capitalize(), hotkey=key.upper() if len(key) == 1 else key)
+            command.on_trigger(lambda event, key=key: self._pressed(" " if key == STOP_KEY else key, event.client_id))
+
+    def _add_next_run(self, gui: Any) -> None:
+        run = self._found.run
+        models, presets = tuple(CONTACT_MODELS), tuple(PRESETS)
+        self._model = gui.add_dropdown("Contact model", models, initial_value=_one_of(models, run.get("contact_model")))
+        self._hardware = gui.add_dropdown("Hardware", presets)
+        self._record = gui.add_checkbox("Record", False, hint="a recording begins with its run")
+        for one in (self._model, self._hardware, self._record):
+            self._later(one.on_update, self._show_command)
+        self._command = gui.add_html("")
+        self._remote.read(CONTROLLER, ("robot", "controller"), self._take_controller)
+
+    def _later(self, register: Callable[[Callable[[Any], None]], Any], work: Callable[[], None]) -> None:
+        """Have ``work`` done when somebody uses a control, and not when the panel itself sets it."""
+        register(lambda event: self._todo.put(work) if event.client_id is not None else None)
+
+    def _key(self, gui: Any, name: str, key: str, work: Callable[[], None]) -> None:
+        gui.add_command(name, hotkey=key.upper()).on_trigger(lambda _: self._todo.put(work))
+
+    # What is done with it.
+
+    def look(self) -> None:
+        """Do what the page has asked for since the last look."""
+        while not self._todo.empty():
+            self._todo.get()()
+
+    def show(self, q: Array, health: Mapping[str, tuple[int, str, Mapping[str, str]]], there: bool) -> None:
+        """Show how the run is.
+
+        Args:
+            q: Configuration of the robot, for directions.
+            health: What the nodes say, see :class:`bipedsim_ros.live.Readings`.
+            there: Whether the robot is there.
+        """
+        self._q = q
+        rows = []
+        if not there:
+            rows.append("nothing is up any more: waiting for it to come back")
+        elif self._found.simulated:
+            rows += self._loop_rows(health)
+        else:
+            rows.append("a robot, or what keeps its contract")
+        rows += [text for name, (level, text, _) in health.items() if there and level and name != _LOOP]
+        text = "".join(f"<div>{escape(row)}</div>" for row in rows)
+        heard = "" if self._remote.steerable else "; nobody takes velocities now"
+        self._heard.content = _told(f"keys {' '.join(KEYS).upper()}, {STOP_KEY}: stop{heard}")
+        if text != self._status_text:
+            self._status_text = text
+            self._status.content = f'<div id="{STATUS_ID}" style="{_STYLE}">{text}</div>'
+
+    def _loop_rows(self, health: Mapping[str, tuple[int, str, Mapping[str, str]]]) -> list[str]:
+        _, message, values = health.get(_LOOP, (0, "", {}))
+        if values:
+            self._set_paused(values.get("state") == "paused")
+        factor, missed = values.get("real_time_factor", ""), health.get(_COMMANDS, (0, "", {}))[2]
+        rows = [message] if message else []
+        if factor and factor != "None":
+            late = missed.get("missed_commands", "")
+            rows.append(f"real-time factor {float(factor):.3g} so far" + (f", {late} commands late" if late else ""))
+        return rows
+
+    def _set_paused(self, paused: bool) -> None:
+        if paused != self._paused:
+            self._paused = paused
+            self._pause.label = "Resume" if paused else "Pause"
+
+    def answered(self, answer: Answer) -> None:
+        """Show what came of something; a failure, in all browsers, until somebody closes it."""
+        text = f"{answer.asked}: {answer.text}" if answer.good else f"{answer.asked} failed: {answer.text}"
+        colour = "inherit" if answer.good else "#c0392b"
+        self._answer.content = f'<div id="{ANSWER_ID}" style="{_STYLE};color:{colour}">{escape(text)}</div>'
+        if answer.good and answer.asked in ("Pause", "One step", "Resume", "Reset"):
+            self._set_paused(answer.asked in ("Pause", "One step"))
+        if not answer.good:
+            for client in self._page.server.get_clients().values():
+                client.add_notification(f"{answer.asked} failed", answer.text, color="red", auto_close_seconds=_TOLD_S)
+            # What is shown is what holds.
+            self._remote.read(SIM, ("push_timeout", "real_time_factor"), self._take_sim)
+
+    def _take_sim(self, values: Mapping[str, Any]) -> None:
+        if "push_timeout" in values:
+            self._push_timeout = float(values["push_timeout"])
+            self._lasts.value = self._push_timeout
+        if "real_time_factor" in values:
+            self._factor.value = float(values["real_time_factor"])
+        if values.get("clock", "real_time") != "real_time":
+            self._factor.disabled = True
+            self._factor.hint = f"clock is {values['clock']}: there is no wall clock to keep up with"
+
+    def _change_factor(self) -> None:
+        self._remote.change("Real-time factor", "real_time_factor", self._factor.value)
+
+    def _change_lasts(self) -> None:
+        self._push_timeout = float(self._lasts.value)
+        self._remote.change("Lasts", "push_timeout", self._push_timeout)
+
+    def _press_push(self) -> None:
+        if not math.isfinite(self._push_timeout):
+            self.answered(Answer("Push", False, "sim_node has not said how long a push lasts: try again"))
+            self._remote.read(SIM, ("push_timeout",), self._take_sim)
+            return
+        impulse = float(self._impulse.value)
+        force = impulse / self._push_timeout * self._seen_by_robot(np.array(DIRECTIONS[self._direction.value]))
+        self._remote.push(force, self._bodies[self._body.value])
+        text = f"{impulse:g} N.s {self._direction.value} on {self._body.value}: {np.linalg.norm(force):.4g} N for "
+        good = self._remote.pushable
+        self.answered(
+            Answer("Push", good, f"{text}{self._push_timeout:g} s" if good else f"nobody takes {topics.PUSH.name}")
+        )
+
+    def _seen_by_robot(self, direction: Array) -> Array:
+        """Return a direction (3,) of the robot's heading frame in the world."""
+        heading = heading_of(self._q) if self._found.robot.free_flyer and np.isfinite(self._q[:7]).all() else 0.0
+        c, s = math.cos(heading), math.sin(heading)
+        return np.array([c * direction[0] - s * direction[1], s * direction[0] + c * direction[1], direction[2]])
+
+    # Velocity.
+
+    def _slid(self, event: Any) -> None:
+        if event.client_id is not None:
+            self._todo.put(lambda: self._slide(event.client_id))
+
+    def _slide(self, client: int) -> None:
+        vx, vy, wz = (float(slider.value) for slider in self._sliders)
+        self._steering.ask((vx, vy, wz))
+        self._steer(client)
+
+    def _pressed(self, key: str, client: int | None) -> None:
+        self._todo.put(lambda: self._press(key, client))
+
+    def _press(self, key: str, client: int | None) -> None:
+        self._steering.press(key)
+        for slider, value in zip(self._sliders, self._steering.velocity, strict=True):
+            slider.value = value
+        self._steer(client)
+
+    def _steer(self, client: int | None) -> None:
+        self._steered_by = client
+        self._remote.steer(self._steering.velocity)
+
+    def _gone(self, client: int) -> None:
+        """Stop the robot that was steered from a page that was closed."""
+        if client == self._steered_by and any(self._steering.velocity):
+            self._press(" ", None)
+            self.answered(Answer("Velocity", True, "0: the page that steered was closed"))
+
+    # The next run.
+
+    def _take_controller(self, values: Mapping[str, Any]) -> None:
+        self._controller = dict(values)
+        self._show_command()
+
+    def _show_command(self) -> None:
+        about = self._found.run.get(schema.ABOUT, {})
+        words = {
+            "robot": self._controller.get("robot") or self._found.robot.name,
+            "controller": self._controller.get("controller", ""),
+            "scenario": about.get("scenario", ""),
+            "ground": about.get("ground", ""),
+            "contact-model": self._model.value,
+            "hardware": self._hardware.value,
+            "record": "runs/next" if self._record.value else "",
+        }
+        line = " ".join(["bipedsim up --view", *(f"--{name} {word}" for name, word in words.items() if word)])
+        self._command.content = (
+            f'<div style="{_STYLE}">end this one (Ctrl-C), then<br><code id="{COMMAND_ID}">{escape(line)}</code></div>'
+        )
+
+
+_LOOP, _COMMANDS = "bipedsim: loop", "bipedsim: commands"
+
+
+def _told(text: str) -> str:
+    return f'<div style="{_STYLE};opacity:0.75">{escape(text)}</div>'
+
+
+def _one_of(names: tuple[str, ...], given: Any) -> str:
+    return given if given in names else names[0]
+
+
+def _bodies(found: Found) -> dict[str, str]:
+    """Return what may be pushed: what the page calls it to what /push does."""
+    import pinocchio as pin
+
+    model = found.robot.model
+    links = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
+    named = {"base": "", **{name: name for name in links}}
+    return {**named, **{one.name: one.name for one in found.objects}}

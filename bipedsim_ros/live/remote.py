@@ -1,0 +1,155 @@
+"""What a page asks of the nodes: services and parameters of sim_node, pushes, velocity commands."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.srv import GetParameters, SetParameters
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from std_srvs.srv import SetBool, Trigger
+
+from bipedsim.numerics import Array
+from bipedsim.runs import PERIOD_NS, PlanarVelocity
+from bipedsim_ros.wire import TwistWriter, publisher, topics
+
+PATIENCE = 12.0
+"""How long an answer is waited for [s]: sim_node gives its own up after 10 s."""
+STANDING = 5
+"""Messages that say that nothing is asked for any more, before there are no more of them."""
+SIM, CONTROLLER = "sim_node", "controller_node"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of something that the page has asked for.
+
+    Attributes:
+        asked: What, as the page calls it.
+        good: Whether it was done.
+        text: What was said to it.
+    """
+
+    asked: str
+    good: bool
+    text: str
+
+
+class Remote:
+    """Asks, and hands over answers when they are there; nothing here waits.
+
+    Args:
+        node: The node; somebody else has to serve it.
+        answered: Called with each answer by :meth:`look`.
+    """
+
+    def __init__(self, node: Node, answered: Callable[[Answer], None]) -> None:
+        self._node = node
+        self._answered = answered
+        services = {"Pause": topics.PAUSE, "Resume": topics.PAUSE, "One step": topics.STEP, "Reset": topics.RESET}
+        self._names = {asked: service.replace("~", SIM) for asked, service in services.items()}
+        self._pause = node.create_client(SetBool, self._names["Pause"])
+        self._triggers = {asked: node.create_client(Trigger, self._names[asked]) for asked in ("One step", "Reset")}
+        self._set = node.create_client(SetParameters, f"{SIM}/set_parameters")
+        self._get = {name: node.create_client(GetParameters, f"{name}/get_parameters") for name in (SIM, CONTROLLER)}
+        self._waiting: list[tuple[str, Any, float, Callable[[Any], Answer | None]]] = []
+        self._push = publisher(node, topics.PUSH)
+        self._velocity = publisher(node, topics.VELOCITY)
+        self._twist = TwistWriter()
+        self._asked: PlanarVelocity = (0.0, 0.0, 0.0)
+        self._standing = STANDING
+        self._due = 0.0
+
+    def pause(self, on: bool) -> None:
+        """Have time stand still, or go on."""
+        asked = "Pause" if on else "Resume"
+        self._call(asked, self._pause, SetBool.Request(data=on), self._names[asked], _success(asked))
+
+    def trigger(self, asked: str) -> None:
+        """Ask for ``One step`` or ``Reset``."""
+        self._call(asked, self._triggers[asked], Trigger.Request(), self._names[asked], _success(asked))
+
+    def change(self, asked: str, name: str, value: float) -> None:
+        """Change a parameter of sim_node."""
+
+        def read(response: Any) -> Answer:
+            result = response.results[0]
+            return Answer(asked, result.successful, result.reason or f"{name} = {value:g}")
+
+        request = SetParameters.Request(parameters=[Parameter(name, value=float(value)).to_parameter_msg()])
+        self._call(asked, self._set, request, f"{SIM}/set_parameters", read)
+
+    def read(self, of: str, names: Sequence[str], take: Callable[[dict[str, Any]], None]) -> None:
+        """Hand parameters of a node to ``take``; those that it has not are left out, and if nobody answers, all are."""
+        client = self._get[of]
+        if not client.service_is_ready():
+            take({})
+            return
+
+        def read(response: Any) -> None:
+            values = map(parameter_value_to_python, response.values)
+            take({name: value for name, value in zip(names, values, strict=False) if value is not None})
+
+        self._waiting.append(("", client.call_async(GetParameters.Request(names=list(names))), time.monotonic(), read))
+
+    def push(self, force: Array, body: str) -> None:
+        """Push a body with a force (3,) in odom axes [N]; three zeros end it."""
+        message = WrenchStamped()
+        message.header.frame_id = body
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = map(float, force)
+        self._push.publish(message)
+
+    @property
+    def pushable(self) -> bool:
+        """Whether anybody takes pushes."""
+        return bool(self._push.get_subscription_count())
+
+    @property
+    def steerable(self) -> bool:
+        """Whether anybody takes velocities."""
+        return bool(self._velocity.get_subscription_count())
+
+    def steer(self, velocity: PlanarVelocity) -> None:
+        """Ask for a velocity from now on, ten times a second; at rest, some times more and then no more."""
+        self._asked, self._standing, self._due = velocity, 0, 0.0
+
+    def look(self) -> None:
+        """Publish what is due, and hand over what was answered."""
+        now = time.monotonic()
+        if now >= self._due and self._standing < STANDING:
+            self._due = now + 1e-9 * PERIOD_NS
+            self._standing += not any(self._asked)
+            self._velocity.publish(self._twist.write(self._asked))
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            asked, future, since, read = one
+            if future.done():
+                answer = read(future.result())
+                if answer is not None:
+                    self._answered(answer)
+            elif now - since < PATIENCE:
+                self._waiting.append(one)
+            elif asked:
+                self._answered(Answer(asked, False, f"no answer in {PATIENCE:g} s"))
+
+    def stand(self) -> None:
+        """Leave a robot that was steered standing, as when the page goes."""
+        if any(self._asked):
+            self.steer((0.0, 0.0, 0.0))
+            self.look()
+
+    def _call(self, asked: str, client: Any, request: Any, name: str, read: Callable[[Any], Answer]) -> None:
+        if not client.service_is_ready():
+            self._answered(Answer(asked, False, f"nobody offers {name}: is the simulator up?"))
+            return
+        self._waiting.append((asked, client.call_async(request), time.monotonic(), read))
+
+
+def _success(asked: str) -> Callable[[Any], Answer]:
+    return lambda response: Answer(asked, response.success, response.message)
