@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from pathlib import Path
 
 from bipedsim.cli.options import add_span
 from bipedsim.cli.waiting import waiting
+from bipedsim.config import Table
 from bipedsim.errors import ConfigError
+
+
+LIVE = Table("view of what is up", "bipedsim.live", {})
+"""Name to the :class:`Command` that shows what is up, with options of its own: those of other packages."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap, folder of a run, or .npz")
+    parser.add_argument(
+        "recording",
+        type=Path,
+        metavar="RUN",
+        nargs="?",
+        help="bag folder, .mcap, folder of a run, or .npz; without it, the robot that is up in the ROS graph",
+    )
     add_span(parser)
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write one file that plays anywhere without a server, and end"
@@ -32,10 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=int, default=8080, metavar="N", help="where it is in use the next free one is (default: 8080)"
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    for name in LIVE:
+        importlib.import_module(LIVE[name].module).add_arguments(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Show a run until Ctrl-C, or write it."""
+    """Show a run until Ctrl-C, or write it; without one, what is up."""
+    if args.recording is None:
+        return _show_live(args)
     from bipedsim.ground import get_ground
     from bipedsim.model import load_robot
     from bipedsim.view.page import open_replay, read_shown, write_html
@@ -77,3 +93,12 @@ def main(args: argparse.Namespace) -> int:
     finally:
         page.close()
     return 0
+
+
+def _show_live(args: argparse.Namespace) -> int:
+    """Hand over to whoever can show what is up."""
+    if args.html is not None:
+        raise ConfigError("--html writes a recorded run: name it, as in bipedsim view runs/first --html first.html")
+    for name in LIVE:
+        return int(importlib.import_module(LIVE[name].module).main(args))
+    raise ConfigError("name a recorded run, as in bipedsim view runs/first: nothing is installed that shows what is up")

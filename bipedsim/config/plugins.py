@@ -1,6 +1,6 @@
 """Tables that other packages add to: an entry point of theirs is a row, and nothing of bipedsim is touched.
 
-Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.topics``,
+Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.live``, ``bipedsim.topics``,
 ``bipedsim.interfaces`` (an object each), and ``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios`` (a
 package each, whose folder is listed).
 """
@@ -29,7 +29,10 @@ def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 _GROUPS = tuple(
     f"bipedsim.{name}"
-    for name in ("contact_models", "controllers", "commands", "topics", "interfaces", "robots", "grounds", "scenarios")
+    for name in (
+        *("contact_models", "controllers", "commands", "live", "topics", "interfaces"),
+        *("robots", "grounds", "scenarios"),
+    )
 )
 
 

@@ -205,7 +205,9 @@ class Readings:
         if len(numbers) != 1 + 3 * (self.robot.nu + 1):
             raise MessageError(f"it has {len(numbers)} numbers, not those of a robot of {self.robot.nu} joints")
         forces = numbers[1:].reshape(-1, 3)
-        self._bodies = np.where(np.any(forces, axis=1, keepdims=True), forces, np.nan) if np.isfinite(forces).all() else None
+        touched = np.any(forces != 0.0, axis=1, keepdims=True)
+        # When the last body is let go, all is NaN once.
+        self._bodies = np.where(touched, forces, np.nan) if np.isfinite(forces).all() else None
 
     def _on_command(self, data: bytes) -> None:
         self._command_reader.read(data, self._command)
