@@ -1,8 +1,8 @@
 """Tables that other packages add to: an entry point of theirs is a row, and nothing of bipedsim is touched.
 
-Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.live``, ``bipedsim.topics``,
-``bipedsim.interfaces`` (an object each), and ``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios`` (a
-package each, whose folder is listed).
+Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.live``,
+``bipedsim.topics``, ``bipedsim.interfaces`` (an object each), and ``bipedsim.robots``, ``bipedsim.grounds``,
+``bipedsim.scenarios`` (a package each, whose folder is listed).
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
+from bipedsim.view.page import check_page
 from bipedsim_ros.interfaces import INTERFACES, get_interface
 from bipedsim_ros.loop import SimParams
 from bipedsim_ros.wire import NetworkParams
@@ -27,7 +28,7 @@ from bipedsim_ros.wire import NetworkParams
 NO_CONTROLLER = "none"
 INTERFACE_SET = "--interface-set"
 """Option of ``bipedsim up`` for parameters of an interface's node."""
-NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node")
+NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Arguments:
     record: str = param(
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )
+    view: bool = param(False, "show the run on a page in the browser, with controls (docs/view.md)")
     priority: int = like(SimParams, "priority")
     network: str = like(NetworkParams, "network")
     namespace: str = param(
@@ -107,6 +109,7 @@ class NodeProcess:
         ready: Beginning of the line of output that says that the node does its work; empty if nobody waits for it.
         prefix: Command in front of the node's own.
         namespace: Of the node, with a leading slash; empty for none.
+        optional: Whether the others go on when it ends.
     """
 
     executable: str
@@ -115,6 +118,7 @@ class NodeProcess:
     ready: str = ""
     prefix: tuple[str, ...] = ()
     namespace: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -237,6 +241,9 @@ def plan(
         if run_folder is not None:
             commander["wait_for_listeners"] = 2
         nodes.append(NodeProcess("commander_node", commander, files))
+    if arguments.view:
+        check_page()
+        nodes.append(NodeProcess("view_node", {"browser": True}, files, prefix=_POLITE, optional=True))
     return BringUp(arguments, tuple(replace(node, namespace=namespace) for node in nodes), run_folder)
 
 
@@ -371,6 +378,9 @@ def _check_velocity(scenario: str, controller: str) -> None:
         raise ConfigError(no_velocity(scenario, controller))
 
 
+_TRUTHS = {"true": True, "false": False}
+
+
 def argument_help(name: str) -> str:
     """Return the help text of one argument: meaning, unit, choices and default."""
     info = Arguments.__dataclass_fields__[name]
@@ -383,6 +393,11 @@ def argument_metavar(name: str) -> str:
     kinds = {"record": "FOLDER", "params_file": "FILE", "faults": "FAULTS"}
     whole = get_type_hints(Arguments)[name] is int
     return info.metadata["unit"].upper() or kinds.get(name, "N" if whole else "NAME")
+
+
+def is_switch(name: str) -> bool:
+    """Return whether an argument is true or false."""
+    return get_type_hints(Arguments)[name] is bool
 
 
 def argument_names() -> tuple[str, ...]:
@@ -403,6 +418,11 @@ def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
         if name not in hints:
             raise UnknownNameError("argument", name, hints, "bring-up")
         if text == "":
+            continue
+        if hints[name] is bool:
+            if text.lower() not in _TRUTHS:
+                raise ConfigError(f"bring-up: {name} = {text!r} must be true or false")
+            given[name] = _TRUTHS[text.lower()]
             continue
         try:
             given[name] = hints[name](text)

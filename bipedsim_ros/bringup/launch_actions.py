@@ -82,7 +82,7 @@ def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
         exec_name=node.executable,
         prefix=" ".join(node.prefix),
         # Nothing of a bring-up makes sense without the rest, and the end of sim_node ends a run with a duration.
-        on_exit=Shutdown(reason=f"{node.executable} has ended"),
+        on_exit=None if node.optional else Shutdown(reason=f"{node.executable} has ended"),
         # The recorder still has an index to write.
         sigterm_timeout="10",
     )

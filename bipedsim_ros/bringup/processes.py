@@ -57,6 +57,7 @@ class Child:
         self, node: NodeProcess, params_file: Path, show: Callable[[str], None], env: Mapping[str, str]
     ) -> None:
         self.name = node.executable
+        self.optional = node.optional
         self.ready = threading.Event()
         self._ready_line = node.ready
         self._show = show

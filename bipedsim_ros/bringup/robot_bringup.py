@@ -25,10 +25,10 @@ from bipedsim_ros.wire import topics as ros_topics
 
 ROBOT_ARGUMENTS = (
     *("robot", "clock", "rate", "controller", "scenario", "record"),
-    *("priority", "network", "namespace", "params_file"),
+    *("view", "priority", "network", "namespace", "params_file"),
 )
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
-_NODES = ("recorder_node", "controller_node", "commander_node")
+_NODES = ("recorder_node", "controller_node", "commander_node", "view_node")
 
 
 def plan_robot(

@@ -190,7 +190,7 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
             for child in order:
                 running = child.poll() is None
                 code = child.stop(lambda: interrupt.count > 1)
-                if running and code != 0 and not failed:
+                if running and code != 0 and not (failed or child.optional):
                     failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
             if follower is not None:
                 follower.finish()
@@ -226,10 +226,16 @@ def _watch(
     interface = bringup.arguments.interface
     controlled = bool(interface) or any(node.executable == "controller_node" for node in bringup.nodes)
     stall = Stall(controlled)
+    gone: list[Child] = []
     while not interrupt.count:
         for child in children:
             code = child.poll()
             if code is None:
+                continue
+            if child.optional:
+                if child not in gone:
+                    gone.append(child)
+                    output.show(f"{child.name} has ended ({describe_exit(code)}); the run goes on without")
                 continue
             if child.name == "sim_node" and code == 0 and duration > 0.0:
                 output.progress(duration)

@@ -6,7 +6,14 @@ import argparse
 from collections.abc import Iterable
 
 from bipedsim.cli import add_fail_on_fall, add_run_option, option_name
-from bipedsim_ros.bringup.bringup import DEMO, INTERFACE_SET, argument_help, argument_metavar, argument_names
+from bipedsim_ros.bringup.bringup import (
+    DEMO,
+    INTERFACE_SET,
+    argument_help,
+    argument_metavar,
+    argument_names,
+    is_switch,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +40,10 @@ def add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     for name in names:
         # argparse takes % for itself.
         text = argument_help(name).replace("%", "%%")
-        parser.add_argument(option_name(name), metavar=argument_metavar(name), help=text)
+        if is_switch(name):
+            parser.add_argument(option_name(name), action="store_const", const="true", help=text)
+        else:
+            parser.add_argument(option_name(name), metavar=argument_metavar(name), help=text)
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:

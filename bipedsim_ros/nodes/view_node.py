@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
-from bipedsim.view.page import Page, import_viser
+from bipedsim.view.page import Page, check_page
 from bipedsim_ros.live import CONTROLLER, Answer, Found, Panel, Presence, Readings, Remote, ViewParams
 from bipedsim_ros.loop import Background
 from bipedsim_ros.nodes.node_main import run_node
@@ -48,7 +48,7 @@ class ViewNode:
         parameters = Parameters(node, "parameters of view_node")
         self._params = params = parameters.declare(ViewParams)
         parameters.refuse_unknown()
-        import_viser()
+        check_page()
         self._remote = Remote(node, self._answered)
         self._presence = Presence(node, params.robot, params.ground, self._controller_robot, self._say)
         self._background = Background(node)

@@ -1,6 +1,6 @@
 from .frames import Frames, frames_of, plan_of, read_thinned
 from .instant import Instant, Plan, Pushed
-from .page import LOCAL, PORT, Page, import_viser
+from .page import LOCAL, PORT, Page, check_page
 from .plots import Plots, values_of
 from .replay import Replay
 from .view_run import Shown, open_replay, read_shown, write_html
@@ -16,8 +16,8 @@ __all__ = [
     "Pushed",
     "Replay",
     "Shown",
+    "check_page",
     "frames_of",
-    "import_viser",
     "open_replay",
     "plan_of",
     "read_shown",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import socket
 import threading
@@ -28,19 +29,29 @@ LOOKED_AT = 0.45
 """Height at which it looks, in sizes of the robot."""
 
 
+def check_page() -> None:
+    """Find out whether a page can be shown, without importing what it takes.
+
+    Raises:
+        ConfigError: A package is not installed.
+    """
+    for name in ("viser", "fast_simplification"):
+        if importlib.util.find_spec(name) is None:
+            raise ConfigError(
+                f"the page needs the package {name.replace('_', '-')}, which is not installed: "
+                "pip install 'bipedsim[view]'"
+            )
+
+
 def import_viser() -> Any:
     """Return viser.
 
     Raises:
         ConfigError: It is not installed.
     """
-    try:
-        import fast_simplification  # noqa: F401
-        import viser
-    except ImportError as error:
-        raise ConfigError(
-            f"the page needs the package {error.name}, which is not installed: pip install 'bipedsim[view]'"
-        ) from error
+    check_page()
+    import viser
+
     return viser
 
 
