@@ -15,6 +15,7 @@ from bipedsim.errors import ConfigError
 if TYPE_CHECKING:
     from bipedsim.config import RunConfig
     from bipedsim.recording import Recording
+    from bipedsim.view.page import RunView
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
     parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
+    parser.add_argument(
+        "--view", action="store_true", help="show the run on a page in the browser while it is simulated, until Ctrl-C"
+    )
+    parser.add_argument(
+        "--real-time-factor",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="with --view: simulated seconds per second, 0 for as fast as it goes (default: %(default)g)",
+    )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     add_fail_on_fall(parser)
 
@@ -48,6 +59,8 @@ def main(args: argparse.Namespace) -> int:
         # Not after minutes of simulation.
         check_output(args.animate)
 
+    view = _open_view(args) if args.view else None
+
     def write_partial(recording: Recording, summary: dict[str, Any], why: str = "") -> None:
         _write_run(args, settings, recording, summary)
         why = why or f"ended by an error at t = {recording.t[-1]:.3f} s"
@@ -59,6 +72,7 @@ def main(args: argparse.Namespace) -> int:
             recording, summary = run(
                 settings,
                 progress=not args.json and sys.stderr.isatty(),
+                observer=view,
                 log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
                 step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
                 partial=write_partial,
@@ -67,7 +81,24 @@ def main(args: argparse.Namespace) -> int:
         write_partial(stopped.recording, stopped.summary, f"{stopped}")
         raise
     _write_run(args, settings, recording, summary)
+    if view is not None:
+        view.replay(recording)
+        print("the run is over; the page plays it until Ctrl-C", file=sys.stderr, flush=True)
+        view.wait()
     return code_of(summary, args.fail_on_fall)
+
+
+def _open_view(args: argparse.Namespace) -> RunView:
+    """Return what shows the run on a page, which opens once the robot is there."""
+    from bipedsim.view.page import Page, RunView
+
+    def opened(page: Page) -> None:
+        import webbrowser
+
+        print(f"the page is at {page.address}", file=sys.stderr, flush=True)
+        webbrowser.open(page.address)
+
+    return RunView(args.real_time_factor, opened=opened)
 
 
 def _write_run(

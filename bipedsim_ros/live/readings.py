@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from bipedsim.numerics import Array
 from bipedsim.recording import CONTACT_FIELDS, WALL_CLOCK_NS
 from bipedsim.recording.bag import Qos
 from bipedsim.sim import Observation
-from bipedsim.view.page import Instant, Pushed
+from bipedsim.view.page import Instant, plan_of, pushes_at
 from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.live.presence import Found
 from bipedsim_ros.loop import Drops
@@ -293,7 +293,8 @@ class Readings:
             joint_command=self._command.joint_effort.copy() if self._commanded else None,
             body_forces=self._bodies,
             objects=dict(self._objects),
-            push=_acting(pushes, self.t, self._object_readers),
+            push=pushes_at({"pushes": pushes}, self.t),
+            plan=plan_of(self._readouts),
             readouts=dict(self._readouts),
             estimated=not self._found.simulated and self._base is not None,
             notes=(*notes, *(("fallen",) if self.fallen else ()), *self.lacks),
@@ -341,17 +342,3 @@ def _numbers() -> WireReader:
 def _odometry() -> WireReader:
     return WireReader(Odometry, ("pose.pose", "twist.twist"))
 
-
-def _acting(pushes: Sequence[Mapping[str, Any]], t: float, objects: Collection[str]) -> tuple[Pushed, ...]:
-    """Return the pushes that act at ``t`` [s]: a push ends the one before it of robot or object."""
-    last: dict[str, Mapping[str, Any]] = {}
-    for push in pushes:
-        if float(push["t"]) + float(push.get("after", 0.0)) < t:
-            body = str(push["body"] or "")
-            last[body if body in objects else ""] = push
-    return tuple(
-        Pushed(np.array(push["wrench"][:3], dtype=np.float64), frame=str(push["body"] or ""))
-        for push in last.values()
-        if t <= float(push["t"]) + float(push.get("after", 0.0)) + float(push["duration"]) + 1e-9
-        and any(push["wrench"][:3])
-    )

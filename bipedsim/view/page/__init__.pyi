@@ -1,8 +1,10 @@
-from .frames import Frames, frames_of, plan_of, read_thinned
+from .frames import Frames, frames_of, plan_of, pushes_at, read_thinned
 from .instant import Instant, Plan, Pushed
 from .page import LOCAL, PORT, Page, check_page
 from .plots import Plots, values_of
 from .replay import Replay
+from .run_view import RunView
+from .trail import Trail
 from .view_run import Shown, open_replay, read_shown, write_html
 
 __all__ = [
@@ -15,11 +17,14 @@ __all__ = [
     "Plots",
     "Pushed",
     "Replay",
+    "RunView",
     "Shown",
+    "Trail",
     "check_page",
     "frames_of",
     "open_replay",
     "plan_of",
+    "pushes_at",
     "read_shown",
     "read_thinned",
     "values_of",

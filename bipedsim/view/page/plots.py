@@ -83,7 +83,7 @@ class Plots:
         self._curves = curves_of(robot)
         self._plots = {}
         empty = np.array([0.0, 1.0])
-        with gui.add_folder("Over time", order=70.0):
+        with gui.add_folder("Over time", order=70.0) as self._folder:
             for name, curves in self._curves.items():
                 series: list[dict[str, Any]] = [{"label": "t [s]"}]
                 for k, colour in enumerate(curves.colours):
@@ -99,6 +99,10 @@ class Plots:
                     legend={"show": False},
                     height=HEIGHT,
                 )
+
+    def remove(self) -> None:
+        """Take them off the page."""
+        self._folder.remove()
 
     def show(self, t: Array, values: dict[str, Array], now: float) -> None:
         """Draw what was shortly before ``now`` [s], and what comes.
