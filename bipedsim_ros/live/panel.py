@@ -37,6 +37,8 @@ STOP_KEY = "space"
 PAUSE_KEY, STEP_KEY = "p", "n"
 FACTORS = (0.01, 10.0)
 """Real-time factors that the page offers; sim_node takes more."""
+MOST_DRAG = 2.0
+"""Longest way [m] that a body is dragged, each metre of which is the weight of the robot."""
 _TOLD_S = 10.0
 _STYLE = "font-size:0.8em;line-height:1.5;padding:0 0.6em"
 
@@ -58,6 +60,7 @@ class Panel:
         self._todo: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._steering = Steering(params)
         self._steered_by: int | None = None
+        self._dragged: tuple[Array, str] | None = None
         self._paused = False
         self._push_timeout = math.nan
         self._controller: dict[str, Any] = {}
@@ -110,6 +113,8 @@ class Panel:
         self._later(self._lasts.on_update, self._change_lasts)
         push = gui.add_button("Push")
         self._later(push.on_click, self._press_push)
+        gui.add_html(_told("or drag a body with Ctrl held: a metre is the robot's weight"))
+        self._page.scene.on_drag(lambda *drag: self._todo.put(lambda: self._drag(*drag)))
 
     def _add_velocity(self, gui: Any, params: TeleopParams) -> None:
         v, w = params.max_linear, params.max_angular
@@ -152,9 +157,11 @@ class Panel:
     # What is done with it.
 
     def look(self) -> None:
-        """Do what the page has asked for since the last look."""
+        """Do what the page has asked for since the last look, and go on with what lasts."""
         while not self._todo.empty():
             self._todo.get()()
+        if self._dragged is not None:
+            self._remote.push(*self._dragged)
 
     def show(self, q: Array, health: Mapping[str, tuple[int, str, Mapping[str, str]]], there: bool) -> None:
         """Show how the run is.
@@ -175,6 +182,8 @@ class Panel:
         rows += [text for name, (level, text, _) in health.items() if there and level and name != _LOOP]
         text = "".join(f"<div>{escape(row)}</div>" for row in rows)
         heard = "" if self._remote.steerable else "; nobody takes velocities now"
+        if self._remote.steered_by_others:
+            heard += "; others send velocities, too"
         self._heard.content = _told(f"keys {' '.join(KEYS).upper()}, {STOP_KEY}: stop{heard}")
         if text != self._status_text:
             self._status_text = text
@@ -240,6 +249,16 @@ class Panel:
             Answer("Push", good, f"{text}{self._push_timeout:g} s" if good else f"nobody takes {topics.PUSH.name}")
         )
 
+    def _drag(self, body: str, way: Array, on: bool) -> None:
+        """Push a body along ``way`` (3,) [m], or let it go."""
+        weight = self._found.robot.weight
+        force = weight * way * min(1.0, MOST_DRAG / max(float(np.linalg.norm(way)), 1e-9))
+        self._dragged = (force, body) if on else None
+        if on:
+            self.answered(Answer("Drag", True, f"{np.linalg.norm(force):.0f} N on {body}"))
+        else:
+            self._remote.push(np.zeros(3), body)
+
     def _seen_by_robot(self, direction: Array) -> Array:
         """Return a direction (3,) of the robot's heading frame in the world."""
         heading = heading_of(self._q) if self._found.robot.free_flyer and np.isfinite(self._q[:7]).all() else 0.0
@@ -271,7 +290,8 @@ class Panel:
         self._remote.steer(self._steering.velocity)
 
     def _gone(self, client: int) -> None:
-        """Stop the robot that was steered from a page that was closed."""
+        """Stop the robot that was steered from a page that was closed, and let go what it may have dragged."""
+        self._dragged = None
         if client == self._steered_by and any(self._steering.velocity):
             self._press(" ", None)
             self.answered(Answer("Velocity", True, "0: the page that steered was closed"))

@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.numerics import Array
 from bipedsim.runs import PERIOD_NS, PlanarVelocity
-from bipedsim_ros.wire import TwistWriter, publisher, topics
+from bipedsim_ros.wire import TwistWriter, publisher, relative, topics
 
 PATIENCE = 12.0
 """How long an answer is waited for [s]: sim_node gives its own up after 10 s."""
@@ -112,6 +112,11 @@ class Remote:
     def steerable(self) -> bool:
         """Whether anybody takes velocities."""
         return bool(self._velocity.get_subscription_count())
+
+    @property
+    def steered_by_others(self) -> bool:
+        """Whether others publish velocities, too: the last message counts, whoever sent it."""
+        return bool(self._node.count_publishers(relative(topics.VELOCITY.name)) > 1)
 
     def steer(self, velocity: PlanarVelocity) -> None:
         """Ask for a velocity from now on, ten times a second; at rest, some times more and then no more."""

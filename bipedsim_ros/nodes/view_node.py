@@ -6,6 +6,7 @@ it, and nothing waits for it. What its user asks for goes by the services and to
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import webbrowser
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
-from bipedsim.view.page import Page, check_page
+from bipedsim.view.page import Page, Trail, check_page
 from bipedsim_ros.live import CONTROLLER, Answer, Found, Panel, Presence, Readings, Remote, ViewParams
 from bipedsim_ros.loop import Background
 from bipedsim_ros.nodes.node_main import run_node
@@ -29,11 +30,12 @@ _PANEL_S = 0.25
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """A page, what it shows, and the controls on it."""
+    """A page, what it shows, the controls and the curves on it."""
 
     page: Page
     readings: Readings
     panel: Panel
+    trail: Trail
 
 
 class ViewNode:
@@ -131,7 +133,8 @@ class ViewNode:
         title = found.robot.name + self._node.get_namespace().rstrip("/").replace("/", " ")
         page = Page(found.robot, found.ground, params.host, params.port, found.objects, title)
         readings = Readings(self._node, found, params.ft_sign, self._node.get_logger().warning)
-        self._shown = _Shown(page, readings, Panel(page, found, self._remote, params))
+        panel = Panel(page, found, self._remote, params)
+        self._shown = _Shown(page, readings, panel, Trail(page.gui, found.robot))
         kind = "simulated" if found.simulated else "a robot, with no simulator"
         # The line is waited for.
         print(f"{READY} {page.address}: {found.robot.name}, {kind}", flush=True)
@@ -155,11 +158,14 @@ class ViewNode:
             return
         notes = () if self._there else ("nothing is up any more",)
         instant = readings.instant(self._presence.pushes, notes)
-        if new or panel or self._unseen:
+        # Before its first message there is nothing to see, or what was there last.
+        if (new or panel or self._unseen) and not math.isnan(readings.t):
             self._unseen = False
             shown.page.show(instant)
+            shown.trail.add(instant)
         if panel:
             shown.panel.show(instant.q, readings.health, self._there)
+            shown.trail.show()
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -113,6 +113,22 @@ class Scene:
         for _, joint, node in self._meshes:
             node.opacity = min(opacity, FOOT_OPACITY) if joint in feet else None if opacity >= 1.0 else opacity
 
+    def on_drag(self, dragged: Callable[[str, Array, bool], None]) -> None:
+        """Call ``dragged`` while somebody drags a body with Ctrl (Cmd) held: its link, from where it was taken to where
+        it is dragged in the world (3,) [m], and whether it goes on.
+        """
+
+        def on_event(event: Any, name: str) -> None:
+            way = np.subtract(event.end_position, event.start_position)
+            dragged(name, way, event.phase != "end")
+
+        for name, _, node in self._meshes:
+            # A function that is no coroutine may be called out of turn.
+            async def on_mesh(event: Any, name: str = name) -> None:
+                on_event(event, name)
+
+            node.on_drag("left", modifier="cmd/ctrl")(on_mesh)
+
     def show(self, instant: Instant) -> State | None:
         """Show an instant; return what follows from it, None where the robot is nowhere."""
         for name, node in self._objects.items():
