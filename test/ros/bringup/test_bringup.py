@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -26,6 +27,7 @@ from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.bag.reader import BagWriter, Topic
 from bipedsim.runs.rerun import rerun
+from bipedsim_ros.bringup import bringup
 from bipedsim_ros.bringup.bringup import (
     DEMO,
     Arguments,
@@ -34,9 +36,10 @@ from bipedsim_ros.bringup.bringup import (
     argument_metavar,
     argument_names,
     from_text,
+    is_switch,
     plan,
 )
-from bipedsim_ros.bringup.robot_bringup import only_of_nodes
+from bipedsim_ros.bringup.robot_bringup import only_of_nodes, plan_robot
 from bipedsim_ros.bringup.runner import Outcome, conclude, discard_empty
 
 PATIENCE_S = 240.0
@@ -172,9 +175,36 @@ def test_launch_arguments_are_text() -> None:
 def test_every_argument_is_explained_and_an_option(name: str) -> None:
     assert len(argument_help(name)) > 5
     option = f"--{name.replace('_', '-')}"
-    args = make_parser().parse_args(["up", option, "1"])
+    words, value = ([option], "true") if is_switch(name) else ([option, "1"], "1")
+    args = make_parser().parse_args(["up", *words])
     assert isinstance(args, argparse.Namespace)
-    assert getattr(args, name) == "1"
+    assert getattr(args, name) == value
+
+
+def test_a_switch_is_true_or_false() -> None:
+    assert from_text({"view": "True"}) == {"view": True}
+    assert from_text({"view": "false"}) == {"view": False}
+    assert from_text({"view": ""}) == {}
+    with pytest.raises(ConfigError, match="view = 'yes' must be true or false"):
+        from_text({"view": "yes"})
+
+
+def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bringup, "check_page", lambda: None)
+    nodes = plan({"view": True, "namespace": "r1"}).nodes
+    assert [(node.executable, node.optional) for node in nodes[-2:]] == [
+        ("controller_node", False),
+        ("view_node", True),
+    ]
+    assert nodes[-1].namespace == "/r1"
+    assert [node.executable for node in plan_robot({"view": True}).nodes] == ["controller_node", "view_node"]
+    assert "view_node" not in [node.executable for node in plan({"view": False}).nodes]
+
+
+def test_a_page_that_cannot_be_shown_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(ConfigError, match=r"package viser, which is not installed: pip install 'bipedsim\[view\]'"):
+        plan({"view": True})
 
 
 def test_the_help_lists_every_contact_model() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,28 @@ def test_a_pause_is_no_stall() -> None:
         assert stall.look({"duration_s": 1.0, "state": "paused"}, float(now)) == ""
     assert stall.look(moving, 400.0 + runner._STALL_S - 2.0) == ""
     assert "simulated time has stood at 1.000 s for 60 s (sim_node is running)" in stall.look(moving, 460.0)
+
+
+class Ended:
+    """A node of a bring-up that ends at the nth look."""
+
+    def __init__(self, name: str, optional: bool, looks: int, code: int) -> None:
+        self.name, self.optional, self._looks, self._code = name, optional, looks, code
+
+    def poll(self) -> int | None:
+        self._looks -= 1
+        return self._code if self._looks < 0 else None
+
+
+def test_a_page_that_ends_does_not_end_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bringup = plan({"duration": 3.0})
+    children: list[Any] = [Ended("sim_node", False, 4, 0), Ended("view_node", True, 1, -9)]
+    output, interrupt = runner._Output(3.0), runner._Interrupt()
+    assert runner._watch(children, interrupt, tmp_path / "none.json", output, bringup) == ""
+    said = capsys.readouterr().out
+    assert said.count("view_node has ended (killed by SIGKILL); the run goes on without") == 1
+    children = [Ended("sim_node", False, 4, 0), Ended("controller_node", False, 1, -9)]
+    assert "controller_node ended" in runner._watch(children, interrupt, tmp_path / "none.json", output, bringup)
 
 
 def test_a_node_that_ended_is_in_the_verdict() -> None:

@@ -42,6 +42,14 @@ def test_keys_change_the_velocity_by_steps_within_limits(keys: str, velocity: tu
     assert steering.ended
 
 
+def test_sliders_and_keys_ask_for_the_same_velocity() -> None:
+    steering = Steering(TeleopParams(linear_step=0.25))
+    steering.ask((0.26, -3.0, 0.52))
+    assert steering.velocity == pytest.approx((0.25, -1.0, 0.5))
+    steering.press("wea")
+    assert steering.velocity == pytest.approx((0.5, -1.0, 0.6))
+
+
 def test_digits_are_buttons_of_a_remote_control() -> None:
     steering = Steering(TeleopParams())
     steering.press("1w24")

@@ -53,6 +53,14 @@ def test_topics_that_leave_no_time_for_the_step_get_a_warning() -> None:
     assert "commands may come too late" in judge(cost(10), "lcp", "biped14", 10_000.0)
 
 
+def test_twice_as_fast_as_the_wall_clock_leaves_half_the_time() -> None:
+    assert judge(cost(390), "lcp", "biped14", 1000.0) == ""
+    assert "real_time_factor = 2 has 500 us" in judge(cost(300), "lcp", "biped14", 1000.0, 2.0)
+    with pytest.raises(ConfigError, match=r"Ways out: real_time_factor:=1.0"):
+        judge(cost(390), "lcp", "biped14", 1000.0, 2.0)
+    assert judge(cost(1500), "lcp", "biped14", 1000.0, 0.1) == "", "in slow motion anything is fast enough"
+
+
 def test_a_refusal_names_what_was_found_and_every_way_out() -> None:
     with pytest.raises(ConfigError) as caught:
         judge(cost(1500, 1900), "ncp", "talos", 1000.0)

@@ -15,6 +15,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from builtin_interfaces.msg import Time
 
+from bipedsim.config import from_mapping
+from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.runs import Fault, FaultSchedule, Push, PushSchedule
 from bipedsim.sim import LARGEST_PUSH, Command, Simulator
@@ -151,6 +153,40 @@ def test_an_impedance_that_drives_keep_is_measured_from_the_newest_state() -> No
     loop.run(lambda: None)
     assert statistics.round_trip.count == 2
     assert statistics.round_trip.maximum_ns < 300 * US
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 4.0])
+def test_a_second_of_the_wall_clock_has_as_many_simulated_ones_as_it_is_told(factor: float) -> None:
+    """Ticks keep their length in simulated time, and their deadlines are nearer, or farther apart."""
+    played, statistics = run([(50, True)] * 20, duration=0.02, real_time_factor=factor)
+    assert statistics.ticks == 20
+    assert statistics.simulated_ns == 20_000_000
+    assert statistics.missed_commands == 0
+    assert np.diff(played.ground)[1:] == pytest.approx(1e6 / factor, rel=0.05)
+    assert statistics.real_time_factor == pytest.approx(factor, rel=0.05)
+
+
+def test_the_pace_may_change_while_it_runs() -> None:
+    played, _, loop = a_loop([(50, True)] * 20, duration=0.02)
+    published = played.publish_ground
+
+    def publish_ground() -> None:
+        published()
+        if len(played.ground) == 10:
+            loop.keep_pace(0.1)
+
+    played.publish_ground = publish_ground
+    loop.run(lambda: None)
+    # The deadline that was set already is kept.
+    apart = np.diff(played.ground)
+    assert apart[1:9] == pytest.approx(1e6, rel=0.05)
+    assert apart[10:] == pytest.approx(1e7, rel=0.05)
+
+
+@pytest.mark.parametrize("clock", ["lock_step", "as_fast_as_possible"])
+def test_a_pace_needs_a_wall_clock(clock: str) -> None:
+    with pytest.raises(ConfigError, match=rf"real_time_factor = 2 needs clock = 'real_time': with '{clock}'"):
+        from_mapping(SimParams, {"clock": clock, "real_time_factor": 2.0}, "parameters")
 
 
 def test_a_robot_that_nobody_commands_any_more_falls_for_want_of_commands() -> None:

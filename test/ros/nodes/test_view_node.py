@@ -204,5 +204,5 @@ def test_a_page_waits_and_comes_back(ros: RosWorld, look: Callable[[NodeUnderTes
     live.until(live.answer("One step failed: nobody offers sim_node/step"), "why it failed")
     live.until(lambda: "One step failed" in live.tab.page.locator("[role=alert]").last.inner_text(), "a notice")
     ros.start("sim_node", start="immediately", real_time_factor=0.2)
-    live.until(lambda: 0.02 < live.time and "nothing is up" not in live.tab.text(STATUS_ID), "the next one")
+    live.until(lambda: live.time > 0.02 and "nothing is up" not in live.tab.text(STATUS_ID), "the next one")
     assert node.output.count(READY) == 1, "the page stays"

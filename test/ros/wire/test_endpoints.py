@@ -15,6 +15,8 @@ from recorder_support import PATIENCE, RecorderProcess, counts_of, message_of, t
 from ros_support import RosWorld
 
 from bipedsim.recording.bag.reader import Bag
+from bipedsim_ros import wire
+from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.wire import topics
 from bipedsim_ros.wire.endpoints import PatientPublisher
 
@@ -49,6 +51,18 @@ def test_a_simulator_whose_time_is_its_own_does_not_outrun_its_recorder(ros: Ros
     assert counts_of(out)["lost"] == counts_of(out)["missed"] == 0
     assert ticks_in(Bag(path), "/left_foot/cop") == list(range(SENT))
     assert set(waited) == {"/left_foot/cop"}
+
+
+def test_who_asks_for_less_than_is_offered_is_no_listener(ros: RosWorld) -> None:
+    """A viewer must not be taken for the recorder that a simulator waits for."""
+    publisher = wire.publisher(ros.node, topics.SOLE_COP, "left")
+    assert wire.listeners(ros.node, publisher) == 0
+    viewer = Newest(ros.node, topics.SOLE_COP, "left")
+    wait_for(lambda: publisher.get_subscription_count() == 1, "the viewer")
+    assert wire.listeners(ros.node, publisher) == 0
+    ros.collect(PointStamped, "left_foot/cop")
+    wait_for(lambda: wire.listeners(ros.node, publisher) == 1, "a listener")
+    viewer.close()
 
 
 def test_a_patient_publisher_stops_waiting_when_it_is_told_to(ros: RosWorld, tmp_path: Path) -> None:

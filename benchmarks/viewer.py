@@ -1,0 +1,192 @@
+"""Does looking cost the loop anything? A recorded walk in real time with and without a page, in turn.
+
+    python benchmarks/viewer.py --pairs 5 --duration 30
+
+A process that takes all that the page sends stands for the browser, which elsewhere would be another machine's or a
+graphics card's; ``--browser`` opens a headless Chromium instead, whose drawing in software takes a core for itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+FIGURES = (
+    *("missed_permille", "p50_us", "p99_us", "p999_us", "late_p99_us", "real_time_factor"),
+    *("sim_node_core", "controller_node_core"),
+)
+CHROMIUM = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+BEGIN, END = 8.0, 3.0
+"""Of a walk these are left out of the shares of a core: kernels are loaded, pages opened, runs ended [s]."""
+CLIENT = """
+import sys, viser
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+version = Subprotocol(f"viser-v{viser.__version__}")
+with connect(sys.argv[1], max_size=None, subprotocols=[version]) as socket:
+    count = size = 0
+    try:
+        for message in socket:
+            count, size = count + 1, size + len(message)
+    except KeyboardInterrupt:
+        pass
+print(count, size)
+"""
+"""Takes all that the page sends."""
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process so far [s]."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def children_of(pid: int) -> dict[str, int]:
+    """Return the nodes that a process has started, by name."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (path / "cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        if parent == pid:
+            found |= {word: int(path.name) for word in words if word.endswith("_node")}
+    return found
+
+
+class Viewer:
+    """A page and who looks at it, within ``with``.
+
+    Args:
+        rate: Frames per second.
+        browser: Whether to look with a headless Chromium.
+    """
+
+    def __init__(self, rate: float, browser: bool) -> None:
+        self._rate, self._browser = rate, browser
+        self.received = (0, 0)
+
+    def __enter__(self) -> Viewer:
+        command = [sys.executable, "-m", "bipedsim_ros.nodes.start", "view_node", "--ros-args", "-p"]
+        node = ["nice", "-n", "10", *command, f"frame_rate:={self._rate}"]
+        self.node = subprocess.Popen(node, stdout=subprocess.PIPE, text=True)
+        self._client: subprocess.Popen[str] | None = None
+        return self
+
+    def look(self) -> None:
+        """Begin to look, once the page is there."""
+        assert self.node.stdout is not None
+        address = next(line for line in self.node.stdout if line.startswith("the page is at")).split()[4].rstrip(":")
+        if self._browser:
+            chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+            command = [chromium, *CHROMIUM, address]
+        else:
+            command = [sys.executable, "-c", CLIENT, address.replace("http:", "ws:")]
+        self._client = subprocess.Popen(
+            ["nice", "-n", "10", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def __exit__(self, *_error: object) -> None:
+        for process in (self._client, self.node):
+            if process is not None:
+                process.send_signal(signal.SIGINT if process is self.node or not self._browser else signal.SIGTERM)
+                process.wait()
+        if self._client is not None and not self._browser and self._client.stdout is not None:
+            said = self._client.stdout.read().split()
+            self.received = (int(said[0]), int(said[1])) if len(said) == 2 else (0, 0)
+
+
+def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]:
+    """Return the figures of a walk that is recorded into ``folder``, and ``seen`` on a page or not."""
+    command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--scenario", args.scenario, "--robot", args.robot]
+    command += ["--duration", f"{args.duration}", "--record", str(folder)]
+    command += ["--real-time-factor", f"{args.real_time_factor}"]
+    with tempfile.TemporaryFile("w+") as log, ExitStack() as stack:
+        begun = time.monotonic()
+        bringup = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        viewer = stack.enter_context(Viewer(args.frame_rate, args.browser)) if seen else None
+        if viewer is not None:
+            viewer.look()
+        while "controller_node" not in children_of(bringup.pid) and bringup.poll() is None:
+            time.sleep(0.1)
+        time.sleep(BEGIN)
+        pids = {**children_of(bringup.pid), **({} if viewer is None else {"view_node": viewer.node.pid})}
+        since, before = time.monotonic(), {name: cpu_seconds(pid) for name, pid in pids.items()}
+        time.sleep(max(1.0, args.duration / args.real_time_factor - BEGIN - END))
+        span = time.monotonic() - since
+        shares = {f"{name}_core": (cpu_seconds(pid) - before[name]) / span for name, pid in pids.items()}
+        bringup.wait()
+        stack.close()
+        # A recorder that was too slow fails the bring-up, and the loop has its figures.
+        if not (folder / "summary.json").exists():
+            log.seek(0)
+            raise SystemExit(f"the bring-up failed:\n{log.read()}")
+    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    trip, late = summary["round_trip_us"], summary["lateness_us"]
+    found = {
+        "missed_permille": 1e3 * summary["missed_commands"] / summary["ticks"],
+        "p50_us": trip["p50"],
+        "p99_us": trip["p99"],
+        "p999_us": trip["p999"],
+        "late_p99_us": late["p99"],
+        "real_time_factor": summary["real_time_factor"],
+        **shares,
+    }
+    if viewer is not None and not args.browser:
+        found["kB_per_s"] = viewer.received[1] / 1e3 / (time.monotonic() - begun)
+    return found
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=3, help="of walks, without and with a page, in turn")
+    parser.add_argument("--duration", type=float, default=20.0, metavar="S", help="of a walk")
+    parser.add_argument("--robot", default="biped14")
+    parser.add_argument("--scenario", default="walk")
+    parser.add_argument(
+        "--real-time-factor", type=float, default=1.0, metavar="X", help="less for a machine that others use, too"
+    )
+    parser.add_argument("--frame-rate", type=float, default=30.0, metavar="HZ")
+    parser.add_argument("--browser", action="store_true", help="look with a headless Chromium")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write all figures as JSON")
+    args = parser.parse_args()
+    runs: dict[bool, list[dict[str, float]]] = {False: [], True: []}
+    for pair in range(args.pairs):
+        # Whoever is first in a pair finds the machine as the last one left it: they take turns at that, too.
+        for seen in (False, True) if pair % 2 == 0 else (True, False):
+            with tempfile.TemporaryDirectory(prefix="bipedsim-viewer-") as folder:
+                runs[seen].append(walk(args, Path(folder) / "run", seen))
+            shown = "  ".join(f"{name} {value:.4g}" for name, value in runs[seen][-1].items())
+            print(f"{'seen  ' if seen else 'unseen'}  {shown}", flush=True)
+    print(f"\n{'':22}{'unseen':>28}{'seen':>28}{'difference':>28}")
+    for name in FIGURES:
+        unseen, seen_ = ([run[name] for run in runs[which]] for which in (False, True))
+        apart = [b - a for a, b in zip(unseen, seen_, strict=True)]
+        print(f"{name:22}" + "".join(f"{_spread(values):>28}" for values in (unseen, seen_, apart)))
+    for name in ("view_node_core", *(() if args.browser else ("kB_per_s",))):
+        print(f"{name:22}{'':28}{_spread([run[name] for run in runs[True]]):>28}")
+    print("median (least to largest); differences are within a pair")
+    if args.output is not None:
+        args.output.write_text(json.dumps({"unseen": runs[False], "seen": runs[True]}, indent=1) + "\n")
+    return 0
+
+
+def _spread(values: list[float]) -> str:
+    return f"{statistics.median(values):.4g} ({min(values):.4g} to {max(values):.4g})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""What a viewer makes of topics: the instant that the simulator is in, to the bit, and what a robot alone says."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from ros_support import RosWorld
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64, Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from bipedsim.ground import Ground, get_ground
+from bipedsim.model import load_robot
+from bipedsim.runs import describe_run
+from bipedsim.sim import Simulator
+from bipedsim_ros.live.presence import Found, Presence
+from bipedsim_ros.live.readings import Readings
+
+pytestmark = pytest.mark.ros
+
+ROBOT = load_robot("biped14")
+
+
+def look(ros: RosWorld, readings: Readings, t: float) -> None:
+    """Take what comes until it is of time ``t`` [s] and nothing more comes."""
+
+    def there() -> bool:
+        readings.take(0.0)
+        return readings.t == pytest.approx(t, abs=1e-9)
+
+    ros.until(there, f"messages of t = {t}")
+    # The others of that tick.
+    for _ in range(3):
+        ros.spin(lambda: False, 0.1)
+        readings.take(0.0)
+
+
+def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
+    told: list[str] = []
+    ros.start("sim_node", start="immediately", timeout_mode="zero", real_time_factor=0.1, ground="tiles")
+    presence = Presence(ros.node, "", "flat", lambda: "", told.append)
+    ros.until(presence.look, "what runs")
+    found = presence.found
+    assert found is not None
+    assert (found.robot.name, found.simulated, presence.there) == ("biped14", True, True)
+    readings = Readings(ros.node, found, 1.0, told.append)
+    ros.until(lambda: [readings.take(0.0)] and readings.t > 0.0, "a begin")
+    ros.call(SetBool, "/sim_node/pause", data=True)
+    # Of the same tick, whatever came before.
+    said = ros.call(Trigger, "/sim_node/step").message
+    ticks = round(1000 * float(said.split()[2]))
+    look(ros, readings, 1e-3 * ticks)
+    sim = Simulator(ROBOT, get_ground("tiles"))
+    sim.reset(sim.ground.place(ROBOT.q_nominal))
+    for _ in range(ticks):
+        sim.step(np.zeros(ROBOT.nu))
+    instant, contact = readings.instant(()), sim.contact
+    np.testing.assert_array_equal(instant.q, sim.q)
+    np.testing.assert_array_equal(instant.v, sim.v)
+    for name in ("wrench", "mode", "clamped", "sliding", "cop_margin", "friction_used", "n_vertices"):
+        np.testing.assert_array_equal(getattr(instant, name), getattr(contact, name), err_msg=name)
+    np.testing.assert_allclose(instant.cop, contact.cop, atol=1e-12)
+    np.testing.assert_array_equal(instant.joint_command, np.zeros(ROBOT.nu))
+    assert (instant.estimated, instant.notes, told) == (False, (), [])
+    np.testing.assert_array_equal(found.ground.arrays().point, sim.ground.arrays().point)
+
+
+def test_a_push_is_shown_while_it_acts(ros: RosWorld) -> None:
+    ros.start("sim_node", start="immediately", real_time_factor=0.1, pushes=["0.05 0.1 30 -40 0 r_foot"])
+    presence = Presence(ros.node, "", "flat", lambda: "", print)
+    ros.until(lambda: presence.look() and presence.pushes, "a push")
+    assert presence.found is not None
+    readings = Readings(ros.node, presence.found, 1.0, print)
+    readings.t = 0.04
+    assert readings.instant(presence.pushes).push == ()
+    readings.t = 0.1
+    (push,) = readings.instant(presence.pushes).push
+    assert push.force.tolist() == [30.0, -40.0, 0.0]
+    assert push.frame == "r_foot"
+    readings.t = 0.2
+    assert readings.instant(presence.pushes).push == ()
+
+
+def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ros: RosWorld) -> None:
+    node = Node("viewer", context=ros.context, namespace="/r1", enable_rosout=False)
+    presence = Presence(node, "", "flat", lambda: "biped14", print)
+    joints = ros.node.create_publisher(JointState, "/r1/joint_states", 1)
+    imu = ros.node.create_publisher(Imu, "/r1/imu/data", 1)
+    odometry = ros.node.create_publisher(Odometry, "/r1/odom", 1)
+    ankles = [ros.node.create_publisher(WrenchStamped, f"/r1/{s.name}_foot_ft/wrench", 1) for s in ROBOT.soles]
+    readout = ros.node.create_publisher(Float64, "/r1/controller/lean", 1)
+    elsewhere = ros.node.create_publisher(Float64, "/controller/other", 1)
+    ros.until(presence.look, "a robot that the controller names")
+    found = presence.found
+    assert found is not None
+    assert (found.robot.name, found.simulated) == ("biped14", False)
+    warned: list[str] = []
+    readings = Readings(node, found, -1.0, warned.append)
+    names = list(reversed(ROBOT.joint_names))
+    state = JointState(name=names, position=ROBOT.posture[::-1].tolist(), velocity=[0.1] * ROBOT.nu)
+    leaning = pin.Quaternion(pin.rpy.rpyToMatrix(0.1, -0.2, 0.7))
+    imu_frame = ROBOT.placement_joint_imu.rotation
+    measured = Imu()
+    (
+        measured.orientation.x,
+        measured.orientation.y,
+        measured.orientation.z,
+        measured.orientation.w,
+    ) = pin.Quaternion(leaning.toRotationMatrix() @ imu_frame).coeffs().tolist()
+    wrench = WrenchStamped()
+    foot = ROBOT.model.inertias[ROBOT.ankle_joint_ids[0]].mass * 9.81
+    wrench.wrench.force.z = foot - 200.0
+
+    def send(pose: bool) -> None:
+        state.header.stamp.sec += 1
+        joints.publish(state)
+        imu.publish(measured)
+        readout.publish(Float64(data=0.25))
+        elsewhere.publish(Float64(data=1.0))
+        for one in ankles:
+            one.publish(wrench)
+        if pose:
+            where = Odometry()
+            where.pose.pose.position.x, where.pose.pose.position.z = 3.0, 0.9
+            odometry.publish(where)
+
+    def known(pose: bool, seconds: float = 10.0) -> bool:
+        send(pose)
+        readings.take(seconds)
+        instant = readings.instant(())
+        return instant.placed and bool(instant.readouts) and bool(np.isfinite(instant.wrench).all())
+
+    ros.until(lambda: known(False), "all but a place")
+    instant = readings.instant(())
+    assert ROBOT.imu_joint_id == 1
+    np.testing.assert_allclose(pin.XYZQUATToSE3(instant.q[:7]).rotation, leaning.toRotationMatrix(), atol=1e-9)
+    np.testing.assert_array_equal(instant.q[ROBOT.idx_q], ROBOT.posture)
+    assert instant.readouts == {"lean": 0.25}
+    assert instant.wrench is not None
+    assert instant.cop is not None
+    np.testing.assert_allclose(instant.wrench[:, 2], 200.0, atol=0.1)
+    assert np.isfinite(instant.cop).all()
+    assert instant.mode is not None
+    assert (instant.mode == -1).all()
+    assert any("nothing on /odom" in note for note in instant.notes)
+    ros.until(lambda: known(True) and readings.instant(()).estimated, "odometry")
+    assert readings.instant(()).q[:3].tolist() == [3.0, 0.0, 0.9]
+    assert readings.instant(()).notes == ()
+
+    # What lacks a joint, or is no message, is told and does no harm.
+    state.name, state.position, state.velocity = names[1:], state.position[1:], state.velocity[1:]
+    ros.until(lambda: not known(True) and any(names[0] in note for note in readings.lacks), "the joint that lacks")
+    assert not readings.instant(()).placed
+    assert warned == []
+    node.destroy_node()
+
+
+def test_what_is_no_message_of_this_version_is_told_and_dropped(ros: RosWorld) -> None:
+    sim = Simulator(ROBOT)
+    found = Found(ROBOT, Ground.flat(), run=json.loads(json.dumps(describe_run(sim))))
+    warned: list[str] = []
+    readings = Readings(ros.node, found, 1.0, warned.append)
+    contact = ros.node.create_publisher(Float64MultiArray, "/left_foot/contact", 1)
+
+    def told() -> bool:
+        contact.publish(Float64MultiArray(data=[1.0, 2.0]))
+        readings.take(0.0)
+        return bool(warned)
+
+    ros.until(told, "a warning")
+    assert warned[0].startswith("message on /left_foot/contact dropped: it has 2 numbers, and this version has")
+    assert readings.instant(()).mode is not None

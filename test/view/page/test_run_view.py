@@ -1,0 +1,51 @@
+"""A run on a page while it is simulated: the same bits, at the pace that is asked for."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="viser is not installed")
+
+from bipedsim.config import RunConfig
+from bipedsim.errors import ConfigError
+from bipedsim.recording import COLUMNS
+from bipedsim.runs import run
+from bipedsim.view.page import Page, RunView
+
+SETTINGS = RunConfig(scenario="push", duration=0.3)
+
+
+def test_a_run_that_is_looked_at_has_the_same_bits() -> None:
+    unseen, _ = run(SETTINGS)
+    view = RunView(0.0, port=18_080, patience=0.0)
+    seen, _ = run(SETTINGS, observer=view)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(seen, name), getattr(unseen, name), err_msg=name)
+    assert seen.run["pushes"] == unseen.run["pushes"]
+    view.replay(seen)
+    view.close()
+
+
+def test_a_run_keeps_the_pace_of_the_wall_clock() -> None:
+    opened: list[Page] = []
+    begun: list[float] = []
+
+    def on_open(page: Page) -> None:
+        opened.append(page)
+        begun.append(time.monotonic())
+
+    view = RunView(0.5, port=18_090, patience=0.0, opened=on_open)
+    run(SETTINGS, observer=view)
+    # No upper bound: the machine may be busy.
+    assert time.monotonic() - begun[0] > 0.3 / 0.5 - 0.01
+    assert opened == [view.page]
+    view.close()
+
+
+@pytest.mark.parametrize("factor", [-1.0, np.nan, np.inf])
+def test_a_pace_that_is_none_is_refused(factor: float) -> None:
+    with pytest.raises(ConfigError, match=r"--real-time-factor .* must be 0"):
+        RunView(factor)
