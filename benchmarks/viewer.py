@@ -54,7 +54,7 @@ def cpu_seconds(pid: int) -> float:
 
 def children_of(pid: int) -> dict[str, int]:
     """Return the nodes that a process has started, by name."""
-    found = {}
+    found: dict[str, int] = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])

@@ -9,8 +9,7 @@ from rclpy.node import Node
 
 from bipedsim.recording.bag import Qos
 from bipedsim_ros.loop import HandledByLoop, Inbox
-from bipedsim_ros.wire import Topic, message_class, profile, relative
-from bipedsim_ros.wire.topics import NEWEST_OF_ANY
+from bipedsim_ros.wire import Topic, message_class, profile, relative, topics
 
 
 class Newest:
@@ -23,7 +22,7 @@ class Newest:
     """
 
     def __init__(
-        self, node: Node, topic: Topic, foot: str = "", name: str = "", qos: Qos = NEWEST_OF_ANY
+        self, node: Node, topic: Topic, foot: str = "", name: str = "", qos: Qos = topics.NEWEST_OF_ANY
     ) -> None:
         self._node = node
         self.name = topic.of(foot) + name

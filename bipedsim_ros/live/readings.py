@@ -22,8 +22,17 @@ from bipedsim.view.page import Instant, plan_of, pushes_at
 from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.live.presence import Found
 from bipedsim_ros.loop import Drops
-from bipedsim_ros.wire import NS_PER_S, ImuReader, JointStateReader, MessageError, WrenchReader, parse, relative, topics
-from bipedsim_ros.wire.wire import WireReader
+from bipedsim_ros.wire import (
+    NS_PER_S,
+    ImuReader,
+    JointStateReader,
+    MessageError,
+    WireReader,
+    WrenchReader,
+    parse,
+    relative,
+    topics,
+)
 
 READOUT_PERIOD_S = 1.0
 """How often the graph is asked for readouts that a controller has."""
