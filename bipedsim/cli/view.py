@@ -12,7 +12,6 @@ from bipedsim.cli.waiting import waiting
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError
 
-
 LIVE = Table("view of what is up", "bipedsim.live", {})
 """Name to the :class:`Command` that shows what is up, with options of its own: those of other packages."""
 
