@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
+from bipedsim.ground import get_ground
+from bipedsim.model import load_robot
 from bipedsim.view.page import Page, Trail, check_page
 from bipedsim_ros.live import CONTROLLER, Answer, Found, Panel, Presence, Readings, Remote, ViewParams
 from bipedsim_ros.loop import Background
@@ -51,6 +53,10 @@ class ViewNode:
         self._params = params = parameters.declare(ViewParams)
         parameters.refuse_unknown()
         check_page()
+        # What is misspelt is told now, and not when a robot comes.
+        if params.robot:
+            load_robot(params.robot)
+        get_ground(params.ground)
         self._remote = Remote(node, self._answered)
         self._presence = Presence(node, params.robot, params.ground, self._controller_robot, self._say)
         self._background = Background(node)

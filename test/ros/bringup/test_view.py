@@ -1,0 +1,66 @@
+"""``bipedsim view`` without a recording: options become parameters of the node, in a namespace."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+pytest.importorskip("viser", reason="viser is not installed")
+
+from rcl_interfaces.srv import GetParameters
+from ros_support import RosWorld
+from sensor_msgs.msg import JointState
+
+from bipedsim.cli.main import main
+from bipedsim.errors import EXIT_USAGE
+from bipedsim_ros.nodes.view_node import READY
+
+VIEW = [sys.executable, "-m", "bipedsim.cli.main", "view", "--no-browser"]
+
+
+def test_a_file_is_of_a_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "--html", "walk.html"]) == EXIT_USAGE
+    assert "--html writes a recorded run: name it" in capsys.readouterr().err
+
+
+@pytest.mark.ros
+def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path: Path) -> None:
+    log = tmp_path / "said.txt"
+    options = ["--namespace", "lab/r1", "--robot", "biped14", "--port", "18100", "--frame-rate", "5", "--ft-sign", "-1"]
+    with log.open("w") as out:
+        node = subprocess.Popen([*VIEW, *options], env=ros.env, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        values: Any = ros.call(
+            GetParameters, "/lab/r1/view_node/get_parameters", names=["robot", "ft_sign", "frame_rate", "browser"]
+        ).values
+        assert [values[0].string_value, values[1].double_value, values[2].double_value] == ["biped14", -1.0, 5.0]
+        assert not values[3].bool_value
+        ros.node.create_publisher(JointState, "/lab/r1/joint_states", 1)
+        ros.until(lambda: READY in log.read_text(), "a page of a robot that publishes joint states")
+        said = log.read_text()
+        assert "http://127.0.0.1:181" in said
+        assert "waiting for a robot on /lab/r1/joint_states" in said
+    finally:
+        node.send_signal(signal.SIGINT)
+        assert node.wait(60) == 0, log.read_text()
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--namespace", "1r"], "must be names of letters"),
+        (["--frame-rate", "0"], "frame_rate = 0.0 Hz is below its minimum 1.0 Hz"),
+        (["--robot", "biped15"], "unknown robot 'biped15'; did you mean 'biped14'?"),
+    ],
+)
+def test_what_is_wrong_is_told_at_once(ros_env: dict[str, str], options: list[str], said: str) -> None:
+    done = subprocess.run([*VIEW, *options], env=ros_env, capture_output=True, text=True, check=False)
+    assert done.returncode == EXIT_USAGE
+    assert said in done.stderr
