@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from queue import SimpleQueue
 from typing import Any
@@ -21,6 +21,8 @@ from bipedsim_ros.live.remote import CONTROLLER, SIM, Answer, Remote
 from bipedsim_ros.live.steering import Steering, TeleopParams
 from bipedsim_ros.wire import topics
 
+SHOWN = ("push_timeout", "real_time_factor", "clock")
+"""Parameters of sim_node that the page shows."""
 STATUS_ID, ANSWER_ID, COMMAND_ID = "bipedsim-status", "bipedsim-answer", "bipedsim-command"
 """Ids of elements of the page, for who reads it by machine."""
 DIRECTIONS = {
@@ -64,6 +66,7 @@ class Panel:
         self._paused = False
         self._push_timeout = math.nan
         self._controller: dict[str, Any] = {}
+        self._asked_sim = self._asked_controller = False
         self._status_text = ""
         self._q: Array = found.robot.q_nominal
         gui = page.gui
@@ -82,7 +85,6 @@ class Panel:
         if found.simulated:
             with gui.add_folder("Next run", order=40.0, expand_by_default=False):
                 self._add_next_run(gui)
-            remote.read(SIM, ("push_timeout", "real_time_factor", "clock"), self._take_sim)
         page.server.on_client_disconnect(lambda client: self._todo.put(lambda: self._gone(client.client_id)))
 
     # What is on it.
@@ -145,7 +147,7 @@ class Panel:
         for one in (self._model, self._hardware, self._record):
             self._later(one.on_update, self._show_command)
         self._command = gui.add_html("")
-        self._remote.read(CONTROLLER, ("robot", "controller"), self._take_controller)
+        self._show_command()
 
     def _later(self, register: Callable[[Callable[[Any], None]], Any], work: Callable[[], None]) -> None:
         """Have ``work`` done when somebody uses a control, and not when the panel itself sets it."""
@@ -163,16 +165,33 @@ class Panel:
         if self._dragged is not None:
             self._remote.push(*self._dragged)
 
-    def show(self, q: Array, health: Mapping[str, tuple[int, str, Mapping[str, str]]], there: bool) -> None:
+    def renew(self, found: Found) -> None:
+        """Go on with a run that looks the same, whose nodes may have other parameters."""
+        self._found = found
+        self._asked_sim = self._asked_controller = False
+
+    def _ask(self) -> None:
+        """Ask the nodes for what the page shows of them, once they are there."""
+        if not self._asked_sim:
+            self._asked_sim = self._remote.read(SIM, SHOWN, self._take_sim)
+        if not self._asked_controller:
+            self._asked_controller = self._remote.read(CONTROLLER, ("robot", "controller"), self._take_controller)
+
+    def show(
+        self, q: Array, health: Mapping[str, tuple[int, str, Mapping[str, str]]], there: bool, more: Sequence[str] = ()
+    ) -> None:
         """Show how the run is.
 
         Args:
             q: Configuration of the robot, for directions.
             health: What the nodes say, see :class:`bipedsim_ros.live.Readings`.
             there: Whether the robot is there.
+            more: What else there is to say.
         """
         self._q = q
-        rows = []
+        if there and self._found.simulated:
+            self._ask()
+        rows = list(more)
         if not there:
             rows.append("nothing is up any more: waiting for it to come back")
         elif self._found.simulated:
@@ -216,7 +235,7 @@ class Panel:
             for client in self._page.server.get_clients().values():
                 client.add_notification(f"{answer.asked} failed", answer.text, color="red", auto_close_seconds=_TOLD_S)
             # What is shown is what holds.
-            self._remote.read(SIM, ("push_timeout", "real_time_factor"), self._take_sim)
+            self._asked_sim = False
 
     def _take_sim(self, values: Mapping[str, Any]) -> None:
         if "push_timeout" in values:
@@ -224,9 +243,9 @@ class Panel:
             self._lasts.value = self._push_timeout
         if "real_time_factor" in values:
             self._factor.value = float(values["real_time_factor"])
-        if values.get("clock", "real_time") != "real_time":
-            self._factor.disabled = True
-            self._factor.hint = f"clock is {values['clock']}: there is no wall clock to keep up with"
+        clock = values.get("clock", "real_time")
+        self._factor.disabled = clock != "real_time"
+        self._factor.hint = "simulated seconds per second" if clock == "real_time" else f"needs real_time, not {clock}"
 
     def _change_factor(self) -> None:
         self._remote.change("Real-time factor", "real_time_factor", self._factor.value)
@@ -238,7 +257,6 @@ class Panel:
     def _press_push(self) -> None:
         if not math.isfinite(self._push_timeout):
             self.answered(Answer("Push", False, "sim_node has not said how long a push lasts: try again"))
-            self._remote.read(SIM, ("push_timeout",), self._take_sim)
             return
         impulse = float(self._impulse.value)
         force = impulse / self._push_timeout * self._seen_by_robot(np.array(DIRECTIONS[self._direction.value]))

@@ -9,6 +9,7 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import GetParameters, SetParameters
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
@@ -21,6 +22,7 @@ PATIENCE = 12.0
 """How long an answer is waited for [s]: sim_node gives its own up after 10 s."""
 STANDING = 5
 """Messages that say that nothing is asked for any more, before there are no more of them."""
+_GOODBYE = Duration(seconds=1)
 SIM, CONTROLLER = "sim_node", "controller_node"
 
 
@@ -83,18 +85,18 @@ class Remote:
         request = SetParameters.Request(parameters=[Parameter(name, value=float(value)).to_parameter_msg()])
         self._call(asked, self._set, request, f"{SIM}/set_parameters", read)
 
-    def read(self, of: str, names: Sequence[str], take: Callable[[dict[str, Any]], None]) -> None:
-        """Hand parameters of a node to ``take``; those that it has not are left out, and if nobody answers, all are."""
+    def read(self, of: str, names: Sequence[str], take: Callable[[dict[str, Any]], None]) -> bool:
+        """Hand parameters of a node to ``take`` once it has answered, those that it has; return whether it is there."""
         client = self._get[of]
         if not client.service_is_ready():
-            take({})
-            return
+            return False
 
         def read(response: Any) -> None:
             values = map(parameter_value_to_python, response.values)
             take({name: value for name, value in zip(names, values, strict=False) if value is not None})
 
         self._waiting.append(("", client.call_async(GetParameters.Request(names=list(names))), time.monotonic(), read))
+        return True
 
     def push(self, force: Array, body: str) -> None:
         """Push a body with a force (3,) in odom axes [N]; three zeros end it."""
@@ -148,6 +150,7 @@ class Remote:
         if any(self._asked):
             self.steer((0.0, 0.0, 0.0))
             self.look()
+            self._velocity.wait_for_all_acked(_GOODBYE)
 
     def _call(self, asked: str, client: Any, request: Any, name: str, read: Callable[[Any], Answer]) -> None:
         if not client.service_is_ready():

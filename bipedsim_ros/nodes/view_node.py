@@ -13,11 +13,12 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rclpy.node import Node
 
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
-from bipedsim.view.page import Page, Trail, check_page
+from bipedsim.view.page import Instant, Page, Trail, check_page
 from bipedsim_ros.live import CONTROLLER, Answer, Found, Panel, Presence, Readings, Remote, ViewParams
 from bipedsim_ros.loop import Background
 from bipedsim_ros.nodes.node_main import run_node
@@ -26,7 +27,8 @@ from bipedsim_ros.wire import WHERE
 
 READY = "the page is at"
 """What the line begins with that says where to look."""
-_REMINDER_S = 10.0
+_REMINDER_S = 60.0
+_STANDS = "if time stands still, one step shows the robot"
 _PANEL_S = 0.25
 
 
@@ -63,6 +65,7 @@ class ViewNode:
         self._found: Found | None = None
         self._shown: _Shown | None = None
         self._settings: dict[str, str] = {}
+        self._asked = False
         self._there = False
         self._unseen = True
         self._opened = False
@@ -111,8 +114,8 @@ class ViewNode:
 
     def _controller_robot(self) -> str:
         """Return the robot that the controller runs, once it has said so."""
-        if not self._settings:
-            self._remote.read(CONTROLLER, ("robot",), self._settings.update)
+        if not self._asked:
+            self._asked = self._remote.read(CONTROLLER, ("robot",), self._settings.update)
         return str(self._settings.get("robot", ""))
 
     def _look_who_is_there(self) -> None:
@@ -120,6 +123,8 @@ class ViewNode:
         found, before = self._presence.look(), self._found
         if self._there != self._presence.there:
             self._there = self._presence.there
+            self._settings.clear()
+            self._asked = False
             if before is not None:
                 self._say("it is back" if self._there else "nothing is up any more: waiting for it to come back")
             if self._there and self._shown is not None:
@@ -132,6 +137,7 @@ class ViewNode:
         elif self._shown is not None:
             # A reset, or the next run of the same: what was said of the one before means nothing.
             self._shown.readings.forget()
+            self._shown.panel.renew(found)
 
     def _open(self, found: Found) -> None:
         self._close()
@@ -140,6 +146,8 @@ class ViewNode:
         page = Page(found.robot, found.ground, params.host, params.port, found.objects, title)
         readings = Readings(self._node, found, params.ft_sign, self._node.get_logger().warning)
         panel = Panel(page, found, self._remote, params)
+        # The robot is nowhere yet.
+        page.show(Instant(t=0.0, q=np.full(found.robot.model.nq, np.nan)))
         self._shown = _Shown(page, readings, panel, Trail(page.gui, found.robot))
         kind = "simulated" if found.simulated else "a robot, with no simulator"
         # The line is waited for.
@@ -162,15 +170,18 @@ class ViewNode:
             # Whoever comes is shown the newest, whether or not it is new.
             self._unseen = True
             return
+        if not (new or panel or self._unseen):
+            return
+        self._unseen = False
         notes = () if self._there else ("nothing is up any more",)
         instant = readings.instant(self._presence.pushes, notes)
         # Before its first message there is nothing to see, or what was there last.
-        if (new or panel or self._unseen) and not math.isnan(readings.t):
-            self._unseen = False
+        began = not math.isnan(readings.t)
+        if began:
             shown.page.show(instant)
             shown.trail.add(instant)
         if panel:
-            shown.panel.show(instant.q, readings.health, self._there)
+            shown.panel.show(instant.q, readings.health, self._there, () if began else (*readings.lacks, _STANDS))
             shown.trail.show()
 
 
