@@ -21,8 +21,9 @@ from bipedsim_ros.wire import MessageError, parse, relative, topics
 
 GRAPH_PERIOD = 0.25
 """How often the graph is asked who is there [s]."""
-ALONE = 1.5
-"""How long joint states come without a word of a simulator until they are taken for those of a robot [s]."""
+ALONE = 3.0
+"""How long joint states are published, and no word of a simulator, until they are taken for those of a robot [s]: a
+simulator that ends does not take all back at once."""
 MOST_PUSHES = 20
 """Pushes that are kept: the last ones, of which one for each body may act."""
 MOST_RUN = 1 << 24
@@ -101,16 +102,16 @@ class Presence:
         if now - self._looked >= GRAPH_PERIOD:
             self._looked = now
             self.there = bool(self._node.count_publishers(relative(topics.JOINT_STATES.name)))
-            if not self.there:
-                # Another one may come.
-                self._since, self._lost = None, True
+            # Another one may come.
+            self._lost = self._lost or not self.there
+            if not self.there or self._node.count_publishers(relative(topics.RUN.name)):
+                self._since = None
             elif self._since is None:
                 self._since = now
         for data in self._run.all():
             self._read_run(data)
-        waited = self._since is not None and now - self._since > ALONE
-        wanted = self.found is None or self.found.simulated or self._lost
-        if waited and wanted and not self._node.count_publishers(relative(topics.RUN.name)):
+        alone = self._since is not None and now - self._since > ALONE
+        if alone and (self.found is None or self.found.simulated or self._lost):
             self._find_robot()
         return self.found
 
@@ -154,7 +155,7 @@ class Presence:
             return
         told = (
             f"a robot publishes {topics.JOINT_STATES.name}, and nobody says which one: name it, as in "
-            "bipedsim view --live --robot talos (bipedsim robots lists them; a robot.yaml does as well)"
+            "bipedsim view --robot talos (bipedsim robots lists them; a robot.yaml does as well)"
         )
         if told != self._told:
             self._told = told

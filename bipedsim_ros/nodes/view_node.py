@@ -1,4 +1,4 @@
-"""``view_node`` and ``bipedsim view --live``: a running robot on a page in the browser (docs/view.md).
+"""``view_node`` and ``bipedsim view`` without a recording: a running robot on a page in the browser (docs/view.md).
 
 It looks on: it takes the newest of what the robot and its simulator publish, best effort, as often as the page shows
 it, and nothing waits for it. What its user asks for goes by the services and topics that everybody has.
