@@ -11,7 +11,7 @@ from bipedsim.view import FOOT_COLOURS, STYLE, picture
 from bipedsim_studies.score.battery import Battery
 from bipedsim_studies.score.score import Difference, Line
 
-HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "failures")
+HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "remarks")
 
 
 def table(lines: Sequence[Line], beside: Sequence[Difference] = ()) -> list[str]:
@@ -26,14 +26,16 @@ def table(lines: Sequence[Line], beside: Sequence[Difference] = ()) -> list[str]
 def _cells(line: Line) -> tuple[str, ...]:
     name = line.name if line.group else line.name.upper()
     figures = (line.figures["velocity_error"], line.figures["cost_of_transport"])
-    failures = ", ".join(f"{count} {kind}" for kind, count in sorted(line.failures.items()))
+    remarks = [f"{count} {kind}" for kind, count in sorted(line.failures.items())]
+    if line.beyond:
+        remarks.append(f"physics beyond its bounds in {line.beyond}")
     return (
         name,
         str(line.trials),
         f"{line.share:.1%}",
         f"{line.low:.1%} to {line.high:.1%}",
         *("" if value is None else f"{value:.3g}" for value in figures),
-        failures,
+        ", ".join(remarks),
     )
 
 

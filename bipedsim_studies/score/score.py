@@ -26,6 +26,7 @@ class Line:
         low, high: Wilson's interval of the share of successes at 95 %.
         figures: :data:`MEDIANS` of the successes, None without any.
         failures: What became of the others, and how often.
+        beyond: Trials in which the physics was beyond what the contact model promises, successes or not.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Line:
     high: float
     figures: Mapping[str, float | None]
     failures: Mapping[str, int]
+    beyond: int
 
     @property
     def share(self) -> float:
@@ -69,7 +71,8 @@ def _line(name: str, group: str, rows: Sequence[Mapping[str, Any]]) -> Line:
         if not row["success"]:
             kind = row["outcome"] if row["outcome"] != "stayed up" else "missed its figures"
             failures[kind] = failures.get(kind, 0) + 1
-    return Line(name, group, len(rows), len(good), *wilson(len(good), len(rows)), figures, failures)
+    beyond = sum(any(row.get(name) for name in row if name.endswith(".steps_beyond")) for row in rows)
+    return Line(name, group, len(rows), len(good), *wilson(len(good), len(rows)), figures, failures, beyond)
 
 
 @dataclass(frozen=True)

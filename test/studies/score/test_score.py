@@ -53,12 +53,14 @@ def row(test: str, point: int, repetition: int, success: bool, **more: object) -
 
 
 def test_lines_of_tests_groups_and_all() -> None:
-    rows = [row("a", 0, k, k < 3, velocity_error=0.1 * k) for k in range(4)] + [row("b", 0, k, True) for k in range(2)]
+    rows = [row("a", 0, k, k < 3, velocity_error=0.1 * k) for k in range(4)]
+    rows += [row("b", 0, k, True, **{"physics.depth_m.steps_beyond": k}) for k in range(2)]
     lines = {line.name: line for line in score(rows, {"a": "one", "b": "two", "never run": "two"})}
     assert list(lines) == ["a", "b", "one", "two", "all"]
     assert (lines["a"].successes, lines["a"].trials, lines["a"].failures) == (3, 4, {"fell": 1})
     assert lines["a"].figures["velocity_error"] == pytest.approx(0.1)
     assert (lines["all"].successes, lines["all"].trials) == (5, 6)
+    assert (lines["a"].beyond, lines["b"].beyond) == (0, 1)
 
 
 def test_differences_are_of_the_same_trials() -> None:
