@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bipedsim.cli.options import add_span, output_beside
+from bipedsim.cli.options import add_recorded, add_span, output_beside
 from bipedsim.cli.waiting import waiting
 
 AROUND = 1.0
@@ -32,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--postures", type=int, default=8, metavar="N", help="how many a strip has, over that time (default: 8)"
     )
-    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
-    parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
+    add_recorded(parser)
 
 
 def main(args: argparse.Namespace) -> int:

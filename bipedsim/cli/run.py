@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     add_run_options(parser)
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write the run to this .npz, for `bipedsim plot` and `export`"
+        "--output",
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write the run to this .npz, for `bipedsim plot`, `view` and `export`",
     )
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
     parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
@@ -101,9 +105,7 @@ def _open_view(args: argparse.Namespace) -> RunView:
     return RunView(args.real_time_factor, opened=opened)
 
 
-def _write_run(
-    args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any]
-) -> None:
+def _write_run(args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any]) -> None:
     """Print the summary of a run, and write the files that it was asked for."""
     from bipedsim.analysis import lifts, summary_lines
     from bipedsim.runs import SETTLE

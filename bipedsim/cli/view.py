@@ -7,7 +7,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from bipedsim.cli.options import add_span
+from bipedsim.cli.options import add_recorded, add_span
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError
@@ -32,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--speed", type=float, default=1.0, metavar="S", help="simulated seconds per second at first (default: 1)"
     )
-    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
-    parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
+    add_recorded(parser)
     parser.add_argument(
         "--host",
         default="127.0.0.1",

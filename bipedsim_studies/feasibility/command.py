@@ -6,15 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from bipedsim.cli import add_span
+from bipedsim.cli import add_recorded, add_span
 from bipedsim.config import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("recording", type=Path, help="bag folder, .mcap or .npz of a simulated run")
-    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
-    parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
+    add_recorded(parser)
     parser.add_argument(
         "--every", type=int, default=10, metavar="N", help="look at one row in N, but at all touch-downs (default: 10)"
     )

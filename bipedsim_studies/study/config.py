@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import bipedsim
-from bipedsim.config import RunConfig, from_file, from_folder, from_mapping, param, read_yaml, together
+from bipedsim.config import RunConfig, from_file, from_folder, from_mapping, like, param, read_yaml, together
 from bipedsim.errors import ConfigError, UnknownNameError, shown
 from bipedsim.ground import GROUNDS, Ground, make_ground
 from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prepare
@@ -53,7 +53,7 @@ class StudyConfig:
         {}, "name such as run.contact_model or ground.flat.friction_static to its values, or how they are drawn"
     )
     repeat: int = param(1, "trials at each point of the grid, each with draws and a seed of its own", low=1)
-    seed: int = param(0, "of the first repetition: of its draws and of its run", low=0, high=2**31 - 1)
+    seed: int = like(RunConfig, "seed", doc="of the first repetition: of its draws and of its run")
     bisect: BisectConfig | None = param(None, "a number to bisect instead of one run a trial")
     success: Mapping[str, Any] = param(
         {}, "figure of the summary to what it must be beside staying up: a value, or [low, high], null for no bound"

@@ -27,14 +27,14 @@ OTHERS = {
     ("bipedsim/runs/faults.py", "duration"),  # of a fault
     ("bipedsim/runs/faults.py", "faults"),  # as a file has them
     ("bipedsim/runs/scenario.py", "faults"),
-    ("bipedsim/cli/animate.py", "--robot"),  # of a recording that does not say
-    ("bipedsim/cli/animate.py", "--ground"),
-    ("bipedsim_studies/feasibility/command.py", "--robot"),
-    ("bipedsim_studies/feasibility/command.py", "--ground"),
+    ("bipedsim/cli/options.py", "--robot"),  # of a recording that does not say
+    ("bipedsim/cli/options.py", "--ground"),
     ("bipedsim_studies/feasibility/filter.py", "controller"),  # the one inside the filter
     ("bipedsim_studies/feasibility/filter.py", "controller_params"),
     ("bipedsim_studies/compare/command.py", "--contact-set"),  # of several models
     ("bipedsim_studies/stability/command.py", "--seed"),  # of random starts
+    ("bipedsim_studies/study/config.py", "scenario"),  # what is in it
+    ("bipedsim_studies/study/config.py", "ground"),
     ("bipedsim_ros/contract/check_robot.py", "--rate"),  # what a robot that is up should keep
     ("bipedsim_ros/contract/check_robot.py", "--duration"),  # how long to listen
 }

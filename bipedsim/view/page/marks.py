@@ -57,7 +57,7 @@ class Marks:
         self._support = lines("support", SUPPORT_COLOUR, 0.0022)
         self._steps = [lines(f"step_{k}", foot_colour(k), 0.003) for k in range(len(robot.soles))]
         self._planned = {name: dot(f"plan_{name}", PLAN_COLOUR, 0.012) for name in ("com", "dcm", "zmp")}
-        self._pushes = arrows(scene, f"{root}/push", PUSH_COLOUR, size)
+        self._pushes = arrows(scene, f"{root}/pushes", PUSH_COLOUR, size)
         self._bodies = arrows(scene, f"{root}/body_forces", FORCE_COLOUR, 0.8 * size)
 
     def hide(self) -> None:

@@ -146,7 +146,7 @@ class _Foot:
         self.arrow = arrows(scene, f"{name}/force", FORCE_COLOUR, size)
         self.vertex_arrows = arrows(scene, f"{name}/vertex_forces", FORCE_COLOUR, 0.6 * size)
         vertices, faces = ball(0.009 * size)
-        self.cop = scene.add_mesh_simple(f"{name}/cop", vertices, faces, color=rgb(COP_COLOUR), visible=False)
+        self.cop = scene.add_mesh_simple(f"{name}/pressure", vertices, faces, color=rgb(COP_COLOUR), visible=False)
         vertices, faces = cone(1.0, 1.0)
         self.cone = scene.add_mesh_simple(
             f"{name}/cone", vertices, faces, opacity=0.35, side="double", cast_shadow=False, visible=False

@@ -135,7 +135,7 @@ def test_pushes_end_where_they_push_and_plans_lie_where_they_say(page: Page, rob
     push = Pushed(np.array([100.0, 0.0, 0.0]), np.array([0.2, 0.1, 0.9]))
     plan = Plan(np.array([[0.4, 0.1, 0.0, 0.0]]), np.array([0]), com=np.array([0.1, 0.0, 0.8]))
     page.show(standing(robot, push=(push,), plan=plan))
-    tail, tip = node(page, "world/push").points[0]  # type: ignore[attr-defined]
+    tail, tip = node(page, "world/pushes").points[0]  # type: ignore[attr-defined]
     np.testing.assert_allclose(tip, [0.2, 0.1, 0.9], atol=1e-4)
     assert tail[0] < tip[0]
     outline: Array = node(page, "step_0").points  # type: ignore[attr-defined]
