@@ -156,6 +156,7 @@ def test_arrow_and_cop_are_where_they_must_be(
     assert tab.errors == []
 
 
+@pytest.mark.slow
 def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: Shown, tmp_path: Path) -> None:
     path = tmp_path / "walk.html"
     said = write_html(shown, path)
