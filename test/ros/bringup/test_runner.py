@@ -17,7 +17,7 @@ from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
 from bipedsim_ros.bringup import plan, runner
 from bipedsim_ros.bringup.bringup import Arguments, BringUp
-from bipedsim_ros.bringup.runner import OUTPUTS, Outcome, Stall, conclude, outputs_replaced, say
+from bipedsim_ros.bringup.runner import OUTPUTS, Outcome, Stall, conclude, outputs_replaced, program, say
 
 JOINTS, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 
@@ -168,3 +168,18 @@ def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
     assert f"wrote {tmp_path / 'bag'}\n" in out
     assert "wrote" not in out.replace(f"wrote {tmp_path / 'bag'}", "")
     assert {path.name for path in tmp_path.iterdir()} == {"bag", "summary.json", "forces.png"}
+
+
+def test_the_next_command_is_written_as_this_one_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make demo` calls .venv/bin/bipedsim, which the shell of a newcomer does not find by its name."""
+    found = tmp_path / ".venv" / "bin" / "bipedsim"
+    found.parent.mkdir(parents=True)
+    found.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(found), "up", "--demo"])
+    monkeypatch.setenv("PATH", "")
+    assert program() == ".venv/bin/bipedsim"
+    monkeypatch.setenv("PATH", str(found.parent))
+    assert program() == "bipedsim"
+    monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/runpy.py"])
+    assert program() == "bipedsim"
