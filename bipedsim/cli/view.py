@@ -97,6 +97,8 @@ def _show_live(args: argparse.Namespace) -> int:
     """Hand over to whoever can show what is up."""
     if args.html is not None:
         raise ConfigError("--html writes a recorded run: name it, as in bipedsim view runs/first --html first.html")
+    if args.start is not None or args.stop is not None or args.speed != 1.0:
+        raise ConfigError("--from, --to and --speed are of a recorded run: name it, as in bipedsim view runs/first")
     for name in LIVE:
         return int(importlib.import_module(LIVE[name].module).main(args))
     raise ConfigError("name a recorded run, as in bipedsim view runs/first: nothing is installed that shows what is up")

@@ -24,9 +24,12 @@ from bipedsim_ros.nodes.view_node import READY
 VIEW = [sys.executable, "-m", "bipedsim.cli.main", "view", "--no-browser"]
 
 
-def test_a_file_is_of_a_recording(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["view", "--html", "walk.html"]) == EXIT_USAGE
-    assert "--html writes a recorded run: name it" in capsys.readouterr().err
+@pytest.mark.parametrize("option", [["--html", "walk.html"], ["--from", "0"], ["--to", "3"], ["--speed", "0.5"]])
+def test_what_is_of_a_recording_is_not_taken_without_one(capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
+    assert main(["view", *option]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert option[0] in said
+    assert "recorded run: name it" in said
 
 
 @pytest.mark.ros
