@@ -191,8 +191,8 @@ def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
     That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
-    is unloaded, another body touches anything or a joint moves faster than ``speed`` [rad/s], on the mean over 0.05 s
-    where its velocity is noisy.
+    is unloaded, another body touches anything, a gantry holds the robot, or a joint moves faster than ``speed``
+    [rad/s], on the mean over 0.05 s where its velocity is noisy.
     """
     return _still(recording.t, _moving(recording, speed), settle)
 
@@ -200,7 +200,8 @@ def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02
 def _moving(recording: Recording, speed: float) -> Flags:
     slow = _slow(recording.joint_velocity, sample_rate(recording.t), speed)
     loaded = (np.nan_to_num(recording.wrench[:, :, 2]) > 0.0).all(axis=1)
-    return np.asarray(~(slow & loaded & np.isnan(recording.base_contact[:, 2])))
+    alone = np.isnan(recording.base_contact[:, 2]) & np.isnan(recording.gantry_force[:, 2])
+    return np.asarray(~(slow & loaded & alone))
 
 
 def _still(t: Array, moving: Flags, settle: float, begin: float | None = None, moved: float = -np.inf) -> Flags:
@@ -288,7 +289,7 @@ class RunFigures:
     SPEED = 0.02
     COLUMNS = (
         *("joint_velocity", "wrench", "ankle_wrench", "sole_poses", "cop", "mode", "sliding"),
-        *("base_contact", "link_contact"),
+        *("base_contact", "link_contact", "gantry_force"),
     )
     """What it looks at."""
 

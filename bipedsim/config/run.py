@@ -43,6 +43,11 @@ class RunConfig:
     faults: str = param(
         "", "what fails on purpose: '{part: imu, does: lost, at: 2}', a list of such, or a YAML file (docs/faults.md)"
     )
+    gantry: str | Mapping[str, Any] | None = param(
+        None,
+        "hang the robot from above at the start: 'hang', until somebody lowers it, or '{lower_at: 3, release_at: 6}' "
+        "(docs/scenarios.md)",
+    )
     seed: int = param(0, "seed of the sensors' noise and of faults; every reset draws anew", low=0)
     controller_params: Mapping[str, Any] = param({}, "parameters of the controller that differ from its defaults")
     contact_params: Mapping[str, Any] = param({}, "parameters of the contact model that differ from its defaults")

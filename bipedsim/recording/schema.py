@@ -32,6 +32,7 @@ SOLE_COP = "/{foot}_foot/cop"
 CONTACT = "/{foot}_foot/contact"
 BODY_CONTACTS = "/body_contacts"
 JOINT_STOPS = "/joint_stops"
+GANTRY = "/gantry"
 COP = "/cop"
 GROUND_TRUTH = "/ground_truth/odom"
 ODOMETRY = "/odom"
@@ -258,6 +259,18 @@ class RecordedColumns:
             "truth.stop_torque",
             JOINT_STOPS,
             "data",
+        ),
+    ]
+    gantry_force: Annotated[
+        Array,
+        Column(
+            "",
+            _FORCE[:3],
+            "of the gantry on the trunk in the world, over the step before; NaN once it has let go",
+            "truth.gantry_force",
+            GANTRY,
+            "data",
+            rare=True,
         ),
     ]
     ankle_wrench: Annotated[

@@ -3,7 +3,7 @@ from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, 
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
 from .replay import Replayed, is_step, patches_of, replay_step, watch
-from .rerun import Changes, Difference, Rerun, describe_push, describe_run, rerun
+from .rerun import Changes, Difference, Rerun, describe_action, describe_push, describe_run, rerun
 from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run
 from .scenario import SCENARIOS, Scenario, get_scenario
 from .scenario_host import controller_params_for, no_velocity
@@ -39,6 +39,7 @@ __all__ = [
     "append",
     "compiling_beside",
     "controller_params_for",
+    "describe_action",
     "describe_push",
     "describe_run",
     "for_run",

@@ -22,7 +22,7 @@ from bipedsim.objects import parse_objects
 from bipedsim.recording import ABSENT_MODE, COLUMNS, OBJECT_COMPONENTS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
 from bipedsim.runs.replay import patches_of, settings_of
-from bipedsim.sim import Simulator
+from bipedsim.sim import Simulator, read_gantry
 
 FORMAT = "bipedsim run 1"
 _PACKAGES = ("bipedsim", "numpy", "numba", "pin")
@@ -55,12 +55,18 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         "ground": {name: array.tolist() for name, array in sim.ground.arrays()._asdict().items()},
         "faults": [str(fault) for fault in faults],
         **({} if sim.objects is None else {"objects": [one.text() for one in sim.objects.configs]}),
+        **({} if sim.gantry is None else {"gantry": sim.gantry.config.text()}),
     }
 
 
 def describe_push(t: float, wrench: Array, body: str, duration: float, after: float) -> dict[str, Any]:
     """Return a push that was asked for at ``t`` [s] (:meth:`bipedsim.sim.Simulator.push`), as ``pushes`` hold it."""
     return {"t": t, "wrench": wrench.tolist(), "body": body, "duration": min(duration, 1e300), "after": after}
+
+
+def describe_action(t: float, action: str) -> dict[str, Any]:
+    """Return what a gantry was asked for at ``t`` [s], as ``gantry_actions`` hold it."""
+    return {"t": t, "action": action}
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     notes: list[str] = []
     try:
         sim, rows, total, commands, pushes = _begin(recording, changes, notes)
+        actions = [(one["t"], one["action"]) for one in recording.run.get("gantry_actions", ())]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         said = "what the recording says of its run is damaged, or of another version of bipedsim"
         raise RecordingError(f"{said} ({type(error).__name__}: {error})") from error
@@ -147,6 +154,8 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     builder = Recording.Builder(sim.robot, max(1, len(rows)))
     waiting = list(pushes)
     for row in rows:
+        while actions and actions[0][0] <= sim.t + 0.5 * sim.physics_dt:
+            sim.hang(actions.pop(0)[1])
         while waiting and waiting[0]["t"] <= sim.t + 0.5 * sim.physics_dt:
             push = waiting.pop(0)
             sim.push(np.array(push["wrench"]), push["body"], push["duration"], push["after"])
@@ -207,6 +216,7 @@ def _begin(
         hardware=changes.hardware or run["hardware"],
         seed=run["seed"],
         objects=parse_objects(run.get("objects", ())),
+        gantry=read_gantry(run.get("gantry", "")),
     )
     q, v = np.array(run["q"]), np.array(run["v"])
     if len(q) != len(sim.q):

@@ -26,7 +26,7 @@ from bipedsim.runs.rerun import describe_push, describe_run
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
-from bipedsim.sim import Simulator, whole_ratio
+from bipedsim.sim import GantryConfig, Simulator, read_gantry, whole_ratio
 
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
@@ -68,6 +68,7 @@ class Prepared:
         robot, ground, scenario: The things themselves.
         guard: Hosts a new controller, told what the scenario needs and what the settings say.
         faults: What fails on purpose.
+        gantry: What holds the robot at first.
         control_dt, physics_dt: Periods [s]; their ratio is whole.
         ticks: Control ticks of the run.
     """
@@ -78,6 +79,7 @@ class Prepared:
     scenario: Scenario
     guard: Guard
     faults: tuple[Fault, ...]
+    gantry: GantryConfig | None
     control_dt: float
     physics_dt: float
     ticks: int
@@ -99,6 +101,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     duration = scenario.duration if settings.duration is None else settings.duration
     named = scenario.ground if settings.ground is None else settings.ground
     hardware = scenario.hardware if settings.hardware is None else settings.hardware
+    gantry = read_gantry(scenario.gantry if settings.gantry is None else settings.gantry)
     control_dt = 1.0 / settings.rate
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
     whole_ratio(control_dt, physics_dt)
@@ -125,6 +128,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
         scenario=scenario,
         guard=guard,
         faults=for_run(scenario.faults, settings.faults),
+        gantry=gantry,
         control_dt=control_dt,
         physics_dt=physics_dt,
         ticks=max(1, round(duration * settings.rate)),
@@ -182,6 +186,7 @@ class Run:
             hardware=settings.hardware or IDEAL,
             seed=settings.seed,
             objects=scenario.objects,
+            gantry=prepared.gantry,
         )
         self.faults = FaultSchedule(prepared.faults, robot, prepared.control_dt, settings.seed)
         self.dropped_commands = 0
@@ -347,7 +352,7 @@ def _start(prepared: Prepared) -> Array:
     if not robot.free_flyer:
         return start
     q = prepared.ground.place(start)
-    q[2] += prepared.scenario.drop_height
+    q[2] += prepared.scenario.drop_height + (0.0 if prepared.gantry is None else prepared.gantry.clearance)
     return q
 
 

@@ -35,6 +35,7 @@ class Scenario:
     drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     pushes: tuple[Push, ...] = param((), "list of pushes")
     faults: tuple[Fault, ...] = param((), "list of what fails on purpose (docs/faults.md)")
+    gantry: str | Mapping[str, Any] = like(RunConfig, "gantry", "", "what holds the robot at first")
     velocity: tuple[Velocity, ...] = param((), "list of velocity commands, each of which holds until the next one")
     objects: tuple[ObjectConfig, ...] = param((), "list of free rigid bodies beside the robot (docs/objects.md)")
 

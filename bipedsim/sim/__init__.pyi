@@ -1,3 +1,4 @@
+from .gantry import GANTRY_ACTIONS, HANG, Gantry, GantryConfig, read_gantry
 from .io import LARGEST_PUSH, LIMIT, MEASURED, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
 from .objects import Objects
@@ -5,6 +6,8 @@ from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 from .steps import Steps
 
 __all__ = [
+    "GANTRY_ACTIONS",
+    "HANG",
     "JOINT",
     "LARGEST_PUSH",
     "LIMIT",
@@ -16,6 +19,8 @@ __all__ = [
     "VELOCITY",
     "Asked",
     "Command",
+    "Gantry",
+    "GantryConfig",
     "GroundTruth",
     "Monitors",
     "Objects",
@@ -23,5 +28,6 @@ __all__ = [
     "Simulator",
     "Snapshot",
     "Steps",
+    "read_gantry",
     "whole_ratio",
 ]

@@ -18,6 +18,7 @@ from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, d
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim.actuators import Actuators
+from bipedsim.sim.gantry import Gantry, GantryConfig
 from bipedsim.sim.io import LARGEST_PUSH, LIMIT, SETPOINT, Asked, Command, Observation
 from bipedsim.sim.monitors import Monitors
 from bipedsim.sim.noise import Noise
@@ -70,6 +71,7 @@ class Snapshot:
     touching: dict[str, Any] | None = None
     body_impulse: Array | None = None
     objects: dict[str, NDArray[Any]] | None = None
+    gantry: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,7 @@ class GroundTruth:
             aside [N]; NaN while nothing touches any body.
         link_contact: (nu, 3) the same on the body that each actuated joint moves.
         stop_torque: (nu,) torque of the stop of each actuated joint on it [N.m]; NaN while none of them is at its stop.
+        gantry_force: (3,) force of the gantry on the trunk in the world [N], NaN once it has let go; None without.
     """
 
     pose_world_base: Array
@@ -95,6 +98,7 @@ class GroundTruth:
     base_contact: Array
     link_contact: Array
     stop_torque: Array
+    gantry_force: Array | None = None
 
 
 def whole_ratio(control_dt: float, physics_dt: float) -> int:
@@ -136,6 +140,7 @@ class Simulator:
         events: Whether landings happen within a step, and flight keeps its momentum (docs/contact_models.md); without,
             it is plain time stepping, as papers have it.
         objects: Free rigid bodies beside the robot (docs/objects.md).
+        gantry: What holds the robot at first, where :meth:`reset` puts it; nothing by default.
 
     Attributes:
         robot: What a controller knows.
@@ -161,6 +166,7 @@ class Simulator:
         seed, draw: What all noise since the last reset follows from: the seed, and how many resets it was set before.
         monitors: What judges every step, once :meth:`watch` was called.
         objects: The free rigid bodies; None without any.
+        gantry: The gantry; None without.
 
     Raises:
         ConfigError: The periods do not fit, or a parameter of contact or hardware is wrong.
@@ -179,6 +185,7 @@ class Simulator:
         seed: int = 0,
         events: bool = True,
         objects: Sequence[ObjectConfig] = (),
+        gantry: GantryConfig | None = None,
     ) -> None:
         self.robot = robot
         self.ground = ground or Ground.flat()
@@ -208,6 +215,7 @@ class Simulator:
 
             friction = self.hardware.body_friction if shapes else None
             self.objects = Objects(objects, robot, self.ground, self.physics_dt, friction)
+        self.gantry = None if gantry is None else Gantry(gantry, robot, self.physics_dt, self._substeps)
         self.touching: Touching | None = None
         if shapes:
             body = self.hardware.body_friction, self.hardware.body_restitution
@@ -307,6 +315,8 @@ class Simulator:
         self._loops_closed()
         if self._noise is not None:
             self._noise.reset(seed)
+        if self.gantry is not None:
+            self.gantry.reset(self.q)
         self._moved = False
         if self.monitors is not None:
             self.monitors.restart(self.v)
@@ -358,6 +368,8 @@ class Simulator:
         self._moved = True
         if self._stopped or self._touched:
             self._forget_others()
+        if self.gantry is not None:
+            self.gantry.begin_tick()
         if self._tick is not None:
             return self._advance_tick(self._tick)
         self._physics_step()
@@ -391,6 +403,10 @@ class Simulator:
         dynamics = self._dynamics
         if self._pushes:
             dynamics.push[:] = self._push_torque()
+        elif self.gantry is not None:
+            dynamics.push[:] = 0.0
+        if self.gantry is not None:
+            self.gantry.pull(self.q, self.v, dynamics.push)
         if (self._imperfect or self._closed) and not self._actuators.drive(self.q, self.v):
             self._refuse(-1.0)
         objects, stepping = self.objects, self._stepping
@@ -521,6 +537,17 @@ class Simulator:
         if self.on_push is not None:
             self.on_push(wrench, name, duration, after)
 
+    def hang(self, action: str) -> None:
+        """Have the gantry do one of :data:`bipedsim.sim.GANTRY_ACTIONS` from the next step on.
+
+        Raises:
+            UnknownNameError: It is none of them.
+            ConfigError: There is no gantry, or it cannot do that now.
+        """
+        if self.gantry is None:
+            raise ConfigError("there is no gantry; begin with one: --gantry hang")
+        self.gantry.act(action, self.q)
+
     def _push_torque(self) -> Array:
         """Return the mean over the coming step of what pushes (nv,)."""
         now = self._steps
@@ -565,6 +592,7 @@ class Simulator:
             None if self.touching is None else self.touching.state(),
             self.body_impulse.copy(),
             None if self.objects is None else self.objects.state(),
+            None if self.gantry is None else self.gantry.state(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
@@ -603,6 +631,8 @@ class Simulator:
         if self.objects is not None and snapshot.objects is not None:
             self.objects.forget_pushes()
             self.objects.set_state(snapshot.objects)
+        if self.gantry is not None and snapshot.gantry is not None:
+            self.gantry.set_state(snapshot.gantry)
         if self.monitors is not None:
             self.monitors.go_on(self.v)
         ideal = self._sensors.restore(self.q, snapshot.observation)
@@ -616,7 +646,7 @@ class Simulator:
             self._sensors.place(self.q)
             self._moved = False
         poses, cop = self._sensors.force_plates(self.contact, self._dynamics.ground_axes)
-        loads = *self._contacts(), self._stops()
+        loads = *self._contacts(), self._stops(), None if self.gantry is None else self.gantry.force
         if not self.robot.free_flyer:
             return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses, *loads)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses, *loads)

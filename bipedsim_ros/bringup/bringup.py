@@ -20,6 +20,7 @@ from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
+from bipedsim.sim import read_gantry
 from bipedsim.view.page import check_page
 from bipedsim_ros.interfaces import INTERFACES, get_interface
 from bipedsim_ros.loop import SimParams
@@ -41,6 +42,7 @@ class Arguments:
     ground: str = like(SimParams, "ground")
     hardware: str = like(SimParams, "hardware")
     faults: str = like(SimParams, "faults")
+    gantry: str = like(SimParams, "gantry")
     seed: int = like(RunConfig, "seed")
     clock: str = like(SimParams, "clock")
     rate: float = like(RunConfig, "rate")
@@ -194,10 +196,11 @@ def plan(
             # After the loop, which may be late for nobody, but before everything else: what waits too long is lost.
             recording["priority"] = arguments.priority // 2
         nodes.append(NodeProcess("recorder_node", recording, files, ready="recording", prefix=_POLITE))
+    read_gantry(arguments.gantry)
     sim = {name: given[name] for name in _SIM if name in given}
     sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
     if scenario is not None:
-        sim |= {"title": Path(arguments.scenario).stem, **_start_and_pushes(scenario, arguments.robot)}
+        sim = {"title": Path(arguments.scenario).stem, **_start_and_pushes(scenario, arguments.robot), **sim}
         if scenario.faults:
             sim["faults"] = f"[{', '.join(fault.text() for fault in for_run(scenario.faults, arguments.faults))}]"
     if run_folder is not None:
@@ -233,7 +236,8 @@ def plan(
     if arguments.interface:
         own = {name: given[name] for name in ("robot", "network") if name in given}
         priority = arguments.priority if arguments.clock == "real_time" else 0
-        speaks = {**own, "priority": priority, **(interface_params or {})}
+        hung = {"gantry": sim["gantry"]} if sim.get("gantry") else {}
+        speaks = {**own, **hung, "priority": priority, **(interface_params or {})}
         nodes.append(NodeProcess(get_interface(arguments.interface).executable, speaks, files))
     if scenario is not None and scenario.velocity:
         schedule = [step.text() for step in scenario.velocity]
@@ -362,6 +366,9 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     if scenario.drop_height:
         parameters["drop_height"] = scenario.drop_height
+    if scenario.gantry:
+        gantry = read_gantry(scenario.gantry)
+        parameters["gantry"] = "" if gantry is None else gantry.text()
     if scenario.objects:
         parameters["objects"] = [one.text() for one in scenario.objects]
     if scenario.pushes:

@@ -9,12 +9,12 @@ from bipedsim.runs import PlanarVelocity
 
 HELP = (
     "w/s: faster, slower   a/d: turn left, right   q/e: step left, right   space: stop   x: end   "
-    "1, 2, 3: start, A, select of a vendor's remote control"
+    "1, 2, 3: start, A, select of a vendor's remote control   4, 5, 6: its gantry lowers, releases, lifts"
 )
 _STEPS = {"w": (1, 0, 0), "s": (-1, 0, 0), "q": (0, 1, 0), "e": (0, -1, 0), "a": (0, 0, 1), "d": (0, 0, -1)}
 _ARROWS = {"\x1b[A": "w", "\x1b[B": "s", "\x1b[D": "a", "\x1b[C": "d"}
 _STOP, _END = " ", "x"
-_BUTTONS = {"1": "start", "2": "A", "3": "select"}
+_BUTTONS = {"1": "start", "2": "A", "3": "select", "4": "gantry=lower", "5": "gantry=release", "6": "gantry=lift"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Steering:
     Attributes:
         velocity: It, ahead and to the left [m/s] and the turning rate [rad/s].
         ended: Whether a key has asked for the end.
-        buttons: Buttons of a remote control that keys have pressed, in turn; whoever publishes them takes them out.
+        buttons: Words of a remote control that keys have said, in turn; whoever publishes them takes them out.
     """
 
     def __init__(self, params: TeleopParams) -> None:

@@ -123,7 +123,9 @@ class _Sporadic:
 class GroundPublishers:
     """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
 
-    def __init__(self, node: Node, robot: Robot, make: Make = publisher, objects: Sequence[str] = ()) -> None:
+    def __init__(
+        self, node: Node, robot: Robot, make: Make = publisher, objects: Sequence[str] = (), gantry: bool = False
+    ) -> None:
         self._objects = [
             (make(node, topics.OBJECTS, name=name), conversions.OdometryWriter(WORLD_FRAME, name)) for name in objects
         ]
@@ -134,7 +136,8 @@ class GroundPublishers:
         self._applied = make(node, topics.APPLIED)
         self._setpoints_writer = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
         self._setpoints = make(node, topics.SETPOINTS)
-        self._sporadic = [_Sporadic(node, topic, robot, make) for topic in (topics.BODY_CONTACTS, topics.JOINT_STOPS)]
+        sporadic = (topics.BODY_CONTACTS, topics.JOINT_STOPS, *((topics.GANTRY,) if gantry else ()))
+        self._sporadic = [_Sporadic(node, topic, robot, make) for topic in sporadic]
         self._cop = make(node, topics.COP)
         self._clock = publisher(node, topics.CLOCK)
         self._odometry = None
@@ -191,7 +194,7 @@ class Publishers:
         others = set(node.publishers)
         self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
         objects = () if sim.objects is None else sim.objects.names
-        self._ground = GroundPublishers(node, sim.robot, make, objects)
+        self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
         self._description.publish(String(data=sim.robot.urdf_xml))

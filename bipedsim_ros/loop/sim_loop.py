@@ -19,7 +19,7 @@ from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
-from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, describe_push, describe_run, watch
+from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, describe_action, describe_push, describe_run, watch
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
@@ -91,6 +91,8 @@ class SimLoop:
         self._pushes = pushes
         self._faults = faults
         sim.on_push = lambda *push: publishers.publish_run({"push": describe_push(sim.t, *push)})
+        if sim.gantry is not None:
+            sim.gantry.on_action = lambda *said: publishers.publish_run({"gantry_action": describe_action(*said)})
         self._inbox = inbox
         self._commands = commands
         self._publishers = publishers
@@ -186,6 +188,11 @@ class SimLoop:
         self._sim.push(wrench, body or None, duration)
         return f"pushed at t = {self._sim.t:.6f} s"
 
+    def hang(self, action: str) -> str:
+        """Have the gantry do something; see :meth:`Simulator.hang`."""
+        self._sim.hang(action)
+        return f"{action} at t = {self._sim.t:.6f} s"
+
     # The loop.
 
     def run(self, each_second: Callable[[], None]) -> None:
@@ -271,7 +278,8 @@ class SimLoop:
         q = start_configuration(self._sim.robot, self._params.posture)
         if self._sim.robot.free_flyer:
             q = self._sim.ground.place(q)
-            q[2] += self._params.drop_height
+            gantry = self._sim.gantry
+            q[2] += self._params.drop_height + (0.0 if gantry is None else gantry.config.clearance)
         self._observation = self._sim.reset(q)
         about = {"scenario": self._params.title, "ground": Path(self._params.ground).stem}
         self._publishers.publish_run({**describe_run(self._sim, self._faults.faults), schema.ABOUT: about})

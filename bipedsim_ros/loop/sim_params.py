@@ -84,6 +84,7 @@ class SimParams:
         (), "free rigid bodies, each in JSON with the keys of `objects` in a scenario file (docs/objects.md)"
     )
     faults: str = like(RunConfig, "faults")
+    gantry: str = like(RunConfig, "gantry", "")
     drop_height: float = like(Scenario, "drop_height")
     ft_sign: float = param(
         1.0,

@@ -22,7 +22,7 @@ from bipedsim.model import load_robot
 from bipedsim.numerics import announced
 from bipedsim.objects import parse_objects
 from bipedsim.runs import FaultSchedule, PushSchedule, compiling_beside, parse_pushes, read_faults
-from bipedsim.sim import Simulator
+from bipedsim.sim import GANTRY_ACTIONS, Simulator, read_gantry
 from bipedsim_ros.loop import (
     Background,
     Commands,
@@ -71,6 +71,7 @@ class SimNode:
         for warning in (*robot.warnings, *robot.shapes.warnings):
             node.get_logger().warning(warning)
         objects = parse_objects(params.objects)
+        gantry = read_gantry(params.gantry)
         bodies = {*(one.name for one in objects), *(frame.name for frame in robot.model.frames)}
         pushes = PushSchedule(parse_pushes(params.pushes, sorted(bodies)))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
@@ -85,6 +86,7 @@ class SimNode:
                 hardware=params.hardware,
                 seed=params.seed,
                 objects=objects,
+                gantry=gantry,
             )
             node.get_logger().info(
                 "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
@@ -122,6 +124,9 @@ class SimNode:
         node.create_service(Trigger, topics.RESET, self._service(self.loop.reset))
         node.create_service(Trigger, topics.STEP, self._service(self.loop.single_step))
         node.create_service(SetBool, topics.PAUSE, self._on_pause)
+        for action in GANTRY_ACTIONS if sim.gantry is not None else ():
+            name = topics.GANTRY_ACTION.format(action=action)
+            node.create_service(Trigger, name, self._service(partial(self.loop.hang, action)))
         self._background = Background(node)
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "

@@ -189,6 +189,14 @@ JOINT_STOPS = Topic(
     "while a joint is at its stop, and once more: torques of the stops; the layout's label names the values",
     sporadic=True,
 )
+GANTRY = Topic(
+    schema.GANTRY,
+    _NUMBERS,
+    SIMULATOR,
+    "while the robot is in a gantry, and once more: its force on the trunk, in odom axes; the layout's label names "
+    "the values",
+    sporadic=True,
+)
 CONTACT_MODE = Topic(
     "/{foot}_foot/contact_mode", _TEXT, SIMULATOR, 'on change: "none", "edge 0-1 slide", "face stick"', CHANGES
 )
@@ -354,3 +362,5 @@ TOPICS = _Topics("topic", "bipedsim.topics", _OWN)
 
 RESET, STEP, PAUSE = "~/reset", "~/step", "~/pause"
 """Services of sim_node: back to t = 0, one tick, and whether time stands still."""
+GANTRY_ACTION = "~/{action}"
+"""Services of sim_node with a gantry, one for each of :data:`bipedsim.sim.GANTRY_ACTIONS`."""

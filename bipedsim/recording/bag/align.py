@@ -222,14 +222,16 @@ class BagRows:
 
     def run(self, segment: int) -> dict[str, Any]:
         """Return what it takes to simulate a stretch again, once the bag has been read; {} where the bag has it not."""
-        begins = [i for i, said in enumerate(self._said) if not {"push", STATISTICS} & said.keys()]
+        begins = [i for i, said in enumerate(self._said) if not {"push", "gantry_action", STATISTICS} & said.keys()]
         # What was reset before time began is no stretch: the last ones are those of the last stretches.
         back = self.stretches - segment if segment >= 0 else -segment
         if back > len(begins) or self._unsaid:
             return {}
         first, last = begins[-back], [*begins, len(self._said)][len(begins) - back + 1]
-        pushes = [said["push"] for said in self._said[first + 1 : last] if "push" in said]
-        return {**self._said[first], "pushes": pushes}
+        pushes, actions = (
+            [said[kind] for said in self._said[first + 1 : last] if kind in said] for kind in ("push", "gantry_action")
+        )
+        return {**self._said[first], "pushes": pushes, **({"gantry_actions": actions} if actions else {})}
 
     @property
     def expected_rows(self) -> int:

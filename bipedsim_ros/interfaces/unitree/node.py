@@ -3,8 +3,8 @@
 What the robot measures goes out as rt/lowstate; what programs send on rt/lowcmd comes back as impedances of its
 joints, which its drives keep. The simulator knows nothing of it.
 
-On the machine a program begins with free joints, in a gantry. Here the robot's time stands instead: before it begins,
-commands that ask for nothing are heard and not passed on, and rt/lowstate repeats by the wall clock.
+On the machine a program begins with free joints, in a gantry. Without one the robot's time stands instead: before it
+begins, commands that ask for nothing are heard and not passed on, and rt/lowstate repeats by the wall clock.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist
 from rclpy.node import Node
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
-from bipedsim.sim import Observation
+from bipedsim.sim import GANTRY_ACTIONS, Observation
 from bipedsim_ros.interfaces.unitree.dds import COMMAND, LIBRARY, STATE, Bus
 from bipedsim_ros.interfaces.unitree.low_commands import LowCommands
 from bipedsim_ros.interfaces.unitree.low_state import LowState
@@ -77,6 +78,10 @@ class UnitreeNode:
         said, steered = topics.REMOTE, topics.VELOCITY
         node.create_subscription(String, relative(said.name), self._on_remote, requested(said))
         node.create_subscription(Twist, relative(steered.name), self._on_velocity, requested(steered))
+        self._gantry = {
+            action: node.create_client(Trigger, topics.GANTRY_ACTION.format(action=action).replace("~", "sim_node"))
+            for action in (GANTRY_ACTIONS if params.gantry else ())
+        }
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._reads_joints, self._reads_imu = JointStateReader(robot.joint_names), ImuReader()
         self._observation = Observation.zeros(robot.nu, 0)
@@ -202,12 +207,14 @@ class UnitreeNode:
     def _begins(self) -> bool:
         """Return whether the last command is to begin the robot's time."""
         button = self._params.begin
+        if self._gantry and not button:
+            return True
         if not button:
             if not self._commands.drives and not self._told_free:
                 self._told_free = True
                 self._node.get_logger().info(
-                    "its joints are free: time stays at t = 0, as in a gantry, until one has a stiffness, a damping or "
-                    "a torque"
+                    "its joints are free: time stays at t = 0 until one has a stiffness, a damping or a torque; with "
+                    "--gantry hang it begins at once"
                 )
             return self._commands.drives
         # What comes after the button is still what was asked for before it, until the program has seen it.
@@ -220,7 +227,7 @@ class UnitreeNode:
         now = time.monotonic()
         with self._lock:
             try:
-                self._remote.say(message.data, now)
+                actions = self._remote.say(message.data, now)
             except ConfigError as error:
                 self._inputs.add("remote", f"message on {topics.REMOTE.name} dropped: {error}")
                 return
@@ -228,6 +235,13 @@ class UnitreeNode:
         if self._pressed is None and self._params.begin.lower() in words:
             self._pressed = self._commands.copy_position()
         self._node.get_logger().info(f"remote control: {message.data}")
+        for action in actions:
+            if not self._gantry:
+                self._inputs.add("gantry", f"there is no gantry that could {action}: begin with --gantry hang")
+            elif self._gantry[action].service_is_ready():
+                self._gantry[action].call_async(Trigger.Request())
+            else:
+                self._inputs.add("gantry", f"nobody serves {self._gantry[action].srv_name}: is sim_node there?")
 
     def _on_velocity(self, message: Twist) -> None:
         """Move the sticks to where they ask for a velocity."""

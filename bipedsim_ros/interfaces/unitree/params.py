@@ -20,6 +20,7 @@ class UnitreeParams:
     """Parameters of unitree_node."""
 
     robot: str = like(RunConfig, "robot", "g1")
+    gantry: str = like(SimParams, "gantry")
     domain: int = param(0, "DDS domain of rt/lowstate and rt/lowcmd", low=0, high=230)
     nic: str = param(
         "",
@@ -35,7 +36,7 @@ class UnitreeParams:
     begin: str = param(
         "",
         "button of the remote control before which time stays at t = 0; by default it begins with the first command "
-        "that has a stiffness, a damping or a torque",
+        "that has a stiffness, a damping or a torque, and in a gantry with the first one",
         choices=("", *BUTTONS),
     )
     stick_speed: tuple[float, float, float] = param(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bipedsim.errors import ConfigError
+from bipedsim.sim import GANTRY_ACTIONS
 
 BUTTONS = (
     *("R1", "L1", "start", "select", "R2", "L2", "F1", "F2"),
@@ -19,7 +20,11 @@ PRESS_S = 0.3
 """How long a button is down."""
 _BIT = {name.lower(): bit for bit, name in enumerate(BUTTONS)}
 _SIZE, _KEYS = 40, 2
-FORM = f"a button ({', '.join(BUTTONS)}) or a stick ({', '.join(STICKS)}) with its value from -1 to 1, such as ly=0.5"
+_GANTRY = "gantry"
+FORM = (
+    f"a button ({', '.join(BUTTONS)}), a stick ({', '.join(STICKS)}) with its value from -1 to 1, such as ly=0.5, or "
+    f"{' or '.join(f'{_GANTRY}={action}' for action in GANTRY_ACTIONS)}"
+)
 
 
 class Remote:
@@ -29,24 +34,30 @@ class Remote:
         self._bytes = bytearray(_SIZE)
         self._until: dict[int, float] = {}
 
-    def say(self, words: str, now: float) -> None:
+    def say(self, words: str, now: float) -> tuple[str, ...]:
         """Press buttons and move sticks at the time ``now`` [s].
 
         Args:
             words: Separated by blanks or commas. Buttons come up by themselves, sticks stay; ``release`` lets go of
                 them.
 
+        Returns:
+            What the gantry is to do, which is no part of the remote control but has an operator, too.
+
         Raises:
             ConfigError: A word is none of them; then nothing has changed.
         """
         pressed: list[int] = []
         moved: dict[str, float] = {}
+        actions: list[str] = []
         for word in words.replace(",", " ").split():
             name, equals, text = word.partition("=")
             if not equals and name.lower() in _BIT:
                 pressed.append(_BIT[name.lower()])
             elif not equals and name == "release":
                 moved = dict.fromkeys(STICKS, 0.0)
+            elif name == _GANTRY and text in GANTRY_ACTIONS:
+                actions.append(text)
             elif equals and name in STICKS and (value := _share(text)) is not None:
                 moved[name] = value
             else:
@@ -55,6 +66,7 @@ class Remote:
             self._until[bit] = now + PRESS_S
         for name, value in moved.items():
             struct.pack_into("<f", self._bytes, STICKS[name], value)
+        return tuple(actions)
 
     def move(self, ahead: float, left: float, turn: float) -> None:
         """Move the sticks as for a walk: shares from -1 to 1, ahead, to the left, and turning to the left."""

@@ -27,6 +27,19 @@ def test_the_node_of_an_interface_takes_the_place_of_a_controller() -> None:
     assert speaks.parameters == {"robot": "g1", "network": "subnet", "priority": 50, "domain": 3}
 
 
+def test_a_gantry_reaches_simulator_and_interface(tmp_path: Path) -> None:
+    sim, speaks = plan({**SPEAKS, "gantry": "hang"}).nodes
+    assert (sim.parameters["gantry"], speaks.parameters["gantry"]) == ("hang", "hang")
+    scenario = tmp_path / "hung.yaml"
+    scenario.write_text("gantry: {lower_at: 2}\n")
+    sim, speaks = plan({**SPEAKS, "scenario": str(scenario)}).nodes
+    assert sim.parameters["gantry"] == speaks.parameters["gantry"] == "{clearance: 0.1, lower_at: 2.0, speed: 0.05}"
+    sim, _ = plan({**SPEAKS, "scenario": str(scenario), "gantry": "{lower_at: 5}"}).nodes
+    assert sim.parameters["gantry"] == "{lower_at: 5}"
+    with pytest.raises(ConfigError, match="must be 'hang' or a mapping"):
+        plan({"gantry": "yes please"})
+
+
 def test_what_is_given_wins(tmp_path: Path) -> None:
     bringup = plan({**SPEAKS, "timeout_mode": "damping"}, interface_params={"priority": 7})
     assert bringup.nodes[0].parameters["timeout_mode"] == "damping"

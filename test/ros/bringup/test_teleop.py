@@ -53,7 +53,7 @@ def test_sliders_and_keys_ask_for_the_same_velocity() -> None:
 def test_digits_are_buttons_of_a_remote_control() -> None:
     steering = Steering(TeleopParams())
     steering.press("1w24")
-    assert steering.buttons == ["start", "A"]
+    assert steering.buttons == ["start", "A", "gantry=lower"]
 
 
 class Teleop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -18,7 +19,7 @@ from rclpy.serialization import serialize_message
 from ros_support import RosWorld
 from sensor_msgs.msg import JointState
 from sim_node_support import Commander, statistics, time_of
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.model import load_robot
@@ -51,6 +52,24 @@ def test_pause_step_resume_reset(ros: RosWorld) -> None:
     count = next(i for i in range(len(states) - 1, 0, -1) if time_of(states[i]) < time_of(states[i - 1]))
     zero = [state for state in states[count:] if time_of(state) == 0.0]
     np.testing.assert_array_equal(zero[-1].position, load_robot("biped14").posture)
+    assert sim.stop(signal.SIGTERM) == 0
+
+
+def test_a_gantry_lowers_and_lets_go_and_its_force_is_on_a_topic(ros: RosWorld) -> None:
+    forces = ros.collect(Float64MultiArray, "/gantry")
+    said = ros.collect(String, "/sim_node/run")
+    sim = ros.start("sim_node", clock="as_fast_as_possible", start="immediately", gantry="{clearance: 0.2}")
+    ros.until(lambda: forces, "the force of the gantry")
+    assert forces[0].layout.dim[0].label == "t,gantry_force_fx,gantry_force_fy,gantry_force_fz"
+    assert 0.5 < forces[-1].data[3] / load_robot("biped14").weight < 1.5
+    assert ros.call(Trigger, "/sim_node/lower").success
+    assert ros.call(Trigger, "/sim_node/release").success
+    ros.until(lambda: np.isnan(forces[-1].data[3]), "that it has let go")
+    refused = ros.call(Trigger, "/sim_node/lower")
+    assert not refused.success
+    assert "lift the robot first" in refused.message
+    told = [json.loads(one.data) for one in said]
+    assert [one["gantry_action"]["action"] for one in told if "gantry_action" in one] == ["lower", "release"]
     assert sim.stop(signal.SIGTERM) == 0
 
 

@@ -21,6 +21,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from ros_support import NodeUnderTest, RosWorld
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 from unitree_support import Program
 
 from bipedsim_ros.bringup.bringup import plan
@@ -95,6 +96,10 @@ def test_a_program_waits_for_states_frees_the_joints_and_drives_them(ros: RosWor
     program.until(lambda s: s["wireless_remote"][20:24].tobytes() == half, "the stick of the script")
     ros.until(lambda: "time stays at t = 0" in robot.node.output, "that it says so")
     assert not robot.commands
+    remote = ros.node.create_publisher(String, "/remote", 1)
+    ros.connected(remote)
+    remote.publish(String(data="gantry=lower"))
+    ros.until(lambda: "begin with --gantry hang" in robot.node.output, "that there is no gantry")
 
     motors = program.command.values["motor_cmd"]
     for k, name in enumerate(("q", "dq", "tau", "kp", "kd")):
@@ -161,6 +166,25 @@ def test_time_may_wait_for_a_button_and_the_first_new_command_behind_it(ros: Ros
 
     ros.until(begun, "the first command of the policy")
     assert robot.commands[0].data[0] == 0.5
+
+
+def test_in_a_gantry_free_joints_begin_time_and_the_operator_has_words(ros: RosWorld) -> None:
+    asked: list[str] = []
+    for action in ("lower", "release", "lift"):
+        ros.node.create_service(
+            Trigger, f"sim_node/{action}", lambda _request, response, action=action: (asked.append(action), response)[1]
+        )
+    robot = Robot(ros, gantry="hang", remote=["0.2 gantry=lower", "0.4 gantry=release A"])
+    program = robot.program
+    program.command.values["mode_machine"] = program.state()["mode_machine"]
+
+    def begun() -> bool:
+        program.send()
+        return bool(robot.commands)
+
+    ros.until(begun, "free joints, passed on")
+    assert not any(robot.commands[0].data)
+    ros.until(lambda: asked == ["lower", "release"], "what the script asked of the gantry")
 
 
 def test_the_motion_switcher_answers_as_the_vendors_example_asks(ros: RosWorld) -> None:

@@ -55,7 +55,13 @@ def test_a_velocity_moves_the_sticks_ahead_and_to_the_right() -> None:
     assert (stick(data, 20), -stick(data, 4), -stick(data, 8)) == (0.5, 0.25, 1.0)
 
 
-@pytest.mark.parametrize("words", ["begin", "ly", "ly=2", "ly=nan", "A=1", "lz=0.1"])
+def test_what_the_gantry_is_to_do_moves_no_stick() -> None:
+    remote = Remote()
+    assert remote.say("gantry=lower A gantry=release", 0.0) == ("lower", "release")
+    assert buttons(remote.state(0.0)) == {"A"}
+
+
+@pytest.mark.parametrize("words", ["gantry=drop", "gantry", "begin", "ly", "ly=2", "ly=nan", "A=1", "lz=0.1"])
 def test_a_wrong_word_is_refused_and_changes_nothing(words: str) -> None:
     remote = Remote()
     with pytest.raises(ConfigError, match="must be a button"):

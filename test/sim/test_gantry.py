@@ -1,0 +1,159 @@
+"""The gantry: statics of a rope, lowering, letting go, taking up again, and bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from bipedsim.config import RunConfig
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model import drive_gains, load_robot, standing_torque
+from bipedsim.numerics import Array
+from bipedsim.runs import rerun, run
+from bipedsim.sim import Command, GantryConfig, Simulator, read_gantry
+
+ROBOT = load_robot("g1")
+
+
+def hung(clearance: float = 0.1, physics_dt: float = 1e-3, **config: Any) -> Simulator:
+    """Return a simulator of a robot that hangs in a gantry."""
+    sim = Simulator(ROBOT, physics_dt=physics_dt, gantry=GantryConfig(clearance=clearance, **config))
+    q = ROBOT.q_nominal.copy()
+    q[2] += clearance
+    sim.reset(q)
+    return sim
+
+
+def stiff() -> Command:
+    """Return a command that keeps the standing posture."""
+    stiffness, damping = drive_gains(ROBOT, 1e-3)
+    return Command(standing_torque(ROBOT), ROBOT.posture, None, stiffness, damping)
+
+
+def steps(sim: Simulator, seconds: float, command: Command | None = None) -> None:
+    """Simulate for a while; free joints by default."""
+    for _ in range(round(seconds / sim.control_dt)):
+        sim.step(np.zeros(ROBOT.nu) if command is None else command)
+
+
+def com(q: Array) -> Array:
+    """Return the CoM in the world."""
+    return np.asarray(pin.centerOfMass(ROBOT.model, ROBOT.model.createData(), q))
+
+
+def energy(sim: Simulator) -> float:
+    """Return kinetic and potential energy [J]."""
+    data = ROBOT.model.createData()
+    kinetic = pin.computeKineticEnergy(ROBOT.model, data, sim.q, sim.v)
+    return float(kinetic + pin.computePotentialEnergy(ROBOT.model, data, sim.q))
+
+
+def test_at_rest_the_rope_carries_the_weight_straight_above_the_com() -> None:
+    sim = hung()
+    start = com(sim.q)
+    steps(sim, 12.0, stiff())
+    assert not sim.contact.wrench.any()
+    # Statics: the rope has the weight, and nothing turns the robot; what hangs below moves the CoM under the anchor.
+    np.testing.assert_allclose(sim.gantry.force, [0.0, 0.0, ROBOT.weight], atol=0.01 * ROBOT.weight)
+    np.testing.assert_allclose(com(sim.q)[:2], start[:2], atol=1e-3)
+
+
+def test_free_joints_hang_and_no_energy_comes_from_the_rope() -> None:
+    sim = hung()
+    before = energy(sim)
+    steps(sim, 3.0)
+    assert energy(sim) < before
+    assert not sim.contact.wrench.any()
+    assert sim.q[2] > 0.7
+
+
+def test_it_is_lowered_until_the_feet_carry_and_lets_go() -> None:
+    sim, command = hung(0.05, lower_at=0.5, release_at=2.0), stiff()
+    steps(sim, 1.9, command)
+    assert sim.gantry.doing == "lowered"
+    assert 0.0 <= sim.gantry.force[2] < 0.15 * ROBOT.weight
+    assert sim.contact.wrench[:, 2].sum() == pytest.approx(ROBOT.weight - sim.gantry.force[2], rel=0.01)
+    steps(sim, 0.7, command)
+    assert np.isnan(sim.gantry.force).all()
+
+
+def test_who_fell_is_taken_up_again_from_where_it_lies() -> None:
+    sim = hung(speed=0.5)
+    sim.hang("release")
+    steps(sim, 2.0)
+    assert sim.q[2] < 0.4
+    with pytest.raises(ConfigError, match="lift the robot first"):
+        sim.hang("lower")
+    sim.hang("lift")
+    steps(sim, 3.0)
+    assert sim.q[2] > 0.7
+    assert not sim.contact.wrench.any()
+
+
+def test_a_rope_that_is_slack_pulls_nothing() -> None:
+    """The robot falls free below its anchor, once enough rope is out, as it does without a gantry."""
+    sim, free = hung(1.0, speed=1.0), Simulator(ROBOT)
+    sim.hang("release")
+    steps(sim, 0.5)
+    free.reset(sim.q, sim.v)
+    steps(sim, 0.05)
+    steps(free, 0.05)
+    np.testing.assert_array_equal(sim.q, free.q)
+
+
+def test_a_snapshot_holds_it_and_finer_steps_change_little() -> None:
+    sim = hung(lower_at=0.2)
+    steps(sim, 0.3)
+    kept = sim.snapshot()
+    steps(sim, 0.3)
+    once = sim.q.copy(), sim.gantry.force.copy()
+    sim.restore(kept)
+    steps(sim, 0.3)
+    np.testing.assert_array_equal(sim.q, once[0])
+    np.testing.assert_array_equal(sim.gantry.force, once[1])
+    fine = hung(lower_at=0.2, physics_dt=2.5e-4)
+    steps(fine, 0.6)
+    np.testing.assert_allclose(fine.q[:3], sim.q[:3], atol=2e-3)
+
+
+def test_a_recorded_run_is_simulated_again_to_the_bit() -> None:
+    gantry = "{clearance: 0.02, lower_at: 0.5, release_at: 1.5}"
+    recording, summary = run(RunConfig(robot="g1", duration=4.0, gantry=gantry))
+    assert summary["fell_at_s"] is None
+    assert recording.wrench[-1, :, 2].sum() == pytest.approx(ROBOT.weight, rel=1e-3)
+    assert np.isfinite(recording.gantry_force[:1900]).all()
+    assert np.isnan(recording.gantry_force[2100:]).all()
+    again = rerun(recording)
+    assert again.first is None
+    assert "gantry_force" in again.compared
+    # What somebody asked for by hand is in the recording, too.
+    recording.run["gantry_actions"] = [{"t": 0.1, "action": "release"}]
+    assert rerun(recording).first.t == pytest.approx(0.101)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("up", "must be 'hang' or a mapping"),
+        ("{lower_at: 3, release_at: 2}", "must not be before"),
+        ("{height: 1}", "unknown parameter 'height'"),
+        ("{clearance: -1}", "below its minimum"),
+    ],
+)
+def test_what_is_none_is_refused(given: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_gantry(given)
+
+
+def test_actions_need_a_gantry_and_a_gantry_a_floating_base() -> None:
+    with pytest.raises(ConfigError, match="--gantry hang"):
+        Simulator(ROBOT).hang("lower")
+    with pytest.raises(UnknownNameError, match="release"):
+        hung().hang("drop")
+    assert read_gantry("") is None
+    assert read_gantry("hang") == GantryConfig()
+    config = GantryConfig(lower_at=1.5)
+    assert read_gantry(config.text()) == config
