@@ -18,7 +18,7 @@ from cyclonedds.topic import Topic
 
 from bipedsim_ros.interfaces.unitree import idl
 from bipedsim_ros.interfaces.unitree.dds import configuration
-from bipedsim_ros.interfaces.unitree.layout import LOW_CMD, LOW_STATE, N_MOTORS, Cdr
+from bipedsim_ros.interfaces.unitree.layout import FAMILIES, HG, Cdr
 
 PATIENCE_S = 120.0
 
@@ -30,12 +30,13 @@ class Program:
         command: The command to send; its numbers are in ``command.values``.
     """
 
-    def __init__(self, domain: int) -> None:
+    def __init__(self, domain: int, family: str = HG.name) -> None:
         self._domain = Domain(domain, configuration("lo"))
         self.participant = DomainParticipant(domain)
-        self._writer = DataWriter(self.participant, Topic(self.participant, "rt/lowcmd", idl.LowCmd))
-        self._reader = DataReader(self.participant, Topic(self.participant, "rt/lowstate", idl.LowState))
-        self.command, self._state = Cdr(LOW_CMD, "motor_cmd"), Cdr(LOW_STATE, "motor_state")
+        self._command_type, state_type = idl.TYPES[family]
+        self._writer = DataWriter(self.participant, Topic(self.participant, "rt/lowcmd", self._command_type))
+        self._reader = DataReader(self.participant, Topic(self.participant, "rt/lowstate", state_type))
+        self.command, self._state = Cdr(FAMILIES[family].low_cmd), Cdr(FAMILIES[family].low_state)
         self.command.values["motor_cmd"]["mode"] = 1
 
     def state(self) -> Any:
@@ -51,7 +52,7 @@ class Program:
 
     def send(self, data: bytes | None = None) -> None:
         """Send the command, or other bytes instead."""
-        self._writer.write(idl.LowCmd.of(self.command.serialized() if data is None else data))
+        self._writer.write(self._command_type.of(self.command.serialized() if data is None else data))
 
     def until(self, condition: Callable[[Any], Any], what: str, send: bool = True, period: float = 0.02) -> Any:
         """Send the command every ``period`` [s] until a state fulfils a condition, and return that state."""
@@ -89,7 +90,7 @@ def packed_command(command: Any) -> bytes:
     numbers: list[Any] = [command.mode_pr, command.mode_machine]
     for m in command.motor_cmd:
         numbers += [m.mode, m.q, m.dq, m.tau, m.kp, m.kd, m.reserve]
-    return struct.pack("<2B2x" + "B3x5fI" * N_MOTORS + "5I", *numbers, *command.reserve, command.crc)
+    return struct.pack("<2B2x" + "B3x5fI" * HG.n + "5I", *numbers, *command.reserve, command.crc)
 
 
 def packed_state(state: Any) -> bytes:
@@ -99,5 +100,29 @@ def packed_state(state: Any) -> bytes:
     numbers += [*imu.quaternion, *imu.gyroscope, *imu.accelerometer, *imu.rpy, imu.temperature]
     for m in state.motor_state:
         numbers += [m.mode, m.q, m.dq, m.ddq, m.tau_est, *m.temperature, m.vol, *m.sensor, m.motorstate, *m.reserve]
-    form = "<2I2B2xI" + "13fh2x" + "B3x4f2hf7I" * N_MOTORS + "40B5I"
+    form = "<2I2B2xI" + "13fh2x" + "B3x4f2hf7I" * HG.n + "40B5I"
     return struct.pack(form, *numbers, *state.wireless_remote, *state.reserve, state.crc)
+
+
+def packed_go_command(c: Any) -> bytes:
+    """Return a command of the other family as the vendor packs it."""
+    numbers = [*c.head, c.level_flag, c.frame_reserve, *c.sn, *c.version, c.bandwidth]
+    for m in c.motor_cmd:
+        numbers += [m.mode, m.q, m.dq, m.tau, m.kp, m.kd, *m.reserve]
+    numbers += [c.bms_cmd.off, *c.bms_cmd.reserve, *c.wireless_remote, *c.led, *c.fan, c.gpio, c.reserve, c.crc]
+    return struct.pack("<4B4IH2x" + "B3x5f3I" * 20 + "4B" + "55Bx2I", *numbers)
+
+
+def packed_go_state(s: Any) -> bytes:
+    """Return a state of the other family as the vendor packs it."""
+    imu, b = s.imu_state, s.bms_state
+    numbers = [*s.head, s.level_flag, s.frame_reserve, *s.sn, *s.version, s.bandwidth]
+    numbers += [*imu.quaternion, *imu.gyroscope, *imu.accelerometer, *imu.rpy, imu.temperature]
+    for m in s.motor_state:
+        numbers += [m.mode, m.q, m.dq, m.ddq, m.tau_est, m.q_raw, m.dq_raw, m.ddq_raw, m.temperature, m.lost]
+        numbers += m.reserve
+    numbers += [b.version_high, b.version_low, b.status, b.soc, b.current, b.cycle, *b.bq_ntc, *b.mcu_ntc, *b.cell_vol]
+    numbers += [*s.foot_force, *s.foot_force_est, s.tick, *s.wireless_remote, s.bit_flag, s.adc_reel]
+    numbers += [s.temperature_ntc1, s.temperature_ntc2, s.power_v, s.power_a, *s.fan_frequency, s.reserve, s.crc]
+    form = "<4B4IH2x" + "13fb3x" + "B3x7fb3x3I" * 20 + "4BiH4b15H" + "8hI41B3xf2b2x2f4h2I"
+    return struct.pack(form, *numbers)

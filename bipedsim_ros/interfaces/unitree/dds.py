@@ -41,6 +41,7 @@ class Bus:
 
     Args:
         domain: Of DDS.
+        family: Of its messages, by name.
         interface: Of the network, such as ``lo``; empty for the one that cyclonedds finds best.
         on_command: Called with each serialised message on rt/lowcmd, in turn.
         failed: Called with what went wrong in that thread, which goes on.
@@ -53,12 +54,14 @@ class Bus:
     def __init__(
         self,
         domain: int,
+        family: str,
         interface: str,
         on_command: Callable[[bytes], None],
         failed: Callable[[str], None],
         switcher: Switcher,
     ) -> None:
         self._on_command, self._failed, self._switcher = on_command, failed, switcher
+        self._command_type, self._state_type = idl.TYPES[family]
         try:
             self._domain = Domain(domain, configuration(interface))
             self._participant = participant = DomainParticipant(domain)
@@ -67,8 +70,8 @@ class Bus:
                 f"interface = 'unitree': no DDS on network interface {interface or 'of its own choice'!r}, domain "
                 f"{domain} ({error.msg}); choose with --interface-set nic=NAME domain=N"
             ) from error
-        self._state = DataWriter(participant, Topic(participant, STATE, idl.LowState))
-        self._commands = DataReader(participant, Topic(participant, COMMAND, idl.LowCmd))
+        self._state = DataWriter(participant, Topic(participant, STATE, self._state_type))
+        self._commands = DataReader(participant, Topic(participant, COMMAND, self._command_type))
         self._requests = DataReader(participant, Topic(participant, _REQUEST, idl.Request))
         self._responses = DataWriter(participant, Topic(participant, _RESPONSE, idl.Response))
         self._publications = BuiltinDataReader(participant, BuiltinTopicDcpsPublication)
@@ -86,7 +89,7 @@ class Bus:
 
     def publish_state(self, data: bytes) -> None:
         """Publish a serialised rt/lowstate."""
-        self._state.write(idl.LowState.of(data))
+        self._state.write(self._state_type.of(data))
 
     def programs(self) -> int:
         """Return how many writers of rt/lowcmd are heard."""
@@ -95,7 +98,7 @@ class Bus:
     def strangers(self) -> set[str]:
         """Return the types of writers on rt/lowcmd that are not ours, and which are not heard therefore."""
         types = {name.replace("::", ".") for name in self._types(COMMAND)}
-        return types - {idl.LowCmd.__idl_typename__}
+        return types - {self._command_type.__idl_typename__}
 
     def robots(self) -> int:
         """Return how many write rt/lowstate, this one included."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from cyclonedds.idl import IdlStruct, annotations, types
 
-from bipedsim_ros.interfaces.unitree.layout import N_MOTORS
+from bipedsim_ros.interfaces.unitree.layout import GO, HG
 
 
 def _moved_as_bytes(kind: type[Any]) -> type[Any]:
@@ -54,7 +54,7 @@ class LowCmd(IdlStruct, typename="unitree_hg.msg.dds_.LowCmd_"):
 
     mode_pr: types.uint8
     mode_machine: types.uint8
-    motor_cmd: types.array[MotorCmd, N_MOTORS]
+    motor_cmd: types.array[MotorCmd, HG.n]
     reserve: types.array[types.uint32, 4]
     crc: types.uint32
 
@@ -102,9 +102,137 @@ class LowState(IdlStruct, typename="unitree_hg.msg.dds_.LowState_"):
     mode_machine: types.uint8
     tick: types.uint32
     imu_state: ImuState
-    motor_state: types.array[MotorState, N_MOTORS]
+    motor_state: types.array[MotorState, HG.n]
     wireless_remote: types.array[types.uint8, 40]
     reserve: types.array[types.uint32, 4]
+    crc: types.uint32
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class MotorCmdGo(IdlStruct, typename="unitree_go.msg.dds_.MotorCmd_"):
+    """What one motor is to do."""
+
+    mode: types.uint8
+    q: types.float32
+    dq: types.float32
+    tau: types.float32
+    kp: types.float32
+    kd: types.float32
+    reserve: types.array[types.uint32, 3]
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class BmsCmdGo(IdlStruct, typename="unitree_go.msg.dds_.BmsCmd_"):
+    """What the battery is to do."""
+
+    off: types.uint8
+    reserve: types.array[types.uint8, 3]
+
+
+@_moved_as_bytes
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class LowCmdGo(IdlStruct, typename="unitree_go.msg.dds_.LowCmd_"):
+    """What all motors are to do."""
+
+    head: types.array[types.uint8, 2]
+    level_flag: types.uint8
+    frame_reserve: types.uint8
+    sn: types.array[types.uint32, 2]
+    version: types.array[types.uint32, 2]
+    bandwidth: types.uint16
+    motor_cmd: types.array[MotorCmdGo, GO.n]
+    bms_cmd: BmsCmdGo
+    wireless_remote: types.array[types.uint8, 40]
+    led: types.array[types.uint8, 12]
+    fan: types.array[types.uint8, 2]
+    gpio: types.uint8
+    reserve: types.uint32
+    crc: types.uint32
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class ImuStateGo(IdlStruct, typename="unitree_go.msg.dds_.IMUState_"):
+    """What the IMU measures."""
+
+    quaternion: types.array[types.float32, 4]
+    gyroscope: types.array[types.float32, 3]
+    accelerometer: types.array[types.float32, 3]
+    rpy: types.array[types.float32, 3]
+    temperature: types.uint8
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class MotorStateGo(IdlStruct, typename="unitree_go.msg.dds_.MotorState_"):
+    """What one motor measures."""
+
+    mode: types.uint8
+    q: types.float32
+    dq: types.float32
+    ddq: types.float32
+    tau_est: types.float32
+    q_raw: types.float32
+    dq_raw: types.float32
+    ddq_raw: types.float32
+    temperature: types.uint8
+    lost: types.uint32
+    reserve: types.array[types.uint32, 2]
+
+
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class BmsStateGo(IdlStruct, typename="unitree_go.msg.dds_.BmsState_"):
+    """What the battery measures."""
+
+    version_high: types.uint8
+    version_low: types.uint8
+    status: types.uint8
+    soc: types.uint8
+    current: types.int32
+    cycle: types.uint16
+    bq_ntc: types.array[types.uint8, 2]
+    mcu_ntc: types.array[types.uint8, 2]
+    cell_vol: types.array[types.uint16, 15]
+
+
+@_moved_as_bytes
+@dataclass
+@annotations.final
+@annotations.autoid("sequential")
+class LowStateGo(IdlStruct, typename="unitree_go.msg.dds_.LowState_"):
+    """What the robot measures."""
+
+    head: types.array[types.uint8, 2]
+    level_flag: types.uint8
+    frame_reserve: types.uint8
+    sn: types.array[types.uint32, 2]
+    version: types.array[types.uint32, 2]
+    bandwidth: types.uint16
+    imu_state: ImuStateGo
+    motor_state: types.array[MotorStateGo, GO.n]
+    bms_state: BmsStateGo
+    foot_force: types.array[types.int16, 4]
+    foot_force_est: types.array[types.int16, 4]
+    tick: types.uint32
+    wireless_remote: types.array[types.uint8, 40]
+    bit_flag: types.uint8
+    adc_reel: types.float32
+    temperature_ntc1: types.uint8
+    temperature_ntc2: types.uint8
+    power_v: types.float32
+    power_a: types.float32
+    fan_frequency: types.array[types.uint16, 4]
+    reserve: types.uint32
     crc: types.uint32
 
 
@@ -187,3 +315,7 @@ class Response(IdlStruct, typename="unitree_api.msg.dds_.Response_"):
     header: ResponseHeader
     data: str
     binary: types.sequence[types.uint8]
+
+
+TYPES: dict[str, tuple[type[Any], type[Any]]] = {HG.name: (LowCmd, LowState), GO.name: (LowCmdGo, LowStateGo)}
+"""rt/lowcmd and rt/lowstate by family."""

@@ -1,58 +1,104 @@
-"""The bytes of Unitree's low-level messages of humanoids (IDL module ``unitree_hg``), and their checksum.
+"""The bytes of Unitree's low-level messages of humanoids, and their checksum.
 
-A message has two layouts. Its checksum is over the C struct; DDS carries plain CDR, in which structs are not padded.
-The two differ only where the first motor begins, so that numpy writes and reads the numbers in one buffer with the
-layout of C: making Python objects of a state costs 0.5 ms, half of a core at 1 kHz. Nothing here needs DDS. Names and
-order of the members are those of the vendor's public IDL (unitree_sdk2, BSD-3-Clause).
+There are two families of them: ``unitree_hg`` (G1, H1_2) and ``unitree_go`` (H1, and robots with four legs). A message
+has two layouts. Its checksum is over the C struct; DDS carries plain CDR, in which structs are not padded. Numpy writes
+and reads the numbers in a buffer with the layout of C, whose bytes are then moved: making Python objects of a state
+costs 0.5 ms, half of a core at 1 kHz. Nothing here needs DDS. Names and order of the members are those of the vendor's
+public IDL (unitree_sdk2, BSD-3-Clause).
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-N_MOTORS = 35
-"""Motors of every message, whether the machine has them or not."""
-
-_MOTOR_CMD: list[Any] = [("mode", "u1"), ("q", "<f4"), ("dq", "<f4"), ("tau", "<f4"), ("kp", "<f4"), ("kd", "<f4")]
-_MOTOR_CMD += [("reserve", "<u4")]
-_MOTOR_STATE: list[Any] = [("mode", "u1"), ("q", "<f4"), ("dq", "<f4"), ("ddq", "<f4"), ("tau_est", "<f4")]
-_MOTOR_STATE += [("temperature", "<i2", 2), ("vol", "<f4"), ("sensor", "<u4", 2), ("motorstate", "<u4")]
-_MOTOR_STATE += [("reserve", "<u4", 4)]
-_IMU_STATE: list[Any] = [("quaternion", "<f4", 4), ("gyroscope", "<f4", 3), ("accelerometer", "<f4", 3)]
-_IMU_STATE += [("rpy", "<f4", 3), ("temperature", "<i2")]
+from bipedsim.numerics import Indices
 
 
-def _c(fields: list[Any]) -> np.dtype[Any]:
-    return np.dtype(fields, align=True)
+def _c(*fields: Any) -> np.dtype[Any]:
+    return np.dtype(list(fields), align=True)
 
 
-LOW_CMD = _c(
-    [
-        ("mode_pr", "u1"),
-        ("mode_machine", "u1"),
-        ("motor_cmd", _c(_MOTOR_CMD), N_MOTORS),
-        ("reserve", "<u4", 4),
-        ("crc", "<u4"),
-    ]
+_TARGETS = (("mode", "u1"), ("q", "<f4"), ("dq", "<f4"), ("tau", "<f4"), ("kp", "<f4"), ("kd", "<f4"))
+_MEASURED = (("mode", "u1"), ("q", "<f4"), ("dq", "<f4"), ("ddq", "<f4"), ("tau_est", "<f4"))
+_IMU = (("quaternion", "<f4", 4), ("gyroscope", "<f4", 3), ("accelerometer", "<f4", 3), ("rpy", "<f4", 3))
+_HEAD = (("head", "u1", 2), ("level_flag", "u1"), ("frame_reserve", "u1"), ("sn", "<u4", 2), ("version", "<u4", 2))
+_HEAD_GO = (*_HEAD, ("bandwidth", "<u2"))
+_BATTERY = _c(
+    *(("version_high", "u1"), ("version_low", "u1"), ("status", "u1"), ("soc", "u1"), ("current", "<i4")),
+    *(("cycle", "<u2"), ("bq_ntc", "u1", 2), ("mcu_ntc", "u1", 2), ("cell_vol", "<u2", 15)),
 )
-"""rt/lowcmd as a C struct."""
-LOW_STATE = _c(
-    [
-        ("version", "<u4", 2),
-        ("mode_pr", "u1"),
-        ("mode_machine", "u1"),
-        ("tick", "<u4"),
-        ("imu_state", _c(_IMU_STATE)),
-        ("motor_state", _c(_MOTOR_STATE), N_MOTORS),
-        ("wireless_remote", "u1", 40),
-        ("reserve", "<u4", 4),
-        ("crc", "<u4"),
-    ]
+_MOTOR_STATE_HG = _c(
+    *_MEASURED,
+    *(("temperature", "<i2", 2), ("vol", "<f4"), ("sensor", "<u4", 2), ("motorstate", "<u4"), ("reserve", "<u4", 4)),
 )
-"""rt/lowstate as a C struct."""
+_MOTOR_STATE_GO = _c(
+    *_MEASURED,
+    *(("q_raw", "<f4"), ("dq_raw", "<f4"), ("ddq_raw", "<f4"), ("temperature", "u1"), ("lost", "<u4")),
+    ("reserve", "<u4", 2),
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of messages.
+
+    Attributes:
+        name: IDL module, of which the types are members.
+        n: Motors of every message, whether the machine has them or not.
+        low_cmd, low_state: rt/lowcmd and rt/lowstate as C structs.
+        on: Modes of a motor that is on; 0 is off.
+        no_position, no_velocity: Sizes of a position [rad] and a velocity [rad/s] that stand for none: no stiffness, no
+            damping.
+    """
+
+    name: str
+    n: int
+    low_cmd: np.dtype[Any]
+    low_state: np.dtype[Any]
+    on: tuple[int, ...] = (1,)
+    no_position: float = np.inf
+    no_velocity: float = np.inf
+
+
+HG = Family(
+    "unitree_hg",
+    35,
+    _c(
+        *(("mode_pr", "u1"), ("mode_machine", "u1"), ("motor_cmd", _c(*_TARGETS, ("reserve", "<u4")), 35)),
+        *(("reserve", "<u4", 4), ("crc", "<u4")),
+    ),
+    _c(
+        *(("version", "<u4", 2), ("mode_pr", "u1"), ("mode_machine", "u1"), ("tick", "<u4")),
+        *(("imu_state", _c(*_IMU, ("temperature", "<i2"))), ("motor_state", _MOTOR_STATE_HG, 35)),
+        *(("wireless_remote", "u1", 40), ("reserve", "<u4", 4), ("crc", "<u4")),
+    ),
+)
+GO = Family(
+    "unitree_go",
+    20,
+    _c(
+        *(*_HEAD_GO, ("motor_cmd", _c(*_TARGETS, ("reserve", "<u4", 3)), 20)),
+        *(("bms_cmd", _c(("off", "u1"), ("reserve", "u1", 3))), ("wireless_remote", "u1", 40), ("led", "u1", 12)),
+        *(("fan", "u1", 2), ("gpio", "u1"), ("reserve", "<u4"), ("crc", "<u4")),
+    ),
+    _c(
+        *(*_HEAD_GO, ("imu_state", _c(*_IMU, ("temperature", "u1"))), ("motor_state", _MOTOR_STATE_GO, 20)),
+        *(("bms_state", _BATTERY), ("foot_force", "<i2", 4), ("foot_force_est", "<i2", 4), ("tick", "<u4")),
+        *(("wireless_remote", "u1", 40), ("bit_flag", "u1"), ("adc_reel", "<f4"), ("temperature_ntc1", "u1")),
+        *(("temperature_ntc2", "u1"), ("power_v", "<f4"), ("power_a", "<f4"), ("fan_frequency", "<u2", 4)),
+        *(("reserve", "<u4"), ("crc", "<u4")),
+    ),
+    # The strong motors of H1 are on by 10. PosStopF and VelStopF of the vendor's examples.
+    on=(1, 10),
+    no_position=2.146e9,
+    no_velocity=16000.0,
+)
+FAMILIES = {family.name: family for family in (HG, GO)}
 
 HEADER = b"\0\1\0\0"
 """Of plain CDR, little endian."""
@@ -70,36 +116,52 @@ def crc(words: bytes) -> int:
     return int(f"{zlib.crc32(turned) ^ 0xFFFFFFFF:032b}"[::-1], 2)
 
 
+def _places(kind: np.dtype[Any], c: int, cdr: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the place of every number in C and in CDR, and its size, in bytes; CDR aligns numbers alone."""
+    if kind.subdtype is not None:
+        base, shape = kind.subdtype
+        for k in range(int(np.prod(shape))):
+            for place in _places(base, c + k * base.itemsize, cdr):
+                yield place
+                cdr = place[1] + place[2]
+    elif kind.fields is not None:
+        for name in kind.names or ():
+            part, offset = kind.fields[name][:2]
+            for place in _places(part, c + offset, cdr):
+                yield place
+                cdr = place[1] + place[2]
+    else:
+        yield c, -(-cdr // kind.itemsize) * kind.itemsize, kind.itemsize
+
+
 class Cdr:
     """A message as both: numbers in ``values``, bytes as DDS carries them.
 
     Args:
-        kind: ``LOW_CMD`` or ``LOW_STATE``.
-        motors: Name of the member with the motors.
+        kind: The C struct, without numbers of more than 4 bytes, its checksum last.
 
     Attributes:
         values: A structured array of numpy without dimensions, of which members are read and written.
         size: Bytes of the serialised message.
     """
 
-    def __init__(self, kind: np.dtype[Any], motors: str) -> None:
+    def __init__(self, kind: np.dtype[Any]) -> None:
         self._buffer = bytearray(kind.itemsize)
         self.values = np.frombuffer(self._buffer, kind, 1).reshape(())
-        assert kind.fields is not None
-        self._first = kind.fields[motors][1]
-        # In either message the members before it end two bytes earlier, and there CDR has the first motor's mode.
-        self._end = self._first - 2
-        self.size = len(HEADER) + kind.itemsize - 4
-        motor = kind[motors].base
-        self._stride = motor.itemsize
+        self._c = np.frombuffer(self._buffer, "u1")
+        places = list(_places(kind, 0, 0))
+        self._from: Indices = np.array([c + i for c, _, size in places for i in range(size)], dtype=np.intp)
+        self._to: Indices = np.array([cdr + i for _, cdr, size in places for i in range(size)], dtype=np.intp)
+        self._out = np.zeros(len(HEADER) + int(self._to[-1]) + 1, dtype="u1")
+        self._out[: len(HEADER)] = np.frombuffer(HEADER, "u1")
+        self._to += len(HEADER)
+        self.size = len(self._out)
 
     def serialized(self) -> bytes:
         """Return the message with its checksum, as DDS carries it."""
         self.values["crc"] = crc(bytes(self._buffer))
-        first = self._first
-        return b"".join(
-            (HEADER, self._buffer[: self._end], self._buffer[first : first + 1], b"\0", self._buffer[first + 4 :])
-        )
+        self._out[self._to] = self._c[self._from]
+        return self._out.tobytes()
 
     def read(self, data: bytes) -> tuple[str, str] | None:
         """Take a serialised message into ``values``, which hold nothing of use where it is refused.
@@ -111,16 +173,9 @@ class Cdr:
             return "encoding", f"it begins with {data[:4].hex()}, not as little-endian plain CDR does"
         if len(data) != self.size:
             return "size", f"it has {len(data)} bytes, expected {self.size}: is the SDK for another robot?"
-        end, first = self._end, self._first
-        at = len(HEADER) + end
-        buffer = self._buffer
-        buffer[:end] = data[len(HEADER) : at]
-        buffer[first] = data[at]
-        buffer[first + 4 :] = data[at + 2 : self.size]
-        # What pads the structs has no meaning in CDR and none in the checksum's.
-        pads = np.frombuffer(buffer, "u1", N_MOTORS * self._stride, first).reshape(N_MOTORS, self._stride)
-        pads[:, 1:4] = 0
-        expected, given = crc(bytes(buffer)), int(self.values["crc"])
+        # What pads the structs stays 0: it has no meaning in CDR and none in the checksum's.
+        self._c[self._from] = np.frombuffer(data, "u1")[self._to]
+        expected, given = crc(bytes(self._buffer)), int(self.values["crc"])
         if given == expected:
             return None
         return "crc", f"its crc is {given}, and that of its numbers {expected}: fill in msg.crc = CRC().Crc(msg) last"

@@ -6,11 +6,11 @@ import numpy as np
 
 from bipedsim.numerics import Array
 from bipedsim.sim import Command
-from bipedsim_ros.interfaces.unitree.layout import LOW_CMD, Cdr
+from bipedsim_ros.interfaces.unitree.layout import Cdr
 from bipedsim_ros.interfaces.unitree.machine import Machine
 from bipedsim_ros.wire import Fault
 
-_OFF, _ON = 0, 1
+_OFF = 0
 _PR = 0
 _NUMBERS = ("q", "dq", "tau", "kp", "kd")
 
@@ -27,7 +27,11 @@ class LowCommands:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._message = Cdr(LOW_CMD, "motor_cmd")
+        family = machine.family
+        self._message = Cdr(family.low_cmd)
+        self._on = np.array(family.on)
+        self._none = family.no_position, family.no_velocity
+        self._builds = "mode_pr" in (family.low_cmd.names or ())
         nu = len(machine.motor)
         self._tau, self._q, self._dq, self._kp, self._kd = np.zeros((5, nu))
         self.command = Command(self._tau, self._q, self._dq, self._kp, self._kd)
@@ -40,7 +44,8 @@ class LowCommands:
     def read(self, data: bytes) -> Fault | None:
         """Take a serialised message into ``command`` if it is sound.
 
-        Motors that the robot lacks are not looked at. One whose mode is 0 is off: it turns freely.
+        Motors that the robot lacks are not looked at. One whose mode is 0 is off: it turns freely. Positions and
+        velocities that stand for none have no stiffness and no damping.
 
         Returns:
             None, or what is wrong with the message; then ``command`` is left as it was.
@@ -49,13 +54,13 @@ class LowCommands:
         if wrong is not None:
             return Fault(*wrong)
         values, machine = self._message.values, self._machine
-        if values["mode_machine"] != machine.mode_machine:
+        if self._builds and values["mode_machine"] != machine.mode_machine:
             return Fault(
                 "mode_machine",
                 f"its mode_machine is {values['mode_machine']}, that of this {machine.name} {machine.mode_machine}: "
                 "copy it from rt/lowstate",
             )
-        if values["mode_pr"] != _PR:
+        if self._builds and values["mode_pr"] != _PR:
             return Fault(
                 "mode_pr",
                 f"its mode_pr is {values['mode_pr']}: only 0 is simulated, pitch and roll of ankles and waist, not the "
@@ -63,9 +68,11 @@ class LowCommands:
             )
         motors = values["motor_cmd"][machine.motor]
         mode = motors["mode"]
-        if (mode > _ON).any():
-            j = int(mode.argmax())
-            return Fault("mode", f"mode of motor {machine.motor[j]} is {mode[j]}, expected 1 (on) or 0 (off)")
+        on = np.isin(mode, self._on)
+        if not (on | (mode == _OFF)).all():
+            j = int(np.argmin(on | (mode == _OFF)))
+            known = " or ".join(map(str, self._on))
+            return Fault("mode", f"mode of motor {machine.motor[j]} is {mode[j]}, expected {known} (on) or 0 (off)")
         for name in _NUMBERS:
             bad = np.flatnonzero(~np.isfinite(motors[name]))
             if len(bad):
@@ -76,9 +83,10 @@ class LowCommands:
                 return Fault(
                     "negative", f"{name} of motor {machine.motor[j]} is {motors[name][j]:g}, must be at least 0"
                 )
-        on = mode != _OFF
         for target, name in zip((self._q, self._dq, self._tau, self._kp, self._kd), _NUMBERS, strict=True):
             np.multiply(motors[name], on, out=target)
+        for gain, target, none in zip((self._kp, self._kd), (self._q, self._dq), self._none, strict=True):
+            gain[np.abs(target) >= none] = target[np.abs(target) >= none] = 0.0
         return None
 
     def copy_position(self) -> Array:

@@ -7,27 +7,37 @@ import math
 import numpy as np
 
 from bipedsim.sim import Observation
-from bipedsim_ros.interfaces.unitree.layout import LOW_STATE, Cdr
+from bipedsim_ros.interfaces.unitree.layout import Cdr
 from bipedsim_ros.interfaces.unitree.machine import Machine
+
+_HEAD, _LOW_LEVEL = (0xFE, 0xEF), 0xFF
+_INT16 = (-32768, 32767)
 
 
 class LowState:
     """Writes states of motors and IMU.
 
     Motors that the robot lacks are on, and stand at zero: something holds them. Temperatures, voltages and what the
-    machine keeps for itself are zero.
+    machine keeps for itself are zero. Where there is a place for forces of feet, it has what the ankles' sensors
+    measure along z, in whole newtons: the right foot first, then the left one, as the vendor numbers legs.
 
     Args:
         machine: Which motor turns which joint.
     """
 
     def __init__(self, machine: Machine) -> None:
-        self._message = Cdr(LOW_STATE, "motor_state")
+        low_state = machine.family.low_state
+        self._message = Cdr(low_state)
         self._values = values = self._message.values
-        values["mode_machine"] = machine.mode_machine
+        names = low_state.names or ()
+        if "mode_machine" in names:
+            values["mode_machine"] = machine.mode_machine
+        if "head" in names:
+            values["head"], values["level_flag"] = _HEAD, _LOW_LEVEL
+        self._feels = "foot_force" in names
         self._motor = machine.motor
         self._states = values["motor_state"]
-        self._states["mode"][: machine.n] = 1
+        self._states["mode"][list(machine.used)] = 1
         self._dq = np.zeros(len(machine.motor))
         self._t = math.nan
 
@@ -58,6 +68,9 @@ class LowState:
         imu["gyroscope"] = observation.imu_angular_velocity
         imu["accelerometer"] = observation.imu_linear_acceleration
         imu["rpy"] = roll_pitch_yaw(x, y, z, w)
+        if self._feels and len(observation.foot_wrench):
+            force = np.clip(np.rint(observation.foot_wrench[::-1, 2]), *_INT16)
+            values["foot_force"][: len(force)] = values["foot_force_est"][: len(force)] = force
         values["wireless_remote"] = np.frombuffer(remote, "u1")
         return self._message.serialized()
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from bipedsim.config import from_file, param
+from bipedsim.control.policy import UNITREE_MOTORS, disorder
 from bipedsim.errors import ConfigError
+from bipedsim.model import Robot
 from bipedsim.numerics import Indices
-from bipedsim_ros.interfaces.unitree.layout import N_MOTORS
+from bipedsim_ros.interfaces.unitree.layout import FAMILIES, HG, Family
 
 _FOLDER = Path(__file__).with_name("machines")
 
@@ -22,15 +24,23 @@ class MachineFile:
     """A machine as its file says it."""
 
     name: str = param("", "what messages call it", required=True)
-    motors: tuple[str, ...] = param((), "joint that each motor turns, in the order of the messages", required=True)
+    motors: tuple[str, ...] = param(
+        (),
+        "joint that each motor turns, in the order of the messages, empty where there is no motor; by default those of "
+        "bipedsim.control.policy.UNITREE_MOTORS under the name",
+    )
+    messages: str = param(HG.name, "family of its messages", choices=tuple(FAMILIES))
+    imu: str = param("", "joint that carries its IMU; empty for the root link")
     mode_machine: int = param(0, "what the machine calls its build in rt/lowstate", low=0, high=255)
     mode_machine_by_joints: Mapping[str, int] = param({}, "the same of builds with this many joints")
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong between the fields."""
-        if len(self.motors) > N_MOTORS:
-            yield f"motors: there are {len(self.motors)}, and at most {N_MOTORS} in a message"
-        if len(set(self.motors)) < len(self.motors):
+        most = FAMILIES[self.messages].n
+        if len(self.motors) > most:
+            yield f"motors: there are {len(self.motors)}, and at most {most} in a message"
+        joints = [name for name in self.motors if name]
+        if len(set(joints)) < len(joints):
             yield "motors: a joint is there twice"
 
 
@@ -40,17 +50,21 @@ class Machine:
 
     Attributes:
         name: Of the machine.
-        n: How many motors it has.
+        family: Of its messages.
+        used: Numbers of its motors.
         motor: (nu,) motor of each joint of the robot.
         missing: Joints of the machine that the robot lacks, whose motors are reported as held at zero.
         mode_machine: What the machine calls its build.
+        imu: Joint that carries its IMU; empty for the root link.
     """
 
     name: str
-    n: int
+    family: Family
+    used: tuple[int, ...]
     motor: Indices
     missing: tuple[str, ...]
     mode_machine: int
+    imu: str
 
 
 @cache
@@ -60,18 +74,24 @@ def machine_files() -> tuple[MachineFile, ...]:
     Raises:
         ConfigError: A file is wrong.
     """
-    return tuple(from_file(MachineFile, path) for path in sorted(_FOLDER.glob("*.yaml")))
+    files = (from_file(MachineFile, path) for path in sorted(_FOLDER.glob("*.yaml")))
+    return tuple(file if file.motors else replace(file, motors=UNITREE_MOTORS[file.name]) for file in files)
 
 
-def machine_for(joint_names: Sequence[str]) -> Machine:
-    """Return the machine that has all joints of a robot, and the fewest beside them.
+def machine_for(joint_names: Sequence[str], pairs: Sequence[tuple[str, str]] = ()) -> Machine:
+    """Return the machine that has all joints of a robot.
+
+    Args:
+        joint_names: Of the robot.
+        pairs: Joints, each with the next one below it: of machines whose joints have the same names that one is taken
+            which numbers them from above.
 
     Raises:
         ConfigError: There is none; the message names the joints that the nearest one lacks.
     """
     files = machine_files()
     lacks = [[name for name in joint_names if name not in file.motors] for file in files]
-    nearest = min(range(len(files)), key=lambda k: (len(lacks[k]), len(files[k].motors)))
+    nearest = min(range(len(files)), key=lambda k: (len(lacks[k]), disorder(files[k].motors, pairs)))
     file = files[nearest]
     if lacks[nearest]:
         known = ", ".join(one.name for one in files)
@@ -83,8 +103,23 @@ def machine_for(joint_names: Sequence[str]) -> Machine:
     number = {name: motor for motor, name in enumerate(file.motors)}
     return Machine(
         file.name,
-        len(file.motors),
+        FAMILIES[file.messages],
+        tuple(motor for motor, name in enumerate(file.motors) if name),
         np.array([number[name] for name in joint_names], dtype=np.intp),
-        tuple(name for name in file.motors if name not in joint_names),
+        tuple(name for name in file.motors if name and name not in joint_names),
         file.mode_machine_by_joints.get(str(len(joint_names)), file.mode_machine),
+        file.imu,
+    )
+
+
+def misplaced_imu(machine: Machine, robot: Robot) -> str:
+    """Return what to say where the IMU of a robot is not on the body that carries the machine's; empty if it is."""
+    names = robot.model.names
+    carries = names[robot.imu_joint_id] if robot.imu_joint_id > 1 else ""
+    if carries == (machine.imu if machine.imu in names else ""):
+        return ""
+    places = [f"the body of {name}" if name else "the root link" for name in (carries, machine.imu)]
+    return (
+        f"the IMU of this robot is on {places[0]}, that of {machine.name} on {places[1]}: programs take its attitude "
+        "for that of the other one; name a frame there as `imu: {frame: NAME}` in robot.yaml"
     )

@@ -21,6 +21,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from bipedsim.control.policy import pairs_along
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
@@ -28,7 +29,7 @@ from bipedsim.sim import GANTRY_ACTIONS, Observation
 from bipedsim_ros.interfaces.unitree.dds import COMMAND, LIBRARY, STATE, Bus
 from bipedsim_ros.interfaces.unitree.low_commands import LowCommands
 from bipedsim_ros.interfaces.unitree.low_state import LowState
-from bipedsim_ros.interfaces.unitree.machine import machine_for
+from bipedsim_ros.interfaces.unitree.machine import machine_for, misplaced_imu
 from bipedsim_ros.interfaces.unitree.params import UnitreeParams
 from bipedsim_ros.interfaces.unitree.remote import Remote, read_script
 from bipedsim_ros.interfaces.unitree.switcher import Switcher
@@ -39,6 +40,7 @@ from bipedsim_ros.wire import (
     ImuReader,
     JointStateReader,
     MessageError,
+    WrenchReader,
     publisher,
     relative,
     requested,
@@ -63,7 +65,7 @@ class UnitreeNode:
         self._params = params = parameters.declare(UnitreeParams)
         parameters.refuse_unknown()
         robot = load_robot(params.robot)
-        self._machine = machine = machine_for(robot.joint_names)
+        self._machine = machine = machine_for(robot.joint_names, pairs_along(robot))
         self._script = list(read_script(params.remote))
         self._remote = Remote()
         self._lock = threading.Lock()
@@ -75,6 +77,8 @@ class UnitreeNode:
         self._says = publisher(node, topics.REMOTE)
         self._inbox = Inbox(node, topics.JOINT_STATES)
         self._imu = self._inbox.subscribe(topics.IMU)
+        feet = robot.soles if "foot_force" in (machine.family.low_state.names or ()) else ()
+        self._feet = [self._inbox.subscribe(topics.ANKLE_WRENCH, sole.name) for sole in feet]
         said, steered = topics.REMOTE, topics.VELOCITY
         node.create_subscription(String, relative(said.name), self._on_remote, requested(said))
         node.create_subscription(Twist, relative(steered.name), self._on_velocity, requested(steered))
@@ -84,7 +88,8 @@ class UnitreeNode:
         }
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
         self._reads_joints, self._reads_imu = JointStateReader(robot.joint_names), ImuReader()
-        self._observation = Observation.zeros(robot.nu, 0)
+        self._reads_foot = WrenchReader()
+        self._observation = Observation.zeros(robot.nu, len(self._feet))
         self._low_state = LowState(machine)
         self._period_ns = round(NS_PER_S / params.state_rate)
         self._begin_ns = self._stamp_ns = -1
@@ -96,8 +101,10 @@ class UnitreeNode:
         self._told_strangers: set[str] = set()
         self._stop = False
         nic = params.nic or ("" if params.network == "subnet" else "lo")
-        self._bus = Bus(params.domain, nic, self._on_command, self._failed, Switcher())
+        self._bus = Bus(params.domain, machine.family.name, nic, self._on_command, self._failed, Switcher())
         held = f"; motors without a joint report 0: {', '.join(machine.missing)}" if machine.missing else ""
+        if (misplaced := misplaced_imu(machine, robot)):
+            log.warning(misplaced)
         log.info(
             f"{STATE} and {COMMAND} of {machine.name} on DDS domain {params.domain}, network interface {nic or 'any'}, "
             f"by {LIBRARY}: programs need the same version of it{held}"
@@ -152,6 +159,10 @@ class UnitreeNode:
             imu = self._inbox.take_from(self._imu)
             if imu is not None:
                 self._reads_imu.read(imu, self._observation)
+            for k, foot in enumerate(self._feet):
+                wrench = self._inbox.take_from(foot)
+                if wrench is not None:
+                    self._reads_foot.read(wrench, self._observation.foot_wrench[k])
         except MessageError as error:
             self._inputs.add("unreadable", f"a message of the robot was dropped: {error}")
             return
@@ -264,7 +275,8 @@ class UnitreeNode:
             self._told_strangers.add(name)
             log.warning(
                 f"somebody publishes {name} on {COMMAND}, which this {self._machine.name} does not take: import "
-                "LowCmd_ from unitree_sdk2py.idl.unitree_hg.msg.dds_ last, or choose the program for this robot"
+                f"LowCmd_ from unitree_sdk2py.idl.{self._machine.family.name}.msg.dds_ last, or choose the program for "
+                "this robot"
             )
         patient = time.monotonic() - self._since < _PATIENCE_S
         if not (programs or strangers or patient or self._told_nobody or self._received):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.config import RunConfig, from_mapping, like, param, together
+from bipedsim.control.policy import pairs_along
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 from bipedsim_ros.interfaces.unitree.machine import machine_for
@@ -63,7 +64,7 @@ def check(robot: Robot, parameters: Mapping[str, Any]) -> None:
     """
     faults: list[ConfigError] = []
     for one in (
-        lambda: machine_for(robot.joint_names),
+        lambda: machine_for(robot.joint_names, pairs_along(robot)),
         lambda: from_mapping(UnitreeParams, parameters, "parameters of unitree_node"),
     ):
         try:

@@ -1,3 +1,4 @@
 from .deployment import read_deployment
+from .unitree_motors import UNITREE_MOTORS, disorder, pairs_along
 
-__all__ = ["read_deployment"]
+__all__ = ["UNITREE_MOTORS", "disorder", "pairs_along", "read_deployment"]

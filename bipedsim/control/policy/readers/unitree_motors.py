@@ -6,6 +6,8 @@ Source: ``joint_sdk_names`` of unitreerobotics/unitree_rl_lab (assets/robots/uni
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bipedsim.model import Robot
 
 
@@ -38,9 +40,32 @@ _H1_2 = (
 )
 
 
+UNITREE_MOTORS = {"g1": _G1, "h1": _H1, "h1_2": _H1_2}
+"""Joint that each motor of a machine turns, in the order of its messages; empty where there is no motor."""
+
+
+def pairs_along(robot: Robot) -> tuple[tuple[str, str], ...]:
+    """Return pairs of joints with a drive, each with the next one below it."""
+    model, pairs = robot.model, []
+    for name in robot.joint_names:
+        above = model.parents[model.getJointId(name)]
+        while above > 0 and model.names[above] not in robot.joint_names:
+            above = model.parents[above]
+        if above > 0:
+            pairs.append((model.names[above], name))
+    return tuple(pairs)
+
+
+def disorder(motors: Sequence[str], pairs: Sequence[tuple[str, str]]) -> int:
+    """Return how many of ``pairs`` the motors number from below: legs of G1 and H1_2 differ in their order alone."""
+    return sum(motors.index(above) > motors.index(below) for above, below in pairs if {above, below} <= set(motors))
+
+
 def motors_of(robot: Robot) -> tuple[str, ...]:
     """Return the joints of the machine that a robot is a model of, in the order of its motors; () if it is of none.
 
     The model may have fewer joints than the machine.
     """
-    return next((motors for motors in (_G1, _H1_2, _H1) if set(robot.joint_names) <= set(motors)), ())
+    fitting = [motors for motors in UNITREE_MOTORS.values() if set(robot.joint_names) <= set(motors)]
+    pairs = pairs_along(robot)
+    return min(fitting, key=lambda motors: disorder(motors, pairs), default=())

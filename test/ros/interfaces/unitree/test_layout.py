@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, get_type_hints
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bipedsim_ros.interfaces.unitree.layout import LOW_CMD, LOW_STATE, N_MOTORS, Cdr, crc
+from bipedsim_ros.interfaces.unitree.layout import GO, HG, Cdr, crc
 
 
 def test_the_checksum_of_zeros_is_that_of_the_vendors_program() -> None:
@@ -27,7 +29,7 @@ def _random_command(seed: int) -> object:
     rng = np.random.default_rng(seed)
     motors = [
         idl.MotorCmd(int(rng.integers(256)), *np.float32(rng.normal(size=5)).tolist(), int(rng.integers(2**32)))
-        for _ in range(N_MOTORS)
+        for _ in range(HG.n)
     ]
     return idl.LowCmd(0, 5, motors, rng.integers(2**32, size=4).tolist(), 0)
 
@@ -38,14 +40,14 @@ def test_a_command_as_cyclonedds_serialises_it_is_read_and_its_checksum_is_right
     message = _random_command(1)
     message.crc = vendors_crc(packed_command(message))  # type: ignore[attr-defined]
     data = type(message).__idl__.serialize(message)  # type: ignore[attr-defined]
-    cdr = Cdr(LOW_CMD, "motor_cmd")
+    cdr = Cdr(HG.low_cmd)
     assert cdr.read(data) is None
     assert cdr.values["motor_cmd"]["kp"].tolist() == [m.kp for m in message.motor_cmd]  # type: ignore[attr-defined]
     assert cdr.serialized() == data
 
 
 def test_bytes_that_pad_mean_nothing() -> None:
-    cdr = Cdr(LOW_CMD, "motor_cmd")
+    cdr = Cdr(HG.low_cmd)
     cdr.values["motor_cmd"]["q"] = 1.5
     data = bytearray(cdr.serialized())
     data[4 + 29 : 4 + 32] = b"\xab\xcd\xef"  # behind the second motor's mode
@@ -59,13 +61,13 @@ def test_a_state_has_the_bytes_that_cyclonedds_would_write_and_the_vendors_check
     from bipedsim_ros.interfaces.unitree import idl
 
     rng = np.random.default_rng(2)
-    cdr = Cdr(LOW_STATE, "motor_state")
+    cdr = Cdr(HG.low_state)
     values = cdr.values
-    numbers = np.frombuffer(rng.bytes(LOW_STATE.itemsize), "u1")
+    numbers = np.frombuffer(rng.bytes(HG.low_state.itemsize), "u1")
     for name in ("version", "mode_pr", "mode_machine", "tick", "wireless_remote", "reserve"):
-        values[name] = np.frombuffer(numbers.tobytes(), LOW_STATE, 1)[0][name]
+        values[name] = np.frombuffer(numbers.tobytes(), HG.low_state, 1)[0][name]
     for part in ("imu_state", "motor_state"):
-        for name in LOW_STATE[part].base.names or ():
+        for name in HG.low_state[part].base.names or ():
             field = values[part][name]
             field[...] = rng.normal(size=field.shape) if field.dtype.kind == "f" else rng.integers(99, size=field.shape)
     data = cdr.serialized()
@@ -80,6 +82,61 @@ def test_a_state_has_the_bytes_that_cyclonedds_would_write_and_the_vendors_check
     assert values["crc"] == vendors_crc(packed_state(message))
 
 
+def _fill(value: Any, rng: np.random.Generator) -> None:
+    """Fill the numbers of a structured array with random ones below 100."""
+    for name in value.dtype.names:
+        field = value[name]
+        if field.dtype.names:
+            _fill(field, rng)
+        else:
+            real = field.dtype.kind == "f"
+            value[name] = rng.normal(size=field.shape) if real else rng.integers(99, size=field.shape)
+
+
+def _sample(kind: Any, value: Any) -> Any:
+    """Return the numbers of a structured array as a sample of cyclonedds."""
+    hints = get_type_hints(kind, vars(idl_module()), include_extras=True)
+    parts = []
+    for name, hint in hints.items():
+        field = value[name]
+        if field.dtype.names:
+            inner = {"bms_cmd": "BmsCmdGo", "bms_state": "BmsStateGo", "imu_state": "ImuStateGo"}.get(name)
+            inner = inner or {"motor_cmd": "MotorCmdGo", "motor_state": "MotorStateGo"}[name]
+            made = getattr(idl_module(), inner)
+            many = [_sample(made, one) for one in np.atleast_1d(field)]
+            parts.append(many if field.shape else many[0])
+        else:
+            assert hint is not None
+            parts.append(field.tolist())
+    return kind(*parts)
+
+
+def idl_module() -> Any:
+    """Return the types of the topics."""
+    pytest.importorskip("cyclonedds", reason="cyclonedds is not installed (pip install 'bipedsim[unitree]')")
+    from bipedsim_ros.interfaces.unitree import idl
+
+    return idl
+
+
+@pytest.mark.parametrize("which", ["low_cmd", "low_state"])
+def test_messages_of_the_other_family_have_the_bytes_of_cyclonedds_and_the_vendors_checksum(which: str) -> None:
+    idl = idl_module()
+    from unitree_support import packed_go_command, packed_go_state, vendors_crc
+
+    cdr = Cdr(getattr(GO, which))
+    assert cdr._buffer.__len__() == {"low_cmd": 812, "low_state": 1180}[which]
+    _fill(cdr.values, np.random.default_rng(3))
+    data = cdr.serialized()
+    sample = _sample(idl.TYPES[GO.name][which == "low_state"], cdr.values)
+    assert type(sample).__idl__.serialize(sample) == data
+    packed = packed_go_command(sample) if which == "low_cmd" else packed_go_state(sample)
+    assert cdr.values["crc"] == vendors_crc(packed)
+    again = Cdr(getattr(GO, which))
+    assert again.read(data) is None
+    assert again.values == cdr.values
+
+
 @pytest.mark.parametrize(
     ("damage", "kind"),
     [
@@ -92,7 +149,7 @@ def test_a_state_has_the_bytes_that_cyclonedds_would_write_and_the_vendors_check
     ],
 )
 def test_what_is_damaged_is_refused_by_kind(damage: object, kind: str) -> None:
-    cdr = Cdr(LOW_CMD, "motor_cmd")
+    cdr = Cdr(HG.low_cmd)
     wrong = cdr.read(damage(cdr.serialized()))  # type: ignore[operator]
     assert wrong is not None
     assert wrong[0] == kind

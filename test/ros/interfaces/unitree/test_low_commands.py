@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from bipedsim_ros.interfaces.unitree.layout import LOW_CMD, Cdr
+from bipedsim.control.policy import UNITREE_MOTORS
+from bipedsim_ros.interfaces.unitree.layout import GO, HG, Cdr
 from bipedsim_ros.interfaces.unitree.low_commands import LowCommands
 from bipedsim_ros.interfaces.unitree.machine import machine_files, machine_for
 
@@ -19,7 +20,7 @@ NUMBERS = ("q", "dq", "tau", "kp", "kd")
 
 def message() -> Cdr:
     """Return a sound command in which every number of every motor is another one."""
-    cdr = Cdr(LOW_CMD, "motor_cmd")
+    cdr = Cdr(HG.low_cmd)
     cdr.values["mode_machine"] = 5
     motors = cdr.values["motor_cmd"]
     motors["mode"] = 1
@@ -84,9 +85,35 @@ def test_motors_that_the_robot_lacks_are_not_looked_at() -> None:
 
 @pytest.mark.parametrize("name", ["kp", "kd", "tau", "q"])
 def test_a_command_drives_that_asks_a_joint_for_anything(name: str) -> None:
-    commands, cdr = LowCommands(machine_for(MOTORS)), Cdr(LOW_CMD, "motor_cmd")
+    commands, cdr = LowCommands(machine_for(MOTORS)), Cdr(HG.low_cmd)
     cdr.values["mode_machine"] = 5
     cdr.values["motor_cmd"]["mode"] = 1
     cdr.values["motor_cmd"][name][8] = 0.5
     assert commands.read(cdr.serialized()) is None
     assert commands.drives == (name != "q")
+
+
+H1 = machine_for(UNITREE_MOTORS["h1"][6:9] + UNITREE_MOTORS["h1"][10:13])
+
+
+def test_the_strong_motors_of_h1_are_on_by_ten_and_what_stands_for_no_position_has_no_stiffness() -> None:
+    commands, cdr = LowCommands(H1), Cdr(GO.low_cmd)
+    motors = cdr.values["motor_cmd"]
+    motors["mode"] = 10
+    motors["q"], motors["dq"], motors["kp"], motors["kd"] = 0.5, 0.1, 100.0, 2.0
+    motors["q"][8], motors["dq"][10], motors["mode"][11] = 2.146e9, 16000.0, 1
+    assert commands.read(cdr.serialized()) is None
+    got = commands.command
+    np.testing.assert_array_equal(got.stiffness, [100, 100, 0, 100, 100, 100])
+    np.testing.assert_array_equal(got.damping, [2, 2, 2, 0, 2, 2])
+    np.testing.assert_allclose(got.position, [0.5, 0.5, 0, 0.5, 0.5, 0.5])
+    motors["mode"][7] = 7
+    fault = commands.read(cdr.serialized())
+    assert fault is not None
+    assert "mode of motor 7 is 7, expected 1 or 10 (on)" in fault.text
+
+
+def test_a_command_for_the_other_family_is_refused_for_its_size() -> None:
+    fault = LowCommands(H1).read(message().serialized())
+    assert fault is not None
+    assert fault.kind == "size"

@@ -8,8 +8,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from bipedsim.control.policy import UNITREE_MOTORS
 from bipedsim.sim import Observation
-from bipedsim_ros.interfaces.unitree.layout import LOW_STATE, Cdr
+from bipedsim_ros.interfaces.unitree.layout import GO, HG, Cdr
 from bipedsim_ros.interfaces.unitree.low_state import LowState, roll_pitch_yaw
 from bipedsim_ros.interfaces.unitree.machine import machine_files, machine_for
 
@@ -30,7 +31,7 @@ def measured(nu: int, t: float = 0.0) -> Observation:
 
 def read(data: bytes) -> Any:
     """Return the values of a state whose checksum is right."""
-    cdr = Cdr(LOW_STATE, "motor_state")
+    cdr = Cdr(HG.low_state)
     assert cdr.read(data) is None
     return cdr.values
 
@@ -83,3 +84,18 @@ def test_accelerations_are_differences_and_begin_anew_with_time() -> None:
     np.testing.assert_allclose(ddq(0.002, 0.01), 5.0, rtol=1e-3)
     np.testing.assert_allclose(ddq(0.002, 0.01), 5.0, rtol=1e-3)
     assert not ddq(0.0, 3.0).any()
+
+
+def test_h1_says_its_feet_its_head_and_has_no_motor_nine() -> None:
+    machine = machine_for([name for name in UNITREE_MOTORS["h1"] if name])
+    observation = Observation.zeros(19, 2)
+    observation.joint_position[:] = np.arange(19) + 1.0
+    observation.foot_wrench[:, 2] = 250.4, 1e6
+    cdr = Cdr(GO.low_state)
+    assert cdr.read(LowState(machine).serialized(observation, 3, bytes(40))) is None
+    values = cdr.values
+    assert values["head"].tolist() == [0xFE, 0xEF]
+    assert values["foot_force"].tolist() == [32767, 250, 0, 0]  # right, left
+    assert values["motor_state"]["q"].tolist() == [*range(1, 10), 0, *range(10, 20)]
+    assert values["motor_state"]["mode"].tolist() == [1] * 9 + [0] + [1] * 10
+    assert values["tick"] == 3
