@@ -5,7 +5,19 @@ from .contact import CONTACT_MODELS, ContactResult
 from .control import CONTROLLERS, Controller, make_controller
 from .errors import BipedSimError, ConfigError, DivergenceError, RecordingError, UnknownNameError
 from .ground import GROUNDS, Ground, Patch, get_ground
-from .model import PRESETS, ROBOTS, Robot, Sole, load_robot, stability_ratio
+from .model import (
+    PRESETS,
+    ROBOTS,
+    Robot,
+    Sole,
+    at_posture,
+    com_position,
+    foot_poses,
+    inverse_kinematics,
+    load_robot,
+    stability_ratio,
+    standing_posture,
+)
 from .recording import Recording, export_csv
 from .runs import SCENARIOS, RunInterruptedError, Scenario, get_scenario, run
 from .sim import Command, Observation, Simulator, Snapshot
@@ -43,11 +55,15 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "animate",
+    "at_posture",
+    "com_position",
     "errors",
     "export_csv",
+    "foot_poses",
     "force_plate",
     "get_ground",
     "get_scenario",
+    "inverse_kinematics",
     "load_robot",
     "load_run",
     "low_pass",
@@ -56,5 +72,6 @@ __all__ = [
     "plot",
     "run",
     "stability_ratio",
+    "standing_posture",
     "standing_rows",
 ]

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from bipedsim.analysis import has_fallen
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.ground import get_ground
-from bipedsim.model import IDEAL, drive_gains, load_robot, sole_placements, standing_torque
+from bipedsim.model import (
+    IDEAL,
+    at_posture,
+    drive_gains,
+    load_robot,
+    sole_placements,
+    standing_torque,
+    start_configuration,
+)
 from bipedsim.numerics import Array
 from bipedsim.sim import Command, Simulator
 
@@ -53,6 +61,8 @@ class BipedEnv(Env[Numbers, Numbers]):
             every reset.
         command_range: Largest magnitudes of what is drawn.
         start_noise: Standard deviation of joint positions [rad] and ten times of velocities [rad/s] at the start.
+        posture: Where episodes begin and actions are counted from: a posture of robot.yaml, or the path of a file of
+            joints and angles; standing by default.
         render_mode: None; there is no other. A policy that was learnt is looked at as a controller of a run.
 
     Attributes:
@@ -78,12 +88,15 @@ class BipedEnv(Env[Numbers, Numbers]):
         command: tuple[float, float, float] | None = None,
         command_range: tuple[float, float, float] = (0.5, 0.2, 0.5),
         start_noise: float = 0.01,
+        posture: str = "",
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:
             raise ConfigError(f"render_mode = {render_mode!r}: there is none; record a run and look at that")
         self.render_mode = None
         self.robot = load_robot(robot)
+        if posture:
+            self.robot = at_posture(self.robot, start_configuration(self.robot, posture))
         if not self.robot.free_flyer or not self.robot.nu or not self.robot.soles:
             raise ConfigError(f"{robot!r} has no feet, no drives or no free base: this environment is for bipeds")
         self.sim = Simulator(

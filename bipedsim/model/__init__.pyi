@@ -2,6 +2,7 @@ from .chains import Chains
 from .gains import PD_DAMPING, PD_STIFFNESS, drive_gains, joint_gains
 from .hardware import differs, perturbed, read_hardware
 from .inertia import inertia_problem, nearest_inertia
+from .kinematics import at_posture, com_position, foot_poses, inverse_kinematics, standing_posture
 from .load import RobotReader, load_robot
 from .loops import CONNECT, WELD, Loop, LoopEquations
 from .names import ROBOTS
@@ -36,14 +37,18 @@ __all__ = [
     "Shapes",
     "Sole",
     "StopParams",
+    "at_posture",
     "checked_polygon",
+    "com_position",
     "differs",
     "drive_gains",
     "drivers",
+    "foot_poses",
     "inertia_matrix",
     "inertia_problem",
     "inertia_values",
     "inverse_inertia",
+    "inverse_kinematics",
     "joint_gains",
     "load_robot",
     "lowest_point",
@@ -62,6 +67,7 @@ __all__ = [
     "sole_placements",
     "stability_ratio",
     "stand",
+    "standing_posture",
     "standing_torque",
     "start_configuration",
     "welded",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import gymnasium
 import pinocchio as pin
 from gymnasium.utils.env_checker import check_env
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.gym import EPISODE_STEPS, ID, BipedEnv
 
 
@@ -170,3 +171,17 @@ def test_up_leans_back_in_a_robot_that_leans_forward(biped: BipedEnv) -> None:
         observation = biped.step(np.zeros(biped.action_space.shape, np.float32))[0]
         np.testing.assert_allclose(observation[biped.layout["up"]][:2], expected, atol=5e-3)
         assert biped.rewards()["upright"] == pytest.approx(0.5, abs=1e-3), "as it began"
+
+
+def test_episodes_begin_at_the_posture_that_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "crouched.yaml"
+    file.write_text("{.*_knee: 0.9, .*_hip_pitch: -0.45, .*_ankle_pitch: -0.45}\n")
+    env = BipedEnv(posture=str(file), start_noise=0.0, command=(0.0, 0.0, 0.0))
+    knee = env.robot.joint_names.index("l_knee")
+    env.reset(seed=1)
+    assert env.sim.q[env.robot.idx_q][knee] == pytest.approx(0.9)
+    for _ in range(10):
+        observation = env.step(np.zeros(env.action_space.shape, np.float32))[0]
+    assert abs(observation[env.layout["joint_position"]][knee]) < 0.05, "counted from there, and held there"
+    with pytest.raises(UnknownNameError, match="posture"):
+        BipedEnv(posture="sitting")
