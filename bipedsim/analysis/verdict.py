@@ -357,7 +357,8 @@ class Verdict:
             return said + (f"{_LIES}{', '.join(self.lies_on)}" if self.lies_on else "")
         w = self._watch
         steps, jumps = int(w.counts[0]), int(w.counts[1])
-        said = f"stood {length_text(t)}"
+        held = self._sim.gantry is not None and self._sim.gantry.holds
+        said = f"hung in its gantry for {length_text(t)}" if held else f"stood {length_text(t)}"
         if steps and walked >= WALKED:
             speed = walked / max(w.moving[1] - w.moving[0], AIR)
             said = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s while walking, {_times(steps, 'step')}"
@@ -365,6 +366,8 @@ class Verdict:
             said = f"stood {length_text(t)} with {_times(jumps, 'jump')}"
         elif steps:
             said = f"stepped in place for {length_text(t)}, {_times(steps, 'step')}"
+        if held and steps:
+            said += ", in its gantry to the end"
         return f"{said}, did not fall"
 
 

@@ -29,13 +29,20 @@ def main(args: argparse.Namespace) -> int:
     started = time.perf_counter()
     with waiting(f"reading {args.file}"):
         made = import_robot(args.file, args.output, args.compare, args.replace)
-    print(made.report, end="")
+    print(made.short, end="")
     if made.robot is not None:
         from bipedsim.view import draw_robot
 
         draw_robot(made.robot, made.folder / "robot.png")
-    print(f"\nwrote {made.folder} in {time.perf_counter() - started:.1f} s")
+    print(f"wrote {made.folder} in {time.perf_counter() - started:.1f} s; all that was found and guessed is in its report.md")
     if made.robot is None:
         return EXIT_FAILED
-    print(f"bipedsim run --robot {made.folder / 'robot.yaml'}")
+    command = f"bipedsim run --robot {made.folder / 'robot.yaml'}"
+    if made.stands:
+        print(command)
+    elif made.robot.free_flyer and made.robot.nu:
+        print("it cannot stand by itself on points or blades: a gantry holds it until a controller of yours does")
+        print(f"{command} --gantry hang")
+    else:
+        print(f"bipedsim describe {made.folder / 'robot.yaml'}")
     return EXIT_OK

@@ -1,4 +1,4 @@
-from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param, part_of
+from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param, part_of, without_prefix
 from .json_text import to_json
 from .plugins import Files, Table
 from .read import (
@@ -41,5 +41,6 @@ __all__ = [
     "read_yaml",
     "to_json",
     "together",
+    "without_prefix",
     "yaml_value",
 ]

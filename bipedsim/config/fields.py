@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 Vector = tuple[float, float, float]
@@ -78,6 +79,17 @@ def part_of(kind: type[Any], whole: Any, **given: Any) -> Any:
     """Return a ``kind``, a dataclass or named tuple, of the fields of ``whole`` by its names, or those ``given``."""
     names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
     return kind(**{name: given[name] if name in given else getattr(whole, name) for name in names})
+
+
+def without_prefix(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return parameters by their own names: NAME.kp, as ROS calls that of the controller NAME, is kp.
+
+    Args:
+        values: What was given.
+        name: Of controller or contact model, ``package.module:Class`` too.
+    """
+    prefix = f"{name.rpartition(':')[2]}."
+    return {key.removeprefix(prefix): value for key, value in values.items()}
 
 
 def choices_of(field: dataclasses.Field[Any], key: str = "choices") -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from bipedsim.descriptions.notes import Notes, some
 from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia
 from bipedsim.descriptions.source import read_description
 from bipedsim.descriptions.standing import standing_posture
-from bipedsim.descriptions.write import report_text, yaml_text
+from bipedsim.descriptions.write import report_text, short_text, yaml_text
 from bipedsim.errors import BipedSimError, ConfigError
 from bipedsim.model import (
     Robot,
@@ -56,12 +56,20 @@ class Imported:
         robot: As it was read back; None where it cannot be.
         notes: What there was to say.
         report: The text of report.md.
+        short: What a reader must know at once.
     """
 
     folder: Path
     robot: Robot | None
     notes: Notes
     report: str
+    short: str
+
+    @property
+    def stands(self) -> bool:
+        """Whether it has soles that can keep it from tipping; on points and blades only a controller can."""
+        robot = self.robot
+        return robot is not None and robot.free_flyer and all(sole.n_vertices > 2 for sole in robot.soles)
 
 
 def import_robot(
@@ -109,11 +117,12 @@ def import_robot(
         found.notes.doubts(f"robot.yaml does not load yet: {error}")
     else:
         for said in find_doubts(robot):
-            found.notes.doubts(said)
+            # What the reader of the file has said already, here with the file's name.
+            found.notes.doubts(said.removeprefix(f"{robot.urdf_path}: "))
         lines += _gains_table(robot)
     text = report_text(found, robot, lines)
     (target / "report.md").write_text(text, encoding="utf-8")
-    return Imported(target, robot, found.notes, text)
+    return Imported(target, robot, found.notes, text, short_text(found.notes, robot))
 
 
 def _write_made(found: Description) -> None:

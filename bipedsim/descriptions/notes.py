@@ -17,7 +17,7 @@ TITLES = {
 
 @dataclass
 class Notes:
-    """Sentences by kind, in the order in which they were said.
+    """Sentences by kind, each once, in the order in which they were said.
 
     Attributes:
         said: Kind to its sentences.
@@ -25,29 +25,33 @@ class Notes:
 
     said: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in TITLES})
 
+    def _say(self, kind: str, text: str) -> None:
+        if text not in self.said[kind]:
+            self.said[kind].append(text)
+
     def found(self, text: str) -> None:
         """Say what the description holds."""
-        self.said[FOUND].append(text)
+        self._say(FOUND, text)
 
     def guessed(self, text: str) -> None:
         """Say what it does not hold, what was taken instead, and why."""
-        self.said[GUESSED].append(text)
+        self._say(GUESSED, text)
 
     def dropped(self, text: str) -> None:
         """Say what it holds and the simulator does not simulate."""
-        self.said[DROPPED].append(text)
+        self._say(DROPPED, text)
 
     def mended(self, text: str) -> None:
         """Say what could not be, and what it is now."""
-        self.said[MENDED].append(text)
+        self._say(MENDED, text)
 
     def differs(self, text: str) -> None:
         """Say in what two descriptions of the robot disagree."""
-        self.said[DIFFERS].append(text)
+        self._say(DIFFERS, text)
 
     def doubts(self, text: str) -> None:
         """Say what is odd, or does not work."""
-        self.said[DOUBTS].append(text)
+        self._say(DOUBTS, text)
 
 
 def some(names: list[str] | tuple[str, ...], most: int = 8) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 
 from bipedsim.descriptions.description import Description
-from bipedsim.descriptions.notes import TITLES
+from bipedsim.descriptions.notes import DIFFERS, DOUBTS, DROPPED, FOUND, GUESSED, MENDED, TITLES, Notes
 from bipedsim.model import Robot
 
 _COMMENTS = {
@@ -85,6 +85,25 @@ def _grouped(value: Any) -> Any:
 _SIDE = re.compile("left|right")
 
 
+def figures_text(robot: Robot) -> str:
+    """Return mass, joints, feet and height of a robot in a sentence."""
+    text = f"{robot.mass:.2f} kg, {robot.nu} driven joints, {len(robot.soles)} feet"
+    if robot.soles and robot.free_flyer and np.isfinite(robot.com_height):
+        text += f"; the CoM stands {robot.com_height:.3f} m above the soles"
+    return f"{text}."
+
+
+def short_text(notes: Notes, robot: Robot | None) -> str:
+    """Return what a reader must know of an import at once: what is wrong in full, the rest by number."""
+    lines = [figures_text(robot)] if robot is not None else []
+    for kind in (DOUBTS, MENDED, DROPPED, DIFFERS):
+        said = notes.said[kind]
+        if said:
+            lines += [f"{TITLES[kind]}:", *(f"- {text}" for text in said)]
+    counts = [f"{len(notes.said[kind])} {kind}" for kind in (FOUND, GUESSED) if notes.said[kind]]
+    return "\n".join([*lines, f"{', '.join(counts)}: see report.md" if counts else ""]).strip() + "\n"
+
+
 def report_text(found: Description, robot: Robot | None, tables: list[str]) -> str:
     """Return the report of an import.
 
@@ -95,12 +114,7 @@ def report_text(found: Description, robot: Robot | None, tables: list[str]) -> s
     """
     lines = [f"# Import of {found.name}", "", f"From {found.source}.", ""]
     if robot is not None:
-        com = float(robot.com_height) if robot.soles and robot.free_flyer else float("nan")
-        lines += [f"{robot.mass:.2f} kg, {robot.nu} driven joints, {len(robot.soles)} feet"]
-        if np.isfinite(com):
-            lines[-1] += f"; the CoM stands {com:.3f} m above the soles"
-        lines[-1] += "."
-        lines.append("")
+        lines += [figures_text(robot), ""]
     for kind, title in TITLES.items():
         said = found.notes.said[kind]
         if said:

@@ -10,6 +10,7 @@ is compiled when it is first called; :func:`announced` says so to whoever has to
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,13 +23,16 @@ from bipedsim.numerics.kernel_cache import KernelCache
 _announcement = ""
 _silent = True
 _on_first: Callable[[], object] | None = None
+_compiled = 0
+_since = 0.0
 
 
 @contextmanager
 def announced(what: str, seconds: float) -> Iterator[None]:
     """Say on stderr that ``what`` is compiled, about ``seconds`` long, if within the context a kernel must be.
 
-    Without a context, the first kernel of a process that must be compiled says so for all.
+    Without a context, the first kernel of a process that must be compiled says so for all. On a terminal a line counts
+    the kernels, as it goes on.
     """
     global _announcement
     before, _announcement = _announcement, f"compiling the kernels of {what}, about {seconds:.0f} s, once ..."
@@ -50,13 +54,17 @@ def on_compiling(act: Callable[[], object]) -> Iterator[None]:
 
 
 def _announce() -> None:
-    global _announcement, _silent, _on_first
+    global _announcement, _silent, _on_first, _compiled, _since
     act, _on_first = _on_first, None
     if act is not None:
         act()
     if _announcement or _silent:
-        print(_announcement or "compiling kernels, some seconds, once ...", file=sys.stderr, flush=True)
+        print(_announcement or "compiling kernels, up to a minute, once ...", file=sys.stderr, flush=True)
         _announcement, _silent = "", False
+    _since = _since or time.monotonic()
+    _compiled += 1
+    if sys.stderr.isatty():
+        print(f"\r{_compiled} kernels, {time.monotonic() - _since:.0f} s ", end="", file=sys.stderr, flush=True)
 
 
 def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -12,12 +12,12 @@ import numpy as np
 from tqdm import tqdm
 
 from bipedsim.analysis import Verdict, controller_figures, sole_depth, sole_drift, summary, with_stop
-from bipedsim.config import RunConfig, check
+from bipedsim.config import RunConfig, check, without_prefix
 from bipedsim.control import Controller, Guard, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot, start_configuration
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, announced
 from bipedsim.recording import Recording
 from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
 from bipedsim.runs.pushes import PushSchedule
@@ -30,6 +30,7 @@ from bipedsim.sim import GantryConfig, Simulator, read_gantry, whole_ratio
 
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
+_COMPILING = 60.0  # seconds that kernels of a first walk take on two cores; of standing, half of it
 MADE_ROOM_FOR = 50_000
 """Rows whose memory is taken beforehand; that of a run that is longer grows with what is simulated."""
 
@@ -106,7 +107,8 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
     whole_ratio(control_dt, physics_dt)
     robot = load_robot(settings.robot)
-    told, own = controller_params_for(scenario, controller, settings.scenario), settings.controller_params
+    told = controller_params_for(scenario, controller, settings.scenario)
+    own = without_prefix(settings.controller_params, controller)
 
     def make(params: Mapping[str, Any]) -> Controller:
         return make_controller(controller, robot, params, control_dt)
@@ -122,7 +124,14 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     if scenario.velocity and guard.set_velocity is None:
         raise ConfigError(no_velocity(settings.scenario, controller))
     return Prepared(
-        settings=replace(settings, controller=controller, duration=duration, ground=named, hardware=hardware),
+        settings=replace(
+            settings,
+            controller=controller,
+            duration=duration,
+            ground=named,
+            hardware=hardware,
+            contact_params=without_prefix(settings.contact_params, settings.contact_model),
+        ),
         robot=robot,
         ground=get_ground(named) if ground is None else ground,
         scenario=scenario,
@@ -175,7 +184,7 @@ class Run:
         self._limit = robot.effort_limit
         self._pushes = PushSchedule(push.for_robot(robot, scenario.objects) for push in scenario.pushes)
         self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
-        self.guard = guard = prepared.guard
+        self.guard = prepared.guard
         self.sim = sim = Simulator(
             robot,
             prepared.ground,
@@ -196,6 +205,12 @@ class Run:
         if log is not None and sim.touching is not None:
             for warning in robot.shapes.warnings:
                 log(warning)
+        with announced(f"contact model {settings.contact_model} and controller {settings.controller}", _COMPILING):
+            self._begin(prepared)
+
+    def _begin(self, prepared: Prepared) -> None:
+        """Go to the start of the run, all kernels loaded."""
+        sim, guard = self.sim, self.guard
         sim.warm_up()
         self.verdict.warm_up()
         self.observation = sim.reset(_start(prepared))

@@ -164,9 +164,14 @@ class Gantry:
             self._fading = self._steps
         self.doing = action
 
+    @property
+    def holds(self) -> bool:
+        """Whether it has not let go."""
+        return self._left() > 0.0
+
     def begin_tick(self) -> None:
         """Begin a control tick."""
-        self.force[:] = 0.0 if self._left() > 0.0 else np.nan
+        self.force[:] = 0.0 if self.holds else np.nan
 
     def _left(self) -> float:
         """Return the share of its force that is left."""

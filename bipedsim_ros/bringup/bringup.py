@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_yaml
+from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_yaml, without_prefix
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
@@ -198,7 +198,8 @@ def plan(
         nodes.append(NodeProcess("recorder_node", recording, files, ready="recording", prefix=_POLITE))
     read_gantry(arguments.gantry)
     sim = {name: given[name] for name in _SIM if name in given}
-    sim |= {f"{arguments.contact_model}.{name}": value for name, value in (contact_params or {}).items()}
+    contact_params = without_prefix(contact_params or {}, arguments.contact_model)
+    sim |= {f"{arguments.contact_model}.{name}": value for name, value in contact_params.items()}
     if scenario is not None:
         sim = {"title": Path(arguments.scenario).stem, **_start_and_pushes(scenario, arguments.robot), **sim}
         if scenario.faults:
@@ -212,7 +213,7 @@ def plan(
     if arguments.controller != NO_CONTROLLER:
         prefix = arguments.controller.rpartition(":")[2]
         controller = {name: given[name] for name in _CONTROLLER if name in given}
-        words = controller_params or {}
+        words = without_prefix(controller_params or {}, arguments.controller)
         if scenario is not None:
             words = {**controller_params_for(scenario, arguments.controller, arguments.scenario), **words}
         own = {f"{prefix}.{name}": value for name, value in words.items()}

@@ -36,7 +36,7 @@ def test_what_is_compiled_is_said_once(
     assert capsys.readouterr().err == "", "what is there is loaded in silence, and one line is enough"
     monkeypatch.setattr(jit, "_silent", True)
     assert others(1) == 3.0
-    assert capsys.readouterr().err == "compiling kernels, some seconds, once ...\n"
+    assert capsys.readouterr().err == "compiling kernels, up to a minute, once ...\n"
     kernel_cache.cache_folder.cache_clear()
 
 

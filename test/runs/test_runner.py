@@ -10,6 +10,7 @@ import pytest
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.control.controllers import make_controller
+from bipedsim.errors import ConfigError
 from bipedsim.recording import load_recording
 from bipedsim.runs.runner import Run, prepare
 
@@ -39,3 +40,12 @@ def test_what_was_simulated_before_the_controller_raised_is_written(
     assert "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller" in out
     assert "ended by an error at t = 0.051 s; the figures and files are of what was simulated until then" in err
     assert len(load_recording(file)) == 51
+
+
+def test_parameters_may_have_the_name_of_their_class_before_them_as_in_ros() -> None:
+    params, contact = {"posture.mode": "squat", "squat_depth": 0.02}, {"one_step.gamma": 0.2}
+    settings = RunConfig(controller="posture", controller_params=params, contact_params=contact)
+    run = Run(prepare(settings))
+    assert run.sim.contact_params == {"gamma": 0.2}
+    with pytest.raises(ConfigError, match="unknown parameter 'pfl.mode'"):
+        prepare(RunConfig(controller="posture", controller_params={"pfl.mode": "squat"}))

@@ -129,6 +129,8 @@ def test_a_recorded_run_is_simulated_again_to_the_bit() -> None:
     again = rerun(recording)
     assert again.first is None
     assert "gantry_force" in again.compared
+    held = run(RunConfig(robot="g1", duration=0.05, gantry="hang"))[1]
+    assert held["verdict"] == "hung in its gantry for 0.05 s, did not fall"
     # What somebody asked for by hand is in the recording, too.
     recording.run["gantry_actions"] = [{"t": 0.1, "action": "release"}]
     assert rerun(recording).first.t == pytest.approx(0.101)

@@ -217,6 +217,9 @@ NETWORKS: Mapping[str, type[OnnxNetwork] | type[TorchScriptNetwork]] = {
 """Suffix of a file to its class, made of the path and the keys ``input``, ``output``, ``states``."""
 
 
+_POINTER = b"version https://git-lfs"
+
+
 def open_network(path: Path, input: str = "", output: str = "", states: Mapping[str, str] | None = None) -> Network:
     """Return the network of a file.
 
@@ -226,5 +229,10 @@ def open_network(path: Path, input: str = "", output: str = "", states: Mapping[
     if path.suffix not in NETWORKS:
         raise ConfigError(f"{path}: a network ends in one of {', '.join(NETWORKS)}")
     if not path.is_file():
-        raise ConfigError(f"{path}: no such file")
+        raise ConfigError(
+            f"{path}: no such file; the key `network` of the deployment file, or --set network=PATH, says where it is"
+        )
+    with path.open("rb") as file:
+        if file.read(len(_POINTER)) == _POINTER:
+            raise ConfigError(f"{path}: only a pointer of Git LFS, not the file itself: `git lfs pull` fetches it")
     return NETWORKS[path.suffix](path, input, output, dict(states or {}))

@@ -62,3 +62,21 @@ def test_torchscript_remembers_in_its_buffers(tmp_path: Path) -> None:
     torch.save(model.state_dict(), tmp_path / "weights.pt")
     with pytest.raises(ConfigError, match=r"weights\.pt: no TorchScript"):
         open_network(tmp_path / "weights.pt")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no such file; the key `network`"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        (b"\x93not a network", "onnxruntime cannot read it"),
+    ],
+)
+def test_a_file_that_is_no_network_says_why_and_what_to_do(tmp_path: Path, content: bytes | None, said: str) -> None:
+    path = tmp_path / "policy.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    if said.startswith("onnxruntime"):
+        pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install bipedsim[policy]")
+    with pytest.raises(ConfigError, match=said):
+        open_network(path)

@@ -217,6 +217,13 @@ def test_contact_parameters_go_to_the_model_that_was_chosen(name: str) -> None:
     assert plan({"contact_model": name}, None, {"x": 1.0}).nodes[0].parameters[f"{name}.x"] == 1.0
 
 
+def test_parameters_may_have_the_name_of_their_class_before_them_as_in_ros() -> None:
+    given = {"controller": "zmp", "contact_model": "lcp"}
+    sim, controller = plan(given, {"zmp.com_height": 0.9, "step_height": 0.05}, {"lcp.compliance": 1e-9}).nodes
+    assert {"zmp.com_height", "zmp.step_height"} <= controller.parameters.keys()
+    assert "lcp.compliance" in sim.parameters
+
+
 def test_the_demo_is_a_plan() -> None:
     arguments = plan(DEMO.arguments | {"record": ""}, DEMO.controller_params).arguments
     assert arguments == Arguments(controller="posture", duration=12.0)
