@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
         from bipedsim.view import draw_robot
 
         draw_robot(made.robot, made.folder / "robot.png")
-    print(f"wrote {made.folder} in {time.perf_counter() - started:.1f} s; all that was found and guessed is in its report.md")
+    print(f"wrote {made.folder} in {time.perf_counter() - started:.1f} s")
     if made.robot is None:
         return EXIT_FAILED
     command = f"bipedsim run --robot {made.folder / 'robot.yaml'}"

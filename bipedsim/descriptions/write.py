@@ -101,7 +101,7 @@ def short_text(notes: Notes, robot: Robot | None) -> str:
         if said:
             lines += [f"{TITLES[kind]}:", *(f"- {text}" for text in said)]
     counts = [f"{len(notes.said[kind])} {kind}" for kind in (FOUND, GUESSED) if notes.said[kind]]
-    return "\n".join([*lines, f"{', '.join(counts)}: see report.md" if counts else ""]).strip() + "\n"
+    return "\n".join([*lines, f"{', '.join(counts)}, beside tables: see report.md" if counts else ""]).strip() + "\n"
 
 
 def report_text(found: Description, robot: Robot | None, tables: list[str]) -> str:
