@@ -29,7 +29,7 @@ class LowCommands:
         self._machine = machine
         family = machine.family
         self._message = Cdr(family.low_cmd)
-        self._on = np.array(family.on)
+        self._is_on = np.isin(np.arange(256), family.on)
         self._none = family.no_position, family.no_velocity
         self._builds = "mode_pr" in (family.low_cmd.names or ())
         nu = len(machine.motor)
@@ -68,10 +68,11 @@ class LowCommands:
             )
         motors = values["motor_cmd"][machine.motor]
         mode = motors["mode"]
-        on = np.isin(mode, self._on)
-        if not (on | (mode == _OFF)).all():
-            j = int(np.argmin(on | (mode == _OFF)))
-            known = " or ".join(map(str, self._on))
+        on = self._is_on[mode]
+        known_modes = on | (mode == _OFF)
+        if not known_modes.all():
+            j = int(np.argmin(known_modes))
+            known = " or ".join(map(str, machine.family.on))
             return Fault("mode", f"mode of motor {machine.motor[j]} is {mode[j]}, expected {known} (on) or 0 (off)")
         for name in _NUMBERS:
             bad = np.flatnonzero(~np.isfinite(motors[name]))
