@@ -1,6 +1,7 @@
 from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
+from .com import ComMotion, com_motion, robot_of
 from .configurations import complete_rows, name_of, recorded_configurations
-from .controller import controller_figures
+from .controller import controller_figures, estimate_errors
 from .fall import OUTCOME, fall_time, has_fallen
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
 from .load_run import Gathers, completed, gather, load_run
@@ -24,15 +25,18 @@ __all__ = [
     "CARRIES",
     "OUTCOME",
     "PRESSES",
+    "ComMotion",
     "ForcePlate",
     "Gathers",
     "RunSummary",
     "Verdict",
     "centre_of_pressure",
+    "com_motion",
     "complete_rows",
     "completed",
     "controller_figures",
     "creep_rate",
+    "estimate_errors",
     "fall_time",
     "fill_from_ankles",
     "force_plate",
@@ -48,6 +52,7 @@ __all__ = [
     "other_bodies",
     "physics_text",
     "recorded_configurations",
+    "robot_of",
     "rotate",
     "sample_rate",
     "settled_rows",

@@ -52,11 +52,8 @@ class ControllerFigures:
             return
         estimated, true = rows.odometry[both], rows.base_pose[both]
         self._first = self._first or (estimated[0, :3].copy(), true[0, :3].copy())
-        apart = (estimated[:, :3] - self._first[0]) - (true[:, :3] - self._first[1])
-        (tv, tw), (ev, ew) = ((poses[:, 3:6], poses[:, 6:]) for poses in (true, estimated))
-        axis, cosine = tw * ev - ew * tv - np.cross(tv, ev), tw[:, 0] * ew[:, 0] + (tv * ev).sum(axis=1)
-        turned = 2.0 * np.arctan2(np.linalg.norm(axis, axis=1), np.abs(cosine))
-        self._apart = max(self._apart or 0.0, float(np.linalg.norm(apart, axis=1).max()))
+        apart, turned = _errors(estimated, true, *self._first)
+        self._apart = max(self._apart or 0.0, float(apart.max()))
         self._turned = max(self._turned or 0.0, float(turned.max()))
 
     def figures(self) -> dict[str, Any]:
@@ -68,3 +65,25 @@ class ControllerFigures:
             "base_orientation_error_rad": self._turned,
             "readouts": self._readouts,
         }
+
+
+def estimate_errors(recording: Recording) -> tuple[Array, Array]:
+    """Return how far the estimated base is from the true one, in place [m] and attitude [rad], (n,) each.
+
+    Places count from the first row that has both; NaN where a row lacks one of them.
+    """
+    apart, turned = np.full((2, len(recording)), np.nan)
+    both = np.isfinite(recording.odometry).all(axis=1) & np.isfinite(recording.base_pose).all(axis=1)
+    if both.any():
+        estimated, true = recording.odometry[both], recording.base_pose[both]
+        apart[both], turned[both] = _errors(estimated, true, estimated[0, :3], true[0, :3])
+    return apart, turned
+
+
+def _errors(estimated: Array, true: Array, estimated_at: Array, true_at: Array) -> tuple[Array, Array]:
+    """Return distance [m] and angle [rad] between poses (m, 7), (m,) each; places count from where they were once."""
+    apart = (estimated[:, :3] - estimated_at) - (true[:, :3] - true_at)
+    (tv, tw), (ev, ew) = ((poses[:, 3:6], poses[:, 6:]) for poses in (true, estimated))
+    axis, cosine = tw * ev - ew * tv - np.cross(tv, ev), tw[:, 0] * ew[:, 0] + (tv * ev).sum(axis=1)
+    turned = 2.0 * np.arctan2(np.linalg.norm(axis, axis=1), np.abs(cosine))
+    return np.linalg.norm(apart, axis=1), turned

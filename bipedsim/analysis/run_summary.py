@@ -28,18 +28,22 @@ EXACT = (
 )
 """What it takes from it behind that: counted on every physics step, where a bag sees control ticks only."""
 
+OF_ONE_PROCESS = ("foot_drift_m", "penetration_m", "faults", "commands_lost")
+"""What it takes from a run without ROS, whose robot and ground are at hand."""
+
 
 def with_statistics(figures: Mapping[str, Any], statistics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a run that a simulator with ROS made: its figures, and what the simulator counted."""
+    """Return the summary of a simulated run: its figures, and what the simulator counted."""
     result = {key: statistics.get(key) for key in COUNTED}
     result |= {key: value for key, value in figures.items() if key not in result}
+    result |= {key: statistics[key] for key in OF_ONE_PROCESS if key in statistics}
     return result | {key: statistics.get(key, result.get(key)) for key in EXACT}
 
 
 class RunSummary:
     """Gathers the figures of :func:`summary` and :func:`controller_figures` block by block.
 
-    Where the simulator left in the bag what it counted, they are completed by it.
+    Where the simulator left in the recording what it counted, they are completed by it.
 
     Attributes:
         notes: What a reader of the recording should know.
@@ -67,7 +71,7 @@ class RunSummary:
         figures = {"robot": self._robot or None, **self._parts[0].figures(), **self._parts[1].figures()}
         if not self._statistics:
             return figures
-        # The simulator does not know of what a bag may show.
+        # The simulator does not know of what a recording may show.
         whole = with_statistics(figures, self._statistics)
         faults = self._statistics.get("faults") or ()
         return with_stop(whole, whole["gave_up_at_s"], whole["gave_up_why"] or "", faults)

@@ -5,32 +5,38 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bipedsim.cli.options import output_beside
+from bipedsim.cli.options import add_span, output_beside
 from bipedsim.cli.waiting import waiting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    from bipedsim.view import PANELS
+    from bipedsim.view import PANELS, USUAL_PANELS
 
     parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the recording)"
+        "-o", "--output", type=Path, metavar="FILE", help="picture to write (default: a .png beside the recording)"
     )
     parser.add_argument(
-        "--panels", nargs="+", metavar="PANEL", help=f"which panels to draw: {', '.join(PANELS)} (default: all)"
+        "--panels",
+        nargs="+",
+        default=USUAL_PANELS,
+        metavar="PANEL",
+        help=f"which panels to draw, of {', '.join(PANELS)}, or all (default: {' '.join(USUAL_PANELS)})",
     )
+    add_span(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Read and draw."""
     from bipedsim.analysis import gather
-    from bipedsim.view import Thinned, check_panels, plot
+    from bipedsim.view import Thinned, columns_of, panel_names, plot
 
     output = output_beside(args.recording, args.output, ".png")
-    check_panels(args.panels or ())
+    panels = panel_names(args.panels)
     with waiting(f"drawing {output}"):
-        run = gather(args.recording, Thinned, Thinned.COLUMNS).recording()
-        plot(run, output, **({"panels": args.panels} if args.panels else {}))
+        columns = columns_of(panels)
+        run = gather(args.recording, lambda: Thinned(panels), columns, start=args.start, stop=args.stop).recording()
+        plot(run, output, panels)
     print(f"wrote {output}")
     return 0

@@ -24,7 +24,6 @@ SHORTEST = 3
 """Joints that a leg has at least."""
 ALONG = 0.85
 """Cosine from which two axes count as parallel."""
-_SIDES = (("left", "right"), ("l", "r"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,19 +185,9 @@ def _names_of(figure: Figure, foot: int) -> list[str]:
     return [*links, *(model.names[joint] for joint in reversed(figure.chain(foot)))]
 
 
-def side_of(name: str) -> str:
-    """Return left or right, if one of them is in a name, or an empty string."""
-    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)]
-    for left, right in _SIDES:
-        if (left in words) != (right in words):
-            return "left" if left in words else "right"
-    found = re.match(r"([LR])(?=[A-Z])", name)
-    return {"L": "left", "R": "right"}[found[1]] if found else ""
-
-
 def _left_first(names: list[list[str]], across: Array, notes: Notes) -> bool:
     """Return whether the first of two feet is the left one: by its names, or by where it is."""
-    sides = [next((side for side in map(side_of, some_names) if side), "") for some_names in names]
+    sides = [next((side for side in (split_side(name)[0] for name in some_names) if side), "") for some_names in names]
     if "left" in sides and sides[0] != sides[1]:
         return sides[0] == "left"
     if "right" in sides and sides[0] != sides[1]:

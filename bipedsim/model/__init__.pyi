@@ -11,6 +11,7 @@ from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, 
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
 from .shapes import Shape, Shapes, lowest_point, mesh_path, mesh_triangles, read_shapes
+from .sides import SIDES, split_side
 from .sole import Sole, checked_polygon, padded_vertices
 from .start import STANDING, start_configuration
 from .urdf import inertia_matrix, inertia_values, read_urdf, welded
@@ -23,6 +24,7 @@ __all__ = [
     "PRESETS",
     "REALISTIC",
     "ROBOTS",
+    "SIDES",
     "STANDING",
     "WELD",
     "ActuatorParams",
@@ -65,6 +67,7 @@ __all__ = [
     "read_shapes",
     "read_urdf",
     "sole_placements",
+    "split_side",
     "stability_ratio",
     "stand",
     "standing_posture",

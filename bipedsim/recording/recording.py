@@ -47,8 +47,8 @@ class Recording(RecordedColumns):
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
         about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``; of a
             bag ``robot``, the name or file that its recorder was given.
-        statistics: What the simulator of a bag counted, keys as in summary.json; None where it left nothing though it
-            should have. Not in files.
+        statistics: What the simulator counted on every physics step, keys as in summary.json; None where that of a bag
+            left nothing though it should have.
         run: All that it takes to simulate it again (:func:`bipedsim.runs.describe_run`); empty where that is unknown.
     """
 
@@ -168,6 +168,7 @@ class Recording(RecordedColumns):
             "notes": self.notes,
             "about": dict(self.about),
             "run": dict(self.run),
+            "statistics": dict(self.statistics or {}),
             "columns": list(COLUMNS),
             "sole_vertices": [len(vertices) for vertices in self.sole_vertices],
         }
@@ -413,6 +414,7 @@ def load_npz(path: Path) -> Recording:
             # Older runs do not say.
             run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))
             run.run = header.get("run", {})
+            run.statistics = header.get("statistics", {})
             run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}
     except RecordingError:
         raise

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -319,7 +320,7 @@ def _result(
     settings, robot, sim = prepared.settings, prepared.robot, run.sim
     recording = builder.build()
     recording.about = _about(settings)
-    recording.run = run.described
+    recording.run = {**run.described, "settings": _plain(asdict(settings))}
     recording.pushes = prepared.scenario.push_times
     if run.guard.fell_at is not None:
         recording.gave_up_at, recording.gave_up_why = run.guard.fell_at, run.guard.reason
@@ -336,16 +337,25 @@ def _result(
     }
     # Counted on every physics step and across the whole run, where the recording only sees control ticks.
     exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
-    motion = {
+    outcome = run.verdict.figures(duration)
+    seen = {
         "foot_drift_m": sole_drift(recording, SETTLE),
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
-        **controller_figures(recording),
         "physics": run.monitors.figures(),
-        **with_stop(run.verdict.figures(duration), run.guard.fell_at, run.guard.reason, faults),
         "faults": faults or None,
         "commands_lost": run.faults.lost_commands if prepared.faults else None,
     }
-    return recording, {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact, **motion}
+    # What a reader of the rows alone could not find; how fast the machine was is no part of the run.
+    kept = {"robot": robot.name, **counted, **exact, **seen, **outcome}
+    recording.statistics = _plain({name: kept[name] for name in kept if name != "real_time_factor"})
+    told = with_stop(outcome, run.guard.fell_at, run.guard.reason, faults)
+    figures = {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact}
+    return recording, {**figures, **seen, **controller_figures(recording), **told}
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as JSON holds them; of what it has no words for, what Python prints."""
+    return json.loads(json.dumps(values, default=lambda value: value.tolist() if hasattr(value, "tolist") else str(value)))
 
 
 def note(builder: Recording.Builder, guard: Guard) -> None:

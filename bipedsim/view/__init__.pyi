@@ -1,9 +1,9 @@
-from .panels import PANELS, check_panels
-from .plots import plot
+from .panels import PANELS, USUAL_PANELS, panel_names
+from .plots import Page, plot
 from .rerun import plot_rerun
 from .robot import draw_robot
 from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, at_least, foot_colour, foot_dash, picture
-from .thinned import Thinned
+from .thinned import Thinned, columns_of
 
 __all__ = [
     "FOOT_COLOURS",
@@ -11,12 +11,15 @@ __all__ = [
     "PANELS",
     "STYLE",
     "TOTAL_COLOUR",
+    "USUAL_PANELS",
+    "Page",
     "Thinned",
     "at_least",
-    "check_panels",
+    "columns_of",
     "draw_robot",
     "foot_colour",
     "foot_dash",
+    "panel_names",
     "picture",
     "plot",
     "plot_rerun",

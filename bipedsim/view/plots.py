@@ -1,24 +1,54 @@
-"""Pictures of a recording: ground reaction forces, centre of pressure, contact modes, joint torques.
+"""The picture of a recording: its panels, one above the other.
 
 matplotlib takes a second to import, so that it is imported when something is drawn.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.analysis import ForcePlate, force_plate, length_text, other_bodies, sample_rate, unit_of
-from bipedsim.errors import RecordingError
+from bipedsim.analysis import (
+    ComMotion,
+    ForcePlate,
+    com_motion,
+    force_plate,
+    length_text,
+    other_bodies,
+    robot_of,
+    sample_rate,
+)
+from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
-from bipedsim.view.panels import PANELS, check_panels
+from bipedsim.view.panels import USUAL_PANELS, panel_names
+from bipedsim.view.plot_body import (
+    base_charts,
+    chart_height,
+    draw_charts,
+    draw_com,
+    draw_monitors,
+    draw_objects,
+    draw_readouts,
+    monitor_charts,
+    physics_of,
+    tracking_charts,
+)
 from bipedsim.view.plot_contact import draw_cop, draw_modes, outlines
+from bipedsim.view.plot_joints import (
+    draw_positions,
+    draw_torques,
+    draw_velocities,
+    height_of,
+    joint_groups,
+    shown_torques,
+    wanted_positions,
+)
 from bipedsim.view.sheet import (
     LIMIT_COLOUR,
     PAGE,
@@ -34,6 +64,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+    from bipedsim.model import Robot
+
 
 WALK_ASPECT = 2.5
 """Length over width, seen from above, beyond which the CoP gets the width of the page."""
@@ -42,19 +74,17 @@ _NOTE = 140
 SEEN = 3.0, 1.0, 1.0
 """How far axes of the vertical, forward and sideways force reach at most, as a share of the weight."""
 BODIES_COLOUR = "#CC79A7"
-MOST_OBJECTS = 6
-"""Objects that are drawn over time."""
-NOISE = 1e-6
-"""Torque [N.m] below which joints are left out."""
 
 
-def plot(recording: Recording, path: Path | str, panels: Sequence[str] = PANELS, cutoff: float | None = None) -> None:
+def plot(
+    recording: Recording, path: Path | str, panels: Sequence[str] = USUAL_PANELS, cutoff: float | None = None
+) -> None:
     """Draw a recording into a picture file.
 
     Args:
         recording: What to draw.
         path: .png, .pdf or .svg.
-        panels: Which of :data:`PANELS`, in any order; readouts and objects of which nothing was recorded are left out.
+        panels: Which of :data:`PANELS`, in any order, or ``all``; those of which nothing was recorded are left out.
         cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
 
     Raises:
@@ -63,21 +93,163 @@ def plot(recording: Recording, path: Path | str, panels: Sequence[str] = PANELS,
             written.
         ConfigError: The cut-off does not fit the recording's rate.
     """
-    check_panels(panels)
-    if len(recording) == 0:
-        raise RecordingError("the recording has no rows: there is nothing to draw")
-    lacking = {
-        "readouts": None if recording.readouts else "the recording has no readouts: its controller showed none",
-        "objects": None if recording.objects else "the recording has no objects: there were none beside the robot",
-    }
-    said = [str(lacking[panel]) for panel in panels if lacking.get(panel)]
-    panels = [panel for panel in panels if not lacking.get(panel)]
-    if said and not panels:
-        raise RecordingError("; ".join(said))
-    plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
-    height = _heights(recording, panels, plate)
-    with picture(Path(path), (PAGE, sum(height.values()) + 0.7), _title(recording, cutoff)) as figure:
-        _compose(figure, recording, panels, height, plate)
+    page = Page(recording, panels, cutoff)
+    with picture(Path(path), page.size, page.title) as figure:
+        page.draw(figure)
+
+
+class Page:
+    """The panels of a recording, on any figure.
+
+    Args:
+        recording, panels, cutoff: See :func:`plot`.
+
+    Attributes:
+        panels: Those that are drawn. lacking: Of the others, why not.
+        size: Width and height [in].
+        title: What was run.
+
+    Raises:
+        UnknownNameError: No such panel.
+        RecordingError: The recording is empty or lacks all panels that were asked for.
+        ConfigError: The cut-off does not fit the recording's rate.
+    """
+
+    def __init__(
+        self, recording: Recording, panels: Sequence[str] = USUAL_PANELS, cutoff: float | None = None
+    ) -> None:
+        if len(recording) == 0:
+            raise RecordingError("the recording has no rows: there is nothing to draw")
+        asked = panel_names(panels)
+        lacking = {name: _PANELS[name].lacks(recording) for name in asked if name in _PANELS}
+        self.lacking = {name: f"the recording has {why}" for name, why in lacking.items() if why}
+        self.panels = tuple(name for name in asked if name not in self.lacking)
+        if not self.panels:
+            raise RecordingError("; ".join(self.lacking.values()) or "no panel was asked for")
+        self._recording = recording
+        self._plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
+        self._heights = _heights(recording, self.panels, self._plate)
+        self.size = (PAGE, sum(self._heights.values()) + 0.7)
+        self.title = _title(recording, cutoff)
+
+    def draw(self, figure: Figure) -> None:
+        """Draw all panels."""
+        _compose(figure, self._recording, self.panels, self._heights, self._plate)
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel over the width of the page.
+
+    Attributes:
+        height: How high it is [in].
+        draw: Draws it.
+        lacks: What it would need and the recording has not, or an empty string.
+    """
+
+    height: Callable[[Recording], float]
+    draw: Callable[[SubFigure, Recording], None]
+    lacks: Callable[[Recording], str] = lambda _recording: ""
+
+
+def _robot_or_none(recording: Recording) -> Robot | None:
+    try:
+        return robot_of(recording)
+    except BipedSimError:
+        return None
+
+
+def _limits(recording: Recording, lower: str, upper: str) -> tuple[Array, Array] | None:
+    """Return limits of the recorded joints (nu,) each, by the names of the robot's; None where it is not known."""
+    robot = _robot_or_none(recording)
+    if robot is None:
+        return None
+    none = np.full(len(recording.joint_names), np.inf)
+    low, high = -none, none
+    for i, name in enumerate(recording.joint_names):
+        if name in robot.joint_names:
+            j = robot.joint_names.index(name)
+            low[i], high[i] = getattr(robot, lower)[j], getattr(robot, upper)[j]
+    return (-np.abs(high) if lower == upper else low), high
+
+
+def _com_or_why(recording: Recording) -> ComMotion | str:
+    try:
+        return com_motion(recording, robot_of(recording))
+    except BipedSimError as error:
+        return str(error)
+
+
+def _draw_joints(figure: SubFigure, recording: Recording) -> None:
+    draw_positions(figure, recording, _limits(recording, "position_lower", "position_upper"))
+
+
+def _draw_velocities(figure: SubFigure, recording: Recording) -> None:
+    draw_velocities(figure, recording, _limits(recording, "velocity_limit", "velocity_limit"))
+
+
+def _lacks(column: str, what: str) -> Callable[[Recording], str]:
+    return lambda recording: "" if np.isfinite(getattr(recording, column)).any() else what
+
+
+_PANELS = {
+    "torques": _Panel(lambda recording: height_of(recording, shown_torques(recording)[0]), draw_torques),
+    "readouts": _Panel(
+        lambda recording: chart_height(len(recording.readouts)),
+        draw_readouts,
+        lambda recording: "" if recording.readouts else "no readouts: its controller showed none",
+    ),
+    "objects": _Panel(
+        lambda _recording: 2.0,
+        draw_objects,
+        lambda recording: "" if recording.objects else "no objects: there were none beside the robot",
+    ),
+    "joints": _Panel(
+        lambda recording: height_of(recording, joint_groups(recording.joint_names), wanted_positions(recording)),
+        _draw_joints,
+        _lacks("joint_position", "no joint positions"),
+    ),
+    "velocities": _Panel(
+        lambda recording: height_of(recording, joint_groups(recording.joint_names)),
+        _draw_velocities,
+        _lacks("joint_velocity", "no joint velocities"),
+    ),
+    "com": _Panel(
+        lambda _recording: 2.3,
+        lambda figure, recording: draw_com(figure, recording, _com_or_why(recording)),
+        lambda recording: "" if len(recording) > 1 else "one row only: no velocity of the centre of mass",
+    ),
+    "base": _Panel(
+        lambda recording: chart_height(len(base_charts(recording))),
+        lambda figure, recording: _charts(figure, recording, "base (world)", base_charts(recording)),
+        lambda recording: (
+            "" if np.isfinite(np.hstack([recording.base_pose, recording.odometry])).any() else "no pose of the base"
+        ),
+    ),
+    "tracking": _Panel(
+        lambda recording: chart_height(len(tracking_charts(recording))),
+        lambda figure, recording: _charts(
+            figure, recording, "tracking: what was, and what the controller wanted", tracking_charts(recording)
+        ),
+        lambda recording: (
+            ""
+            if tracking_charts(recording)
+            else "nothing that its controller wanted: no setpoints, no estimate, no readouts of errors or margins"
+        ),
+    ),
+    "monitors": _Panel(
+        lambda recording: chart_height(len(monitor_charts(recording)) + bool(physics_of(recording))),
+        draw_monitors,
+        lambda recording: (
+            "" if monitor_charts(recording) or physics_of(recording) else "nothing that monitors look at: no contacts"
+        ),
+    ),
+}
+"""Those that need no place of their own on the page."""
+
+
+def _charts(figure: SubFigure, recording: Recording, title: str, charts: Sequence[Any]) -> None:
+    draw_charts(figure, recording, title, charts)
 
 
 def _title(recording: Recording, cutoff: float | None) -> str:
@@ -105,12 +277,9 @@ def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | No
         height["top"] = height.get("top", 0.0) + 0.9 + 0.3 * len(recording.feet)
     if long:
         height["cop"] = long
-    if "torques" in panels:
-        height["torques"] = 0.5 + 1.25 * -(-len(_shown_joints(recording)[0]) // 3)
-    if "readouts" in panels:
-        height["readouts"] = 0.5 + 1.25 * -(-len(recording.readouts) // 3)
-    if "objects" in panels:
-        height["objects"] = 2.0
+    for name in panels:
+        if name in _PANELS:
+            height[name] = _PANELS[name].height(recording)
     return height
 
 
@@ -149,12 +318,9 @@ def _compose(
             draw_cop(columns[-1], recording, plate, 0.35 * PAGE)
     if "cop" in place:
         draw_cop(place["cop"], recording, plate, 0.9 * PAGE)
-    if "torques" in place:
-        _draw_torques(place["torques"], recording)
-    if "readouts" in place:
-        _draw_readouts(place["readouts"], recording)
-    if "objects" in place:
-        _draw_objects(place["objects"], recording)
+    for name in panels:
+        if name in _PANELS:
+            _PANELS[name].draw(place[name], recording)
 
 
 def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:
@@ -219,127 +385,3 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
     axes[0].legend(ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
 
-
-_SIDE = re.compile(r"(?:^|(?<=[_.]))(left|right|Left|Right|LEFT|RIGHT|l|r|L|R)(?=[_.]|$)")
-
-
-def _joint_groups(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return panel title -> joints: the left and the right joint of a pair share a panel."""
-    groups: dict[str, list[int]] = {}
-    for i, name in enumerate(names):
-        title = _SIDE.sub("", name, count=1).strip("_.").replace("__", "_")
-        groups.setdefault(title or name, []).append(i)
-    return groups
-
-
-def side_of(name: str) -> int | None:
-    """Return 0 for a joint whose name says left, 1 for right, None for neither."""
-    side = _SIDE.search(name)
-    return None if side is None else "lr".index(side[1][0].lower())
-
-
-def _joint_colour(name: str, position: int) -> tuple[str, str]:
-    """Return (colour, label) of a joint by its side."""
-    side = side_of(name)
-    if side is None:
-        return (TOTAL_COLOUR if position == 0 else foot_colour(position)), ""
-    return foot_colour(side), ("left", "right")[side]
-
-
-def _shown_joints(recording: Recording) -> tuple[dict[str, list[int]], list[str]]:
-    """Return the panels of torques, as :func:`_joint_groups` does, and the titles of those that are only noise."""
-    groups = _joint_groups(recording.joint_names)
-    peak = np.nanmax(np.abs(recording.joint_effort), axis=0, initial=0.0)
-    silent_joints = np.isfinite(recording.joint_effort).any(axis=0) & (peak < NOISE)
-    silent = [title for title, joints in groups.items() if silent_joints[joints].all()]
-    if len(silent) == len(groups):
-        return groups, []
-    return {title: joints for title, joints in groups.items() if title not in silent}, silent
-
-
-def _draw_torques(figure: SubFigure, recording: Recording) -> None:
-    groups, silent = _shown_joints(recording)
-    axes = figure.subplots(-(-len(groups) // 3), 3, sharex=True, squeeze=False)
-    left_out = f"; below {NOISE:g} N.m all the time: {', '.join(silent)}" if silent else ""
-    figure.suptitle(f"joint torques [N.m]{left_out}", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
-    labels: dict[str, Any] = {}
-    for ax, (title, joints) in zip(axes.flat, groups.items(), strict=False):
-        for position, i in enumerate(joints):
-            colour, label = _joint_colour(recording.joint_names[i], position)
-            dash = foot_dash(1 if label == "right" else 0)
-            (line,) = ax.plot(recording.t, recording.joint_effort[:, i], color=colour, linestyle=dash)
-            if label:
-                labels.setdefault(label, line)
-            stopped = np.where(np.nan_to_num(recording.stop_torque[:, i]) != 0.0, 0.02 + 0.05 * position, np.nan)
-            if np.isfinite(stopped).any():
-                # Along the lower edge, as impacts on stops would flatten all the rest.
-                (line,) = ax.plot(recording.t, stopped, color=colour, linewidth=3.0, transform=ax.get_xaxis_transform())
-                labels.setdefault("at its stop", line)
-        mark_events(ax, recording)
-        limit = _draw_limit(ax, recording, joints)
-        at_least(ax, 0.2)
-        ax.set_title(f"{title}{limit}", fontweight="normal", pad=2, fontsize=8.5)
-    _finish_grid(axes, recording, len(groups))
-    if labels:
-        figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
-
-
-def _finish_grid(axes: Any, recording: Recording, used: int) -> None:
-    """Give the first ``used`` axes of a grid a common time axis, and hide the rest."""
-    for ax in axes.flat[:used]:
-        ax.set_xlim(recording.t[0], recording.t[-1])
-        ax.tick_params(labelsize=7.5)
-    for ax in axes.flat[used:]:
-        ax.set_visible(False)
-    for column in range(axes.shape[1]):
-        shown = [ax for ax in axes[:, column] if ax.get_visible()]
-        if shown:
-            shown[-1].set_xlabel("time [s]")
-            shown[-1].tick_params(labelbottom=True)
-
-
-def _draw_readouts(figure: SubFigure, recording: Recording) -> None:
-    axes = figure.subplots(-(-len(recording.readouts) // 3), 3, sharex=True, squeeze=False)
-    figure.suptitle("readouts of the controller", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
-    for ax, (name, values) in zip(axes.flat, recording.readouts.items(), strict=False):
-        rows = np.isfinite(values)
-        ax.plot(recording.t[rows], values[rows], color=TOTAL_COLOUR)
-        unit = unit_of(name)
-        ax.set_title(f"{name} [{unit}]" if unit else name, fontweight="normal", pad=2, fontsize=8.5)
-        mark_events(ax, recording)
-    _finish_grid(axes, recording, len(recording.readouts))
-
-
-def _draw_objects(figure: SubFigure, recording: Recording) -> None:
-    """Draw how far each object is, how high and how fast."""
-    axes = figure.subplots(1, 3, sharex=True, squeeze=False)
-    figure.suptitle("objects", fontsize=9.5, fontweight="bold", x=0.01, ha="left")
-    shown = dict(list(recording.objects.items())[:MOST_OBJECTS])
-    for name, states in shown.items():
-        speed = np.linalg.norm(states[:, 7:10], axis=1)
-        for ax, values in zip(axes.flat, (states[:, 0], states[:, 2], speed), strict=True):
-            ax.plot(recording.t, values, label=name)
-    for ax, title in zip(axes.flat, ("x, forward [m]", "height z [m]", "speed [m/s]"), strict=True):
-        ax.set_title(title, fontweight="normal", pad=2, fontsize=8.5)
-        mark_events(ax, recording)
-    for ax in axes.flat[1:]:
-        at_least(ax, 0.1)
-    handles, names = axes[0, 0].get_legend_handles_labels()
-    more = len(recording.objects) - len(shown)
-    names[-1] += f" (and {more} more)" if more else ""
-    figure.legend(handles, names, loc="upper right", ncols=len(names))
-    _finish_grid(axes, recording, 3)
-
-
-def _draw_limit(ax: Axes, recording: Recording, joints: list[int]) -> str:
-    """Mark the torque limit where it would be in sight; return it as text."""
-    limits = recording.effort_limit[joints]
-    if not np.isfinite(limits).all():
-        return ""
-    limit = float(limits.min())
-    effort = np.abs(recording.joint_effort[:, joints])
-    peak = float(np.nanmax(effort)) if np.isfinite(effort).any() else 0.0
-    if peak > 0.6 * limit:
-        for value in (-limit, limit):
-            ax.axhline(value, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
-    return f"   (peak {peak:.3g}, limit {limit:.3g})"

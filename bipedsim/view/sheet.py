@@ -16,7 +16,7 @@ from bipedsim.errors import RecordingError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
     from bipedsim.recording import Recording
 
@@ -95,6 +95,30 @@ def mark_events(ax: Axes, recording: Recording) -> None:
         ax.axvspan(start, end, color=PUSH_COLOUR, linewidth=0.0, zorder=0.5, label="" if number else "push")
     if np.isfinite(recording.gave_up_at):
         ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="stopped")
+
+
+def heading(figure: SubFigure, text: str) -> None:
+    """Write what a panel shows above it."""
+    figure.suptitle(text, fontsize=9.5, fontweight="bold", x=0.01, ha="left")
+
+
+def small_title(ax: Axes, text: str) -> None:
+    """Write what one of many axes shows."""
+    ax.set_title(text, fontweight="normal", pad=2, fontsize=8.5)
+
+
+def finish_grid(axes: Any, recording: Recording, used: int) -> None:
+    """Give the first ``used`` axes of a grid a common time axis, and hide the rest."""
+    for ax in axes.flat[:used]:
+        ax.set_xlim(recording.t[0], recording.t[-1])
+        ax.tick_params(labelsize=7.5)
+    for ax in axes.flat[used:]:
+        ax.set_visible(False)
+    for column in range(axes.shape[1]):
+        shown = [ax for ax in axes[:, column] if ax.get_visible()]
+        if shown:
+            shown[-1].set_xlabel("time [s]")
+            shown[-1].tick_params(labelbottom=True)
 
 
 def at_least(ax: Axes, span: float) -> None:

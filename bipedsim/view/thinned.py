@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bipedsim.analysis import sample_rate
 from bipedsim.numerics import Array, Flags, Indices, Integers, entry
 from bipedsim.recording import Recording, joined
+from bipedsim.view.panels import USUAL_PANELS
 
 MOST = 1 << 15
 """Rows up to which a run is shown as it is."""
 STRETCHES = 1200
 """Of a longer run at most so many stretches of equal time are told apart."""
 
+_OF_PANEL = {
+    "forces": ("wrench", "ankle_wrench", "sole_poses", "base_contact", "link_contact"),
+    "cop": ("wrench", "ankle_wrench", "sole_poses", "cop", "n_vertices"),
+    "modes": ("mode", "sliding", "n_vertices"),
+    "torques": ("joint_effort", "joint_command", "stop_torque"),
+    "joints": ("joint_position", "setpoint"),
+    "velocities": ("joint_velocity", "setpoint"),
+    "com": ("joint_position", "base_pose", "sole_poses", "cop_world"),
+    "base": ("base_pose", "odometry"),
+    "tracking": ("joint_position", "setpoint", "joint_effort", "joint_command", "base_pose", "odometry"),
+    "monitors": ("friction_used", "cop_margin", "impact", "joint_command"),
+}
+"""The columns that a panel shows, or is made of."""
+_CURVES = (
+    *("joint_effort", "cop", "joint_command", "joint_position", "joint_velocity", "setpoint", "odometry", "cop_world"),
+    *("friction_used", "cop_margin", "impact"),
+)
+"""Those of which all numbers are curves."""
+
+
+def columns_of(panels: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that these panels need."""
+    # Extremes of forces, and where modes change, are kept for all of them.
+    always = _OF_PANEL["forces"][:3] + _OF_PANEL["modes"]
+    return tuple(dict.fromkeys(always + tuple(name for panel in panels for name in _OF_PANEL.get(panel, ()))))
+
 
 class Thinned:
     """Gathers a run block by block and keeps, once it is long, of every stretch of time the rows with extremes.
 
-    These are the first and the last row of what came; where a force, a torque, a readout or a coordinate of a centre of
-    pressure, of the base or of an object is least or largest, or its velocity; and where a contact mode is met first.
-    They are rows as they were.
+    These are the first and the last row of what came; where a number that the panels show, a readout, a coordinate of
+    the base or of an object is least or largest, or its velocity; and where a contact mode is met first. They are rows
+    as they were.
+
+    Args:
+        panels: What will be drawn.
     """
 
-    COLUMNS = ("wrench", "ankle_wrench", "cop", "mode", "sliding", "n_vertices", "joint_effort", "sole_poses")
-    """What a picture shows."""
-
-    def __init__(self) -> None:
+    def __init__(self, panels: Sequence[str] = USUAL_PANELS) -> None:
+        self._columns = columns_of(panels)
         self._kept: list[Recording] = []
         self._rows = 0
         self._span = 0.0
@@ -55,8 +85,9 @@ class Thinned:
 
     def _extremes(self, rows: Recording) -> Indices:
         n = len(rows)
-        curves = [rows.wrench[:, :, :3].reshape(n, -1), rows.wrench[:, :, 2].sum(axis=1)[:, None], rows.joint_effort]
-        curves += [rows.cop.reshape(n, -1), rows.base_pose[:, :2], *(v[:, None] for v in rows.readouts.values())]
+        curves = [rows.wrench[:, :, :3].reshape(n, -1), rows.wrench[:, :, 2].sum(axis=1)[:, None]]
+        curves += [getattr(rows, name).reshape(n, -1) for name in _CURVES if name in self._columns]
+        curves += [rows.base_pose[:, :2], *(v[:, None] for v in rows.readouts.values())]
         curves += [states[:, [0, 2, 7, 8, 9]] for states in rows.objects.values()]
         codes = (rows.mode * 4096 + rows.n_vertices) * 2 + rows.sliding
         stretch = np.floor((rows.t - self._begin) / self._span).astype(np.int64)

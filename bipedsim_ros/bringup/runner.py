@@ -257,10 +257,10 @@ class _Gathered:
 
     def __init__(self) -> None:
         from bipedsim.analysis import RunSummary
-        from bipedsim.view import Thinned
+        from bipedsim.view import USUAL_PANELS, Thinned, columns_of
 
         self.summary, self.picture = RunSummary(), Thinned()
-        self.columns = RunSummary.COLUMNS + Thinned.COLUMNS
+        self.columns = RunSummary.COLUMNS + columns_of(USUAL_PANELS)
 
     def add(self, rows: Recording) -> None:
         self.summary.add(rows)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.model import Robot
+from bipedsim.model import SIDES, Robot, split_side
 from bipedsim.numerics import Array, Integers
-from bipedsim.view.plots import side_of
 
 TRUNK = -1
 """Side of what belongs to no leg and no arm."""
@@ -56,8 +55,9 @@ class Skeleton:
         feet = [[k for k, sole in enumerate(robot.soles) if j in list(model.supports[sole.joint_id])] for j in bodies]
         build = _Builder(bodies)
         for j, carried in zip(bodies, feet, strict=True):
-            side = carried[0] if len(carried) == 1 and j != trunk else side_of(model.names[j])
-            side = TRUNK if side is None or j == trunk else side
+            said = split_side(model.names[j])[0]
+            side = SIDES.index(said) if said and j != trunk else TRUNK
+            side = carried[0] if len(carried) == 1 and j != trunk else side
             width = TRUNK_WIDTH if side == TRUNK else LIMB_WIDTH
             children = [child for child in bodies if model.parents[child] == j]
             for child in children:

@@ -1,0 +1,64 @@
+"""The centre of mass of a recorded run: it is in no column, and follows from base, joints and the robot's masses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.analysis.configurations import recorded_configurations
+from bipedsim.errors import RecordingError
+from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
+from bipedsim.recording import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class ComMotion:
+    """The centre of mass over n rows, in the world; NaN where a row holds no configuration.
+
+    Attributes:
+        position: (n, 3) [m].
+        velocity: (n, 3) [m/s], differences of the positions.
+        capture: (n, 2) capture point, or divergent component of motion, x + x' sqrt(z / g) with the height z over the
+            lowest sole (Pratt et al. 2006; Englsberger et al. 2015) [m].
+    """
+
+    position: Array
+    velocity: Array
+    capture: Array
+
+
+def robot_of(recording: Recording) -> Robot:
+    """Return the robot that a recording names.
+
+    Raises:
+        RecordingError: It names none.
+        ConfigError: There is none of this name here.
+    """
+    name = recording.run.get("robot") or recording.about.get("robot") or recording.robot
+    if not name:
+        raise RecordingError("the recording does not say which robot it is of")
+    return load_robot(name)
+
+
+def com_motion(recording: Recording, robot: Robot) -> ComMotion:
+    """Return where the centre of mass of a run was, with joint positions and base as they were recorded.
+
+    Args:
+        recording: Of at least two rows.
+        robot: What ran.
+
+    Raises:
+        RecordingError: The recording is another robot's or holds no full state; the message says what is missing.
+    """
+    q = recorded_configurations(recording, robot)
+    data, position = robot.model.createData(), np.full((len(q), 3), np.nan)
+    for i in np.flatnonzero(np.isfinite(q).all(axis=1)):
+        position[i] = pin.centerOfMass(robot.model, data, q[i])
+    velocity = np.gradient(position, recording.t, axis=0) if len(position) > 1 else np.zeros_like(position)
+    height = position[:, 2] - np.min(recording.sole_poses[:, :, 2], axis=1, initial=np.inf)
+    with np.errstate(invalid="ignore"):
+        time = np.sqrt(height / float(np.linalg.norm(robot.model.gravity.linear)))
+    return ComMotion(position, velocity, position[:, :2] + velocity[:, :2] * time[:, None])

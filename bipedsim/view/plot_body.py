@@ -1,0 +1,256 @@
+"""Pictures of the robot as a whole over time: centre of mass, base, what the controller followed, what was watched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bipedsim.analysis import ComMotion, estimate_errors, unit_of
+from bipedsim.numerics import Array
+from bipedsim.recording import Recording
+from bipedsim.view.plot_joints import ACROSS, wanted_positions
+from bipedsim.view.sheet import (
+    LIMIT_COLOUR,
+    TOTAL_COLOUR,
+    at_least,
+    finish_grid,
+    foot_colour,
+    foot_dash,
+    heading,
+    mark_events,
+    small_title,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+
+MOST_OBJECTS = 6
+"""Objects that are drawn over time."""
+WANTED = "_wanted"
+"""What the name of a readout ends in that says what the one without it was to be."""
+_JUDGES = ("_error", "_margin", "sliding_variable")
+_WANTED_LOOK: Any = {"color": LIMIT_COLOUR, "linestyle": (0, (4, 2)), "linewidth": 0.9}
+_ESTIMATE_LOOK: Any = {"color": foot_colour(1), "linestyle": (0, (4, 2)), "linewidth": 0.9}
+_DECADES = 12.0
+"""Of the bars of the monitors, below what is allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Curves that share axes.
+
+    Attributes:
+        title: With the unit.
+        curves: Name to values (n,), NaN where there are none.
+        looks: Of those curves that are not drawn in the colour of totals.
+        limit: A line that should not be crossed.
+        span: The y axis is at least as long.
+    """
+
+    title: str
+    curves: Mapping[str, Array]
+    looks: Mapping[str, Any]
+    limit: float | None = None
+    span: float = 0.0
+
+
+def chart_height(charts: int) -> float:
+    """Return the height [in] of so many charts."""
+    return 0.5 + 1.25 * -(-charts // ACROSS)
+
+
+def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Sequence[Chart], extra: int = 0) -> Any:
+    """Draw charts over time, three beside each other; return the axes, of which ``extra`` more than charts are free."""
+    heading(figure, title)
+    used = len(charts) + extra
+    axes = figure.subplots(-(-used // ACROSS), ACROSS, sharex=not extra, squeeze=False)
+    labels: dict[str, Any] = {}
+    for ax, chart in zip(axes.flat, charts, strict=False):
+        for name, values in chart.curves.items():
+            rows = np.isfinite(values)
+            look = chart.looks.get(name, {"color": TOTAL_COLOUR})
+            # Gaps stay gaps where most is known; what comes now and then is joined.
+            shown = slice(None) if rows.mean() > 0.5 else rows
+            (line,) = ax.plot(recording.t[shown], values[shown], label=name, **look)
+            if len(chart.curves) > 1:
+                labels.setdefault(name, line)
+        if chart.limit is not None:
+            ax.axhline(chart.limit, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
+        at_least(ax, chart.span)
+        small_title(ax, chart.title)
+        mark_events(ax, recording)
+    finish_grid(axes, recording, used)
+    if labels:
+        figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
+    return axes
+
+
+def draw_readouts(figure: SubFigure, recording: Recording) -> None:
+    """Draw what the controller showed."""
+    charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in recording.readouts.items()]
+    draw_charts(figure, recording, "readouts of the controller", charts)
+
+
+def _with_unit(name: str) -> str:
+    unit = unit_of(name)
+    return f"{name} [{unit}]" if unit else name
+
+
+def draw_objects(figure: SubFigure, recording: Recording) -> None:
+    """Draw how far each object is, how high and how fast."""
+    axes = figure.subplots(1, 3, sharex=True, squeeze=False)
+    heading(figure, "objects")
+    shown = dict(list(recording.objects.items())[:MOST_OBJECTS])
+    for name, states in shown.items():
+        speed = np.linalg.norm(states[:, 7:10], axis=1)
+        for ax, values in zip(axes.flat, (states[:, 0], states[:, 2], speed), strict=True):
+            ax.plot(recording.t, values, label=name)
+    for ax, title in zip(axes.flat, ("x, forward [m]", "height z [m]", "speed [m/s]"), strict=True):
+        small_title(ax, title)
+        mark_events(ax, recording)
+    for ax in axes.flat[1:]:
+        at_least(ax, 0.1)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    names = [name for name in names if name in shown]
+    more = len(recording.objects) - len(shown)
+    names[-1] += f" (and {more} more)" if more else ""
+    figure.legend(handles[-len(names) :], names, loc="upper right", ncols=len(names))
+    finish_grid(axes, recording, 3)
+
+
+def draw_com(figure: SubFigure, recording: Recording, com: ComMotion | str) -> None:
+    """Draw the centre of mass with the capture point and the centre of pressure.
+
+    Args:
+        figure, recording: Where, and what.
+        com: Of each row, or why it is not known.
+    """
+    if isinstance(com, str):
+        heading(figure, "centre of mass")
+        figure.text(0.02, 0.5, f"not drawn: {com}", fontsize=9, color="#777777", wrap=True)
+        return
+    looks = {"capture point": {"color": foot_colour(0)}, "CoP": {"color": foot_colour(1), "linewidth": 0.8}}
+    charts = []
+    for axis, name in enumerate(("x, forward [m]", "y, to the left [m]")):
+        curves = {"CoM": com.position[:, axis], "capture point": com.capture[:, axis]}
+        charts.append(Chart(name, {**curves, "CoP": recording.cop_world[:, axis]}, looks, span=0.01))
+    charts.append(Chart("height z [m]", {"CoM": com.position[:, 2]}, {}, span=0.01))
+    draw_charts(figure, recording, "centre of mass (world)", charts)
+
+
+def base_charts(recording: Recording) -> list[Chart]:
+    """Return the place and the attitude of the base, in truth and as the controller estimated them."""
+    looks = {"estimate": _ESTIMATE_LOOK}
+    poses = {"true": recording.base_pose, "estimate": recording.odometry}
+    poses = {name: pose for name, pose in poses.items() if np.isfinite(pose).any()}
+    charts = []
+    for axis, name in enumerate(("x, forward [m]", "y, to the left [m]", "height z [m]")):
+        charts.append(Chart(name, {which: pose[:, axis] for which, pose in poses.items()}, looks, span=0.01))
+    angles = {which: roll_pitch_yaw(pose[:, 3:]) for which, pose in poses.items()}
+    for axis, name in enumerate(("roll [deg]", "pitch [deg]", "yaw [deg]")):
+        curves = {which: np.rad2deg(values[:, axis]) for which, values in angles.items()}
+        charts.append(Chart(name, curves, looks, span=0.5))
+    return charts
+
+
+def roll_pitch_yaw(quaternion: Array) -> Array:
+    """Return roll, pitch and yaw (n, 3) [rad] of quaternions (n, 4) x y z w: R = Rz(yaw) Ry(pitch) Rx(roll).
+
+    Roll and yaw go on beyond half a turn.
+    """
+    x, y, z, w = quaternion.T
+    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
+    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    found = np.column_stack([roll, pitch, yaw])
+    known = np.isfinite(found).all(axis=1)
+    found[known] = np.unwrap(found[known], axis=0)
+    return found
+
+
+def tracking_charts(recording: Recording) -> list[Chart]:
+    """Return what the controller wanted against what was: by its readouts, its setpoints and its estimate."""
+    charts, readouts = [], recording.readouts
+    for name, values in readouts.items():
+        if name + WANTED in readouts:
+            wanted = {"wanted": readouts[name + WANTED]}
+            charts.append(Chart(_with_unit(name), {"was": values, **wanted}, {"wanted": _WANTED_LOOK}))
+        elif name.endswith(_JUDGES):
+            limit = 0.0 if name.endswith("_margin") else None
+            charts.append(Chart(_with_unit(name), {name: values}, {}, limit))
+    wanted_position = wanted_positions(recording).values
+    if np.isfinite(wanted_position).any():
+        error = np.abs(recording.joint_position - wanted_position)
+        charts.append(Chart("joints, farthest from wanted [rad]", {"largest error": _largest(error)}, {}))
+    short = _largest(np.abs(recording.joint_effort - recording.joint_command))
+    if np.nanmax(short, initial=0.0) > 0.0:
+        charts.append(Chart("torques, applied off commanded [N.m]", {"largest": short}, {}))
+    apart, turned = estimate_errors(recording)
+    if np.isfinite(apart).any():
+        charts.append(Chart("base, estimate off truth [mm]", {"distance": 1e3 * apart}, {}, span=0.01))
+        charts.append(Chart("base, estimate off truth [deg]", {"angle": np.rad2deg(turned)}, {}, span=0.001))
+    return charts
+
+
+def _largest(values: Array) -> Array:
+    """Return the largest of each row (n,), NaN where a row has none."""
+    known = np.isfinite(values)
+    return np.where(known.any(axis=1), np.where(known, values, 0.0).max(axis=1, initial=0.0), np.nan)
+
+
+def monitor_charts(recording: Recording) -> list[Chart]:
+    """Return what is watched of each row: how near the feet are to slipping and tipping, impacts, torques."""
+    feet = list(enumerate(recording.feet))
+    looks = {f"{foot} foot": {"color": foot_colour(k), "linestyle": foot_dash(k)} for k, foot in feet}
+
+    def each(values: Array) -> dict[str, Array]:
+        return {f"{foot} foot": values[:, k] for k, foot in feet}
+
+    charts = []
+    if np.isfinite(recording.friction_used).any():
+        charts.append(Chart("friction used (1: slips)", each(recording.friction_used), looks, 1.0, 0.1))
+    if np.isfinite(recording.cop_margin).any():
+        charts.append(Chart("CoP to the edge of its sole [mm]", each(1e3 * recording.cop_margin), looks, 0.0, 1.0))
+    if np.nanmax(np.abs(recording.impact[:, :, 2]), initial=0.0) > 0.0:
+        charts.append(Chart("impacts, upwards [N.s]", each(recording.impact[:, :, 2]), looks))
+    limits = recording.effort_limit
+    if np.isfinite(limits).any() and np.isfinite(recording.joint_command).any():
+        share = _largest(np.abs(recording.joint_command) / limits)
+        charts.append(Chart("largest torque over its limit", {"largest torque over its limit": share}, {}, 1.0, 0.1))
+    return charts
+
+
+def draw_monitors(figure: SubFigure, recording: Recording) -> None:
+    """Draw what is watched over time, and the worst that the monitors of the physics found."""
+    physics = physics_of(recording)
+    charts = monitor_charts(recording)
+    said = "" if physics else "; what the monitors of the physics found was not recorded"
+    axes = draw_charts(figure, recording, f"monitors{said}", charts, extra=1 if physics else 0)
+    if physics:
+        _draw_physics(axes.flat[len(charts)], physics)
+
+
+def physics_of(recording: Recording) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the monitors of the physics found, empty where that is not known."""
+    return (recording.statistics or {}).get("physics") or {}
+
+
+def _draw_physics(ax: Axes, physics: Mapping[str, Mapping[str, Any]]) -> None:
+    """Draw the worst of each monitor as a share of what is allowed, over the decades below it."""
+    names = [name for name, figure in physics.items() if figure.get("worst") is not None and figure.get("allowed")]
+    shares = [abs(physics[name]["worst"]) / physics[name]["allowed"] for name in names]
+    drawn = [max(0.0, _DECADES + np.log10(share)) if share > 0.0 else 0.0 for share in shares]
+    colours = [LIMIT_COLOUR if share > 1.0 else foot_colour(2) for share in shares]
+    ax.barh(range(len(names)), drawn, color=colours, height=0.7)
+    ax.axvline(_DECADES, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
+    ax.set_yticks(range(len(names)), names)
+    ax.tick_params(axis="y", length=0, labelsize=6)
+    ticks = np.arange(0.0, _DECADES + 1.0, 4.0)
+    ax.set_xticks(ticks, [f"1e{tick - _DECADES:.0f}" if tick < _DECADES else "1" for tick in ticks])
+    ax.set(ylim=(len(names) - 0.5, -0.5), xlim=(0.0, max([_DECADES, *drawn]) + 0.5), xlabel="")
+    small_title(ax, "physics: worst over allowed (log.)")

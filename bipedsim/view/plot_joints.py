@@ -1,0 +1,233 @@
+"""Pictures of what the joints did: position, velocity and torque over time, beside what was wanted and what is allowed.
+
+The left and the right joint of a pair share axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bipedsim.model import SIDES, split_side
+from bipedsim.numerics import Array
+from bipedsim.recording import COLUMNS, Recording
+from bipedsim.view.sheet import (
+    LIMIT_COLOUR,
+    TOTAL_COLOUR,
+    at_least,
+    finish_grid,
+    foot_colour,
+    foot_dash,
+    heading,
+    mark_events,
+    small_title,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+
+ACROSS = 3
+"""Axes beside each other."""
+NOISE = 1e-6
+"""Torque [N.m] below which joints are left out."""
+IN_SIGHT = 0.6
+"""A limit is drawn where this share of it is reached."""
+NEAR = 0.05
+"""And a limit of a position where it comes nearer than this [rad, m]."""
+_SETPOINT = {label.removeprefix("setpoint_"): i for i, label in enumerate(COLUMNS["setpoint"].labels)}
+_WANTED: Any = {"color": "#666666", "linewidth": 0.7, "linestyle": (0, (2, 1.5)), "zorder": 3.0}
+
+
+def joint_groups(names: Sequence[str]) -> dict[str, list[int]]:
+    """Return panel title -> joints: the left and the right joint of a pair share a panel, the left one first."""
+    titles = [split_side(name)[1] for name in names]
+    sides = [split_side(name)[0] for name in names]
+    groups: dict[str, list[int]] = {}
+    for i, (name, title) in enumerate(zip(names, titles, strict=True)):
+        there = [sides[j] for j, other in enumerate(titles) if other == title]
+        groups.setdefault(title if sorted(there) == list(SIDES) else name, []).append(i)
+    return {title: sorted(joints, key=lambda i: sides[i]) for title, joints in groups.items()}
+
+
+def joint_look(name: str, joints: Sequence[int]) -> tuple[str, Any, str]:
+    """Return colour, line style and label of a joint that shares its axes with ``joints``."""
+    side = split_side(name)[0] if len(joints) > 1 else ""
+    if not side:
+        return TOTAL_COLOUR, "-", ""
+    return foot_colour(SIDES.index(side)), foot_dash(SIDES.index(side)), side
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What was wanted of the joints, in a row of a recording.
+
+    Attributes:
+        name: What it is called in the key.
+        values: (n, nu) NaN where nothing was.
+        error: Whether the difference is drawn below.
+    """
+
+    name: str
+    values: Array
+    error: bool = False
+
+    def of(self, joints: Sequence[int]) -> bool:
+        """Return whether there is anything for these joints."""
+        return bool(np.isfinite(self.values[:, joints]).any())
+
+
+def wanted_positions(recording: Recording) -> Wanted:
+    """Return the positions that the drives were to follow."""
+    return Wanted("wanted", recording.setpoint[:, :, _SETPOINT["position"]], error=True)
+
+
+def _wanted_velocities(recording: Recording) -> Wanted:
+    return Wanted("wanted", recording.setpoint[:, :, _SETPOINT["velocity"]])
+
+
+def _commanded(recording: Recording) -> Wanted:
+    """Return the torques that the drives were asked for, where they gave others."""
+    command, effort = recording.joint_command, recording.joint_effort
+    other = (np.abs(command - effort) > NOISE).any(axis=0)
+    return Wanted("commanded", np.where(other, command, np.nan))
+
+
+def shown_torques(recording: Recording) -> tuple[dict[str, list[int]], list[str]]:
+    """Return the panels of torques, as :func:`joint_groups` does, and the titles of those that are only noise."""
+    groups = joint_groups(recording.joint_names)
+    peak = np.nanmax(np.abs(recording.joint_effort), axis=0, initial=0.0)
+    silent_joints = np.isfinite(recording.joint_effort).any(axis=0) & (peak < NOISE)
+    silent = [title for title, joints in groups.items() if silent_joints[joints].all()]
+    if len(silent) == len(groups):
+        return groups, []
+    return {title: joints for title, joints in groups.items() if title not in silent}, silent
+
+
+def height_of(recording: Recording, groups: dict[str, list[int]], wanted: Wanted | None = None) -> float:
+    """Return the height [in] of the axes of these joints."""
+    error = wanted is not None and wanted.error and wanted.of(range(len(recording.joint_names)))
+    return 0.5 + (1.9 if error else 1.25) * -(-len(groups) // ACROSS)
+
+
+def draw_positions(figure: SubFigure, recording: Recording, limits: tuple[Array, Array] | None) -> None:
+    """Draw positions, what was wanted of them, and the error below.
+
+    Args:
+        figure, recording: Where, and what.
+        limits: Lower and upper, (nu,) each [rad]; None: not known.
+    """
+    wanted = wanted_positions(recording)
+    none = "" if wanted.of(range(len(recording.joint_names))) else "; commanded by torque: no position was wanted"
+    heading(figure, f"joint positions [rad; m of sliding joints]{none}")
+    _draw(figure, recording, joint_groups(recording.joint_names), recording.joint_position, wanted, limits)
+
+
+def draw_velocities(figure: SubFigure, recording: Recording, limits: tuple[Array, Array] | None) -> None:
+    """Draw velocities, and what was wanted of them; see :func:`draw_positions`."""
+    heading(figure, "joint velocities [rad/s; m/s of sliding joints]")
+    groups = joint_groups(recording.joint_names)
+    _draw(figure, recording, groups, recording.joint_velocity, _wanted_velocities(recording), limits)
+
+
+def draw_torques(figure: SubFigure, recording: Recording) -> None:
+    """Draw torques as they were applied, as they were commanded where that differs, and their limits."""
+    groups, silent = shown_torques(recording)
+    left_out = f"; below {NOISE:g} N.m all the time: {', '.join(silent)}" if silent else ""
+    heading(figure, f"joint torques [N.m]{left_out}")
+    limit = recording.effort_limit
+
+    def mark_stops(ax: Axes, i: int, position: int, colour: str, labels: dict[str, Any]) -> None:
+        stopped = np.where(np.nan_to_num(recording.stop_torque[:, i]) != 0.0, 0.02 + 0.05 * position, np.nan)
+        if np.isfinite(stopped).any():
+            # Along the lower edge, as impacts on stops would flatten all the rest.
+            (line,) = ax.plot(recording.t, stopped, color=colour, linewidth=3.0, transform=ax.get_xaxis_transform())
+            line.set_label("at its stop")
+            labels.setdefault("at its stop", line)
+
+    effort = recording.joint_effort
+    axes = _draw(figure, recording, groups, effort, _commanded(recording), (-limit, limit), mark_stops)
+    for ax, (title, joints) in zip(axes, groups.items(), strict=True):
+        at_least(ax, 0.2)
+        least = float(limit[joints].min())
+        if np.isfinite(least):
+            peak = float(np.nanmax(np.abs(effort[:, joints]), initial=0.0))
+            small_title(ax, f"{title}   (peak {peak:.3g}, limit {least:.3g})")
+
+
+def _draw(
+    figure: SubFigure,
+    recording: Recording,
+    groups: dict[str, list[int]],
+    values: Array,
+    wanted: Wanted,
+    limits: tuple[Array, Array] | None,
+    more: Callable[[Axes, int, int, str, dict[str, Any]], None] | None = None,
+) -> list[Axes]:
+    """Draw ``values`` (n, nu) of each group over time, its joints over each other; return its axes."""
+    errors = wanted.error and wanted.of(range(values.shape[1]))
+    rows, each = -(-len(groups) // ACROSS), 2 if errors else 1
+    axes = figure.subplots(rows * each, ACROSS, sharex=True, squeeze=False, height_ratios=[1.9, 1.0][:each] * rows)
+    upper, lower = axes[::each], axes[1::each] if errors else axes[:0]
+    labels: dict[str, Any] = {}
+    for number, (title, joints) in enumerate(groups.items()):
+        ax = upper.flat[number]
+        for position, i in enumerate(joints):
+            name = recording.joint_names[i]
+            colour, dash, side = joint_look(name, joints)
+            (line,) = ax.plot(recording.t, values[:, i], color=colour, linestyle=dash, label=name)
+            if side:
+                labels.setdefault(side, line)
+            if wanted.of([i]):
+                (line,) = ax.plot(recording.t, wanted.values[:, i], label=f"{name} {wanted.name}", **_WANTED)
+                labels.setdefault(wanted.name, line)
+            if more is not None:
+                more(ax, i, position, colour, labels)
+            if errors:
+                error = values[:, i] - wanted.values[:, i]
+                lower.flat[number].plot(
+                    recording.t, error, color=colour, linestyle=dash, linewidth=0.8, label=f"{name} error"
+                )
+        if limits is not None:
+            _mark_limits(ax, values[:, joints], (limits[0][joints], limits[1][joints]))
+        small_title(ax, title)
+        if errors:
+            small_title(lower.flat[number], "position - wanted")
+            at_least(lower.flat[number], 1e-4)
+        at_least(ax, 1e-3)
+    for ax in axes.flat:
+        if ax.lines:
+            mark_events(ax, recording)
+    if errors:
+        finish_pairs(axes, recording, len(groups))
+    else:
+        finish_grid(axes, recording, len(groups))
+    if labels:
+        figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
+    return list(upper.flat[: len(groups)])
+
+
+def finish_pairs(axes: Any, recording: Recording, used: int) -> None:
+    """Finish a grid whose rows go in pairs, ``used`` in each half."""
+    for half in (axes[::2], axes[1::2]):
+        finish_grid(half, recording, used)
+    for ax in axes[::2].flat:
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
+
+
+def _mark_limits(ax: Axes, values: Array, limits: tuple[Array, Array]) -> None:
+    """Mark the lower and the upper limit (k,) of ``values`` (n, k) where they would be in sight."""
+    if not np.isfinite(values).any():
+        return
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    for bound, reached in ((float(limits[0].max()), low), (float(limits[1].min()), high)):
+        if not np.isfinite(bound):
+            continue
+        past = reached / bound > IN_SIGHT if bound else True
+        if (past and abs(bound) > NEAR) or abs(reached - bound) < NEAR:
+            ax.axhline(bound, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
