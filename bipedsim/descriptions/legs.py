@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.notes import Notes, some
-from bipedsim.model import Shape
+from bipedsim.model import Shape, split_side
 from bipedsim.numerics import Array
 
 NEAR_GROUND = 0.08
@@ -187,7 +187,8 @@ def _names_of(figure: Figure, foot: int) -> list[str]:
 
 def _left_first(names: list[list[str]], across: Array, notes: Notes) -> bool:
     """Return whether the first of two feet is the left one: by its names, or by where it is."""
-    sides = [next((side for side in (split_side(name)[0] for name in some_names) if side), "") for some_names in names]
+    said = [[split_side(name)[0] for name in some_names] for some_names in names]
+    sides = [next(filter(None, some_sides), "") for some_sides in said]
     if "left" in sides and sides[0] != sides[1]:
         return sides[0] == "left"
     if "right" in sides and sides[0] != sides[1]:

@@ -16,9 +16,9 @@ SIDES = ("left", "right")
 def split_side(name: str) -> tuple[str, str]:
     """Return left, right or an empty string, whichever a name says, and what is left of the name without it.
 
-    A side is a word of the name, in any case: ``left_knee``, ``r_hip``, ``LeftElbow``, ``elbow_L``, ``l-toe``; the first
-    letter before a capital, as in ``LHip``; or what a word begins with, as in ``leftknee``. A name with both says
-    neither.
+    A side is a word of the name, in any case: ``left_knee``, ``r_hip``, ``LeftElbow``, ``elbow_L``, ``l-toe``; the
+    first letter before a capital, as in ``LHip``; or what a word begins with, as in ``leftknee``. A name with both
+    says neither.
 
     >>> split_side("LHipYaw"), split_side("leg_left_1_joint"), split_side("larm"), split_side("torso")
     (('left', 'HipYaw'), ('left', 'leg_1_joint'), ('', 'larm'), ('', 'torso'))

@@ -355,7 +355,11 @@ def _result(
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values as JSON holds them; of what it has no words for, what Python prints."""
-    return json.loads(json.dumps(values, default=lambda value: value.tolist() if hasattr(value, "tolist") else str(value)))
+
+    def other(value: Any) -> Any:
+        return value.tolist() if hasattr(value, "tolist") else str(value)
+
+    return json.loads(json.dumps(values, default=other))
 
 
 def note(builder: Recording.Builder, guard: Guard) -> None:

@@ -1,17 +1,22 @@
-"""What pictures of runs show of objects."""
+"""What the panels of pictures show."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.view import plot
-from bipedsim.view.plots import MOST_OBJECTS, _draw_objects
+from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
+from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
+from bipedsim.view.plot_joints import joint_groups
+from bipedsim.view.plots import Page
 
 
 def run_with(count: int) -> Recording:
@@ -29,7 +34,7 @@ def run_with(count: int) -> Recording:
 @pytest.mark.parametrize("count", [1, MOST_OBJECTS + 2])
 def test_objects_are_drawn_over_time_with_names_and_units(count: int) -> None:
     figure, recording = Figure().subfigures(1, 1), run_with(count)
-    _draw_objects(figure, recording)
+    draw_objects(figure, recording)
     assert [ax.get_title() for ax in figure.axes] == ["x, forward [m]", "height z [m]", "speed [m/s]"]
     shown = min(count, MOST_OBJECTS)
     for ax, at in zip(figure.axes, (0.49, 0.1, 1.0), strict=True):
@@ -48,3 +53,99 @@ def test_the_panel_is_left_out_where_there_are_none(tmp_path: Path) -> None:
         plot(none, tmp_path / "none.png", ["readouts", "objects"])
     plot(run_with(1), tmp_path / "some.png", ["readouts", "objects"])
     assert (tmp_path / "some.png").stat().st_size > 5_000
+
+
+def joints_run(names: list[str]) -> Recording:
+    """Return half a second of joints that follow sines 0.1 rad below what is wanted, with drives that give less."""
+    recording = Recording.empty(50, names, ["left"])
+    recording.t[:] = 0.01 * np.arange(50)
+    recording.wrench[:] = 0.0
+    for i in range(len(names)):
+        recording.setpoint[:, i, 0] = np.sin(recording.t + i)
+        recording.joint_position[:, i] = np.sin(recording.t + i) - 0.1
+        recording.joint_command[:, i] = 10.0 + i
+        recording.joint_effort[:, i] = 8.0 + i
+    recording.effort_limit = np.full(len(names), 12.0)
+    return recording
+
+
+def axes_of(figure: Figure, title: str) -> Axes:
+    """Return the axes whose title begins so."""
+    return next(ax for ax in figure.axes if ax.get_title().startswith(title))
+
+
+def curve(ax: Axes, label: str) -> np.ndarray:
+    """Return the values of a curve."""
+    return np.asarray(next(line for line in ax.lines if line.get_label() == label).get_ydata())
+
+
+def drawn(recording: Recording, *panels: str) -> Figure:
+    """Return the figure of these panels."""
+    figure = Figure(layout="constrained")
+    Page(recording, panels).draw(figure)
+    return figure
+
+
+def test_pairs_of_joints_share_axes_with_what_was_wanted_and_the_error_below() -> None:
+    recording = joints_run(["LHip", "RHip", "waist"])
+    figure = drawn(recording, "joints")
+    hip, errors = axes_of(figure, "Hip"), [ax for ax in figure.axes if ax.get_title() == "position - wanted"]
+    np.testing.assert_array_equal(curve(hip, "LHip"), recording.joint_position[:, 0])
+    np.testing.assert_array_equal(curve(hip, "RHip wanted"), recording.setpoint[:, 1, 0])
+    left, right = (next(line for line in hip.lines if line.get_label() == name) for name in ("LHip", "RHip"))
+    assert left.get_color() != right.get_color()
+    assert left.get_linestyle() != right.get_linestyle()
+    np.testing.assert_allclose(curve(errors[0], "RHip error"), -0.1)
+    assert [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()] == ["left", "wanted", "right"]
+
+
+def test_torques_are_those_applied_and_those_commanded_against_the_limit() -> None:
+    ax = axes_of(drawn(joints_run(["l_knee", "r_knee"]), "torques"), "knee")
+    np.testing.assert_array_equal(curve(ax, "l_knee"), 8.0)
+    np.testing.assert_array_equal(curve(ax, "r_knee commanded"), 11.0)
+    assert ax.get_title() == "knee   (peak 9, limit 12)"
+    ideal = joints_run(["l_knee", "r_knee"])
+    ideal.joint_command = ideal.joint_effort
+    assert len(axes_of(drawn(ideal, "torques"), "knee").lines) == 3  # the two, and the limit that they come near
+
+
+def test_a_joint_without_partner_keeps_its_name() -> None:
+    assert joint_groups(["r_hip", "l_hip", "LTail", "waist"]) == {"hip": [1, 0], "LTail": [2], "waist": [3]}
+
+
+def test_tracking_pairs_readouts_and_monitors_see_feet() -> None:
+    recording = joints_run(["hip"])
+    recording.readouts = {"speed": recording.t, "speed_wanted": 2.0 * recording.t, "dcm_error": 3.0 * recording.t}
+    recording.friction_used[:] = 0.5
+    figure = drawn(recording, "tracking", "monitors")
+    np.testing.assert_array_equal(curve(axes_of(figure, "speed"), "wanted"), 2.0 * recording.t)
+    np.testing.assert_array_equal(curve(axes_of(figure, "dcm_error [m]"), "dcm_error"), 3.0 * recording.t)
+    np.testing.assert_allclose(curve(axes_of(figure, "joints, farthest"), "largest error"), 0.1)
+    np.testing.assert_array_equal(curve(axes_of(figure, "friction used"), "left foot"), 0.5)
+    np.testing.assert_allclose(curve(axes_of(figure, "largest torque"), "largest torque over its limit"), 10.0 / 12.0)
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    page = Page(joints_run(["hip"]), ["joints", "base", "readouts"])
+    assert page.panels == ("joints",)
+    assert page.lacking["base"] == "the recording has no pose of the base"
+    assert "readouts" in page.lacking
+    figure = drawn(joints_run(["hip"]), "com")
+    assert "does not say which robot" in figure.texts[0].get_text() + figure.subfigs[0].texts[0].get_text()
+
+
+def test_names_of_panels() -> None:
+    assert panel_names(["joints,torques", "joints"]) == ("joints", "torques")
+    assert panel_names(["all"]) == PANELS
+    assert set(USUAL_PANELS) < set(PANELS)
+    with pytest.raises(UnknownNameError, match="torques"):
+        panel_names(["torqes"])
+
+
+def test_angles_of_the_base_against_pinocchio() -> None:
+    rng = np.random.default_rng(0)
+    quaternions = rng.standard_normal((50, 4))
+    quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+    for quaternion in quaternions:
+        R = pin.Quaternion(quaternion).toRotationMatrix()
+        np.testing.assert_allclose(roll_pitch_yaw(quaternion[None])[0], pin.rpy.matrixToRpy(R), atol=1e-12)
