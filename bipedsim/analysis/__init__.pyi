@@ -4,6 +4,7 @@ from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures, estimate_errors
 from .fall import OUTCOME, fall_time, has_fallen
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
+from .gait import Step, gait_steps
 from .load_run import Gathers, completed, gather, load_run
 from .loads import CARRIES, PRESSES
 from .plates import (
@@ -29,6 +30,7 @@ __all__ = [
     "ForcePlate",
     "Gathers",
     "RunSummary",
+    "Step",
     "Verdict",
     "centre_of_pressure",
     "com_motion",
@@ -40,6 +42,7 @@ __all__ = [
     "fall_time",
     "fill_from_ankles",
     "force_plate",
+    "gait_steps",
     "gather",
     "has_fallen",
     "in_words",

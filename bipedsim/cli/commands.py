@@ -34,6 +34,12 @@ COMMANDS = Table(
             "what its controller showed. Example: bipedsim summary runs/first",
             "bipedsim.cli.summary",
         ),
+        "report": Command(
+            "write a page of a bag or a run that one sends to a colleague",
+            "Write one HTML file with the verdict of a run, its figures, steps and pictures, and the command that "
+            "repeats it; it needs no network. Example: bipedsim report runs/first",
+            "bipedsim.cli.report",
+        ),
         "animate": Command(
             "draw the moving robot of a bag or a run: .gif, .mp4, or a strip of postures as .png",
             "Draw the robot of a run as links, with soles, ground, CoM and contact forces. docs/animation.md says "

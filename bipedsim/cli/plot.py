@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from bipedsim.cli.options import add_span, output_beside
@@ -30,13 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Read and draw."""
     from bipedsim.analysis import gather
-    from bipedsim.view import Thinned, columns_of, panel_names, plot
+    from bipedsim.view import USUAL_PANELS, Thinned, columns_of, panel_names, plot
 
     output = output_beside(args.recording, args.output, ".png")
     panels = panel_names(args.panels)
     with waiting(f"drawing {output}"):
         columns = columns_of(panels)
         run = gather(args.recording, lambda: Thinned(panels), columns, start=args.start, stop=args.stop).recording()
-        plot(run, output, panels)
+        lacking = plot(run, output, panels)
+    # Of the usual ones most runs lack some.
+    for name, why in lacking.items() if args.panels is not USUAL_PANELS else ():
+        print(f"bipedsim plot: without {name}: {why}", file=sys.stderr)
     print(f"wrote {output}")
     return 0

@@ -1,5 +1,6 @@
 from .panels import PANELS, USUAL_PANELS, panel_names
 from .plots import Page, plot
+from .report import report
 from .rerun import plot_rerun
 from .robot import draw_robot
 from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, at_least, foot_colour, foot_dash, picture
@@ -23,4 +24,5 @@ __all__ = [
     "picture",
     "plot",
     "plot_rerun",
+    "report",
 ]

@@ -78,8 +78,8 @@ BODIES_COLOUR = "#CC79A7"
 
 def plot(
     recording: Recording, path: Path | str, panels: Sequence[str] = USUAL_PANELS, cutoff: float | None = None
-) -> None:
-    """Draw a recording into a picture file.
+) -> dict[str, str]:
+    """Draw a recording into a picture file; return the panels that were left out, with the reason of each.
 
     Args:
         recording: What to draw.
@@ -96,6 +96,7 @@ def plot(
     page = Page(recording, panels, cutoff)
     with picture(Path(path), page.size, page.title) as figure:
         page.draw(figure)
+    return page.lacking
 
 
 class Page:

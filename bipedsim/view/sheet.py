@@ -58,14 +58,7 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
     Raises:
         RecordingError: The picture cannot be written.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(style):
-        figure = Figure(figsize=size, layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+    with drawn(size, title, style) as figure:
         yield figure
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +68,21 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+
+
+@contextmanager
+def drawn(size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator[Figure]:
+    """Give an empty figure in our style, as :func:`picture` does, that is written nowhere."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        if title:
+            figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+        yield figure
 
 
 def foot_colour(k: int) -> str:

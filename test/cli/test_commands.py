@@ -14,7 +14,7 @@ from bipedsim.control import CONTROLLERS
 from bipedsim.ground import GROUNDS
 from bipedsim.model import PRESETS
 from bipedsim.runs import SCENARIO_FILES
-from bipedsim.view.plots import PANELS
+from bipedsim.view import PANELS
 
 HEAVY = ("numpy", "numba", "pinocchio", "scipy", "matplotlib", "rclpy")
 

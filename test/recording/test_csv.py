@@ -21,8 +21,9 @@ from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording.csv import CsvColumns, CsvTable, export_csv
 from bipedsim.recording.recording import Recording
 from bipedsim.view import plots
+from bipedsim.view.panels import USUAL_PANELS
 from bipedsim.view.plot_contact import FACE_COLOUR
-from bipedsim.view.plots import PANELS, plot
+from bipedsim.view.plots import plot
 from bipedsim.view.sheet import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR, picture
 
 
@@ -101,7 +102,7 @@ def shows(path: Path, colour: str) -> bool:
         (["modes"], {FACE_COLOUR}),
         (["torques"], {TOTAL_COLOUR, FOOT_COLOURS[0], FOOT_COLOURS[1], LIMIT_COLOUR}),
         (["readouts"], {TOTAL_COLOUR}),
-        (PANELS, {TOTAL_COLOUR, FOOT_COLOURS[0], FACE_COLOUR, LIMIT_COLOUR}),
+        (USUAL_PANELS, {TOTAL_COLOUR, FOOT_COLOURS[0], FACE_COLOUR, LIMIT_COLOUR}),
     ],
 )
 def test_every_panel_draws_what_it_is_for(tmp_path: Path, panels: list[str], colours: set[str]) -> None:

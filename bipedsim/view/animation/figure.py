@@ -68,6 +68,7 @@ class Film:
         self._time.set(fontsize=10, color=TOTAL_COLOUR, family="monospace")
         _write(figure, title, stage, feet)
         self.figure = figure
+        self._still: Any = None
 
     def show(self, i: int) -> None:
         """Move everything to frame ``i``."""
@@ -78,7 +79,18 @@ class Film:
     def pixels(self) -> NDArray[np.uint8]:
         """Draw, and return the picture (height, width, 3)."""
         canvas: Any = self.figure.canvas
-        canvas.draw()
+        moving = [scene.ax for scene in self.scenes] + [self._time]
+        if self._still is None:
+            # Title and key take as long as a view, and stay as they are.
+            for artist in moving:
+                artist.set_visible(False)
+            canvas.draw()
+            self._still = canvas.copy_from_bbox(self.figure.bbox)
+            for artist in moving:
+                artist.set_visible(True)
+        canvas.restore_region(self._still)
+        for artist in moving:
+            self.figure.draw_artist(artist)
         return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[:, :, :3])
 
 

@@ -1,0 +1,92 @@
+"""Steps of a recorded walk: when feet left the ground and came back, how far and how fast they went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.analysis.loads import CARRIES
+from bipedsim.analysis.plates import force_plate, rotate
+from bipedsim.numerics import Array, Flags
+from bipedsim.recording import Recording
+
+AIR = 0.1
+"""A foot that was off the ground for less [s] has bounced, and made no step; as in a verdict."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A foot that came down after it was off the ground.
+
+    Attributes:
+        t: When it came down [s].
+        foot: Its name.
+        swing: How long it was off the ground [s].
+        stance: How long it stayed; NaN if the run ended first [s].
+        double_support: From then until the next foot left; NaN if none did [s].
+        length, width: From the other foot to this one, along the mean heading of both soles and across it to the left
+            [m]; NaN of robots without two feet.
+        speed: Length over the time since the foot before came down; NaN for the first step [m/s].
+    """
+
+    t: float
+    foot: str
+    swing: float
+    stance: float
+    double_support: float
+    length: float
+    width: float
+    speed: float
+
+
+def gait_steps(recording: Recording) -> list[Step]:
+    """Return the steps of a run, the first one first.
+
+    Args:
+        recording: With sole poses and a known weight.
+
+    Raises:
+        ConfigError: The recording has no sole poses.
+    """
+    t, poses = recording.t, recording.sole_poses
+    force = force_plate(recording).force[:, :, 2]
+    changes: list[tuple[float, int, bool, int]] = []
+    for k in range(len(recording.feet)):
+        loaded = _without_bounces(t, force[:, k] > CARRIES * recording.weight)
+        rows = np.flatnonzero(np.diff(loaded.astype(np.int8))) + 1
+        changes += [(float(t[row]), k, bool(loaded[row]), int(row)) for row in rows]
+    changes.sort()
+    lifts = [(at, k) for at, k, down, _ in changes if not down]
+    steps: list[Step] = []
+    for at, k, down, row in changes:
+        lifted = [when for when, foot in lifts if foot == k and when < at]
+        # A foot that is dropped onto the ground makes no step.
+        if not down or not lifted:
+            continue
+        stance = next((when - at for when, foot in lifts if foot == k and when > at), np.nan)
+        double = next((when - at for when, foot in lifts if when > at), np.nan)
+        length, width = _from_other(poses[row], k)
+        speed = length / (at - steps[-1].t) if steps and at > steps[-1].t else np.nan
+        steps.append(Step(at, recording.feet[k], at - lifted[-1], stance, double, length, width, speed))
+    return steps
+
+
+def _without_bounces(t: Array, loaded: Flags) -> Flags:
+    """Return ``loaded`` (n,) without times in the air shorter than :data:`AIR`."""
+    out = loaded.copy()
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], loaded, [True]]).astype(np.int8)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        if end < len(t) and begin > 0 and t[end] - t[begin] < AIR:
+            out[begin:end] = True
+    return out
+
+
+def _from_other(poses: Array, k: int) -> tuple[float, float]:
+    """Return how far foot ``k`` is ahead of the other one and to its left [m], for poses (K, 7)."""
+    if len(poses) != 2:
+        return np.nan, np.nan
+    ahead = rotate(poses[:, 3:], np.array([1.0, 0.0, 0.0]))[:, :2].sum(axis=0)
+    ahead /= max(float(np.linalg.norm(ahead)), 1e-12)
+    x, y = poses[k, :2] - poses[1 - k, :2]
+    return float(x * ahead[0] + y * ahead[1]), float(y * ahead[0] - x * ahead[1])
