@@ -8,6 +8,7 @@ import numpy as np
 
 from bipedsim.analysis.loads import CARRIES
 from bipedsim.analysis.plates import force_plate, rotate
+from bipedsim.model import split_side
 from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 
@@ -25,8 +26,8 @@ class Step:
         swing: How long it was off the ground [s].
         stance: How long it stayed; NaN if the run ended first [s].
         double_support: From then until the next foot left; NaN if none did [s].
-        length, width: From the other foot to this one, along the mean heading of both soles and across it to the left
-            [m]; NaN of robots without two feet.
+        length, width: From the other foot to this one, along the mean heading of both soles, and across it: to the
+            right of a right foot, else to the left [m]; NaN of robots without two feet.
         speed: Length over the time since the foot before came down; NaN for the first step [m/s].
     """
 
@@ -67,6 +68,7 @@ def gait_steps(recording: Recording) -> list[Step]:
         stance = next((when - at for when, foot in lifts if foot == k and when > at), np.nan)
         double = next((when - at for when, foot in lifts if when > at), np.nan)
         length, width = _from_other(poses[row], k)
+        width = -width if split_side(recording.feet[k])[0] == "right" else width
         speed = length / (at - steps[-1].t) if steps and at > steps[-1].t else np.nan
         steps.append(Step(at, recording.feet[k], at - lifted[-1], stance, double, length, width, speed))
     return steps

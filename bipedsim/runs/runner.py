@@ -346,7 +346,7 @@ def _result(
         "commands_lost": run.faults.lost_commands if prepared.faults else None,
     }
     # What a reader of the rows alone could not find; how fast the machine was is no part of the run.
-    kept = {"robot": robot.name, **counted, **exact, **seen, **outcome}
+    kept = {"robot": robot.name, "ticks": len(recording), **counted, **exact, **seen, **outcome}
     recording.statistics = _plain({name: kept[name] for name in kept if name != "real_time_factor"})
     told = with_stop(outcome, run.guard.fell_at, run.guard.reason, faults)
     figures = {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact}

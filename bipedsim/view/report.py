@@ -26,7 +26,7 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
     "img{width:100%}table{border-collapse:collapse}td,th{padding:.15em .8em .15em 0;text-align:right}"
-    "td:first-child,th:first-child{text-align:left}pre{background:#f4f4f2;padding:.7em;overflow-x:auto}"
+    "td:first-child,th:first-child{text-align:left}pre{background:#f4f4f2;padding:.7em;white-space:pre-wrap}"
     ".verdict{font-size:1.25em;font-weight:600}.bad{color:#b00020}.small{color:#666;font-size:.9em}"
 )
 
@@ -57,8 +57,11 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
     notes = [*gathered.notes, *(figures.get("warnings") or ()), *_warnings(figures)]
     parts += [_list("Warnings", notes)] if notes else []
     parts.append(_table("What was run", ("", ""), _what(recording).items()))
-    parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(summary_lines(figures)))}</pre>")
-    parts.append(_gait(recording, left_out))
+    steps = _steps(recording, left_out)
+    # How far the feet of a robot that steps are from where they began says nothing.
+    lines = summary_lines(figures, hidden=("foot_drift_m",) if steps else ())
+    parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(lines))}</pre>")
+    parts.append(_gait(steps) if steps else "")
     for name, picture in pictures.items():
         parts.append(f'<h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{picture}">')
     parts.append(_list("Left out", left_out) if left_out else "")
@@ -123,19 +126,21 @@ def _warnings(figures: Mapping[str, Any]) -> list[str]:
     return said + ([f"{unresolved} steps that the contact model did not resolve"] if unresolved else [])
 
 
-def _gait(recording: Recording, left_out: list[str]) -> str:
-    """Return the table of steps; without any, say so in ``left_out``."""
+def _steps(recording: Recording, left_out: list[str]) -> list[Step]:
+    """Return the steps; without any, say so in ``left_out``."""
     try:
         steps = gait_steps(recording)
     except BipedSimError as error:
         left_out.append(f"gait table: {error}")
-        return ""
+        return []
     if not steps:
         left_out.append("gait table: no foot left the ground and came back")
-        return ""
+    return steps
+
+
+def _gait(steps: Sequence[Step]) -> str:
     head = ("came down [s]", "foot", "swing [s]", "stance [s]", "double support [s]")
-    rows = [(*_row(step),) for step in steps]
-    return _table("Steps", (*head, "length [m]", "width [m]", "speed [m/s]"), rows)
+    return _table("Steps", (*head, "length [m]", "width [m]", "speed [m/s]"), [_row(step) for step in steps])
 
 
 def _row(step: Step) -> list[str]:

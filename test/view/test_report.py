@@ -1,0 +1,69 @@
+"""The page of a run: its figures are those of the summary, it is whole, and says what it leaves out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from bipedsim import RunConfig, load_run, run
+from bipedsim.analysis import RunSummary, summary_lines
+from bipedsim.cli.main import main
+from bipedsim.config import to_json
+from bipedsim.errors import RecordingError
+from bipedsim.recording import Recording
+from bipedsim.view import report
+
+
+@pytest.fixture(scope="module")
+def stood(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a short run."""
+    path = tmp_path_factory.mktemp("runs") / "stood up.npz"
+    run(RunConfig(scenario="stand", duration=0.3, contact_params={"gamma": 0.2}))[0].save(path)
+    return path
+
+
+def test_figures_are_those_of_the_summary_and_nothing_is_fetched(stood: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    assert main(["report", str(stood), "-o", str(out)]) == 0
+    text = out.read_text(encoding="utf-8")
+    gathered = RunSummary()
+    gathered.add(load_run(stood))
+    for line in summary_lines(gathered.figures()):
+        assert line in unescape(text)
+    assert "http" not in re.sub(r"http-equiv", "", re.sub(r"base64,[^\"]*", "", text))
+    assert "default-src 'none'" in text
+    assert set(re.findall(r"src=\"(\w+):", text)) == {"data"}
+    assert re.findall(r"<img alt=\"(\w+)\"", text)[:3] == ["forces", "cop", "modes"]
+    assert "objects: the recording has no objects" in text
+    assert "no foot left the ground" in text
+    assert f"bipedsim replay {shlex.quote(str(stood))}" in unescape(text)
+
+
+def test_the_command_that_repeats_it_makes_the_same_run(stood: Path, tmp_path: Path) -> None:
+    out, again = tmp_path / "page.html", tmp_path / "again.npz"
+    report(load_run(stood), out, stood)
+    found = re.search(r"bipedsim (run .*)", unescape(out.read_text(encoding="utf-8")))
+    assert found is not None
+    assert main([*shlex.split(found[1]), "--output", str(again)]) == 0
+    first, second = load_run(stood), load_run(again)
+    assert (first.joint_position == second.joint_position).all()
+    assert first.run == second.run
+
+
+def test_what_a_run_printed_is_read_back(tmp_path: Path) -> None:
+    recording, summary = run(RunConfig(scenario="stand", duration=0.2))
+    recording.save(tmp_path / "run.npz")
+    gathered = RunSummary()
+    gathered.add(load_run(tmp_path / "run.npz"))
+    again = gathered.figures()
+    for key in summary.keys() - {"real_time_factor"}:
+        assert to_json(again[key]) == to_json(summary[key]), key
+
+
+def test_an_empty_recording_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no rows"):
+        report(Recording.empty(0, ["hip"], ["left"]), tmp_path / "none.html", tmp_path)
