@@ -1,0 +1,5 @@
+"""Force plates of a laboratory: what their amplifiers give, and what follows from it."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

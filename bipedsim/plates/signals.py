@@ -1,0 +1,313 @@
+"""What a force plate's amplifier gives, and what follows from it: force, moment, centre of pressure, free moment.
+
+Plates, corners and channels are those of C3D files (c3d.org, *FORCE_PLATFORM*). The plate's own axes follow from its
+corners, which come in the order (+x, +y), (-x, +y), (-x, -y), (+x, -y): the makers let z look into the floor. Channels
+are along these axes; the origin of moments is that of the transducers, below the surface.
+
+**Signs.** Every method returns the *reaction*, of the plate on the person, unless it is asked for ``on="plate"``, the
+load of the person on the plate, which is minus that. A person who stands has a reaction that looks up: positive in the
+world's z, negative in that of a plate whose z looks down. ``PlateGeometry.channels_on`` says which of the two the
+channels themselves hold; in C3D files it is the reaction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array, Flags
+
+Axes = Literal["world", "plate"]
+On = Literal["person", "plate"]
+
+CHANNELS = {
+    1: ("Fx", "Fy", "Fz", "Px", "Py", "Tz"),
+    2: ("Fx", "Fy", "Fz", "Mx", "My", "Mz"),
+    3: ("Fx12", "Fx34", "Fy14", "Fy23", "Fz1", "Fz2", "Fz3", "Fz4"),
+    4: ("Fx", "Fy", "Fz", "Mx", "My", "Mz"),
+}
+"""Type of a plate to its channels: type 1 gives the CoP and the free moment; type 2 the wrench; type 3 the forces of
+four transducers, horizontal ones in pairs; type 4 what a calibration matrix makes the wrench of."""
+THRESHOLD = 20.0
+"""Normal force [N] up to which no CoP is given: usual in laboratories, and what ezc3d and others use."""
+WALL = 0.1
+"""Share of the world's z in the normal of a plate that is in a wall, at most."""
+SQUARE = 1e-3
+"""How far corners may be from a rectangle, as a share of its size: they are measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlateGeometry:
+    """Where a plate is and what its channels mean.
+
+    Attributes:
+        name: For messages and pictures.
+        corners: (4, 3) of the surface in the world [m], in the order (+x, +y), (-x, +y), (-x, -y), (+x, -y) of the
+            plate's axes.
+        kind: Type of C3D, 1, 2, 3 or 4 (:data:`CHANNELS`).
+        rate: Samples per second [Hz].
+        offset: (3,) from the transducers' origin to the centre of the surface, in plate axes [m]: C3D's ORIGIN of types
+            2 and 4; z is negative where the plate's z looks down.
+        half_base: (2,) half the distances a along x and b along y between the transducers of type 3 [m].
+        calibration: (6, c) of type 4: what makes the wrench [N, N.m] at the transducers' origin of its channels.
+        channel_names: c names, those of :data:`CHANNELS` by default.
+        channels_on: Whom the force in the channels acts on: "person", as in C3D, or "plate".
+
+    Raises:
+        ConfigError: Something above does not hold.
+    """
+
+    name: str
+    corners: Array
+    kind: int = 2
+    rate: float = 1000.0
+    offset: Array = field(default_factory=lambda: np.zeros(3))
+    half_base: Array = field(default_factory=lambda: np.zeros(2))
+    calibration: Array = field(default_factory=lambda: np.eye(6))
+    channel_names: tuple[str, ...] = ()
+    channels_on: On = "person"
+
+    def __post_init__(self) -> None:
+        where = f"force plate {self.name!r}"
+        if self.kind not in CHANNELS:
+            raise ConfigError(f"{where}: type {self.kind} is none of {', '.join(map(str, CHANNELS))}")
+        for name, shape in (("corners", (4, 3)), ("offset", (3,)), ("half_base", (2,))):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            if values.shape != shape or not np.isfinite(values).all():
+                raise ConfigError(f"{where}: {name} = {values.tolist()} must be finite numbers of shape {shape}")
+            object.__setattr__(self, name, values)
+        calibration = np.array(self.calibration, dtype=np.float64)
+        if calibration.ndim != 2 or len(calibration) != 6 or not np.isfinite(calibration).all():
+            raise ConfigError(f"{where}: calibration has shape {calibration.shape}; it must be finite, of six rows")
+        object.__setattr__(self, "calibration", calibration)
+        if not (math.isfinite(self.rate) and self.rate > 0.0):
+            raise ConfigError(f"{where}: rate = {self.rate} Hz must be positive")
+        self._check_corners(where)
+        if self.kind == 3 and not (self.half_base > 0.0).all():
+            raise ConfigError(f"{where}: type 3 needs half_base, half the distances of its transducers, above 0")
+        usual = CHANNELS[self.kind]
+        count = self.calibration.shape[1] if self.kind == 4 else len(usual)
+        names = tuple(self.channel_names) or (usual if count == 6 or self.kind == 3 else _numbered(count))
+        if len(names) != count:
+            raise ConfigError(f"{where}: {len(names)} channel_names = {list(names)} for {count} channels")
+        object.__setattr__(self, "channel_names", names)
+
+    def _check_corners(self, where: str) -> None:
+        c = self.corners
+        x, y = c[0] - c[1], c[0] - c[3]
+        size = max(float(np.linalg.norm(x)), float(np.linalg.norm(y)))
+        shear = abs(float(x @ y))
+        flat = float(np.abs(c[0] - c[1] + c[2] - c[3]).max())
+        if size == 0.0 or shear > SQUARE * size * size or flat > SQUARE * size or min(self.size) < SQUARE * size:
+            raise ConfigError(
+                f"{where}: corners = {c.tolist()} must be those of a rectangle, in the order (+x, +y), (-x, +y), "
+                "(-x, -y), (+x, -y)"
+            )
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Lengths along the plate's x and y [m]."""
+        c = self.corners
+        return float(np.linalg.norm(c[0] - c[1])), float(np.linalg.norm(c[0] - c[3]))
+
+    @property
+    def centre(self) -> Array:
+        """(3,) of the surface in the world [m]."""
+        return np.asarray(self.corners.mean(axis=0))
+
+    @property
+    def rotation(self) -> Array:
+        """(3, 3) plate axes x, y, z as columns, in world axes."""
+        c = self.corners
+        x = (c[0] - c[1] + c[3] - c[2]) / 2.0
+        x /= np.linalg.norm(x)
+        z = np.cross(x, (c[0] - c[3] + c[1] - c[2]) / 2.0)
+        z /= np.linalg.norm(z)
+        return np.column_stack([x, np.cross(z, x), z])
+
+    @property
+    def up(self) -> float:
+        """1 where the plate's z looks out of its surface, -1 where it looks into the plate.
+
+        Floors look up in the world; of a plate in a wall (steeper than 84 degrees) the surface is where the transducers
+        are not.
+        """
+        upward = float(self.rotation[2, 2])
+        return float(np.sign(upward if abs(upward) > WALL else self.offset[2]) or 1.0)
+
+    @property
+    def normal(self) -> Array:
+        """(3,) normal out of the surface in world axes: what carries the person."""
+        return self.up * self.rotation[:, 2]
+
+    @property
+    def thickness(self) -> float:
+        """Distance of the transducers' origin below the surface [m]."""
+        return abs(float(self.offset[2]))
+
+    @property
+    def transducer_origin(self) -> Array:
+        """(3,) where the channels' moments are about, in the world [m]."""
+        return np.asarray(self.centre - self.rotation @ self.offset)
+
+    @property
+    def matrix(self) -> Array:
+        """(6, c) that makes the wrench at the transducers' origin, in plate axes, of the channels of types 2, 3 and 4.
+
+        Raises:
+            ConfigError: Type 1, whose channels are no linear function of the wrench.
+        """
+        if self.kind == 1:
+            raise ConfigError(f"force plate {self.name!r}: type 1 gives a centre of pressure, which no matrix does")
+        if self.kind == 2:
+            return np.eye(6)
+        if self.kind == 4:
+            return self.calibration
+        a, b = self.half_base
+        return np.array(
+            [
+                [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+                [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+                [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
+                [0.0, 0.0, 0.0, 0.0, b, b, -b, -b],
+                [0.0, 0.0, 0.0, 0.0, -a, a, a, -a],
+                [-b, b, a, -a, 0.0, 0.0, 0.0, 0.0],
+            ]
+        )
+
+    def wrench(self, channels: Array) -> Array:
+        """Return the reaction (n, 6) [N, N.m] at the transducers' origin in plate axes, of channels (n, c)."""
+        values = np.asarray(channels, dtype=np.float64)
+        if self.kind == 1:
+            force = values[:, :3]
+            arm = self.offset + np.column_stack([values[:, 3:5], np.zeros(len(values))])
+            moment = np.cross(arm, force)
+            moment[:, 2] += values[:, 5]
+            wrench = np.column_stack([force, moment])
+        else:
+            wrench = values @ self.matrix.T
+        return wrench if self.channels_on == "person" else -wrench
+
+    def channels(self, wrench: Array) -> Array:
+        """Return the channels (n, c) of reactions (n, 6) at the transducers' origin in plate axes.
+
+        Of type 3 and other plates with more than six channels it is the smallest solution: that of a rigid plate on
+        springs that are alike. The CoP of type 1 is NaN where there is no normal force.
+        """
+        values = np.asarray(wrench, dtype=np.float64)
+        values = values if self.channels_on == "person" else -values
+        if self.kind != 1:
+            return np.asarray(values @ np.linalg.pinv(self.matrix).T)
+        force = values[:, :3]
+        cop, twist = _cop(force, values[:, 3:] - np.cross(self.offset, force), 0.0)
+        return np.column_stack([force, cop, twist])
+
+
+@dataclass(frozen=True, eq=False)
+class PlateSignals:
+    """What a plate's amplifier gave.
+
+    Attributes:
+        t: (n,) times of the samples [s].
+        geometry: Of the plate.
+        channels: (n, c) as in :attr:`PlateGeometry.channel_names`: [N], [N.m], of type 1 [m] for Px, Py; of type 4 what
+            its calibration is for.
+        clipped: Values that were beyond the amplifier's range, over all channels.
+        note: What to say of them in a picture; empty if nothing.
+
+    Raises:
+        ConfigError: The shapes do not fit.
+    """
+
+    t: Array
+    geometry: PlateGeometry
+    channels: Array
+    clipped: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        wanted = (len(self.t), len(self.geometry.channel_names))
+        if self.channels.shape != wanted:
+            raise ConfigError(
+                f"force plate {self.geometry.name!r}: channels have shape {self.channels.shape}; it must be {wanted}, "
+                f"for {', '.join(self.geometry.channel_names)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def wrench(self, axes: Axes = "world", on: On = "person") -> Array:
+        """Return force [N] and moment at the transducers' origin [N.m], (n, 6)."""
+        wrench = self.geometry.wrench(self.channels)
+        if axes == "world":
+            turn = self.geometry.rotation.T
+            wrench = np.hstack([wrench[:, :3] @ turn, wrench[:, 3:] @ turn])
+        return wrench if on == "person" else -wrench
+
+    def force(self, axes: Axes = "world", on: On = "person") -> Array:
+        """Return the force (n, 3) [N]."""
+        return self.wrench(axes, on)[:, :3]
+
+    def moment(self, axes: Axes = "world", on: On = "person") -> Array:
+        """Return the moment (n, 3) at the transducers' origin [N.m]."""
+        return self.wrench(axes, on)[:, 3:]
+
+    def moment_about(self, point_world: Array, on: On = "person") -> Array:
+        """Return the moment (n, 3) about a point (3,) or points (n, 3) of the world [m], in world axes [N.m]."""
+        wrench = self.wrench("world", on)
+        arm = self.geometry.transducer_origin - np.asarray(point_world, dtype=np.float64)
+        return np.asarray(wrench[:, 3:] + np.cross(np.broadcast_to(arm, (len(wrench), 3)), wrench[:, :3]))
+
+    def normal_force(self) -> Array:
+        """Return the reaction out of the surface (n,) [N]: positive where somebody stands on it."""
+        return np.asarray(self.geometry.up * self.geometry.wrench(self.channels)[:, 2])
+
+    def loaded(self, threshold: float = THRESHOLD) -> Flags:
+        """Return which samples (n,) have more normal force than ``threshold`` [N]."""
+        return np.asarray(self.normal_force() > threshold)
+
+    def cop(self, threshold: float = THRESHOLD, axes: Axes = "world") -> Array:
+        """Return the centre of pressure on the surface [m], NaN up to ``threshold`` [N] of normal force.
+
+        Returns:
+            (n, 3) in the world, or (n, 2) in the plate's axes from the centre of its surface.
+        """
+        cop = self._at_surface(threshold)[0]
+        if axes == "plate":
+            return cop
+        return np.asarray(self.geometry.centre + cop @ self.geometry.rotation[:, :2].T)
+
+    def free_moment(self, threshold: float = THRESHOLD, axes: Axes = "world", on: On = "person") -> Array:
+        """Return the free moment Tz (n,) [N.m] through the CoP, NaN up to ``threshold`` [N] of normal force.
+
+        About the normal out of the surface, or, with ``axes="plate"``, about the plate's z.
+        """
+        moment = self._at_surface(threshold)[1]
+        moment = moment if axes == "plate" else self.geometry.up * moment
+        return moment if on == "person" else -moment
+
+    def _at_surface(self, threshold: float) -> tuple[Array, Array]:
+        wrench = self.geometry.wrench(self.channels)
+        force = wrench[:, :3]
+        moment = wrench[:, 3:] - np.cross(self.geometry.offset, force)
+        return _cop(force, moment, threshold, self.geometry.up)
+
+
+def _cop(force: Array, moment: Array, threshold: float, up: float = 0.0) -> tuple[Array, Array]:
+    """Return the CoP (n, 2) [m] and the moment (n,) [N.m] about z through it, of forces and moments at z = 0.
+
+    Where no moment lies in the plane: x = -M_y / F_z, y = M_x / F_z. NaN up to ``threshold`` [N] of normal force along
+    ``up``; with 0 for that, of either sign.
+    """
+    normal = force[:, 2] * up if up else np.abs(force[:, 2])
+    z = np.where(normal > threshold, force[:, 2], np.nan)
+    x, y = -moment[:, 1] / z, moment[:, 0] / z
+    return np.column_stack([x, y]), np.asarray(moment[:, 2] - (x * force[:, 1] - y * force[:, 0]))
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"{i + 1}" for i in range(count))
