@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from bipedsim.errors import ConfigError
 from bipedsim.ground.patch import Patch
 from bipedsim.numerics import Array, Integers
+from bipedsim.plates import PlateConfig
 
 COPLANAR = 1e-6
 """Patches whose normals [rad] and heights [m] differ by less lie in one plane."""
@@ -49,10 +50,12 @@ class Ground:
     Attributes:
         patches: At least one.
         source: File that it was read from, for messages; empty if none.
+        force_plates: Those that lie in it.
     """
 
     patches: tuple[Patch, ...]
     source: str = ""
+    force_plates: tuple[PlateConfig, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.patches:

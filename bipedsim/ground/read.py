@@ -19,6 +19,7 @@ from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal
 from bipedsim.ground.tiling import tiles
+from bipedsim.plates import PlateConfig, check_plates
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,16 @@ class GroundConfig:
     stairs: StairsConfig | None = param(None, "a floor and stairs")
     tiles: TilesConfig | None = param(None, "a floor and tiles of random heights")
     patches: tuple[PatchConfig, ...] | None = param(None, "pieces of planes")
+    force_plates: tuple[PlateConfig, ...] = param((), "force plates in it (docs/force_plates.md)")
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the file as a whole."""
+        yield from check_plates(self.force_plates)
         if self.patches == ():
             yield "patches = [] must be a list of patches, at least one"
-        if all(getattr(self, field.name) is None for field in dataclasses.fields(self)):
-            yield f"no ground in it; give one of {', '.join(field.name for field in dataclasses.fields(self))}"
+        parts = [field.name for field in dataclasses.fields(self) if field.name != "force_plates"]
+        if all(getattr(self, name) is None for name in parts):
+            yield f"no ground in it; give one of {', '.join(parts)}"
 
 
 def read_ground(path: Path) -> Ground:
@@ -165,7 +169,7 @@ def _built(config: GroundConfig, where: str) -> Ground:
         except ConfigError as error:
             faults.append(ConfigError(f"{where}: {key}: {error}"))
     together(faults)
-    return Ground(tuple(patches), where)
+    return Ground(tuple(patches), where, config.force_plates)
 
 
 def get_ground(name_or_path: str | Path) -> Ground:

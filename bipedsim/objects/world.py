@@ -27,6 +27,7 @@ from bipedsim.objects.free_body import FreeBody, Link
 from bipedsim.objects.hulls import Hulls
 from bipedsim.objects.narrow import CAP, Near, Surface, look
 from bipedsim.objects.parts import TOUCHING, arrival, begin_part, gather, pick, speed, touches
+from bipedsim.objects.pressing import press
 from bipedsim.objects.shapes import Shapes
 from bipedsim.objects.sides import Sides
 from bipedsim.objects.solve import Rows, Solve, solve_impact, solve_part
@@ -400,6 +401,10 @@ class World:
             As :meth:`step`.
         """
         return float(_arrive(self._boxed, self._kept, after, impulses, velocities, late, self._h))
+
+    def press(self, plates: Box) -> None:
+        """Add what the ground did in the last step to the surfaces of force plates."""
+        press(self._boxed, plates, self._h)
 
     def _find(self, left: float) -> None:
         """Look for contacts of the coming ``left`` seconds."""

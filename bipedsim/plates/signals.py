@@ -179,6 +179,11 @@ class PlateGeometry:
             ]
         )
 
+    @property
+    def gains(self) -> Array:
+        """(c, 6) that makes channels of the wrench, of types 2, 3 and 4."""
+        return np.asarray(np.linalg.pinv(self.matrix))
+
     def wrench(self, channels: Array) -> Array:
         """Return the reaction (n, 6) [N, N.m] at the transducers' origin in plate axes, of channels (n, c)."""
         values = np.asarray(channels, dtype=np.float64)
@@ -196,14 +201,18 @@ class PlateGeometry:
         """Return the channels (n, c) of reactions (n, 6) at the transducers' origin in plate axes.
 
         Of type 3 and other plates with more than six channels it is the smallest solution: that of a rigid plate on
-        springs that are alike. The CoP of type 1 is NaN where there is no normal force.
+        springs that are alike. The CoP of type 1 is 0 where there is no more normal force than ``THRESHOLD``, so that
+        its moments there are lost.
         """
         values = np.asarray(wrench, dtype=np.float64)
         values = values if self.channels_on == "person" else -values
         if self.kind != 1:
-            return np.asarray(values @ np.linalg.pinv(self.matrix).T)
+            return np.asarray(values @ self.gains.T)
         force = values[:, :3]
-        cop, twist = _cop(force, values[:, 3:] - np.cross(self.offset, force), 0.0)
+        moment = values[:, 3:] - np.cross(self.offset, force)
+        cop, twist = _cop(force, moment, THRESHOLD)
+        none = np.isnan(twist)
+        cop[none], twist[none] = 0.0, moment[none, 2]
         return np.column_stack([force, cop, twist])
 
 

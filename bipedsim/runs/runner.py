@@ -197,6 +197,7 @@ class Run:
             seed=settings.seed,
             objects=scenario.objects,
             gantry=prepared.gantry,
+            force_plates=scenario.force_plates,
         )
         self.faults = FaultSchedule(prepared.faults, robot, prepared.control_dt, settings.seed)
         self.dropped_commands = 0

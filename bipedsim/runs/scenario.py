@@ -11,6 +11,7 @@ from typing import Any
 from bipedsim.config import RunConfig, from_file, like, param
 from bipedsim.model import IDEAL
 from bipedsim.objects import ObjectConfig, check_names
+from bipedsim.plates import PlateConfig, check_plates
 from bipedsim.runs.faults import Fault
 from bipedsim.runs.names import SCENARIO_FILES
 from bipedsim.runs.pushes import Push
@@ -38,10 +39,12 @@ class Scenario:
     gantry: str | Mapping[str, Any] = like(RunConfig, "gantry", "", "what holds the robot at first")
     velocity: tuple[Velocity, ...] = param((), "list of velocity commands, each of which holds until the next one")
     objects: tuple[ObjectConfig, ...] = param((), "list of free rigid bodies beside the robot (docs/objects.md)")
+    force_plates: tuple[PlateConfig, ...] = param((), "list of force plates in the ground (docs/force_plates.md)")
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong between the keys."""
         yield from check_names(self.objects)
+        yield from check_plates(self.force_plates)
 
     @property
     def push_times(self) -> tuple[tuple[float, float], ...]:

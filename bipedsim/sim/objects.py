@@ -17,7 +17,7 @@ from bipedsim.config import together
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Box
 from bipedsim.objects import FreeBody, Link, ObjectConfig, World, check_names, give_contacts, parts_of
 from bipedsim.touch import Contacts, Touching
 from bipedsim.touch import Objects as Sides
@@ -108,6 +108,11 @@ class Objects:
         c = touching.contacts
         rows = slice(self._first, int(c.used[0]))
         return self.world.arrive(self.sides.after, c.impulse[rows], c.velocity[rows], c.late[rows])
+
+    def press(self, surfaces: Box) -> None:
+        """Add to ``surfaces`` of force plates what the ground did to the objects in a step that they took alone."""
+        if not self._coupled:
+            self.world.press(surfaces)
 
     def _place_links(self, q: Array, v: Array) -> None:
         model, data = self._model, self._data

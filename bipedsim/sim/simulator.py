@@ -17,6 +17,7 @@ from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, drivers, perturbed, read_hardware
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
+from bipedsim.plates import PlateConfig
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.gantry import Gantry, GantryConfig
 from bipedsim.sim.io import LARGEST_PUSH, LIMIT, SETPOINT, Asked, Command, Observation
@@ -28,6 +29,7 @@ from bipedsim.sim.tick import Tick
 from bipedsim.touch import Touching
 
 if TYPE_CHECKING:
+    from bipedsim.sim.force_plates import ForcePlates
     from bipedsim.sim.objects import Objects
 
 BEYOND_STOP = 1e-6
@@ -72,6 +74,7 @@ class Snapshot:
     body_impulse: Array | None = None
     objects: dict[str, NDArray[Any]] | None = None
     gantry: dict[str, Any] | None = None
+    force_plates: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +144,7 @@ class Simulator:
             it is plain time stepping, as papers have it.
         objects: Free rigid bodies beside the robot (docs/objects.md).
         gantry: What holds the robot at first, where :meth:`reset` puts it; nothing by default.
+        force_plates: Of a laboratory, beside those of the ground (docs/force_plates.md).
 
     Attributes:
         robot: What a controller knows.
@@ -167,6 +171,7 @@ class Simulator:
         monitors: What judges every step, once :meth:`watch` was called.
         objects: The free rigid bodies; None without any.
         gantry: The gantry; None without.
+        force_plates: What they measure; None without any.
 
     Raises:
         ConfigError: The periods do not fit, or a parameter of contact or hardware is wrong.
@@ -186,6 +191,7 @@ class Simulator:
         events: bool = True,
         objects: Sequence[ObjectConfig] = (),
         gantry: GantryConfig | None = None,
+        force_plates: Sequence[PlateConfig] = (),
     ) -> None:
         self.robot = robot
         self.ground = ground or Ground.flat()
@@ -226,6 +232,13 @@ class Simulator:
         self._stepping = Steps(
             self._model, self._dynamics, self._contact, self.physics_dt, events, self.touching
         )
+        self.force_plates: ForcePlates | None = None
+        plates = (*self.ground.force_plates, *force_plates)
+        if plates:
+            from bipedsim.sim.force_plates import ForcePlates
+
+            who = self._dynamics, self._contact.result, self.touching, self.objects
+            self.force_plates = ForcePlates(plates, self.ground, *who, self.physics_dt, self.control_dt)
         self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
         self._sensors = Sensors(plant)
         self.seed, self.draw = seed, -1
@@ -317,6 +330,8 @@ class Simulator:
             self._noise.reset(seed)
         if self.gantry is not None:
             self.gantry.reset(self.q)
+        if self.force_plates is not None:
+            self.force_plates.amplifiers.reset(self.seed, self.draw)
         self._moved = False
         if self.monitors is not None:
             self.monitors.restart(self.v)
@@ -370,6 +385,8 @@ class Simulator:
             self._forget_others()
         if self.gantry is not None:
             self.gantry.begin_tick()
+        if self.force_plates is not None:
+            self.force_plates.amplifiers.begin()
         if self._tick is not None:
             return self._advance_tick(self._tick)
         self._physics_step()
@@ -428,6 +445,8 @@ class Simulator:
             self.touching.add_forces(self.body_impulse)
         if self.monitors is not None and self._stepping.unseen:
             self.monitors.go_on(self.v)
+        if self.force_plates is not None:
+            self.force_plates.step(stepping.landed, stepping.touched)
         self._steps += 1
         if self.on_physics_step is not None:
             self.on_physics_step(self._contact.result, dynamics.push)
@@ -593,6 +612,7 @@ class Simulator:
             self.body_impulse.copy(),
             None if self.objects is None else self.objects.state(),
             None if self.gantry is None else self.gantry.state(),
+            None if self.force_plates is None else self.force_plates.amplifiers.state(),
         )
 
     def restore(self, snapshot: Snapshot) -> Observation:
@@ -633,6 +653,8 @@ class Simulator:
             self.objects.set_state(snapshot.objects)
         if self.gantry is not None and snapshot.gantry is not None:
             self.gantry.set_state(snapshot.gantry)
+        if self.force_plates is not None and snapshot.force_plates is not None:
+            self.force_plates.amplifiers.set_state(snapshot.force_plates)
         if self.monitors is not None:
             self.monitors.go_on(self.v)
         ideal = self._sensors.restore(self.q, snapshot.observation)

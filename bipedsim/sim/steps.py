@@ -195,6 +195,11 @@ class Steps:
         """Whether the last step ended with another velocity than ``judge`` was shown."""
         return self._landed or bool(self._dynamics.flight.aloft[0])
 
+    @property
+    def landed(self) -> float:
+        """After which share of the last step something arrived in it; 0 where it was taken as a whole."""
+        return self._share[0] if self._landed else 0.0
+
     def _calls(self) -> Calls:
         # A cached property would ask for the object's dictionary, and every attribute be slower from then on.
         if self._compiled is None:

@@ -1,0 +1,127 @@
+"""The surfaces of force plates, and forces at points, which belong to the plate they are on or to the floor."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from bipedsim.numerics import Array, Integers, kernel
+
+REACH = 0.01
+"""A point this far [m] above or below the surface of a plate is on it: grounds give way, and balls roll on a point."""
+
+
+class Surfaces(NamedTuple):
+    """P plates, and what acts on them in a step; a polygon has W points at most.
+
+    Attributes:
+        axes: (P, 3, 3) axes of the plates' transducers as columns, in the world. centre: (P, 3) of their surfaces [m].
+            half: (P, 2) half their sizes [m]. origin: (P, 3) of the transducers [m].
+        load: (P + 1, 6) impulse over the step [N.s], [N.m.s]: on who stands there, about the transducers' origin in the
+            plate's axes; of the floor, the last one, about the world's origin in world axes.
+        at_once: (P, 6) the part of it that acts at one moment, as of an impact.
+        share: (P + 1,) of the foot that is being looked at. moment: (P + 1, 3) first moments [m], and the polar one
+            [m^2], of that share about the centre of pressure.
+        polygon, piece, spare: (W, 3) points x, y [m] and the pressure there.
+        system: (3, 4) work. fallbacks: (1,) feet whose pressure was not found, so that the force was put at the CoP.
+    """
+
+    axes: Annotated[Array, "P", 3, 3]
+    centre: Annotated[Array, "P", 3]
+    half: Annotated[Array, "P", 2]
+    origin: Annotated[Array, "P", 3]
+    load: Annotated[Array, "P+1", 6]
+    at_once: Annotated[Array, "P", 6]
+    share: Annotated[Array, "P+1"]
+    moment: Annotated[Array, "P+1", 3]
+    polygon: Annotated[Array, "W", 3]
+    piece: Annotated[Array, "W", 3]
+    spare: Annotated[Array, "W", 3]
+    system: Annotated[Array, 3, 4]
+    fallbacks: Annotated[Integers, 1]
+
+
+@kernel
+def clear(s: Surfaces) -> None:
+    """Begin a step, in which nothing acts yet."""
+    for p in range(s.load.shape[0]):
+        for a in range(6):
+            s.load[p, a] = 0.0
+    for p in range(s.at_once.shape[0]):
+        for a in range(6):
+            s.at_once[p, a] = 0.0
+
+
+@kernel
+def local(s: Surfaces, p: int, x: float, y: float, z: float):
+    """Return a point of the world in the axes of plate ``p``, from the centre of its surface."""
+    dx = x - s.centre[p, 0]
+    dy = y - s.centre[p, 1]
+    dz = z - s.centre[p, 2]
+    R = s.axes[p]
+    return (
+        R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz,
+        R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz,
+        R[0, 2] * dx + R[1, 2] * dy + R[2, 2] * dz,
+    )
+
+
+@kernel
+def plate_at(s: Surfaces, x: float, y: float, z: float) -> int:
+    """Return the plate that a point of the world is on, the first of those that share a border; -1 for the floor."""
+    for p in range(s.centre.shape[0]):
+        u, v, w = local(s, p, x, y, z)
+        if abs(u) <= s.half[p, 0] and abs(v) <= s.half[p, 1] and abs(w) <= REACH:
+            return p
+    return -1
+
+
+@kernel
+def add_force(
+    s: Surfaces,
+    p: int,
+    x: float,
+    y: float,
+    z: float,
+    fx: float,
+    fy: float,
+    fz: float,
+    mx: float,
+    my: float,
+    mz: float,
+    at_once: float,
+) -> None:
+    """Add an impulse and its moment about (x, y, z), all in the world, to plate ``p``, or to the floor if it is -1."""
+    if p < 0:
+        last = s.load[s.centre.shape[0]]
+        last[0] += fx
+        last[1] += fy
+        last[2] += fz
+        last[3] += mx + y * fz - z * fy
+        last[4] += my + z * fx - x * fz
+        last[5] += mz + x * fy - y * fx
+        return
+    dx = x - s.origin[p, 0]
+    dy = y - s.origin[p, 1]
+    dz = z - s.origin[p, 2]
+    ax = mx + dy * fz - dz * fy
+    ay = my + dz * fx - dx * fz
+    az = mz + dx * fy - dy * fx
+    R = s.axes[p]
+    for a in range(3):
+        force = R[0, a] * fx + R[1, a] * fy + R[2, a] * fz
+        moment = R[0, a] * ax + R[1, a] * ay + R[2, a] * az
+        s.load[p, a] += force
+        s.load[p, 3 + a] += moment
+        s.at_once[p, a] += at_once * force
+        s.at_once[p, 3 + a] += at_once * moment
+
+
+@kernel
+def add_point(s: Surfaces, point: Array, axes: Array, impulse: Array, sign: float) -> None:
+    """Add a force at a point (3,) of the world, ``sign`` times an impulse (3,) along the columns of ``axes``."""
+    f0, f1, f2 = sign * impulse[0], sign * impulse[1], sign * impulse[2]
+    fx = axes[0, 0] * f0 + axes[0, 1] * f1 + axes[0, 2] * f2
+    fy = axes[1, 0] * f0 + axes[1, 1] * f1 + axes[1, 2] * f2
+    fz = axes[2, 0] * f0 + axes[2, 1] * f1 + axes[2, 2] * f2
+    p = plate_at(s, point[0], point[1], point[2])
+    add_force(s, p, point[0], point[1], point[2], fx, fy, fz, 0.0, 0.0, 0.0, 0.0)
