@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
 from bipedsim.numerics import Array, Flags
+from bipedsim.plates import PlateSignals
+from bipedsim.recording.force_plates import ARRAY, PlateRows, from_arrays, joined_signals, samples_of_rows, to_arrays
 from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS, RecordedColumns
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
     from bipedsim.model import Robot
-    from bipedsim.sim import Asked, GroundTruth, Objects, Observation
+    from bipedsim.sim import Asked, ForcePlates, GroundTruth, Objects, Observation
 
 
 FORMAT = "bipedsim recording 1"
@@ -41,6 +43,7 @@ class Recording(RecordedColumns):
         readouts: Name to what the controller showed in answer to the measurements of each row (n,).
         objects: Name of a free object to its pose in the world and its velocities in its own axes (n, 13), see
             ``OBJECT_COMPONENTS``.
+        force_plates: Name of a force plate to its samples, at its own rate.
         gave_up_at: When the controller was found fallen, and the joints went to damping [s]; NaN if it never was.
         gave_up_why: Why; empty if it never was, or where that is not known, as in a bag.
         pushes: Begin and end of every push that was planned [s]; empty where that is not known, as in a bag.
@@ -60,6 +63,7 @@ class Recording(RecordedColumns):
     weight: float
     readouts: dict[str, Array] = field(default_factory=dict)
     objects: dict[str, Array] = field(default_factory=dict)
+    force_plates: dict[str, PlateSignals] = field(default_factory=dict)
     gave_up_at: float = float("nan")
     gave_up_why: str = ""
     pushes: tuple[tuple[float, float], ...] = ()
@@ -114,7 +118,10 @@ class Recording(RecordedColumns):
         self.effort_limit = np.array([limits.get(name, np.nan) for name in self.joint_names])
 
     def rows(self, selection: slice | NDArray[Any]) -> Recording:
-        """Return the recording with only the selected rows; with a slice, arrays are views."""
+        """Return the recording with only the selected rows; with a slice, arrays are views.
+
+        Samples of force plates go with them, from the first row to the last one.
+        """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["t"] = self.t[selection]
         n = len(values["t"])
@@ -124,6 +131,7 @@ class Recording(RecordedColumns):
                 values[name] = _repeated(column[0], n) if _is_repeated(column) else column[selection]
         values["readouts"] = {name: column[selection] for name, column in self.readouts.items()}
         values["objects"] = {name: states[selection] for name, states in self.objects.items()}
+        values["force_plates"] = samples_of_rows(self.force_plates, self.t, selection)
         return Recording(**values)
 
     def in_order(self, joint_names: Sequence[str]) -> Recording:
@@ -154,6 +162,7 @@ class Recording(RecordedColumns):
             RecordingError: The file cannot be written.
         """
         path = Path(path)
+        plates, samples = to_arrays(self.force_plates)
         header = {
             "format": FORMAT,
             "robot": self.robot,
@@ -162,6 +171,7 @@ class Recording(RecordedColumns):
             "weight": self.weight if np.isfinite(self.weight) else None,
             "readouts": list(self.readouts),
             **({"objects": list(self.objects)} if self.objects else {}),
+            **({"force_plates": plates} if plates else {}),
             "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
             "gave_up_why": self.gave_up_why,
             "pushes": self.pushes,
@@ -176,6 +186,7 @@ class Recording(RecordedColumns):
         arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
         arrays |= {f"readout_{name}": values for name, values in self.readouts.items()}
         arrays |= {f"object_{name}": states for name, states in self.objects.items()}
+        arrays |= samples
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # A full disk must not cost the earlier run of this name.
@@ -213,6 +224,7 @@ class Recording(RecordedColumns):
                 for source in _SOURCES
             }
             self._n = 0
+            self._plates: PlateRows | None = None
 
         def append(
             self,
@@ -222,6 +234,7 @@ class Recording(RecordedColumns):
             truth: GroundTruth,
             command: Asked,
             objects: Objects | None = None,
+            force_plates: ForcePlates | None = None,
         ) -> None:
             """Copy one tick.
 
@@ -232,6 +245,7 @@ class Recording(RecordedColumns):
                 truth: Where the robot was.
                 command: What the drives were asked for.
                 objects: Where the free objects were.
+                force_plates: What they measured; always the same.
             """
             i, r = self._n, self._recording
             if i == len(r.t):
@@ -252,6 +266,10 @@ class Recording(RecordedColumns):
                     if name not in r.objects:
                         r.objects[name] = _no_states(len(r.t))
                     r.objects[name][i] = state
+            if force_plates is not None:
+                if self._plates is None:
+                    self._plates = PlateRows(force_plates)
+                self._plates.append()
             self._n = i + 1
 
         def note(self, readouts: Mapping[str, float], **columns: Array | None) -> None:
@@ -292,7 +310,10 @@ class Recording(RecordedColumns):
 
         def build(self) -> Recording:
             """Return what was appended so far; its arrays are views of the builder's."""
-            return self._recording.rows(slice(0, self._n))
+            built = self._recording.rows(slice(0, self._n))
+            if self._plates is not None:
+                built.force_plates = self._plates.signals()
+            return built
 
 
 def joined(parts: Sequence[Recording]) -> Recording:
@@ -311,6 +332,7 @@ def joined(parts: Sequence[Recording]) -> Recording:
             name: np.concatenate([part.objects.get(name, _no_states(len(part))) for part in parts])
             for name in sorted({name for part in parts for name in part.objects})
         }
+        values["force_plates"] = joined_signals([part.force_plates for part in parts])
         found = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
         values["gave_up_at"], values["gave_up_why"] = found[0] if found else (float("nan"), "")
     return Recording(**values)
@@ -378,12 +400,13 @@ def load_npz(path: Path) -> Recording:
             soles = [f"sole_vertices_{i}" for i in range(len(run.feet))]
             readouts = [f"readout_{name}" for name in header.get("readouts", ())]
             objects = [f"object_{name}" for name in header.get("objects", ())]
+            plates = [f"{ARRAY}{one['geometry']['name']}" for one in header.get("force_plates", ())]
             # An older run lacks the columns that came later: they stay empty.
             columns = header.get("columns", [name for name in COLUMNS if name in data])
             sizes = dict(zip(soles, header.get("sole_vertices", ()), strict=False))
             arrays: dict[str, Array] = {}
             others = set(data.files) - {"header", "header_crc"}
-            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *others):
+            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *plates, *others):
                 if name in arrays or name in lost:
                     continue
                 try:
@@ -393,12 +416,14 @@ def load_npz(path: Path) -> Recording:
                         raise ValueError(f"{len(array)} and not {sizes[name]} vertices")
                     if name in objects:
                         target = _no_states(len(run.t))
+                    if name in plates and array.ndim != 2:
+                        raise ValueError(f"shape {array.shape}")
                     # NumPy would repeat one row for all.
                     if array.shape != target.shape:
                         raise ValueError(f"shape {array.shape} and not {target.shape}")
                     if hasattr(run, name):
                         target[...] = array
-                    elif name not in (*soles, *readouts, *objects):
+                    elif name not in (*soles, *readouts, *objects, *plates):
                         raise ValueError("nothing has this name")
                     arrays[name] = array
                 except Exception as error:
@@ -408,6 +433,7 @@ def load_npz(path: Path) -> Recording:
             run.weight = _or_nan(header["weight"])
             run.readouts = {name.removeprefix("readout_"): arrays[name] for name in readouts if name in arrays}
             run.objects = {name.removeprefix("object_"): arrays[name] for name in objects if name in arrays}
+            run.force_plates = from_arrays(header.get("force_plates", ()), arrays)
             run.gave_up_at = _or_nan(header.get("gave_up_at"))
             run.gave_up_why = str(header.get("gave_up_why", ""))
             run.notes = tuple(header["notes"])

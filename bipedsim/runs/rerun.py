@@ -19,6 +19,7 @@ from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Chains, Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.objects import parse_objects
+from bipedsim.plates import parse_plates
 from bipedsim.recording import ABSENT_MODE, COLUMNS, OBJECT_COMPONENTS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
 from bipedsim.runs.replay import patches_of, settings_of
@@ -31,6 +32,8 @@ _NOT_COMPARED = ("t", "sole_poses", "odometry", "joint_command")
 _TORN = 5
 _OBJECT = "object_"
 """What the names of objects begin with among the columns, as in tables."""
+_PLATE = "force_plate_"
+"""The same of force plates."""
 _PARTS = {"position": slice(0, 3), "orientation": slice(3, 7), "velocity": slice(7, 10), "spin": slice(10, 13)}
 """What the numbers of an object are."""
 _MEASURED = tuple(name for names in FIELDS.values() for name in names)
@@ -56,6 +59,7 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         "faults": [str(fault) for fault in faults],
         **({} if sim.objects is None else {"objects": [one.text() for one in sim.objects.configs]}),
         **({} if sim.gantry is None else {"gantry": sim.gantry.config.text()}),
+        **({} if sim.force_plates is None else {"force_plates": [one.text() for one in sim.force_plates.configs]}),
     }
 
 
@@ -110,7 +114,8 @@ class Rerun:
 
     Attributes:
         recorded, simulated: Both, row for row.
-        compared: The columns that were compared to the bit, among them ``object_NAME`` of each object.
+        compared: The columns that were compared to the bit, among them ``object_NAME`` of each object and
+            ``force_plate_NAME`` of each force plate.
         ticks: How many there were from the begin of the recording to its end; more than are simulated, where some are
             missing.
         first: The first difference; None if all bits are the same.
@@ -165,7 +170,8 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         except DivergenceError as error:
             notes.append(f"the simulation ends at t = {error.t:.6f} s: {error}")
             break
-        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command, sim.objects)
+        beside = sim.objects, sim.force_plates
+        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command, *beside)
     simulated = builder.build()
     recorded = recording.rows(rows[: len(simulated)])
     spoilt = recording.run.get("faults", ())
@@ -174,12 +180,14 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if spoilt else ()))]
     names += [f"{_OBJECT}{name}" for name in recorded.objects]
     compared = tuple(name for name in names if _was_recorded(recorded, name))
+    plates = tuple(name for name in recorded.force_plates if name in simulated.force_plates)
+    found = [_first_difference(recorded, simulated, compared), *(_plate_differs(recorded, simulated, p) for p in plates)]
     return Rerun(
         recorded,
         simulated,
-        compared,
+        (*compared, *(f"{_PLATE}{name}" for name in plates)),
         total,
-        _first_difference(recorded, simulated, compared),
+        min((one for one in found if one is not None), key=lambda one: one.t, default=None),
         {name: found for name in compared for name, found in _errors(recorded, simulated, name)},
         tuple(notes),
     )
@@ -208,7 +216,7 @@ def _begin(
         params = run["contact_params"] if model == run["contact_model"] else {}
     sim = Simulator(
         robot,
-        get_ground(changes.ground) if changes.ground else Ground(patches_of(run["ground"])),
+        _ground(changes, run),
         contact=model,
         physics_dt=run["physics_dt"],
         control_dt=run["control_dt"],
@@ -217,7 +225,10 @@ def _begin(
         seed=run["seed"],
         objects=parse_objects(run.get("objects", ())),
         gantry=read_gantry(run.get("gantry", "")),
+        force_plates=parse_plates(() if changes.ground else run.get("force_plates", ())),
     )
+    if changes.ground and run.get("force_plates"):
+        notes.append("taken again without the force plates of the run: they lie in the ground that it had")
     q, v = np.array(run["q"]), np.array(run["v"])
     if len(q) != len(sim.q):
         raise RecordingError(f"{robot.name} has other joints now than when the run was recorded")
@@ -240,6 +251,11 @@ def _begin(
         notes.append(f"recorded with {', '.join(other)}: bits may differ")
     pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
     return sim, stepped[:n], total, commands, pushes
+
+
+def _ground(changes: Changes, run: Mapping[str, Any]) -> Ground:
+    """Return the ground of a run, or the one that is to be instead; force plates are no part of either."""
+    return Ground(get_ground(changes.ground).patches if changes.ground else patches_of(run["ground"]))
 
 
 def _begin_robot(
@@ -330,6 +346,21 @@ def _first_difference(recorded: Recording, simulated: Recording, names: Sequence
     pair = _values(recorded, name), _matched(recorded, simulated, name)
     was, now = (np.atleast_1d(values[row])[inner].item() for values in pair)
     return Difference(float(recorded.t[row]), name, " ".join(parts), was, now)
+
+
+def _plate_differs(recorded: Recording, simulated: Recording, name: str) -> Difference | None:
+    """Return where two recordings of a force plate first differ by a bit, over the samples that both have."""
+    was, now = recorded.force_plates[name], simulated.force_plates[name]
+    # The stamps of a bag are whole nanoseconds.
+    first = max(was.t[:1].tolist() + now.t[:1].tolist(), default=0.0) - 1e-9
+    i, j = (int(np.searchsorted(one.t, first)) for one in (was, now))
+    n = min(len(was) - i, len(now) - j)
+    differ = np.argwhere(was.channels[i : i + n] != now.channels[j : j + n])
+    if not len(differ):
+        return None
+    row, channel = differ[0].tolist()
+    pair = was.channels[i + row, channel].item(), now.channels[j + row, channel].item()
+    return Difference(float(was.t[i + row]), f"{_PLATE}{name}", was.geometry.channel_names[channel], *pair)
 
 
 def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:

@@ -372,7 +372,7 @@ def note(builder: Recording.Builder, guard: Guard) -> None:
 def append(builder: Recording.Builder, run: Run) -> None:
     """Add a row for the tick that ``run`` has taken."""
     sim = run.sim
-    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth(), sim.command, sim.objects)
+    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth(), sim.command, sim.objects, sim.force_plates)
 
 
 def _start(prepared: Prepared) -> Array:

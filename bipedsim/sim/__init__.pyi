@@ -1,3 +1,4 @@
+from .force_plates import ForcePlates
 from .gantry import GANTRY_ACTIONS, HANG, Gantry, GantryConfig, read_gantry
 from .io import LARGEST_PUSH, LIMIT, MEASURED, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
@@ -19,6 +20,7 @@ __all__ = [
     "VELOCITY",
     "Asked",
     "Command",
+    "ForcePlates",
     "Gantry",
     "GantryConfig",
     "GroundTruth",

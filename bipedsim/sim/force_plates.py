@@ -103,6 +103,7 @@ class ForcePlates:
 
     Attributes:
         amplifiers: What they have sampled.
+        configs: As they were given, with all that their models say.
         names: Of the plates.
 
     Raises:
@@ -124,6 +125,7 @@ class ForcePlates:
         together([ConfigError(fault) for fault in (*check_plates(configs), *_not_flush(configs, ground))])
         widest = dynamics.projection.vertices.shape[1]
         self.amplifiers = Amplifiers(configs, physics_dt, control_dt, widest)
+        self.configs = self.amplifiers.configs
         self.names = self.amplifiers.names
         chain = self.amplifiers.chain
         self._h = physics_dt
