@@ -60,7 +60,7 @@ class Amplifiers:
             h=physics_dt,
             threshold=THRESHOLD,
             period=np.array([1.0 / geometry.rate for geometry in self.geometries]),
-            count=np.array([len(geometry.channel_names) for geometry in self.geometries]),
+            channels=np.array([len(geometry.channel_names) for geometry in self.geometries]),
             gives_cop=np.array([int(geometry.kind == 1) for geometry in self.geometries]),
             offset=np.array([geometry.offset for geometry in self.geometries]),
             limit=np.full((count, channels), np.inf),
@@ -71,7 +71,7 @@ class Amplifiers:
         self._noisy = bool(self.chain.noise.any())
         self._boxed = box(self.chain)
         self._generator = np.random.Generator(np.random.Philox(0))
-        self._rows = [self.chain.out[p, :, : 1 + n] for p, n in enumerate(self.chain.count)]
+        self._rows = [self.chain.out[p, :, : 1 + n] for p, n in enumerate(self.chain.channels)]
 
     def _fill(self, p: int) -> None:
         """Fill what is fixed of plate ``p``."""

@@ -38,16 +38,16 @@ class Chain(NamedTuple):
             read: (P, 6) which state is read.
         state: (P, 6, 5). period: (P,) between samples [s]. taken: (P,) samples since reset.
         steps: (1,) physics steps since reset.
-        cross: (P, 6, 6) what is read of a wrench. gains: (P, C, 6) channels of that. count: (P,) channels of each
-            plate. gives_cop: (P,) 1 of type 1.
+        cross: (P, 6, 6) what is read of a wrench. gains: (P, C, 6) channels of that. channels: (P,) how many each plate
+            has. gives_cop: (P,) 1 of type 1.
         limit, quantum: (P, C) range and step of the converter. noise: (P, C) deviation of a sample. drift: (P, C) per
             second, as drawn.
         offset: (P, 3) from the transducers to the centre of the surface. threshold: Force of type 1 without a CoP [N].
-        normal: (P, S, C) standard normal numbers, filled before each step.
+        normal: (P, S, C) standard normal numbers, filled before each tick.
         out: (P, S, 1 + C) time and channels of the samples of a tick. new: (P,) how many there are.
         clipped: (P,) values beyond the range since reset.
         when: (1,) share of the step after which what comes at one moment does.
-        E, F, G: (5, 5) work. x, value: (5,), (C,) work. wrench: (6,) work.
+        E, F, G: (5, 5) work. x: (5,) work. wrench: (6,) work.
     """
 
     surfaces: Surfaces
@@ -63,7 +63,7 @@ class Chain(NamedTuple):
     steps: Annotated[Integers, 1]
     cross: Annotated[Array, "P", 6, 6]
     gains: Annotated[Array, "P", "C", 6]
-    count: Annotated[Integers, "P"]
+    channels: Annotated[Integers, "P"]
     gives_cop: Annotated[Integers, "P"]
     limit: Annotated[Array, "P", "C"]
     quantum: Annotated[Array, "P", "C"]
@@ -80,7 +80,6 @@ class Chain(NamedTuple):
     F: Annotated[Array, 5, 5]
     G: Annotated[Array, 5, 5]
     x: Annotated[Array, 5]
-    value: Annotated[Array, "C"]
     wrench: Annotated[Array, 6]
 
 
@@ -179,7 +178,7 @@ def _sample(c, p, t):
         c.wrench[a] = total
     row = c.out[p, n]
     row[0] = t
-    for k in range(c.count[p]):
+    for k in range(c.channels[p]):
         total = 0.0
         for a in range(6):
             total += c.gains[p, k, a] * c.wrench[a]

@@ -177,7 +177,7 @@ class PlateConfig(PlateModel):
         # Figures of its channels are those of its own type.
         other = model["type"] is not None and kind != model["type"]
         left_out = ("range", "noise", "drift", "half_base", "calibration") if other else ()
-        merged = {
+        merged: dict[str, Any] = {
             name: value if value is not None else None if name in left_out else model[name]
             for name, value in given.items()
         }
@@ -239,10 +239,10 @@ def check_plates(plates: Sequence[PlateConfig]) -> Iterator[str]:
     except (ConfigError, UnknownNameError):
         return  # Each says so itself.
     known = [one.geometry() for one in whole if one.size is not None and not list(one.faults())]
-    for i, one in enumerate(known):
+    for i, here in enumerate(known):
         for other in known[:i]:
-            if _overlap(one, other):
-                yield f"force_plates: {other.name!r} and {one.name!r} lie over each other; a force has one plate"
+            if _overlap(here, other):
+                yield f"force_plates: {other.name!r} and {here.name!r} lie over each other; a force has one plate"
 
 
 def _overlap(one: PlateGeometry, other: PlateGeometry) -> bool:

@@ -32,7 +32,7 @@ class Foot(NamedTuple):
 
     Attributes:
         axes: (3, 3) of the ground under it as columns t1, t2, n. origin: (3,) of its sole [m].
-        offsets: (N, 3) vertices from there in these axes [m], the first ``count`` of them.
+        offsets: (N, 3) vertices from there in these axes [m], the first ``vertices`` of them.
         clamped: Which of them touch, as bits.
         impulse: (6,) of the ground on it at the sole's origin, in these axes [N.s], [N.m.s].
         forces: (M, 3) mean forces on the vertices [N]; M = 0 where these are not known.
@@ -42,7 +42,7 @@ class Foot(NamedTuple):
     axes: Array
     origin: Array
     offsets: Array
-    count: int
+    vertices: int
     clamped: int
     impulse: Array
     forces: Array
@@ -56,7 +56,7 @@ def add_foot(s: Surfaces, f: Foot) -> None:
     if J[0] == 0.0 and J[1] == 0.0 and J[2] == 0.0 and J[3] == 0.0 and J[4] == 0.0 and J[5] == 0.0:
         return
     total = 0.0
-    for i in range(min(f.count, f.forces.shape[0])):
+    for i in range(min(f.vertices, f.forces.shape[0])):
         total += f.forces[i, 2]
     if total > 0.0 and J[2] > 0.0:
         _by_vertices(s, f, J[2] / total)
@@ -114,7 +114,7 @@ def _only_plate(s, f):
     found = -3
     x0 = y0 = z0 = np.inf
     x1 = y1 = z1 = -np.inf
-    for i in range(f.count):
+    for i in range(f.vertices):
         if not _touches(f, i):
             continue
         x, y, z = _world(f, i)
@@ -153,7 +153,7 @@ def _by_vertices(s, f, scale):
         s.share[p] = 0.0
     J = f.impulse
     left0, left1, left2, left3, left4, left5 = J[0], J[1], J[2], J[3], J[4], J[5]
-    for i in range(min(f.count, f.forces.shape[0])):
+    for i in range(min(f.vertices, f.forces.shape[0])):
         f0, f1, f2 = scale * f.forces[i, 0], scale * f.forces[i, 1], scale * f.forces[i, 2]
         if f0 == 0.0 and f1 == 0.0 and f2 == 0.0:
             continue
@@ -184,7 +184,7 @@ def _by_pressure(s, f):
     # Height of what touches, from the sole's origin.
     height = 0.0
     touching = 0
-    for i in range(f.count):
+    for i in range(f.vertices):
         if _touches(f, i):
             height += f.offsets[i, 2]
             touching += 1
@@ -193,7 +193,7 @@ def _by_pressure(s, f):
     cy = (height * J[1] + J[3]) / J[2]
     twist = J[5] - (cx * J[1] - cy * J[0])
     n = _spread(s, f, cx, cy, f.clamped)
-    if n < 2 and 1 < touching < f.count:
+    if n < 2 and 1 < touching < f.vertices:
         # Over a step in several parts more may have touched than in the last one.
         n = _spread(s, f, cx, cy, 0)
     R = f.axes
@@ -208,7 +208,7 @@ def _by_pressure(s, f):
         s.share[p] = 0.0
         s.moment[p, 0] = s.moment[p, 1] = s.moment[p, 2] = 0.0
     if n < 2:
-        s.fallbacks[0] += 1 if f.count > 1 and touching > 1 else 0
+        s.fallbacks[0] += 1 if f.vertices > 1 and touching > 1 else 0
         _add_wrench(s, f, home, at, J[0], J[1], J[2], 0.0, 0.0, twist)
         return
     polar = integrate(s, s.polygon, n, plates)
@@ -240,7 +240,7 @@ def _by_pressure(s, f):
 def _spread(s, f, cx, cy, clamped):
     """Fill ``polygon`` with the pressure of a foot about its CoP over the vertices ``clamped``; return its points."""
     n = 0
-    for i in range(f.count):
+    for i in range(f.vertices):
         if clamped == 0 or i >= 63 or (clamped >> i) & 1 == 1:
             s.polygon[n, 0] = f.offsets[i, 0] - cx
             s.polygon[n, 1] = f.offsets[i, 1] - cy

@@ -51,6 +51,16 @@ READOUTS = "/controller/"
 OBJECTS = "/objects/"
 """What the topics of free objects begin with."""
 
+FORCE_PLATES = "/force_plates/"
+"""What the topics of force plates begin with."""
+PLATE_SIGNALS = "/force_plates/{plate}/signals"
+PLATE_GEOMETRY = "/force_plates/{plate}/geometry"
+PLATE_WRENCH = "/force_plates/{plate}/wrench"
+PLATE_COP = "/force_plates/{plate}/cop"
+PLATE_FREE_MOMENT = "/force_plates/{plate}/free_moment"
+CLIPPED = "clipped"
+"""Label, in the samples of a force plate, of how many values were beyond the range of its amplifier until then."""
+
 _FORCE = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
 _IMPULSE = ("fx[N.s]", "fy[N.s]", "fz[N.s]", "tx[N.m.s]", "ty[N.m.s]", "tz[N.m.s]")
 _SETPOINT = (

@@ -181,13 +181,14 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     names += [f"{_OBJECT}{name}" for name in recorded.objects]
     compared = tuple(name for name in names if _was_recorded(recorded, name))
     plates = tuple(name for name in recorded.force_plates if name in simulated.force_plates)
-    found = [_first_difference(recorded, simulated, compared), *(_plate_differs(recorded, simulated, p) for p in plates)]
+    firsts = [_first_difference(recorded, simulated, compared)]
+    firsts += [_plate_differs(recorded, simulated, name) for name in plates]
     return Rerun(
         recorded,
         simulated,
         (*compared, *(f"{_PLATE}{name}" for name in plates)),
         total,
-        min((one for one in found if one is not None), key=lambda one: one.t, default=None),
+        min((one for one in firsts if one is not None), key=lambda one: one.t, default=None),
         {name: found for name in compared for name, found in _errors(recorded, simulated, name)},
         tuple(notes),
     )

@@ -372,6 +372,8 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
         parameters["gantry"] = "" if gantry is None else gantry.text()
     if scenario.objects:
         parameters["objects"] = [one.text() for one in scenario.objects]
+    if scenario.force_plates:
+        parameters["force_plates"] = [one.text() for one in scenario.force_plates]
     if scenario.pushes:
         from bipedsim.model import load_robot
 

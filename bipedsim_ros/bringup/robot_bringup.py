@@ -60,7 +60,7 @@ def plan_robot(
 def _check_scenario(name: str) -> None:
     """Refuse a scenario that asks for more than a controller that is told something."""
     scenario, usual = get_scenario(name), Scenario()
-    for key in ("ground", "hardware", "drop_height", "pushes", "gantry", "objects"):
+    for key in ("ground", "hardware", "drop_height", "pushes", "gantry", "objects", "force_plates"):
         if getattr(scenario, key) != getattr(usual, key):
             raise ConfigError(f"scenario = {name!r} has {key}, which only a simulator can provide: use bipedsim up")
 

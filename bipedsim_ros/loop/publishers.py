@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import String
 
 from bipedsim.contact import ContactResult, mode_name
 from bipedsim.model import Chains, Robot
+from bipedsim.numerics import Array
+from bipedsim.plates import PlateGeometry, PlateSignals, as_json
+from bipedsim.recording import schema
 from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
 from bipedsim.sim import GroundTruth, Observation, Simulator
 from bipedsim_ros.wire import (
@@ -120,12 +124,51 @@ class _Sporadic:
             self._publisher.publish(self._writer.write(truth, t))
 
 
+class _PlatePublishers:
+    """What one force plate gives: every sample, and wrench, CoP and free moment of the newest one."""
+
+    def __init__(self, node: Node, geometry: PlateGeometry, make: Make) -> None:
+        name = geometry.name
+        self._geometry = geometry
+        self._signals = make(node, topics.PLATE_SIGNALS, name=name)
+        self._signals_writer = conversions.NumbersWriter(("t", *geometry.channel_names, schema.CLIPPED))
+        self._wrench = make(node, topics.PLATE_WRENCH, name=name)
+        self._wrench_writer = conversions.WrenchWriter(topics.PLATE_WRENCH.frame)
+        self._cop = make(node, topics.PLATE_COP, name=name)
+        self._cop_writer = conversions.PointWriter(topics.PLATE_COP.frame)
+        self._free_moment = make(node, topics.PLATE_FREE_MOMENT, name=name)
+        self._free_moment_writer = conversions.NumberWriter()
+        # Said once, and kept for who comes late.
+        self._said = publisher(node, topics.PLATE_GEOMETRY, name=name)
+        self._said.publish(String(data=json.dumps(as_json(geometry))))
+
+    def publish(self, samples: Array, clipped: int) -> None:
+        """Publish the samples (n, 1 + c) of a tick."""
+        if not len(samples):
+            return
+        for sample in samples:
+            self._signals.publish(self._signals_writer.write(np.append(sample, clipped)))
+        newest = PlateSignals(samples[-1:, 0], self._geometry, samples[-1:, 1:])
+        t_ns = round(samples[-1, 0] * NS_PER_S)
+        wrench = np.concatenate([newest.force()[0], newest.moment_about(self._geometry.centre)[0]])
+        self._wrench.publish(self._wrench_writer.write(wrench, t_ns))
+        self._cop.publish(self._cop_writer.write(newest.cop()[0], t_ns))
+        self._free_moment.publish(self._free_moment_writer.write(float(newest.free_moment()[0])))
+
+
 class GroundPublishers:
     """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
 
     def __init__(
-        self, node: Node, robot: Robot, make: Make = publisher, objects: Sequence[str] = (), gantry: bool = False
+        self,
+        node: Node,
+        robot: Robot,
+        make: Make = publisher,
+        objects: Sequence[str] = (),
+        gantry: bool = False,
+        plates: Sequence[PlateGeometry] = (),
     ) -> None:
+        self._plates = [_PlatePublishers(node, geometry, make) for geometry in plates]
         self._objects = [
             (make(node, topics.OBJECTS, name=name), conversions.OdometryWriter(WORLD_FRAME, name)) for name in objects
         ]
@@ -162,6 +205,10 @@ class GroundPublishers:
         if sim.objects is not None:
             for (odometry, writer), state in zip(self._objects, sim.objects.states(), strict=True):
                 odometry.publish(writer.write(state[:7], state[7:], t_ns))
+        if sim.force_plates is not None:
+            amplifiers = sim.force_plates.amplifiers
+            for p, plate in enumerate(self._plates):
+                plate.publish(amplifiers.samples(p), amplifiers.clipped[p])
         self.publish_clock(t_ns)
 
     def publish_clock(self, t_ns: int) -> None:
@@ -194,7 +241,8 @@ class Publishers:
         others = set(node.publishers)
         self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
         objects = () if sim.objects is None else sim.objects.names
-        self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None)
+        plates = () if sim.force_plates is None else sim.force_plates.amplifiers.geometries
+        self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None, plates)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
         self._description.publish(String(data=sim.robot.urdf_xml))

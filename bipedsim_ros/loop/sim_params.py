@@ -83,6 +83,9 @@ class SimParams:
     objects: tuple[str, ...] = param(
         (), "free rigid bodies, each in JSON with the keys of `objects` in a scenario file (docs/objects.md)"
     )
+    force_plates: tuple[str, ...] = param(
+        (), "force plates, each in JSON with the keys of `force_plates` in a scenario file (docs/force_plates.md)"
+    )
     faults: str = like(RunConfig, "faults")
     gantry: str = like(RunConfig, "gantry", "")
     drop_height: float = like(Scenario, "drop_height")

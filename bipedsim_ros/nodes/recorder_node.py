@@ -165,7 +165,7 @@ class Recorder:
         self._unreadable: set[str] = set()
         self._feet = feet = params.feet or _feet_of(params.robot)
         rows = [row for row in TOPICS.values() if row.recorded]
-        self._prefixes = tuple(row.name for row in rows if row.is_prefix and not params.topics)
+        self._prefixes = tuple(row.prefix for row in rows if row.is_prefix and not params.topics)
         known: dict[str, Topic] = {name: row for row in rows if not row.is_prefix for name in row.names(feet)}
         self._optional = {name for name, row in known.items() if not row.expected}
         wanted: dict[str, str] = {}

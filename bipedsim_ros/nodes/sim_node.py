@@ -21,6 +21,7 @@ from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
 from bipedsim.numerics import announced
 from bipedsim.objects import parse_objects
+from bipedsim.plates import parse_plates
 from bipedsim.runs import FaultSchedule, PushSchedule, compiling_beside, parse_pushes, read_faults
 from bipedsim.sim import GANTRY_ACTIONS, Simulator, read_gantry
 from bipedsim_ros.loop import (
@@ -72,6 +73,7 @@ class SimNode:
             node.get_logger().warning(warning)
         objects = parse_objects(params.objects)
         gantry = read_gantry(params.gantry)
+        plates = parse_plates(params.force_plates)
         bodies = {*(one.name for one in objects), *(frame.name for frame in robot.model.frames)}
         pushes = PushSchedule(parse_pushes(params.pushes, sorted(bodies)))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
@@ -87,6 +89,7 @@ class SimNode:
                 seed=params.seed,
                 objects=objects,
                 gantry=gantry,
+                force_plates=plates,
             )
             node.get_logger().info(
                 "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"

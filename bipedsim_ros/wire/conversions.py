@@ -283,6 +283,21 @@ class ColumnsWriter:
         return self._wire.data(0)
 
 
+class NumbersWriter:
+    """Float64MultiArray messages of numbers that the layout's label names."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        n = len(labels)
+        message = Float64MultiArray(data=_zeros(n))
+        message.layout.dim = [MultiArrayDimension(label=",".join(labels), size=n, stride=n)]
+        self._wire = WireWriter(message, ("data",))
+
+    def write(self, numbers: Array) -> bytes:
+        """Return the message for the numbers, one for each label."""
+        self._wire.groups[0][:] = numbers
+        return self._wire.data(0)
+
+
 class ClockWriter:
     """Clock messages."""
 

@@ -57,8 +57,8 @@ def relative(name: str) -> str:
 
 
 def publisher(node: Node, topic: Topic, foot: str = "", name: str = "") -> Any:
-    """Return a publisher of a topic: of ``foot``, or of ``name`` among those that begin with the name of the row."""
-    return node.create_publisher(message_class(topic.msgtype), relative(topic.of(foot) + name), profile(topic.offered))
+    """Return a publisher of a topic: of ``foot``, or of ``name`` where several things have their own."""
+    return node.create_publisher(message_class(topic.msgtype), relative(topic.of(foot, name)), profile(topic.offered))
 
 
 class PatientPublisher:
@@ -73,7 +73,7 @@ class PatientPublisher:
         self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool], name: str = ""
     ) -> None:
         self._go_on = go_on
-        name, qos = relative(topic.of(foot) + name), replace(topic.offered, history="keep_all")
+        name, qos = relative(topic.of(foot, name)), replace(topic.offered, history="keep_all")
         self._publisher = node.create_publisher(message_class(topic.msgtype), name, profile(qos))
         self.get_subscription_count = self._publisher.get_subscription_count
 

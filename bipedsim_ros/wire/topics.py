@@ -68,8 +68,8 @@ class Topic:
     """A row of the table.
 
     Attributes:
-        name: With ``{foot}`` where each foot has one of its own. A name that ends in "/" begins those of several topics
-            of this type.
+        name: With ``{foot}`` where each foot has one of its own, or ``{plate}`` where each force plate has. A name that
+            ends in "/" begins those of several topics of this type.
         msgtype: Type, such as ``sensor_msgs/msg/Imu``.
         by: Who publishes it: ``ROBOT`` what a robot measures, ``SIMULATOR`` what only a simulator knows,
             ``CONTROLLER``, ``USER`` whoever steers or pushes, or ``NODES``.
@@ -99,8 +99,13 @@ class Topic:
 
     @property
     def is_prefix(self) -> bool:
-        """Whether there are several topics, whose names begin with this one."""
-        return self.name.endswith("/")
+        """Whether there are several topics, whose names begin with :attr:`prefix`, and nobody knows how many."""
+        return self.name.endswith("/") or "{plate}" in self.name
+
+    @property
+    def prefix(self) -> str:
+        """What the names of such topics begin with."""
+        return self.name.partition("{plate}")[0]
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -117,9 +122,9 @@ class Topic:
         """What a recorder asks for at first: of what others may publish, what our own node asks for."""
         return self.offered if self.requested is None or self.by in (ROBOT, CONTROLLER) else self.requested
 
-    def of(self, foot: str) -> str:
-        """Return its name for a foot."""
-        return self.name.format(foot=foot)
+    def of(self, foot: str, name: str = "") -> str:
+        """Return its name for a foot, and for one of several things of which each has its own."""
+        return self.name.format(foot=foot, plate=name) + (name if self.name.endswith("/") else "")
 
     def frame_of(self, foot: str = "", imu: str = "") -> str:
         """Return its ``frame_id`` for a foot, or for a robot whose IMU has the frame ``imu``."""
@@ -214,6 +219,32 @@ OBJECTS = Topic(
     SIMULATOR,
     "true pose and twist of a free object, one topic for each by its name; the twist is in the object's own axes",
     frame=f"{WORLD_FRAME}, the object's name",
+)
+PLATE_SIGNALS = Topic(
+    schema.PLATE_SIGNALS,
+    _NUMBERS,
+    SIMULATOR,
+    "a sample of a [force plate](force_plates.md): time, channels, and how many values were clipped so far; the "
+    "layout's label names the values",
+)
+PLATE_GEOMETRY = Topic(
+    schema.PLATE_GEOMETRY, _TEXT, SIMULATOR, "JSON: where the plate is, and what its channels mean", LATCHED
+)
+PLATE_WRENCH = Topic(
+    schema.PLATE_WRENCH,
+    _WRENCH,
+    SIMULATOR,
+    "newest sample: reaction on who stands on the plate, moment about the middle of its surface",
+    frame=WORLD_FRAME,
+)
+PLATE_COP = Topic(
+    schema.PLATE_COP, _POINT, SIMULATOR, "newest sample: CoP on its surface; NaN up to 20 N", frame=WORLD_FRAME
+)
+PLATE_FREE_MOMENT = Topic(
+    schema.PLATE_FREE_MOMENT,
+    "std_msgs/msg/Float64",
+    SIMULATOR,
+    "newest sample: moment through the CoP about the normal of its surface, on who stands there; NaN up to 20 N",
 )
 ROBOT_DESCRIPTION = Topic(schema.ROBOT_DESCRIPTION, _TEXT, ROBOT, "URDF", LATCHED)
 CLOCK = Topic("/clock", "rosgraph_msgs/msg/Clock", SIMULATOR, "simulated time", NEWEST_OF_ANY)

@@ -22,6 +22,7 @@ from tqdm import tqdm
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices, Integers
+from bipedsim.plates import PlateGeometry, PlateSignals, from_json
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Decoder, text
 from bipedsim.recording.bag.reader import Bag
@@ -30,6 +31,7 @@ from bipedsim.recording.recording import Recording, between, joined, nothing_bet
 from bipedsim.recording.schema import (
     ABOUT,
     CARRIERS,
+    CLIPPED,
     COLUMNS,
     CONTACT_FIELDS,
     FALLEN,
@@ -38,6 +40,8 @@ from bipedsim.recording.schema import (
     LABELLED_TOPICS,
     OBJECT_COMPONENTS,
     OBJECTS,
+    PLATE_GEOMETRY,
+    PLATE_SIGNALS,
     READOUTS,
     ROBOT_DESCRIPTION,
     RUN,
@@ -202,6 +206,10 @@ class BagRows:
         self._robot: Robot | None = None
         self._unknown = ""
         self._description = b""
+        # Of the force plates, by name; and why one has none.
+        self._plates: dict[str, PlateGeometry] = {}
+        self._no_plates: dict[str, str] = {}
+        self._wants_plates = columns is None or "force_plates" in columns
         self._said: list[dict[str, Any]] = []
         self._unsaid: list[str] = []
 
@@ -258,6 +266,7 @@ class BagRows:
             if decoder is not None and decoder.strangers
         ]
         losses += self._unsaid[:1]
+        losses += self._no_plates.values()
         if self._late:
             seconds = LATE_NS * 1e-9
             losses.append(f"{self._late} messages came more than {seconds:g} s after their row, and are left out")
@@ -301,16 +310,20 @@ class BagRows:
                     self._said.append(dict(json.loads(text(message.data))))
                 except (RecordingError, ValueError, TypeError) as error:
                     self._unsaid.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
+        name = _plate_of(topic, PLATE_GEOMETRY)
+        if name and self._wants_plates:
+            self._learn_plate(name, topic, block)
         self._counts[topic] = self._counts.get(topic, 0) + len(block.start)
         kind = self._bag.types.get(topic, "")
         if topic not in self._decoders:
             foot = FOOT.match(topic)
             general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
+            samples = bool(_plate_of(topic, PLATE_SIGNALS)) and self._wants_plates
             wanted = general in (*self._carriers, FALLEN) or _is_readout(topic, kind) or _is_object(topic, kind)
             try:
                 fields = {row.field for row in columns_on(general) if row.name in self._columns} or None
-                self._decoders[topic] = Decoder(kind, fields) if wanted else None
-                if general in LABELLED_TOPICS:
+                self._decoders[topic] = Decoder(kind, fields) if wanted or samples else None
+                if general in LABELLED_TOPICS or samples:
                     self._timed.add(topic)
             except RecordingError as error:
                 raise RecordingError(f"{self.path}: {topic}: {error}") from error
@@ -429,6 +442,8 @@ class BagRows:
                     states = np.full((len(out), len(OBJECT_COMPONENTS)), np.nan)
                     states[at, :7], states[at, 7:] = table.values["pose"], table.values["twist"]
                     out.objects[topic.removeprefix(OBJECTS)] = states
+        if self._wants_plates:
+            out.force_plates = self._samples(rows, stretch.shift)
         _, fallen = rows.unstamped(FALLEN)
         if fallen.any():
             out.gave_up_at = (rows.told_at(FALLEN, int(np.argmax(fallen)), self._period) - stretch.shift) * 1e-9
@@ -440,6 +455,31 @@ class BagRows:
             if out.sole_poses.flags.writeable:
                 put_sole_poses(out, self._robot)
         return out
+
+    def _learn_plate(self, name: str, topic: str, block: Block) -> None:
+        """Take what the bag says of a force plate."""
+        try:
+            self._plates[name] = from_json(json.loads(text(block.messages()[-1].data)))
+        except (RecordingError, ConfigError, ValueError, TypeError) as error:
+            self._no_plates[name] = f"{topic}: a message is unreadable ({error}): the plate {name!r} is left out"
+
+    def _samples(self, rows: _Rows, shift: int) -> dict[str, PlateSignals]:
+        """Return what the force plates sampled since the rows before these; ``shift`` is where time begins [ns]."""
+        found = {}
+        for topic in sorted(self._bag.types):
+            name, decoder = _plate_of(topic, PLATE_SIGNALS), self._decoders.get(topic)
+            if not name or decoder is None or decoder.labels is None:
+                continue
+            geometry = self._plates.get(name)
+            if geometry is None or (*geometry.channel_names, CLIPPED) != decoder.labels[1:]:
+                why = "is not in the bag" if geometry is None else "names other channels"
+                said = f"{PLATE_GEOMETRY.format(plate=name)} {why}: the plate {name!r} is left out"
+                self._no_plates.setdefault(name, said)
+                continue
+            values = rows.all_of(topic, 1 + len(decoder.labels[1:]))
+            clipped = int(values[-1, -1]) if len(values) else 0
+            found[name] = PlateSignals(values[:, 0] - shift * 1e-9, geometry, values[:, 1:-1], clipped)
+        return found
 
     def _about(self) -> dict[str, str]:
         """Return what a picture says of the run, as far as the simulator has said it."""
@@ -575,6 +615,13 @@ class _Rows:
         _, rows, entries = np.intersect1d(self.stamp, table.stamp, assume_unique=True, return_indices=True)
         return rows, table.rows(entries)
 
+    def all_of(self, topic: str, width: int) -> Array:
+        """Return the numbers (n, width) of all messages of a topic, whatever row they are nearest to."""
+        table = self._tables.get(topic)
+        if table is None:
+            return np.zeros((0, width))
+        return table.values[_LABELLED][np.argsort(table.stamp, kind="stable")]
+
     def unstamped(self, topic: str) -> tuple[Indices, Array]:
         """Return (rows, numbers) of a topic whose messages say no time, in the order in which they came.
 
@@ -617,6 +664,13 @@ def _is_readout(topic: str, kind: str) -> bool:
 
 def _is_object(topic: str, kind: str) -> bool:
     return topic.startswith(OBJECTS) and kind == "nav_msgs/msg/Odometry"
+
+
+def _plate_of(topic: str, pattern: str) -> str:
+    """Return the force plate whose topic this is, of a pattern of names; empty if it is none."""
+    begin, _, end = pattern.partition("{plate}")
+    is_one = topic.startswith(begin) and topic.endswith(end)
+    return topic[len(begin) : len(topic) - len(end)] if is_one else ""
 
 
 def _put(
