@@ -28,6 +28,13 @@ COMMANDS = Table(
             "plot runs/first --panels forces cop",
             "bipedsim.cli.plot",
         ),
+        "plates": Command(
+            "draw the force plates of a run and print their figures, or test a plate on a grid",
+            "Draw the force plates of a run: forces, CoP on the plate, free moment, butterfly diagram; and print the "
+            "figures of every contact. Or put known loads on a grid over a plate, as laboratories do. Example: "
+            "bipedsim plates runs/first",
+            "bipedsim.cli.plates",
+        ),
         "summary": Command(
             "print the figures of a bag or a run",
             "Print the figures of a bag or a run of any length: how well the ground carries it, where the CoP was, "

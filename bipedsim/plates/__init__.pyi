@@ -10,6 +10,7 @@ from .schema import (
     describe_model,
     from_json,
     parse_plates,
+    per_channel,
 )
 from .shares import Foot, add_foot
 from .signals import CHANNELS, THRESHOLD, PlateGeometry, PlateSignals
@@ -39,5 +40,6 @@ __all__ = [
     "describe_model",
     "from_json",
     "parse_plates",
+    "per_channel",
     "plate_at",
 ]

@@ -1,4 +1,5 @@
 from .panels import PANELS, USUAL_PANELS, panel_names
+from .plot_plates import plot_plates
 from .plots import Page, plot
 from .report import report
 from .rerun import plot_rerun
@@ -23,6 +24,7 @@ __all__ = [
     "panel_names",
     "picture",
     "plot",
+    "plot_plates",
     "plot_rerun",
     "report",
 ]

@@ -1,0 +1,254 @@
+"""Figures of force plates, whoever they belong to: contacts, peaks, impulses, loading rate, path of the CoP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bipedsim.analysis.plates import centre_of_pressure, low_pass
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.numerics import Array
+from bipedsim.plates import CHANNELS, THRESHOLD, PlateSignals
+from bipedsim.recording import Recording, load_recording
+
+WINDOW = 0.02
+"""Over which a force is averaged for what an impact leaves of it [s]."""
+SHORTEST = 0.01
+"""A contact that is shorter is none [s]."""
+BRIDGED = 0.02
+"""A gap in a contact that is shorter is none [s]: a plate rings after an impact, and a foot may rock."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlateRun:
+    """What a file holds of force plates.
+
+    Attributes:
+        plates: Name to samples.
+        recording: The run, where there was a robot; None for a laboratory's file.
+    """
+
+    plates: Mapping[str, PlateSignals]
+    recording: Recording | None = None
+
+    @property
+    def weight(self) -> float:
+        """m g of who was there [N], NaN where nobody knows."""
+        return float("nan") if self.recording is None else self.recording.weight
+
+
+def load_plates(path: Path | str, start: float | None = None, stop: float | None = None) -> PlateRun:
+    """Read the force plates of a run or a bag.
+
+    Args:
+        path: As :func:`bipedsim.recording.load_recording` takes it.
+        start, stop: What is before and behind these times [s] is left out.
+
+    Raises:
+        RecordingError: Nothing readable is there, or no force plates.
+    """
+    recording = load_recording(path, start=start, stop=stop)
+    if not recording.force_plates:
+        raise RecordingError(
+            f"{path}: the run had no force plates; give its scenario `force_plates:` (docs/force_plates.md), or see "
+            "the forces under the feet with `bipedsim plot`"
+        )
+    return PlateRun(recording.force_plates, recording)
+
+
+def filtered(signals: PlateSignals, cutoff: float, order: int = 4) -> PlateSignals:
+    """Return the wrench of a plate through a Butterworth low-pass without delay, as a plate of type 2 would give it.
+
+    Args:
+        signals: At least two samples.
+        cutoff: Half-power frequency of one pass [Hz].
+        order: Of one pass; forwards and backwards it is twice that.
+
+    Raises:
+        ConfigError: The cut-off does not fit the rate.
+    """
+    geometry = replace(signals.geometry, kind=2, channel_names=CHANNELS[2], channels_on="person")
+    wrench = low_pass(signals.geometry.wrench(signals.channels), geometry.rate, cutoff, order)
+    return replace(signals, geometry=geometry, channels=wrench)
+
+
+def running_mean(values: Array, rate: float, window: float = WINDOW) -> Array:
+    """Return the mean over ``window`` [s] around each sample of (n, ...); less at the ends."""
+    width = max(1, round(window * rate))
+    total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+    n = len(values)
+    first = np.clip(np.arange(n) - (width - 1) // 2, 0, n)
+    last = np.clip(first + width, 0, n)
+    first = np.maximum(last - width, 0)
+    count = (last - first).reshape(-1, *([1] * (values.ndim - 1)))
+    return np.asarray((total[last] - total[first]) / count)
+
+
+def contacts(signals: PlateSignals, threshold: float = THRESHOLD) -> list[slice]:
+    """Return the samples of each contact with a plate: while there is more normal force than ``threshold`` [N].
+
+    Gaps shorter than 20 ms are bridged, and what is shorter than 10 ms is no contact.
+    """
+    loaded = np.concatenate([[False], signals.loaded(threshold), [False]])
+    edges = np.flatnonzero(loaded[1:] != loaded[:-1]).reshape(-1, 2)
+    spans: list[slice] = []
+    for begin, end in edges.tolist():
+        if spans and begin - spans[-1].stop < BRIDGED * signals.geometry.rate:
+            begin = spans.pop().start
+        spans.append(slice(begin, end))
+    least = max(1, round(SHORTEST * signals.geometry.rate))
+    return [span for span in spans if span.stop - span.start >= least]
+
+
+@dataclass(frozen=True, eq=False)
+class PlateSum:
+    """All plates together; they look up alike.
+
+    Attributes:
+        t: (n,) [s].
+        force: (n, 3) on who stands there, in the world [N]. moment: (n, 3) about the world's origin [N.m].
+        cop: (n, 2) on the mean height of the surfaces [m], NaN up to the threshold.
+        free_moment: (n,) [N.m].
+        height: Of the surfaces, their mean [m].
+    """
+
+    t: Array
+    force: Array
+    moment: Array
+    cop: Array
+    free_moment: Array
+    height: float
+
+
+def sum_of_plates(plates: Sequence[PlateSignals], threshold: float = THRESHOLD) -> PlateSum:
+    """Add plates up; those of other rates are read off at the times of the slowest, between samples along a line.
+
+    Raises:
+        ConfigError: There are none, or they share no time.
+    """
+    if not plates:
+        raise ConfigError("no force plates to add up")
+    slowest = min(plates, key=lambda one: one.geometry.rate)
+    begin, end = max(one.t[0] for one in plates), min(one.t[-1] for one in plates)
+    t = slowest.t[(slowest.t >= begin - 1e-9) & (slowest.t <= end + 1e-9)]
+    if not len(t):
+        raise ConfigError("the force plates were never sampled at the same time")
+    force, moment = np.zeros((len(t), 3)), np.zeros((len(t), 3))
+    for one in plates:
+        for total, values in ((force, one.force()), (moment, one.moment_about(np.zeros(3)))):
+            total += np.column_stack([np.interp(t, one.t, column) for column in values.T])
+    height = float(np.mean([one.geometry.centre[2] for one in plates]))
+    return PlateSum(t, force, moment, *centre_of_pressure(force, moment, height, threshold), height)
+
+
+def contact_figures(signals: PlateSignals, span: slice, weight: float = float("nan")) -> dict[str, float]:
+    """Return the figures of one contact.
+
+    * start_s, duration_s;
+    * peak_N, peak_20ms_N: largest normal force of a sample, and of a mean over 20 ms;
+    * peak_over_mg, peak_20ms_over_mg: the same beside the weight;
+    * impulse_Ns: (x, y, z) of the reaction in the world;
+    * loading_rate_N_per_s: mean slope of the normal force from 20 to 80 % of its first peak of 20 ms means, which is
+      the first time that it stops rising above half of the largest (Milner et al. 2006); NaN where the load was there
+      from the begin on;
+    * cop_path_m, cop_range_m: length of the CoP's path, and its extent along the plate's axes, beyond 20 N;
+    * free_moment_Nm: smallest and largest, likewise.
+
+    An impact lets the plate ring; then CoP and free moment of single samples are as wild as those of a real one, and
+    laboratories filter before (:func:`filtered`).
+    """
+    rate = signals.geometry.rate
+    dt = 1.0 / rate
+    normal = signals.normal_force()[span]
+    force = signals.force()[span]
+    smooth = running_mean(signals.normal_force(), rate)[span]
+    cop, twist = signals.cop(THRESHOLD, "plate")[span], signals.free_moment(THRESHOLD)[span]
+    cop, twist = cop[np.isfinite(twist)], twist[np.isfinite(twist)]
+    figures: dict[str, Any] = {
+        "start_s": float(signals.t[span.start]),
+        "duration_s": len(normal) * dt,
+        "peak_N": float(normal.max()),
+        "peak_20ms_N": float(smooth.max()),
+        "peak_over_mg": float(normal.max() / weight),
+        "peak_20ms_over_mg": float(smooth.max() / weight),
+        "impulse_Ns": (force.sum(axis=0) * dt).tolist(),
+        "loading_rate_N_per_s": _loading_rate(smooth, rate),
+        "cop_path_m": float(np.linalg.norm(np.diff(cop, axis=0), axis=1).sum()),
+        "cop_range_m": np.ptp(cop, axis=0).tolist() if len(cop) else [0.0, 0.0],
+        "free_moment_Nm": [float(twist.min(initial=np.inf)), float(twist.max(initial=-np.inf))],
+    }
+    return figures
+
+
+def _loading_rate(normal: Array, rate: float) -> float:
+    """Return the mean slope from 20 to 80 % of the first peak [N/s]."""
+    falls = np.append(np.diff(normal) <= 0.0, True)
+    first = int(np.argmax(falls & (normal >= 0.5 * normal.max())))
+    peak = normal[first]
+    low, high = (int(np.argmax(normal[: first + 1] >= share * peak)) for share in (0.2, 0.8))
+    if high <= low:
+        return float("nan")
+    return float((normal[high] - normal[low]) * rate / (high - low))
+
+
+def plate_figures(
+    plates: Mapping[str, PlateSignals], weight: float = float("nan"), threshold: float = THRESHOLD
+) -> dict[str, Any]:
+    """Return the figures of all plates by name, each with its ``contacts`` (:func:`contact_figures`), and ``sum``."""
+    found: dict[str, Any] = {}
+    for name, one in plates.items():
+        found[name] = {
+            "type": one.geometry.kind,
+            "rate_hz": one.geometry.rate,
+            "samples": len(one),
+            "clipped": one.clipped,
+            "contacts": [contact_figures(one, span, weight) for span in contacts(one, threshold)],
+        }
+    if plates and all(len(one) for one in plates.values()):
+        total = sum_of_plates(list(plates.values()), threshold)
+        upward = total.force[:, 2]
+        found["sum"] = {
+            "fz_N": [float(upward.min()), float(upward.mean()), float(upward.max())],
+            "fz_mean_over_mg": float(upward.mean() / weight),
+        }
+    return found
+
+
+def _rate_text(rate: float) -> str:
+    """Return a loading rate [N/s] in kN/s; a dash where the load was there from the begin on."""
+    return f"{1e-3 * rate:.2f} kN/s" if np.isfinite(rate) else "-"
+
+
+_COLUMNS = (
+    ("plate", "{:<14}", lambda name, one: name),
+    ("from", "{:>9}", lambda name, one: f"{one['start_s']:.3f} s"),
+    ("for", "{:>9}", lambda name, one: f"{one['duration_s']:.3f} s"),
+    ("peak", "{:>10}", lambda name, one: f"{one['peak_N']:.1f} N"),
+    ("of 20 ms", "{:>10}", lambda name, one: f"{one['peak_20ms_N']:.1f} N"),
+    ("loading", "{:>12}", lambda name, one: _rate_text(one["loading_rate_N_per_s"])),
+    ("impulse x, y, z", "{:>24}", lambda name, one: " ".join(f"{v:.2f}" for v in one["impulse_Ns"]) + " N.s"),
+    ("CoP path", "{:>10}", lambda name, one: f"{1e3 * one['cop_path_m']:.1f} mm"),
+    ("Tz", "{:>18}", lambda name, one: "{:.2f} to {:.2f}".format(*one["free_moment_Nm"]) + " N.m"),
+)
+
+
+def plate_table(figures: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a table with a row for each contact."""
+    lines = [" ".join(form.format(head) for head, form, _ in _COLUMNS)]
+    for name, one in figures.items():
+        if name == "sum":
+            continue
+        for contact in one["contacts"]:
+            lines.append(" ".join(form.format(read(name, contact)) for _, form, read in _COLUMNS))
+        if not one["contacts"]:
+            lines.append(f"{name:<14} nobody stood on it")
+        if one["clipped"]:
+            lines.append(f"{name:<14} {one['clipped']} values were beyond the range of its amplifier, and cut")
+    if "sum" in figures:
+        low, mean, high = figures["sum"]["fz_N"]
+        lines.append(f"{'sum':<14} Fz from {low:.1f} over {mean:.1f} to {high:.1f} N")
+    return lines

@@ -1,0 +1,232 @@
+"""The CoP of a force plate judged as laboratories judge theirs: known loads at the points of a grid (ASTM F3109).
+
+The plate is the one of a simulation, from its vibration to its converter; the load is put on it directly, so that the
+truth is known to rounding. What its errors must be follows from its figures: with S = cov(wrench) from noise and steps
+of the converter in the channels (q^2 / 12 each), the CoP p(w) scatters by the square root of the diagonal of
+(dp/dw) S (dp/dw)^T, and cross-talk X puts it at p(X w).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # whose parts it imports when they are first named
+import yaml
+
+from bipedsim.analysis.force_plates import filtered
+from bipedsim.config import from_mapping, yaml_value
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array, box, entry
+from bipedsim.plates import Amplifiers, PlateConfig, PlateSignals, add_force, advance, clear, per_channel
+
+LOADS = (100.0, 500.0, 1000.0)
+"""Vertical forces [N]."""
+POINTS = 7
+"""Of the grid along each side."""
+COVERED = 0.9
+"""Share of each side that the grid covers."""
+SHEAR = 0.1
+"""Horizontal force along x beside the vertical one: a leaning rod."""
+DITHER = 0.3
+"""Noise that is more than this share of a step of the converter makes the step noise, too."""
+SETTLE = 0.5
+"""Time before samples count [s]: a plate rings until it is still."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The errors of a plate's CoP.
+
+    Attributes:
+        plate: What was tested.
+        loads: (L,) vertical forces [N]. points: (P, 2) where they acted, in the plate's axes [m].
+        samples: Of each load at each point.
+        bias: (L, P, 2) mean CoP less the truth [m]. scatter: (L, P, 2) its standard deviation [m].
+        force_bias: (L, P) mean normal force less the truth [N].
+        expected_bias, expected_scatter: (L, P, 2) what the plate's figures say of them [m].
+        clipped: Values beyond the range.
+        cutoff: Of the low-pass before the CoP [Hz]; None without.
+    """
+
+    plate: PlateConfig
+    loads: Array
+    points: Array
+    samples: int
+    bias: Array
+    scatter: Array
+    force_bias: Array
+    expected_bias: Array
+    expected_scatter: Array
+    clipped: int
+    cutoff: float | None
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of each load: root mean square and largest errors over the grid."""
+        found = []
+        for i, load in enumerate(self.loads):
+            entry = {"load_N": float(load), "force_error_N": float(np.abs(self.force_bias[i]).max())}
+            for name in ("bias", "expected_bias", "scatter", "expected_scatter"):
+                size = np.linalg.norm(getattr(self, name)[i], axis=-1)
+                entry[f"cop_{name}_rms_m"] = float(np.sqrt(np.mean(size**2)))
+                entry[f"cop_{name}_max_m"] = float(size.max())
+            found.append(entry)
+        geometry = self.plate.geometry()
+        return {
+            "type": geometry.kind,
+            "size_m": list(geometry.size),
+            "points": len(self.points),
+            "samples": self.samples,
+            "clipped": self.clipped,
+            "cutoff_hz": self.cutoff,
+            "loads": found,
+        }
+
+
+def read_plate(text: str) -> PlateConfig:
+    """Return the plate that a text means: the name or file of a model, or a mapping in braces as in a scenario file.
+
+    Raises:
+        ConfigError: It is no plate.
+    """
+    values: Any = {"model": text}
+    if text.lstrip().startswith("{"):
+        try:
+            values = yaml_value(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--grid {text!r} is no YAML: {error}") from error
+    return from_mapping(PlateConfig, {"name": "tested", **values}, "--grid").complete()
+
+
+@entry
+def _press(boxed: Any, point: Array, force: Array, steps: int) -> None:
+    """Let a force act at a point of the world for some steps, and sample."""
+    c = boxed.arrays
+    for _ in range(steps):
+        clear(c.surfaces)
+        x, y, z = point[0], point[1], point[2]
+        add_force(c.surfaces, 0, x, y, z, force[0] * c.h, force[1] * c.h, force[2] * c.h, 0.0, 0.0, 0.0, 0.0)
+        advance(c)
+
+
+def grid_test(
+    plate: PlateConfig,
+    loads: tuple[float, ...] = LOADS,
+    points: int = POINTS,
+    seconds: float = 1.0,
+    cutoff: float | None = None,
+    seed: int = 0,
+) -> Grid:
+    """Put known loads on a grid of points, one after another, and compare the CoP with where they were.
+
+    Args:
+        plate: A complete one.
+        loads: Vertical forces [N], each with a tenth of it along x.
+        points: Of the grid along each side.
+        seconds: For how long samples are taken at each point.
+        cutoff: Of a low-pass without delay of order 4, applied before the CoP [Hz].
+        seed: Of the noise.
+    """
+    geometry = plate.geometry()
+    h = 1.0 / geometry.rate
+    wait, count = (round(t * geometry.rate) for t in (SETTLE, seconds))
+    amplifiers = Amplifiers([plate], h, (wait + count) * h, 4)
+    boxed = box(amplifiers.chain)
+    places = [0.5 * COVERED * size * np.linspace(-1.0, 1.0, points) for size in geometry.size]
+    grid = np.array([(x, y) for x in places[0] for y in places[1]])
+    shape = (len(loads), len(grid))
+    bias, scatter, force_bias = np.zeros((*shape, 2)), np.zeros((*shape, 2)), np.zeros(shape)
+    expected_bias, expected_scatter = np.zeros((*shape, 2)), np.zeros((*shape, 2))
+    clipped = 0
+    for i, load in enumerate(loads):
+        push = load * geometry.normal + SHEAR * load * geometry.rotation[:, 0]
+        for k, at in enumerate(grid):
+            where = geometry.centre + geometry.rotation[:, :2] @ at
+            amplifiers.reset(seed, i * len(grid) + k)
+            amplifiers.begin()
+            _press(boxed, where, push, wait + count)
+            rows = amplifiers.samples(0)
+            clipped += amplifiers.clipped[0]
+            signals = PlateSignals(rows[:, 0].copy(), geometry, rows[:, 1:].copy())
+            if cutoff is not None:
+                signals = filtered(signals, cutoff)
+            cop = signals.cop(0.0, "plate")[wait + 1 :]
+            bias[i, k], scatter[i, k] = cop.mean(axis=0) - at, cop.std(axis=0)
+            force_bias[i, k] = signals.normal_force()[wait + 1 :].mean() - load
+            arm = geometry.rotation.T @ (where - geometry.transducer_origin)
+            force = geometry.rotation.T @ push
+            wrench = np.append(force, np.cross(arm, force))
+            read, expected_scatter[i, k] = expected(plate, wrench, cutoff)
+            expected_bias[i, k] = read - at
+    return Grid(
+        plate,
+        np.array(loads),
+        grid,
+        count,
+        bias,
+        scatter,
+        force_bias,
+        expected_bias,
+        expected_scatter,
+        clipped,
+        cutoff,
+    )
+
+
+def expected(plate: PlateConfig, wrench: Array, cutoff: float | None = None) -> tuple[Array, Array]:
+    """Return where the CoP is read for a wrench that acts (2,), and by how much it scatters (2,), in plate axes [m].
+
+    To first order in noise over force; drift is left out.
+
+    Args:
+        plate: A complete one.
+        wrench: (6,) at the transducers' origin in the plate's axes, reaction [N], [N.m].
+        cutoff: As in :func:`grid_test`.
+    """
+    geometry = plate.geometry()
+    cross = np.eye(6) if plate.cross_talk is None else np.array(plate.cross_talk)
+    read = cross @ wrench
+    n = len(geometry.channel_names)
+    noise = per_channel(plate.noise, n, 0.0)
+    steps = np.zeros(n)
+    if plate.bits is not None:
+        steps = 2.0 * per_channel(plate.range, n, 0.0) / 2.0**plate.bits
+    # A step of the converter scatters as if it were noise as long as there is noise across it (Widrow 1961).
+    variance = noise**2 + np.where(noise > DITHER * steps, steps**2 / 12.0, 0.0)
+    to_wrench = np.eye(6) if geometry.kind == 1 else geometry.matrix
+    covariance = to_wrench @ np.diag(variance) @ to_wrench.T
+    s, f, m = geometry.offset, read[:3], read[3:]
+    x = -(m[1] - (s[2] * f[0] - s[0] * f[2])) / f[2]
+    y = (m[0] - (s[1] * f[2] - s[2] * f[1])) / f[2]
+    slope = np.zeros((2, 6))
+    slope[0, [0, 2, 4]] = s[2] / f[2], -(s[0] + x) / f[2], -1.0 / f[2]
+    slope[1, [1, 2, 3]] = s[2] / f[2], -(s[1] + y) / f[2], 1.0 / f[2]
+    left = 1.0 if cutoff is None else _noise_share(cutoff, geometry.rate)
+    return np.array([x, y]), np.sqrt(left * np.diag(slope @ covariance @ slope.T))
+
+
+def _noise_share(cutoff: float, rate: float) -> float:
+    """Return which share of the variance of white noise is left by the low-pass: the sum of its squared response."""
+    sections = scipy.signal.butter(4, cutoff, fs=rate, output="sos")
+    _, response = scipy.signal.sosfreqz(sections, 1 << 14, whole=True)
+    # Forwards and backwards.
+    return float(np.mean(np.abs(response) ** 4))
+
+
+def grid_lines(grid: Grid) -> list[str]:
+    """Return the lines of a table of the errors."""
+    figures = grid.figures()
+    head = f"{'load':>8} {'CoP error rms':>15} {'largest':>11} {'expected':>11} {'scatter rms':>13} {'expected':>11}"
+    size = " x ".join(f"{length:g}" for length in figures["size_m"])
+    said = f"{figures['points']} points over {100 * COVERED:g} % of {size} m, type {figures['type']}"
+    lines = [f"{said}, {figures['samples']} samples each, {100 * SHEAR:g} % of the load along x", head]
+    for one in figures["loads"]:
+        lines.append(
+            f"{one['load_N']:>6g} N {1e3 * one['cop_bias_rms_m']:>12.4f} mm {1e3 * one['cop_bias_max_m']:>8.4f} mm "
+            f"{1e3 * one['cop_expected_bias_max_m']:>8.4f} mm {1e3 * one['cop_scatter_rms_m']:>10.4f} mm "
+            f"{1e3 * one['cop_expected_scatter_rms_m']:>8.4f} mm"
+        )
+    if grid.clipped:
+        lines.append(f"{grid.clipped} values were beyond the range of the amplifier, and cut")
+    return lines

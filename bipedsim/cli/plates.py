@@ -1,0 +1,73 @@
+"""``bipedsim plates``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bipedsim.cli.options import add_span, output_beside
+from bipedsim.cli.waiting import waiting
+from bipedsim.errors import ConfigError
+from bipedsim.plates import THRESHOLD
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("recording", type=Path, nargs="?", metavar="RUN", help="folder of a run or bag, .mcap or .npz")
+    parser.add_argument("-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside RUN)")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=THRESHOLD,
+        metavar="N",
+        help="normal force up to which nobody stands there (default: %(default)g)",
+    )
+    parser.add_argument("--filter", type=float, metavar="HZ", help="low-pass of order 4, without delay (default: none)")
+    add_span(parser)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    parser.add_argument(
+        "--grid",
+        metavar="PLATE",
+        help="instead of a run: known loads on a grid over a model, a file of one, or a mapping in braces, "
+        "'{model: kistler_9281c, size: [0.6, 0.4]}', and the error of its CoP",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Read, draw and print.
+
+    Raises:
+        ConfigError: Neither a run nor a plate was named, or both.
+    """
+    if (args.grid is None) == (args.recording is None):
+        raise ConfigError("plates: name a run, or give --grid a force plate")
+    return _grid(args) if args.grid is not None else _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from bipedsim.analysis import filtered, load_plates, plate_figures, plate_table
+    from bipedsim.config import to_json
+    from bipedsim.view import plot_plates
+
+    output = output_beside(args.recording, args.output, "_plates.png")
+    found = load_plates(args.recording, args.start, args.stop)
+    plates = dict(found.plates)
+    if args.filter is not None:
+        plates = {name: filtered(one, args.filter) for name, one in plates.items()}
+    figures = plate_figures(plates, found.weight, args.threshold)
+    with waiting(f"drawing {output}"):
+        plot_plates(plates, output, found.recording, args.threshold, str(args.recording))
+    if args.json:
+        print(to_json(figures))
+    else:
+        print("\n".join([*plate_table(figures), f"wrote {output}"]))
+    return 0
+
+
+def _grid(args: argparse.Namespace) -> int:
+    from bipedsim.analysis import grid_lines, grid_test, read_plate
+    from bipedsim.config import to_json
+
+    done = grid_test(read_plate(args.grid), cutoff=args.filter)
+    print(to_json(done.figures()) if args.json else "\n".join(grid_lines(done)))
+    return 0
