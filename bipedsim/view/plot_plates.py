@@ -89,7 +89,7 @@ def _draw_forces(ax: Axes, t: Array, force: Array, name: str) -> None:
         rate = (len(t) - 1) / (t[-1] - t[0])
         ax.plot(t, running_mean(force[:, 2], rate), color=TOTAL_COLOUR, linewidth=0.7, label="Fz, 20 ms")
     ax.set(title=f"{name}: reaction [N]")
-    ax.legend(ncols=2, loc="upper right", fontsize=7)
+    ax.legend(ncols=2, fontsize=7)
 
 
 def _draw_surface(
@@ -119,7 +119,7 @@ def _draw_surface(
     around = AROUND * (high - low).max()
     x, y = zip(low - around, high + around, strict=True)
     ax.set(title="CoP from above [m]", xlim=x, ylim=y)
-    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_aspect("equal", adjustable="box")
     ax.locator_params(nbins=5)
 
 

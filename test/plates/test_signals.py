@@ -1,0 +1,94 @@
+"""What follows from the channels of a plate, against a person whose wrench is known in the world."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bipedsim.errors import ConfigError
+from bipedsim.plates import PlateGeometry, PlateSignals, as_json, from_json
+
+SQUARE = np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
+DOWN = np.diag([1.0, -1.0, -1.0])
+
+
+def plate(kind: int, turn: np.ndarray | None = None, **given) -> PlateGeometry:  # type: ignore[no-untyped-def]
+    turn = np.eye(3) if turn is None else turn
+    corners = np.array([0.5, 0.1, 0.02]) + (SQUARE * [0.2, 0.3, 0.0]) @ (turn @ DOWN).T
+    calibration = np.eye(6) + 0.1 * np.random.default_rng(1).normal(size=(6, 6))
+    offset = np.array([0.001, 0.002, -0.04])
+    return PlateGeometry(
+        "one", corners, kind, offset=offset, half_base=np.array([0.12, 0.2]), calibration=calibration, **given
+    )
+
+
+number = st.floats(-1.0, 1.0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from([1, 2, 3, 4]), st.tuples(*[number] * 8), st.sampled_from(["person", "plate"]))
+def test_every_type_gives_back_who_stands_there(kind: int, drawn: tuple[float, ...], on: str) -> None:
+    """Force, CoP, free moment and moment of a reaction at a known point of the surface, of plates however they lie."""
+    a, b, roll, pitch, yaw, fx, fy, tz = drawn
+    turn = pin.rpy.rpyToMatrix(0.5 * roll, 0.5 * pitch, 3.0 * yaw)
+    geometry = plate(kind, turn, channels_on=on)
+    n = turn[:, 2]
+    np.testing.assert_allclose(geometry.normal, n, atol=1e-12)
+    np.testing.assert_allclose(geometry.transducer_origin[2] < geometry.centre[2], True)
+    point = geometry.centre + turn @ np.array([0.2 * a, 0.3 * b, 0.0])
+    force = turn @ np.array([100.0 * fx, 100.0 * fy, 700.0])
+    moment = np.cross(point - geometry.transducer_origin, force) + 5.0 * tz * n
+    R = geometry.rotation
+    channels = geometry.channels(np.concatenate([R.T @ force, R.T @ moment])[None])
+    signals = PlateSignals(np.zeros(1), geometry, channels)
+    np.testing.assert_allclose(signals.force()[0], force, atol=1e-9)
+    np.testing.assert_allclose(signals.force(on="plate")[0], -force, atol=1e-9)
+    np.testing.assert_allclose(signals.moment()[0], moment, atol=1e-9)
+    np.testing.assert_allclose(signals.moment_about(point)[0], 5.0 * tz * n, atol=1e-9)
+    np.testing.assert_allclose(signals.cop()[0], point, atol=1e-12)
+    np.testing.assert_allclose(signals.free_moment(), [5.0 * tz], atol=1e-9)
+    np.testing.assert_allclose(signals.free_moment(axes="plate"), [-5.0 * tz], atol=1e-9)
+    assert signals.normal_force()[0] == pytest.approx(700.0)
+    assert np.isnan(signals.cop(701.0)).all()
+
+
+def test_signs_are_those_of_c3d() -> None:
+    """Under a person who stands, Fz of a plate whose z looks down is negative in a C3D file, which has the reaction."""
+    geometry = plate(2)
+    up = np.array([[0.0, 0.0, -700.0, 0.0, 0.0, 0.0]])
+    assert PlateSignals(np.zeros(1), geometry, up).force()[0, 2] == pytest.approx(700.0)
+    kistler = plate(3)
+    on_first = np.array([[0.0] * 4 + [-100.0, 0.0, 0.0, 0.0]])
+    # Sensor 1 lies at (+a, +b) in the plate's axes.
+    np.testing.assert_allclose(
+        PlateSignals(np.zeros(1), kistler, on_first).cop(axes="plate")[0], [0.12 - 0.001, 0.2 - 0.002], atol=1e-12
+    )
+
+
+def test_geometry_goes_through_text_to_the_bit() -> None:
+    geometry = plate(4, pin.rpy.rpyToMatrix(0.1, 0.2, 0.3))
+    assert as_json(from_json(as_json(geometry))) == as_json(geometry)
+    with pytest.raises(ConfigError, match="no description of a force plate"):
+        from_json({"name": "a"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kind": 5}, "type 5 is none of 1, 2, 3, 4"),
+        ({"corners": np.zeros((4, 3))}, "must be those of a rectangle"),
+        ({"corners": SQUARE[[0, 2, 1, 3]]}, "must be those of a rectangle"),
+        ({"corners": np.full((4, 3), np.nan)}, "must be finite"),
+        ({"rate": 0.0}, "must be positive"),
+        ({"kind": 3, "half_base": np.zeros(2)}, "type 3 needs half_base"),
+        ({"channel_names": ("a",)}, "for 6 channels"),
+    ],
+)
+def test_what_no_plate_is_says_so(change: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        PlateGeometry(**{"name": "bad", "corners": SQUARE, **change})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="channels have shape"):
+        PlateSignals(np.zeros(2), plate(2), np.zeros((2, 5)))
