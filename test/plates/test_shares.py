@@ -54,7 +54,7 @@ def total(s: Surfaces, plates: tuple[PlateConfig, ...]) -> Array:
 
 def wrench_at(point: Array, force: Array, twist: float, origin: Array) -> Array:
     """Return a wrench about ``origin`` of a force at a point and a moment about z."""
-    return np.concatenate([force, np.cross(point - origin, force) + [0.0, 0.0, twist]])
+    return np.concatenate([force, np.cross(point - origin, force) + np.array([0.0, 0.0, twist])])
 
 
 ROW = (
@@ -117,7 +117,7 @@ def test_pressure_is_that_of_springs_that_cannot_pull(cop: tuple[float, float]) 
     assert np.abs(off(found.x)).max() < 1e-5
     q = pressure(found.x) * cell
     border = 0.03
-    left = X < border
+    left = border > X
     force, twist = np.array([50.0, -20.0, 600.0]), 4.0
     impulse = wrench_at(np.array([*cop, 0.0]), force, twist, np.zeros(3))
     plates = (
