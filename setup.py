@@ -37,14 +37,17 @@ GYM = ["gymnasium>=1.0"]
 STUDY = ["distributed>=2024.1", "pyarrow>=15"]
 UNITREE = ["cyclonedds>=0.10.2; python_version < '3.14'"]  # no wheels yet for 3.14
 VIEW = ["fast-simplification>=0.1.9", "viser>=1.1"]
+LAB = ["ezc3d>=1.5.18", "pyarrow>=15"]
 BENCH = [*MUJOCO, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
 TEST = [
     *MUJOCO,
     *GYM,
+    *LAB,
     *POLICY,
     *STUDY,
     *UNITREE,
     *VIEW,
+    "c3d>=0.6",
     "hypothesis>=6.100",
     "mcap-ros2-support>=0.5",
     "onnx>=1.16",
@@ -130,6 +133,7 @@ setup(
         "gym": GYM,
         "study": STUDY,
         "view": VIEW,
+        "lab": LAB,
         "mujoco": MUJOCO,
         "bench": BENCH,
         "test": TEST,

@@ -17,8 +17,20 @@ from .force_plates import (
     sum_of_plates,
 )
 from .gait import Step, gait_steps
+from .lab_trial import (
+    FRAMES,
+    Frame,
+    coordinates,
+    filter_text,
+    gait_events,
+    ideal_plates,
+    lab_table,
+    run_markers,
+    run_trial,
+)
 from .load_run import Gathers, completed, gather, load_run
 from .loads import CARRIES, PRESSES
+from .plate_gait import Gait, Stance, find_gait, gait_summary, gait_table
 from .plate_grid import Grid, expected, grid_lines, grid_test, read_plate
 from .plates import (
     ForcePlate,
@@ -31,21 +43,26 @@ from .plates import (
     summary,
     world_wrench,
 )
+from .posturography import stood_still, sway_figures, sway_lines
 from .run_summary import RunSummary, with_statistics
 from .summary_text import in_words, length_text, missed_share, physics_text, silence_text, summary_lines, unit_of
 from .verdict import Verdict, with_stop
 
 __all__ = [
     "CARRIES",
+    "FRAMES",
     "OUTCOME",
     "PRESSES",
     "ComMotion",
     "ForcePlate",
+    "Frame",
+    "Gait",
     "Gathers",
     "Grid",
     "PlateRun",
     "PlateSum",
     "RunSummary",
+    "Stance",
     "Step",
     "Verdict",
     "centre_of_pressure",
@@ -55,19 +72,27 @@ __all__ = [
     "contact_figures",
     "contacts",
     "controller_figures",
+    "coordinates",
     "creep_rate",
     "estimate_errors",
     "expected",
     "fall_time",
     "fill_from_ankles",
+    "filter_text",
     "filtered",
+    "find_gait",
     "force_plate",
+    "gait_events",
     "gait_steps",
+    "gait_summary",
+    "gait_table",
     "gather",
     "grid_lines",
     "grid_test",
     "has_fallen",
+    "ideal_plates",
     "in_words",
+    "lab_table",
     "length_text",
     "lifts",
     "load_plates",
@@ -83,6 +108,8 @@ __all__ = [
     "recorded_configurations",
     "robot_of",
     "rotate",
+    "run_markers",
+    "run_trial",
     "running_mean",
     "sample_rate",
     "settled_rows",
@@ -91,9 +118,12 @@ __all__ = [
     "sole_drift",
     "sole_wrench",
     "standing_rows",
+    "stood_still",
     "sum_of_plates",
     "summary",
     "summary_lines",
+    "sway_figures",
+    "sway_lines",
     "unit_of",
     "with_statistics",
     "with_stop",

@@ -13,7 +13,8 @@ from bipedsim.analysis.plates import centre_of_pressure, low_pass
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import CHANNELS, THRESHOLD, PlateSignals
-from bipedsim.recording import Recording, load_recording
+from bipedsim.recording import Recording, between, load_recording, nothing_between
+from bipedsim.recording.lab import LAB_SUFFIXES, read_trial
 
 WINDOW = 0.02
 """Over which a force is averaged for what an impact leaves of it [s]."""
@@ -30,10 +31,12 @@ class PlateRun:
     Attributes:
         plates: Name to samples.
         recording: The run, where there was a robot; None for a laboratory's file.
+        notes: What to say of the file.
     """
 
     plates: Mapping[str, PlateSignals]
     recording: Recording | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -42,15 +45,17 @@ class PlateRun:
 
 
 def load_plates(path: Path | str, start: float | None = None, stop: float | None = None) -> PlateRun:
-    """Read the force plates of a run or a bag.
+    """Read the force plates of a run, a bag or a laboratory's file.
 
     Args:
-        path: As :func:`bipedsim.recording.load_recording` takes it.
+        path: As :func:`bipedsim.recording.load_recording` takes it, or :func:`bipedsim.recording.lab.read_trial`.
         start, stop: What is before and behind these times [s] is left out.
 
     Raises:
         RecordingError: Nothing readable is there, or no force plates.
     """
+    if Path(path).suffix.lower() in LAB_SUFFIXES:
+        return _load_trial(path, start, stop)
     recording = load_recording(path, start=start, stop=stop)
     if not recording.force_plates:
         raise RecordingError(
@@ -58,6 +63,17 @@ def load_plates(path: Path | str, start: float | None = None, stop: float | None
             "the forces under the feet with `bipedsim plot`"
         )
     return PlateRun(recording.force_plates, recording)
+
+
+def _load_trial(path: Path | str, start: float | None, stop: float | None) -> PlateRun:
+    trial = read_trial(path)
+    plates = {}
+    for one in trial.plates:
+        here = between(one.t, start, stop)
+        if not here.any():
+            raise nothing_between(start, stop, str(path), one.t[0], one.t[-1])
+        plates[one.geometry.name] = replace(one, t=one.t[here], channels=one.channels[here])
+    return PlateRun(plates, None, trial.notes)
 
 
 def filtered(signals: PlateSignals, cutoff: float, order: int = 4) -> PlateSignals:

@@ -60,10 +60,17 @@ COMMANDS = Table(
             "bipedsim.cli.view",
         ),
         "export": Command(
-            "write a bag or a run as CSV, one row per tick",
-            "Write a bag or a run as a table: one row per tick, one column per number, with its unit. Example: "
-            "bipedsim export runs/first -o first.csv",
+            "write a bag or a run as CSV, C3D, .mot, .trc, Parquet or for MATLAB",
+            "Write a bag or a run as a table, one row per tick, one column per number, with its unit, or in a "
+            "format of movement laboratories (docs/lab_formats.md). Example: bipedsim export runs/first -o first.csv",
             "bipedsim.cli.export",
+        ),
+        "compare-gait": Command(
+            "lay a simulated walk beside a person's on force plates",
+            "Lay walks over force plates beside each other, a robot's and a person's: forces in body weights over the "
+            "stance, path of the CoP, timings, impulses, as a table and a picture. Example: bipedsim compare-gait "
+            "runs/first walking.c3d",
+            "bipedsim.cli.compare_gait",
         ),
         "replay": Command(
             "simulate a recorded run again, or a physics step that was kept",

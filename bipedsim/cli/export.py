@@ -4,27 +4,133 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bipedsim.cli.options import add_span, output_beside
+from bipedsim.errors import ConfigError
+from bipedsim.plates import THRESHOLD
+
+if TYPE_CHECKING:
+    from bipedsim.model import Robot
+    from bipedsim.recording import Recording
+    from bipedsim.recording.lab import LabTrial
+
+TABLES = ("csv", "parquet", "mat")
+TRIALS = ("c3d", "mot", "sto", "trc")
+SUFFIXES = {"columns": ".csv", **{name: f".{name}" for name in (*TABLES, *TRIALS)}}
+FRAMES = ("world", "plate", "sole")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="CSV", help="table to write (default: beside the recording)"
+        "-o", "--output", type=Path, metavar="FILE", help="what to write (default: beside RUN)"
     )
+    parser.add_argument(
+        "--format",
+        choices=tuple(SUFFIXES),
+        default="columns",
+        help="columns: CSV of all that was recorded, as it was; csv, parquet, mat: wrench, CoP and free moment of each "
+        "foot and plate, CoM, base, joints; c3d: plates, markers, events; mot, sto: ground forces and coordinates for "
+        "OpenSim; trc: markers (docs/lab_formats.md; default: %(default)s)",
+    )
+    parser.add_argument("--frame", choices=FRAMES, help="of the wrenches of csv, parquet and mat (default: world)")
+    parser.add_argument(
+        "--filter", type=float, metavar="HZ", help="low-pass of forces and moments, without delay (default: none)"
+    )
+    parser.add_argument(
+        "--filter-order", type=int, default=4, metavar="N", help="of one of its two passes (default: %(default)s)"
+    )
+    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
     add_span(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    """Write what was asked for, and say which files."""
+    output = output_beside(args.recording, args.output, SUFFIXES[args.format])
+    if args.frame is not None and args.format not in TABLES:
+        own = "holds what was recorded, as it was" if args.format == "columns" else "has axes of its own"
+        raise ConfigError(f"--frame {args.frame}: --format {args.format} {own}; frames are for {', '.join(TABLES)}")
+    if args.filter is not None and args.format in ("columns", "trc"):
+        raise ConfigError(f"--filter: --format {args.format} is not filtered; filters are for forces")
+    written = _columns(args, output) if args.format == "columns" else _lab(args, output)
+    for path in written:
+        print(f"wrote {path}")
+    return 0
+
+
+def _columns(args: argparse.Namespace, output: Path) -> list[Path]:
     """Read twice, as what there is must be known before the first row is written, and hold a part of it at a time."""
     from bipedsim.analysis import gather
     from bipedsim.recording import CsvColumns, CsvTable
 
-    output = output_beside(args.recording, args.output, ".csv")
     span = {"start": args.start, "stop": args.stop}
     columns = gather(args.recording, CsvColumns, **span)
     gather(args.recording, lambda: CsvTable(output, columns), **span)
-    print(f"wrote {output}")
-    return 0
+    return [output]
+
+
+def _lab(args: argparse.Namespace, output: Path) -> list[Path]:
+    """Write a format of laboratories."""
+    from bipedsim.analysis import filter_text, lab_table, load_run, run_trial
+    from bipedsim.recording.lab import write_c3d, write_csv, write_mat, write_parquet, write_trc
+
+    recording = load_run(args.recording, -1, args.start, args.stop)
+    robot = _robot(args, recording)
+    if args.format in TABLES:
+        write = {"csv": write_csv, "parquet": write_parquet, "mat": write_mat}[args.format]
+        write(lab_table(recording, robot, args.frame or "world", args.filter, args.filter_order), output)
+        return [output]
+    trial = run_trial(recording, robot, args.filter, args.filter_order)
+    notes = [note for note in trial.notes if note not in recording.notes]
+    written = [output]
+    about = {"robot": recording.robot, "filter": filter_text(args.filter, args.filter_order)}
+    if args.format == "c3d":
+        notes += write_c3d(trial, output, about)
+    elif args.format == "trc":
+        write_trc(trial.markers, output)
+        notes = []
+    else:
+        written += _opensim(output, trial, recording, robot, about)
+    for note in notes:
+        print(f"note: {note}")
+    return written
+
+
+def _opensim(
+    output: Path, trial: LabTrial, recording: Recording, robot: Robot | None, about: dict[str, str]
+) -> list[Path]:
+    """Write ground forces, and beside them coordinates and external loads where they are known."""
+    from bipedsim.analysis import coordinates
+    from bipedsim.recording.lab import loads_xml, one_clock, write_forces, write_storage, write_text
+
+    plates, notes = one_clock(trial.plates)
+    lines = [f"{key}: {text}" for key, text in about.items() if text]
+    write_forces(plates, output, THRESHOLD, lines)
+    names, values = coordinates(recording, robot)
+    motion = output.with_name(f"{output.stem}_coordinates{output.suffix}")
+    write_storage(motion, names, values, True, lines[:1])
+    for note in notes:
+        print(f"note: {note}")
+    if robot is None or recording.force_plates:
+        return [motion]
+    # Whose foot was on a real plate nobody knows; ideal ones are a foot's.
+    loads = output.with_name(f"{output.stem}_loads.xml")
+    bodies = {sole.name: robot.model.names[sole.joint_id] for sole in robot.soles}
+    write_text(loads, loads_xml(output, bodies))
+    return [motion, loads]
+
+
+def _robot(args: argparse.Namespace, recording: Recording) -> Robot | None:
+    """Return what ran; None, which a line says, where it is not known here."""
+    from bipedsim.model import load_robot
+
+    name = args.robot or recording.about.get("robot") or recording.robot
+    if args.robot:
+        return load_robot(name)
+    try:
+        return load_robot(name) if name else None
+    except ConfigError as error:
+        print(f"note: joint centres and CoM are left out: {error}; name the robot with --robot")
+        return None

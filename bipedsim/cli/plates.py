@@ -13,7 +13,8 @@ from bipedsim.plates import THRESHOLD
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, nargs="?", metavar="RUN", help="folder of a run or bag, .mcap or .npz")
+    files = "folder of a run or bag, .mcap or .npz; a laboratory's .c3d, .mot, .sto or .txt"
+    parser.add_argument("recording", type=Path, nargs="?", metavar="RUN", help=files)
     parser.add_argument("-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside RUN)")
     parser.add_argument(
         "--threshold",
@@ -45,7 +46,15 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from bipedsim.analysis import filtered, load_plates, plate_figures, plate_table
+    from bipedsim.analysis import (
+        filtered,
+        load_plates,
+        plate_figures,
+        plate_table,
+        stood_still,
+        sway_figures,
+        sway_lines,
+    )
     from bipedsim.config import to_json
     from bipedsim.view import plot_plates
 
@@ -55,12 +64,18 @@ def _run(args: argparse.Namespace) -> int:
     if args.filter is not None:
         plates = {name: filtered(one, args.filter) for name, one in plates.items()}
     figures = plate_figures(plates, found.weight, args.threshold)
+    stood = stood_still(plates, args.threshold)
+    if stood is not None:
+        figures["sway"] = sway_figures(stood[0], stood[1])
     with waiting(f"drawing {output}"):
         plot_plates(plates, output, found.recording, args.threshold, str(args.recording))
     if args.json:
         print(to_json(figures))
     else:
-        print("\n".join([*plate_table(figures), f"wrote {output}"]))
+        for note in found.notes:
+            print(f"note: {note}")
+        sway = sway_lines(figures.pop("sway")) if stood is not None else []
+        print("\n".join([*plate_table(figures), *sway, f"wrote {output}"]))
     return 0
 
 

@@ -1,4 +1,5 @@
 from .panels import PANELS, USUAL_PANELS, panel_names
+from .plot_gait import plot_gaits
 from .plot_plates import plot_plates
 from .plots import Page, plot
 from .report import report
@@ -24,6 +25,7 @@ __all__ = [
     "panel_names",
     "picture",
     "plot",
+    "plot_gaits",
     "plot_plates",
     "plot_rerun",
     "report",

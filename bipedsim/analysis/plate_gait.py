@@ -1,0 +1,251 @@
+"""Gait from force plates: stances of a walk in body weights, over the share of the stance, a robot's or a person's.
+
+Axes of a walk: ahead is where it goes, z is up. Force ahead is negative while a foot brakes. Force aside is positive
+towards the other foot (medial), so that left and right lie on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from bipedsim.analysis.force_plates import contact_figures, contacts, running_mean
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
+from bipedsim.plates import THRESHOLD, PlateSignals
+
+POINTS = 101
+"""Of a stance: 0 to 100 %."""
+SHORTEST = 0.15
+"""Contacts that are shorter are no stance of a walk [s]."""
+SNAP = np.radians(20.0)
+"""A walk along an axis of the laboratory, to this angle, is taken to be along it."""
+AXES = {"x": (1.0, 0.0), "-x": (-1.0, 0.0), "y": (0.0, 1.0), "-y": (0.0, -1.0)}
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """A foot on a plate, from strike to off.
+
+    Attributes:
+        plate: Name.
+        start, end: [s].
+        force: (101, 3) ahead, towards the other foot, up, over the weight.
+        cop: (101, 2) from where it began, ahead and towards the other foot [m]; NaN below the threshold.
+        figures: Figures of it (:func:`gait_figures`).
+    """
+
+    plate: str
+    start: float
+    end: float
+    force: Array
+    cop: Array
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Gait:
+    """The stances of a walk.
+
+    Attributes:
+        name: Whose.
+        weight: [N].
+        ahead: (2,) direction in the world.
+        stances: In order of their begin; without those that the record cuts.
+    """
+
+    name: str
+    weight: float
+    ahead: Array
+    stances: tuple[Stance, ...]
+
+
+def find_gait(
+    name: str,
+    plates: Sequence[PlateSignals],
+    weight: float = float("nan"),
+    ahead: str = "",
+    threshold: float = THRESHOLD,
+) -> Gait:
+    """Return the stances of a walk over plates.
+
+    Args:
+        name: Whose walk.
+        plates: Each with at most one foot on it at a time.
+        weight: [N]; NaN: the mean vertical force from the middle of a stance to that of the next one, which is the
+            weight in a steady walk.
+        ahead: Where it goes, ``x``, ``-x``, ``y`` or ``-y``; empty: where the CoP goes.
+        threshold: Normal force from which a foot is on a plate [N].
+
+    Raises:
+        ConfigError: There are no stances, or the weight does not follow from them.
+    """
+    if ahead and ahead not in AXES:
+        raise ConfigError(f"direction {ahead!r} is none of {', '.join(AXES)}")
+    spans = sorted(
+        ((plate, span) for plate in plates for span in contacts(plate, threshold) if _is_stance(plate, span)),
+        key=lambda pair: float(pair[0].t[pair[1].start]),
+    )
+    if not spans:
+        least = f"longer than {SHORTEST:g} s that begin and end within the record"
+        raise ConfigError(
+            f"{name}: no stances: looked for contacts of more than {threshold:g} N {least}; found "
+            f"{sum(len(contacts(plate, threshold)) for plate in plates)} contacts on {len(plates)} force plates"
+        )
+    if not np.isfinite(weight):
+        weight = _weight(name, plates, spans)
+    middles = np.array([np.nanmean(plate.cop(threshold)[span, :2], axis=0) for plate, span in spans])
+    direction = np.array(AXES[ahead]) if ahead else _direction(spans, middles, threshold)
+    stances = [
+        _stance(plate, span, weight, direction, _side(k, middles, direction), threshold)
+        for k, (plate, span) in enumerate(spans)
+    ]
+    return Gait(name, weight, direction, tuple(stances))
+
+
+def _is_stance(plate: PlateSignals, span: slice) -> bool:
+    return span.start > 0 and span.stop < len(plate) and (span.stop - span.start) / plate.geometry.rate >= SHORTEST
+
+
+def _weight(name: str, plates: Sequence[PlateSignals], spans: Sequence[tuple[PlateSignals, slice]]) -> float:
+    """Return the mean vertical force between middles of stances that follow each other without flight.
+
+    Raises:
+        ConfigError: There are no two such stances.
+    """
+    total, time = 0.0, 0.0
+    for (first, a), (second, b) in pairwise(spans):
+        if second.t[b.start] > first.t[a.stop] or first is second:
+            continue
+        begin, end = (0.5 * (plate.t[span.start] + plate.t[span.stop]) for plate, span in ((first, a), (second, b)))
+        for plate in plates:
+            here = (plate.t >= begin) & (plate.t < end)
+            total += float(plate.force()[here, 2].sum()) / plate.geometry.rate
+        time += float(end - begin)
+    if time <= 0.0:
+        raise ConfigError(
+            f"{name}: its weight is not known, and no two stances follow each other: give it with --weight"
+        )
+    return total / time
+
+
+def _direction(spans: Sequence[tuple[PlateSignals, slice]], middles: Array, threshold: float) -> Array:
+    """Return where a walk goes (2,), or an axis that is near.
+
+    Of three stances and more it is from each to the next one of the same foot, whose sides cancel; of fewer from one to
+    the next, and along each CoP.
+    """
+    way = (middles[2:] - middles[:-2]).sum(axis=0)
+    if len(spans) < 3:
+        way = middles[-1] - middles[0]
+        for plate, span in spans:
+            cop = plate.cop(threshold)[span, :2]
+            cop = cop[np.isfinite(cop).all(axis=1)]
+            way = way + cop[int(0.9 * (len(cop) - 1))] - cop[int(0.1 * (len(cop) - 1))]
+    angle = float(np.arctan2(way[1], way[0]))
+    near = np.pi / 2.0 * round(angle / (np.pi / 2.0))
+    angle = near if abs(angle - near) < SNAP else angle
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def _side(k: int, middles: Array, ahead: Array) -> float:
+    """Return 1 for a left foot, -1 for a right one, by where the stances beside it are; 1 if there are none."""
+    across = middles @ np.array([-ahead[1], ahead[0]])
+    beside = np.concatenate([across[max(k - 1, 0) : k], across[k + 1 : k + 2]])
+    return 1.0 if not len(beside) or across[k] >= beside.mean() else -1.0
+
+
+def _stance(plate: PlateSignals, span: slice, weight: float, ahead: Array, side: float, threshold: float) -> Stance:
+    """Return one stance, with its figures."""
+    inward = -side * np.array([-ahead[1], ahead[0]])
+    turn = np.array([[*ahead, 0.0], [*inward, 0.0], [0.0, 0.0, 1.0]])
+    force = plate.force()[span] @ turn.T / weight
+    cop = plate.cop(threshold)[span, :2] @ turn[:2, :2].T
+    known = cop[np.isfinite(cop).all(axis=1)]
+    cop = cop - known[0]
+    share, at = np.linspace(0.0, 1.0, len(force)), np.linspace(0.0, 1.0, POINTS)
+    curve, course = (np.column_stack([np.interp(at, share, column) for column in values.T]) for values in (force, cop))
+    figures = gait_figures(plate, span, force, known, weight)
+    return Stance(plate.geometry.name, float(plate.t[span.start]), float(plate.t[span.stop]), curve, course, figures)
+
+
+def gait_figures(plate: PlateSignals, span: slice, force: Array, cop: Array, weight: float) -> dict[str, float]:
+    """Return the figures of a stance, of forces over the weight.
+
+    * stance_s; first_peak_bw, valley_bw, second_peak_bw: largest vertical force, as means over 20 ms, of the first half
+      of the stance and of the second, and the least between them;
+    * loading_rate_bw_per_s: :func:`contact_figures`;
+    * braking_bws, propulsion_bws: impulse of the force ahead where it is negative, and where it is positive;
+    * medial_bw, lateral_bw: largest force towards the other foot, and away from it, as means over 20 ms;
+    * vertical_bws: impulse;
+    * cop_travel_m: of the CoP ahead; cop_speed_m_per_s: length of its path over the time of the stance.
+    """
+    rate = plate.geometry.rate
+    smooth = running_mean(force, rate)
+    up, half = smooth[:, 2], len(force) // 2
+    first, second = int(np.argmax(up[:half])), half + int(np.argmax(up[half:]))
+    fore = force[:, 0]
+    time = len(force) / rate
+    return {
+        "stance_s": time,
+        "first_peak_bw": float(up[first]),
+        "valley_bw": float(up[first : second + 1].min()),
+        "second_peak_bw": float(up[second]),
+        "loading_rate_bw_per_s": contact_figures(plate, span, weight)["loading_rate_N_per_s"] / weight,
+        "braking_bws": float(fore[fore < 0.0].sum() / rate),
+        "propulsion_bws": float(fore[fore > 0.0].sum() / rate),
+        "medial_bw": float(smooth[:, 1].max()),
+        "lateral_bw": float(-smooth[:, 1].min()),
+        "vertical_bws": float(force[:, 2].sum() / rate),
+        "cop_travel_m": float(np.ptp(cop[:, 0])) if len(cop) else float("nan"),
+        "cop_speed_m_per_s": float(np.linalg.norm(np.diff(cop, axis=0), axis=1).sum() / time),
+    }
+
+
+def gait_summary(gait: Gait) -> dict[str, float]:
+    """Return means over the stances of a walk, its timings and how many stances there were.
+
+    step_s is from a strike to the next one, double_support_s how long both feet were down at a time.
+    """
+    stances = gait.stances
+    found: dict[str, float] = {"stances": float(len(stances)), "weight_N": gait.weight}
+    pairs = [(a, b) for a, b in pairwise(stances) if b.start - a.start < 2.0 * (a.end - a.start)]
+    found["step_s"] = float(np.mean([b.start - a.start for a, b in pairs])) if pairs else float("nan")
+    both = [a.end - b.start for a, b in pairs if a.end > b.start]
+    found["double_support_s"] = float(np.mean(both)) if both else float("nan")
+    for name in stances[0].figures:
+        found[name] = float(np.mean([stance.figures[name] for stance in stances]))
+    return found
+
+
+_ROWS = (
+    ("stances", "stances", 1.0, ""),
+    ("weight", "weight_N", 1.0, "N"),
+    ("stance", "stance_s", 1.0, "s"),
+    ("step", "step_s", 1.0, "s"),
+    ("double support", "double_support_s", 1.0, "s"),
+    ("first peak", "first_peak_bw", 1.0, "BW"),
+    ("valley", "valley_bw", 1.0, "BW"),
+    ("second peak", "second_peak_bw", 1.0, "BW"),
+    ("loading rate", "loading_rate_bw_per_s", 1.0, "BW/s"),
+    ("braking", "braking_bws", 1.0, "BW.s"),
+    ("propulsion", "propulsion_bws", 1.0, "BW.s"),
+    ("medial peak", "medial_bw", 1.0, "BW"),
+    ("lateral peak", "lateral_bw", 1.0, "BW"),
+    ("vertical impulse", "vertical_bws", 1.0, "BW.s"),
+    ("CoP travel", "cop_travel_m", 1e3, "mm"),
+    ("CoP speed", "cop_speed_m_per_s", 1e3, "mm/s"),
+)
+
+
+def gait_table(gaits: Sequence[Gait]) -> list[str]:
+    """Return the lines of a table with a column for each walk."""
+    summaries = [gait_summary(gait) for gait in gaits]
+    lines = [f"{'':<18}" + "".join(f" {gait.name[-24:]:>24}" for gait in gaits)]
+    for label, key, scale, unit in _ROWS:
+        cells = "".join(f" {scale * one[key]:>24.4g}" if np.isfinite(one[key]) else f" {'-':>24}" for one in summaries)
+        lines.append(f"{label:<18}{cells} {unit}".rstrip())
+    return lines

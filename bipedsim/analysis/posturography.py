@@ -1,0 +1,164 @@
+"""Figures of quiet standing from the centre of pressure, as posturography has them.
+
+Names and formulas are those of Prieto et al. 1996, "Measures of postural steadiness", IEEE Trans. Biomed. Eng. 43(9),
+956-966, table I; AP is along the direction in which the person looks, ML across, RD the distance from the mean, N the
+samples, T = N / rate the time. The ellipse is the prediction ellipse of Chew 1966 (J. Am. Stat. Assoc. 61, 605-617), to
+which Prieto's goes for many samples, as in Duarte and Freitas 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import scipy
+
+from bipedsim.analysis.force_plates import sum_of_plates
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
+from bipedsim.plates import THRESHOLD, PlateSignals
+
+BAND = (0.15, 5.0)
+"""Frequencies of which spectral figures are made [Hz]."""
+TAPERS = 8
+"""Sine tapers over which a spectrum is averaged."""
+STOOD = 9.9
+"""Time for which somebody must stand for figures of sway [s]: some periods of the slowest frequency."""
+LEAST = 10
+"""Samples that figures need."""
+
+
+def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD) -> tuple[Array, float] | None:
+    """Return the CoP (n, 2) [m] of all plates and its rate [Hz], if somebody stood on the same ones all the time.
+
+    None where nobody did, or for less than 10 s; x of the world counts as ahead.
+    """
+    used = [one for one in plates.values() if one.loaded(threshold).any()]
+    if not used or not all(one.loaded(threshold).all() and one.t[-1] - one.t[0] >= STOOD for one in used):
+        return None
+    rate = min(one.geometry.rate for one in used)
+    return sum_of_plates(used, threshold).cop, rate
+
+
+def sway_figures(cop: Array, rate: float) -> dict[str, float]:
+    """Return the figures of a path of the CoP.
+
+    * mean_distance_m = mean RD; rms_distance_m = sqrt(mean RD^2); path_m = sum |steps|; range_m = largest distance of
+      two points along AP or ML; mean_velocity_m_per_s = path / T;
+    * mean_frequency_hz = path / (2 pi mean RD T): of a circle of the mean distance, run through at the mean velocity;
+      its AP and ML: path / (4 sqrt(2) mean |AP| T);
+    * circle_area_m2 = pi (mean RD + 1.645 s_RD)^2, s_RD^2 = rms^2 - mean^2: holds 95 % of the distances;
+    * ellipse_area_m2 = 2 pi F sqrt(det S) (N - 1)(N + 1) / (N (N - 2)), S the covariance, F = F_0.95(2, N - 2): holds
+      95 % of new points;
+    * sway_area_m2_per_s = sum |AP_n+1 ML_n - AP_n ML_n+1| / (2 T): swept from the mean;
+    * power_m2, median_frequency_hz, frequency_95_hz, centroidal_frequency_hz = sqrt(mu_2 / mu_0), frequency_dispersion
+      = sqrt(1 - mu_1^2 / (mu_0 mu_2)), with moments mu_k = sum f^k G(f) of the spectrum G from 0.15 to 5 Hz, averaged
+      over 8 sine tapers; NaN where T is too short for the band.
+
+    Most are there with ``_ap`` and ``_ml`` of one direction, too.
+
+    Args:
+        cop: (N, 2) AP and ML [m], at even times, without NaN.
+        rate: Samples per second [Hz].
+
+    Raises:
+        ConfigError: There are fewer than 10 samples, or the CoP is missing in some.
+    """
+    n = len(cop)
+    if n < LEAST or not np.isfinite(cop).all():
+        missing = int((~np.isfinite(cop).all(axis=1)).sum())
+        raise ConfigError(
+            f"sway: needs {LEAST} samples and more, all with a CoP; found {n}, {missing} without"
+        )
+    centred = cop - cop.mean(axis=0)
+    duration = n / rate
+    distance = np.linalg.norm(centred, axis=1)
+    steps = np.diff(centred, axis=0)
+    path = float(np.linalg.norm(steps, axis=1).sum())
+    mean, rms = float(distance.mean()), float(np.sqrt((distance**2).mean()))
+    covariance = np.cov(centred, rowvar=False)
+    critical = float(scipy.stats.f.ppf(0.95, 2, n - 2)) * (n - 1) * (n + 1) / (n * (n - 2))
+    swept = centred[1:, 0] * centred[:-1, 1] - centred[:-1, 0] * centred[1:, 1]
+    figures = {
+        "duration_s": duration,
+        "mean_distance_m": mean,
+        "rms_distance_m": rms,
+        "path_m": path,
+        "range_m": float(np.ptp(centred, axis=0).max()),
+        "mean_velocity_m_per_s": path / duration,
+        "mean_frequency_hz": _quotient(path, 2.0 * np.pi * mean * duration),
+        "circle_area_m2": float(np.pi * (mean + 1.645 * np.sqrt(max(rms**2 - mean**2, 0.0))) ** 2),
+        "ellipse_area_m2": float(2.0 * np.pi * critical * np.sqrt(max(np.linalg.det(covariance), 0.0))),
+        "sway_area_m2_per_s": float(np.abs(swept).sum() / (2.0 * duration)),
+        **_spectral(distance - mean, rate, ""),
+    }
+    for k, way in enumerate(("_ap", "_ml")):
+        one, length = np.abs(centred[:, k]), float(np.abs(steps[:, k]).sum())
+        figures |= {
+            f"mean_distance{way}_m": float(one.mean()),
+            f"rms_distance{way}_m": float(np.sqrt((one**2).mean())),
+            f"path{way}_m": length,
+            f"range{way}_m": float(np.ptp(centred[:, k])),
+            f"mean_velocity{way}_m_per_s": length / duration,
+            f"mean_frequency{way}_hz": _quotient(length, 4.0 * np.sqrt(2.0) * float(one.mean()) * duration),
+            **_spectral(centred[:, k], rate, way),
+        }
+    return figures
+
+
+def _quotient(a: float, b: float) -> float:
+    return a / b if b > 0.0 else float("nan")
+
+
+def _spectral(values: Array, rate: float, way: str) -> dict[str, float]:
+    """Return the figures of the spectrum of (N,) values."""
+    n = len(values)
+    number = np.arange(1, n + 1)
+    spectrum = np.zeros(n // 2 + 1)
+    for k in range(1, TAPERS + 1):
+        taper = np.sqrt(2.0 / (n + 1)) * np.sin(np.pi * k * number / (n + 1))
+        spectrum += np.abs(np.fft.rfft(taper * values)) ** 2 / TAPERS
+    frequency = np.fft.rfftfreq(n, 1.0 / rate)
+    inside = (frequency >= BAND[0]) & (frequency <= BAND[1])
+    f, power = frequency[inside], 2.0 * spectrum[inside] / rate
+    names = (
+        "power{}_m2",
+        "median_frequency{}_hz",
+        "frequency_95{}_hz",
+        "centroidal_frequency{}_hz",
+        "frequency_dispersion{}",
+    )
+    if len(f) < LEAST or power.sum() <= 0.0:
+        return dict.fromkeys((name.format(way) for name in names), float("nan"))
+    share = np.cumsum(power) / power.sum()
+    m0, m1, m2 = ((f**k * power).sum() for k in range(3))
+    found = (
+        m0 * rate / n,
+        f[int(np.searchsorted(share, 0.5))],
+        f[int(np.searchsorted(share, 0.95))],
+        np.sqrt(m2 / m0),
+        np.sqrt(max(1.0 - m1**2 / (m0 * m2), 0.0)),
+    )
+    return {name.format(way): float(value) for name, value in zip(names, found, strict=True)}
+
+
+def sway_lines(figures: dict[str, float]) -> list[str]:
+    """Return the lines that say the most usual of :func:`sway_figures`."""
+    rows = (
+        ("mean distance", "mean_distance{}_m", 1e3, "mm"),
+        ("rms distance", "rms_distance{}_m", 1e3, "mm"),
+        ("range", "range{}_m", 1e3, "mm"),
+        ("path", "path{}_m", 1e3, "mm"),
+        ("mean velocity", "mean_velocity{}_m_per_s", 1e3, "mm/s"),
+        ("mean frequency", "mean_frequency{}_hz", 1.0, "Hz"),
+        ("median frequency", "median_frequency{}_hz", 1.0, "Hz"),
+        ("95 % frequency", "frequency_95{}_hz", 1.0, "Hz"),
+    )
+    lines = [f"{'sway of the CoP':<18} {'':>12} {'ahead':>12} {'aside':>12}"]
+    for name, key, scale, unit in rows:
+        cells = " ".join(f"{scale * figures[key.format(way)]:>12.4g}" for way in ("", "_ap", "_ml"))
+        lines.append(f"{name:<18} {cells} {unit}")
+    lines.append(f"{'95 % ellipse':<18} {1e6 * figures['ellipse_area_m2']:>12.4g} mm^2")
+    lines.append(f"{'95 % circle':<18} {1e6 * figures['circle_area_m2']:>12.4g} mm^2")
+    lines.append(f"{'swept':<18} {1e6 * figures['sway_area_m2_per_s']:>12.4g} mm^2/s")
+    return lines

@@ -1,0 +1,75 @@
+"""``bipedsim compare-gait``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bipedsim.cli.options import output_beside
+from bipedsim.cli.waiting import waiting
+from bipedsim.plates import THRESHOLD
+
+if TYPE_CHECKING:
+    from bipedsim.analysis import Gait
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "walks",
+        type=Path,
+        nargs="+",
+        metavar="WALK",
+        help="runs (folder, .mcap, .npz) and files of laboratories (.c3d, .mot, .sto)",
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the first)")
+    parser.add_argument("--filter", type=float, metavar="HZ", help="low-pass of order 4, without delay (default: none)")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=THRESHOLD,
+        metavar="N",
+        help="normal force from which a foot is on a plate (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--ahead", choices=("x", "-x", "y", "-y"), help="where people walk in their files (default: where the CoP goes)"
+    )
+    parser.add_argument(
+        "--weight", type=float, metavar="N", help="of people whose files do not tell (default: mean over their steps)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Read, draw and print."""
+    from bipedsim.analysis import gait_summary, gait_table
+    from bipedsim.config import to_json
+    from bipedsim.view import plot_gaits
+
+    output = output_beside(args.walks[0], args.output, "_gait.png")
+    gaits = [_gait(args, path) for path in args.walks]
+    with waiting(f"drawing {output}"):
+        plot_gaits(gaits, output)
+    if args.json:
+        print(to_json({str(path): gait_summary(gait) for path, gait in zip(args.walks, gaits, strict=True)}))
+    else:
+        print("\n".join([*gait_table(gaits), f"wrote {output}"]))
+    return 0
+
+
+def _gait(args: argparse.Namespace, path: Path) -> Gait:
+    """Return the walk in a file: of a run without force plates that of ideal ones, one per foot."""
+    from bipedsim.analysis import filtered, find_gait, ideal_plates, load_plates, load_run
+    from bipedsim.recording.lab import LAB_SUFFIXES
+
+    name, ahead, weight = path.stem or str(path), "", float("nan")
+    if path.suffix.lower() in LAB_SUFFIXES:
+        plates = list(load_plates(path).plates.values())
+        ahead, weight = args.ahead or "", args.weight if args.weight is not None else weight
+    else:
+        run = load_run(path)
+        plates, weight = list(run.force_plates.values()) or list(ideal_plates(run)), run.weight
+    if args.filter is not None:
+        plates = [filtered(plate, args.filter) for plate in plates]
+    return find_gait(name, plates, weight, ahead, args.threshold)

@@ -1,0 +1,5 @@
+"""Files of movement laboratories: C3D, OpenSim's .mot, .sto and .trc, tables of force plates."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

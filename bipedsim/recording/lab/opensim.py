@@ -1,0 +1,324 @@
+"""OpenSim's files: ``.mot`` and ``.sto`` (one table each, called storage), ``.trc`` of markers, external loads.
+
+OpenSim's ground has y up: a vector (x, y, z) of ours is (x, z, -y) there. Forces are those on the person, at the centre
+of pressure, with the free moment about the vertical through it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from bipedsim.errors import RecordingError
+from bipedsim.numerics import Array
+from bipedsim.plates import PlateGeometry, PlateSignals
+from bipedsim.recording.lab.trial import METRES, Y_UP, LabTrial, Markers
+
+MARGIN = 0.1
+"""A file without plates gets one that reaches this far beyond its centres of pressure [m]."""
+MOST_HEADER = 1000
+"""Lines within which a header ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """A table of OpenSim.
+
+    Attributes:
+        name: First line of the file.
+        names: Of the columns, time first.
+        values: (n, columns).
+        degrees: What the header says of angles: True for degrees.
+        header: The other lines, name to text.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    values: Array
+    degrees: bool
+    header: Mapping[str, str]
+
+    @property
+    def t(self) -> Array:
+        """(n,) [s]."""
+        return self.values[:, 0]
+
+    def column(self, name: str) -> Array:
+        """Return a column (n,) by its name."""
+        return self.values[:, self.names.index(name)]
+
+
+def write_storage(
+    path: Path | str,
+    names: Sequence[str],
+    values: Array,
+    degrees: bool = False,
+    about: Sequence[str] = (),
+) -> None:
+    """Write a table as .mot or .sto.
+
+    Args:
+        path: The file, replaced if it exists.
+        names: Of the columns; the first is ``time``.
+        values: (n, columns).
+        degrees: Whether angles in it are in degrees; else they are in radians.
+        about: Lines for the header that readers skip.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    path = Path(path)
+    lines = [
+        path.stem,
+        "version=1",
+        f"nRows={len(values)}",
+        f"nColumns={len(names)}",
+        f"inDegrees={'yes' if degrees else 'no'}",
+        *about,
+        "endheader",
+        "\t".join(names),
+    ]
+    _write(path, lines, values)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a text file.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _write(path: Path, lines: Sequence[str], values: Array) -> None:
+    """Write lines and a table separated by tabs."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.write("\n".join(lines) + "\n")
+            np.savetxt(file, values, fmt="%.12g", delimiter="\t")
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def read_storage(path: Path | str) -> Storage:
+    """Read a .mot or .sto file of numbers.
+
+    Raises:
+        RecordingError: It cannot be read, or is none; the message says what was looked for and found.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            head = []
+            for line in islice(file, MOST_HEADER):
+                head.append(line.strip())
+                if head[-1].lower() == "endheader":
+                    break
+            else:
+                raise RecordingError(
+                    f"{path}: no .mot or .sto file: looked for a line `endheader`, found none in {len(head)} lines, of "
+                    f"which the first is {head[0][:80] if head else ''!r}"
+                )
+            names = next((line.split() for line in file if line.strip()), [])
+            rows = [line.split() for line in file if line.strip()]
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+    header: dict[str, str] = {}
+    for line in head[1:-1]:
+        # The oldest form has `datarows 101` in the place of `nRows=101`.
+        key, _, value = line.partition("=") if "=" in line else line.partition(" ")
+        header[key.strip().lower()] = value.strip()
+    wrong = next((number for number, row in enumerate(rows) if len(row) != len(names)), None)
+    if not names or not rows or wrong is not None:
+        found = "no rows" if wrong is None else f"{len(rows[wrong])} in row {wrong + 1} of {len(rows)}"
+        raise RecordingError(f"{path}: damaged: looked for {len(names)} numbers a row, found {found}")
+    counted = header.get("nrows", header.get("datarows", ""))
+    if counted.isdigit() and int(counted) != len(rows):
+        raise RecordingError(f"{path}: damaged: its header counts {counted} rows, and it has {len(rows)}")
+    try:
+        values = np.array(rows, dtype=np.float64)
+    except ValueError as error:
+        raise RecordingError(f"{path}: damaged: {error}") from error
+    if names[0].lower() != "time" or not (np.diff(values[:, 0]) > 0.0).all():
+        raise RecordingError(f"{path}: looked for a first column `time` that rises; found {names[0]!r}")
+    degrees = header.get("indegrees", "no").lower() == "yes"
+    return Storage(head[0], tuple(names), values, degrees, header)
+
+
+def force_columns(name: str) -> tuple[str, ...]:
+    """Return the nine columns of a force with this name: ``right`` has ``ground_force_right_vx`` and so on.
+
+    Order: force x y z, point x y z, torque x y z. The names are those of OpenSim's examples, with ``r`` and ``l``.
+    """
+    force = [f"ground_force_{name}_{part}{axis}" for part in "vp" for axis in "xyz"]
+    return (*force, *(f"ground_torque_{name}_{axis}" for axis in "xyz"))
+
+
+def opensim_name(name: str) -> str:
+    """Return what a foot or plate is called in OpenSim's columns: ``r`` and ``l`` for right and left."""
+    return {"right": "r", "left": "l"}.get(name.lower(), re.sub(r"\W+", "_", name) or "plate")
+
+
+def write_forces(plates: Sequence[PlateSignals], path: Path | str, threshold: float, about: Sequence[str] = ()) -> None:
+    """Write what plates gave as the ground forces of OpenSim: force on the person, CoP and free moment of each.
+
+    The forces are written whether a plate is loaded or not. Up to ``threshold`` [N] of normal force there is no CoP:
+    there the point is the centre of the plate, and the torque is the moment about it, so that nothing is lost.
+
+    Args:
+        plates: At the same times.
+        path: A .mot or .sto file, replaced if it exists.
+        threshold: See above.
+        about: Lines for the header.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    names, blocks = ["time"], [plates[0].t[:, None]]
+    for plate in plates:
+        cop = plate.cop(threshold)
+        known = np.isfinite(cop).all(axis=1, keepdims=True)
+        point = np.where(known, cop, plate.geometry.centre)
+        names += force_columns(opensim_name(plate.geometry.name))
+        blocks += [plate.force() @ Y_UP.T, point @ Y_UP.T, plate.moment_about(point) @ Y_UP.T]
+    write_storage(path, names, np.hstack(blocks), False, about)
+
+
+def loads_xml(forces: Path, bodies: Mapping[str, str]) -> str:
+    """Return the file that tells OpenSim's tools which force acts on which body (``ExternalLoads``).
+
+    Args:
+        forces: The .mot file of :func:`write_forces`, named relative to the XML.
+        bodies: Name of a plate to the body of the model.
+    """
+    loads = "".join(
+        f"""
+			<ExternalForce name="{name}">
+				<applied_to_body>{body}</applied_to_body>
+				<force_expressed_in_body>ground</force_expressed_in_body>
+				<point_expressed_in_body>ground</point_expressed_in_body>
+				<force_identifier>ground_force_{opensim_name(name)}_v</force_identifier>
+				<point_identifier>ground_force_{opensim_name(name)}_p</point_identifier>
+				<torque_identifier>ground_torque_{opensim_name(name)}_</torque_identifier>
+			</ExternalForce>"""
+        for name, body in bodies.items()
+    )
+    return f"""<?xml version="1.0" encoding="UTF-8" ?>
+<OpenSimDocument Version="40000">
+	<ExternalLoads name="loads">
+		<objects>{loads}
+		</objects>
+		<groups />
+		<datafile>{forces.name}</datafile>
+	</ExternalLoads>
+</OpenSimDocument>
+"""
+
+
+def write_trc(markers: Markers, path: Path | str) -> None:
+    """Write markers in mm with y up, as OpenSim's tools read them; a point that was not seen is left empty.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    path, n = Path(path), len(markers.t)
+    rate = round((n - 1) / float(markers.t[-1] - markers.t[0]), 6) if n > 1 else 1.0
+    count = len(markers.names)
+    lines = [
+        f"PathFileType\t4\t(X/Y/Z)\t{path.name}",
+        "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames",
+        f"{rate:g}\t{rate:g}\t{n}\t{count}\tmm\t{rate:g}\t1\t{n}",
+        "Frame#\tTime\t" + "\t\t\t".join(markers.names) + "\t\t",
+        "\t\t" + "\t".join(f"{axis}{k}" for k in range(1, count + 1) for axis in "XYZ"),
+        "",
+    ]
+    values = (1000.0 * markers.positions @ Y_UP.T).reshape(n, -1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.write("\n".join(lines) + "\n")
+            for k, (t, row) in enumerate(zip(markers.t, values, strict=True), 1):
+                cells = ["" if math.isnan(value) else f"{value:.9g}" for value in row]
+                file.write("\t".join([str(k), f"{t:.9g}", *cells]) + "\n")
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def read_forces(path: Path | str) -> LabTrial:
+    """Read the ground forces of a .mot or .sto file.
+
+    Every name that has columns ``NAMEvx, vy, vz`` and ``NAMEpx, py, pz`` is taken for a plate, whether OpenSim calls
+    them ``ground_force_vx`` and ``1_ground_force_vx`` or a laboratory ``ground_force_r_vx``; torques may be missing.
+    Such files say nothing of plates: the plate is a rectangle about the CoPs, and its moments follow from them.
+
+    Raises:
+        RecordingError: It is no such file, or has no such columns.
+    """
+    path = Path(path)
+    table = read_storage(path)
+    unit = METRES.get(table.header.get("units", "m").lower(), 1.0)
+    stems = [name[:-2] for name in table.names if name.endswith("vx")]
+    stems = [s for s in stems if {s + part + axis for part in "vp" for axis in "xyz"} <= set(table.names)]
+    if not stems:
+        raise RecordingError(
+            f"{path}: no ground forces: looked for columns such as ground_force_r_vx, _vy, _vz, _px, _py, _pz, found "
+            f"{', '.join(table.names[:24])}{', ...' if len(table.names) > 24 else ''}"
+        )
+    plates, notes = [], []
+    for stem in stems:
+        force, point = (np.column_stack([table.column(f"{stem}{part}{axis}") for axis in "xyz"]) for part in "vp")
+        torque, twist = np.zeros_like(force), _torque_stem(stem, table.names)
+        if twist is None:
+            notes.append(f"{stem}vx: without torques, which count as zero")
+        else:
+            torque = np.column_stack([table.column(f"{twist}{axis}") for axis in "xyz"])
+        force, point, torque = force @ Y_UP, unit * point @ Y_UP, unit * torque @ Y_UP
+        plates.append(plate_of_forces(_plate_name(stem), table.t, force, point, torque))
+    return LabTrial(path.stem, tuple(plates), notes=tuple(notes))
+
+
+def _torque_stem(stem: str, names: Sequence[str]) -> str | None:
+    """Return what the columns of the torque begin with; None if there are none."""
+    for candidate in (stem.replace("force", "torque"), stem.replace("force", "moment"), stem + "m"):
+        if {candidate + axis for axis in "xyz"} <= set(names) and candidate != stem:
+            return candidate
+    return None
+
+
+def _plate_name(stem: str) -> str:
+    """Return the name of a plate: ``r`` of ``ground_force_r_``, ``1`` of ``1_ground_force_``."""
+    name = re.sub(r"_*(ground|force|grf)_*", "_", stem).strip("_")
+    return {"r": "right", "l": "left"}.get(name, name or "plate")
+
+
+def plate_of_forces(name: str, t: Array, force: Array, point: Array, torque: Array) -> PlateSignals:
+    """Return forces at points as a plate of type 2 gives them that lies in the plane of the points.
+
+    Args:
+        name: Of the plate.
+        t: (n,) [s].
+        force: (n, 3) on the person, in the world [N].
+        point: (n, 3) where it acts [m].
+        torque: (n, 3) about that point [N.m].
+    """
+    loaded = np.isfinite(point).all(axis=1) & (np.abs(force[:, 2]) > 0.0)
+    seen = point[loaded] if loaded.any() else np.zeros((1, 3))
+    height = float(np.median(seen[:, 2]))
+    (x0, y0), (x1, y1) = seen[:, :2].min(axis=0) - MARGIN, seen[:, :2].max(axis=0) + MARGIN
+    # The makers' axes: z looks down, so that y looks to the other side.
+    corners = np.array([[x1, y0, height], [x0, y0, height], [x0, y1, height], [x1, y1, height]])
+    rate = round((len(t) - 1) / float(t[-1] - t[0]), 6) if len(t) > 1 else 1.0
+    geometry = PlateGeometry(name, corners, 2, rate)
+    moment = torque + np.cross(np.nan_to_num(point) - geometry.transducer_origin, force)
+    turn = geometry.rotation
+    return PlateSignals(t, geometry, np.nan_to_num(np.hstack([force @ turn, moment @ turn])))

@@ -1,0 +1,32 @@
+"""Trials of laboratories, whatever wrote them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bipedsim.errors import RecordingError
+from bipedsim.recording.lab.c3d_reader import read_c3d
+from bipedsim.recording.lab.opensim import read_forces
+from bipedsim.recording.lab.text import read_text
+from bipedsim.recording.lab.trial import LabTrial
+
+_READERS = {".c3d": read_c3d, ".mot": read_forces, ".sto": read_forces, ".txt": read_text}
+LAB_SUFFIXES = tuple(_READERS)
+"""How the names of files end that :func:`read_trial` reads."""
+
+
+def read_trial(path: Path | str) -> LabTrial:
+    """Read a trial of a laboratory: C3D, OpenSim's .mot or .sto of ground forces, or a table of a force plate (.txt).
+
+    Raises:
+        ConfigError: The library for C3D files is missing.
+        RecordingError: It cannot be read, is damaged, has no force plates or units or axes that are not known; the
+            message says what was looked for and what was found.
+    """
+    path = Path(path)
+    reader = _READERS.get(path.suffix.lower())
+    if not path.is_file():
+        raise RecordingError(f"{path}: no such file")
+    if reader is None:
+        raise RecordingError(f"{path}: no file of a laboratory: its name must end in {', '.join(LAB_SUFFIXES)}")
+    return reader(path)

@@ -1,0 +1,110 @@
+"""Tables of named columns with units, as CSV, Parquet and MATLAB files."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.numerics import Array
+
+LONGEST = 63
+"""Characters of a name in MATLAB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table.
+
+    Attributes:
+        columns: Name to values (n,).
+        units: Name to unit; empty where there is none.
+        about: What was done to it, name to text.
+    """
+
+    columns: Mapping[str, Array]
+    units: Mapping[str, str]
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    def headers(self) -> list[str]:
+        """Return names with units: ``left_Fz[N]``."""
+        return [f"{name}[{self.units[name]}]" if self.units[name] else name for name in self.columns]
+
+
+def write_csv(table: Table, path: Path | str) -> None:
+    """Write a table as CSV: lines ``# key: text`` first, then names with units, then rows; NaN as empty cells.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    path = Path(path)
+    values = np.column_stack(list(table.columns.values()))
+    line = ",".join(["%.12g"] * values.shape[1]) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            file.writelines(f"# {key}: {text}\n" for key, text in table.about.items())
+            csv.writer(file, lineterminator="\n").writerow(table.headers())
+            for start in range(0, len(values), 2000):
+                rows = values[start : start + 2000].tolist()
+                file.write("".join([line % tuple(row) for row in rows]).replace("nan", ""))
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def write_parquet(table: Table, path: Path | str) -> None:
+    """Write a table as Parquet: 64-bit floats, the unit of each column in its metadata, the rest in the schema's.
+
+    Raises:
+        ConfigError: pyarrow is missing.
+        RecordingError: The file cannot be written.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ConfigError(f"Parquet needs the library pyarrow: pip install 'bipedsim[lab]' ({error})") from error
+    path = Path(path)
+    fields = [pa.field(name, pa.float64(), metadata={"unit": table.units[name]}) for name in table.columns]
+    schema = pa.schema(fields, metadata=dict(table.about))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table([pa.array(values) for values in table.columns.values()], schema=schema), path)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error})") from error
+
+
+def write_mat(table: Table, path: Path | str) -> None:
+    """Write a table as a MATLAB file (version 5): one struct ``data`` of columns, ``units`` and ``about`` beside it.
+
+    Raises:
+        ConfigError: Two columns have the same name in MATLAB's letters.
+        RecordingError: The file cannot be written.
+    """
+    path = Path(path)
+    names = {name: _matlab(name) for name in table.columns}
+    if len(set(names.values())) < len(names):
+        doubled = sorted({n for n in names.values() if list(names.values()).count(n) > 1})
+        raise ConfigError(
+            f"{path}: columns have one name in MATLAB: {', '.join(doubled)}; rename joints or feet"
+        )
+    data = {names[name]: values[:, None] for name, values in table.columns.items()}
+    units = {names[name]: table.units[name] for name in table.columns}
+    about = {_matlab(key): text for key, text in table.about.items()}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scipy.io.savemat(path, {"data": data, "units": units, "about": about}, long_field_names=True)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _matlab(name: str) -> str:
+    """Return a name that MATLAB takes for one."""
+    text = re.sub(r"\W", "_", name)[:LONGEST]
+    return text if text[:1].isalpha() else f"x_{text}"[:LONGEST]

@@ -1,0 +1,89 @@
+"""Tables of force plates as text, whose first line names the columns: what laboratories publish beside C3D.
+
+Two layouts are known by their names:
+
+* ``Fx[N] Fy[N] Fz[N] Mx[Nm] My[Nm] Mz[Nm]``, units in the names: one plate, the reaction on the person about the
+  centre of its surface, z up (BMClab's BDS, Santos and Duarte 2016). Other columns are left alone.
+* ``NAMEGRF_X, _Y, _Z`` with ``NAMECOP_X, _Z`` and ``NAMEFREEMOMENT_Y``: plates named by foot, y up, in newtons and
+  metres (BMClab's PDS, dos Santos et al. 2017); ``GRFNET`` is their sum and no plate.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from bipedsim.errors import RecordingError
+from bipedsim.numerics import Array
+from bipedsim.plates import PlateGeometry, PlateSignals
+from bipedsim.recording.lab.opensim import plate_of_forces
+from bipedsim.recording.lab.trial import METRES, Y_UP, LabTrial, force_unit, moment_unit
+
+HALF = 0.3
+"""Half the side of a plate of which a file does not say how large it is [m]."""
+FEET = {"L": "left", "R": "right"}
+
+
+def read_text(path: Path | str) -> LabTrial:
+    """Read a table of one of the layouts above.
+
+    Raises:
+        RecordingError: It cannot be read, is damaged, or has other columns.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            names = re.split(r"[\t,; ]+", file.readline().strip())
+            rows = [re.split(r"[\t,; ]+", line.strip()) for line in file if line.strip()]
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+    wrong = next((k for k, row in enumerate(rows) if len(row) != len(names)), None)
+    if wrong is not None:
+        raise RecordingError(
+            f"{path}: damaged: {len(names)} columns, {len(rows[wrong])} numbers in row {wrong + 1}"
+        )
+    try:
+        values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+    except ValueError as error:
+        raise RecordingError(f"{path}: no table of numbers below a line of names ({error})") from error
+    columns = {name.partition("[")[0].lower(): values[:, k] for k, name in enumerate(names)}
+    units = {name.partition("[")[0].lower(): name.partition("[")[2].rstrip("]") for name in names}
+    t = columns.get("time", columns.get("t"))
+    feet = [name[: -len("GRF_X")] for name in names if name.endswith("GRF_X") and name != "GRF_X"]
+    wanted = [f"{kind}{axis}" for kind in "fm" for axis in "xyz"]
+    if t is None or len(t) < 2 or not (np.diff(t) > 0.0).all() or not (feet or set(wanted) <= set(columns)):
+        raise RecordingError(
+            f"{path}: no force plates: looked for a column Time that rises and for Fx[N] ... Mz[Nm], or LGRF_X ... "
+            f"LCOP_Z; found {len(rows)} rows of {', '.join(names[:24])}"
+        )
+    if not feet:
+        return LabTrial(path.stem, (_wrench(path, t, columns, units),))
+    plates = []
+    for foot in feet:
+        axes = [[f"{foot}{kind}_{axis}".lower() for axis in "XYZ"] for kind in ("GRF", "COP")]
+        missing = [name for name in (*axes[0], axes[1][0], axes[1][2]) if name not in columns]
+        if missing:
+            raise RecordingError(f"{path}: plate {foot!r} lacks the columns {', '.join(missing)}")
+        force, point = (np.column_stack([columns.get(name, np.zeros(len(t))) for name in three]) for three in axes)
+        twist = np.zeros((len(t), 3))
+        twist[:, 1] = columns.get(f"{foot}FREEMOMENT_Y".lower(), 0.0)
+        name = FEET.get(foot.upper(), foot)
+        plates.append(plate_of_forces(name, t, force @ Y_UP, point @ Y_UP, twist @ Y_UP))
+    return LabTrial(path.stem, tuple(plates))
+
+
+def _wrench(path: Path, t: Array, columns: dict[str, Array], units: dict[str, str]) -> PlateSignals:
+    """Return the one plate whose wrench a table has."""
+    scale = [force_unit(units[f"f{a}"] or "N", f"{path}: F{a}") for a in "xyz"]
+    scale += [moment_unit(units[f"m{a}"] or "Nm", f"{path}: M{a}") for a in "xyz"]
+    wrench = np.column_stack([columns[f"{kind}{axis}"] for kind in "fm" for axis in "xyz"]) * np.array(scale)
+    half = HALF
+    for axis in "xy":
+        name = f"cop{axis}"
+        if name in columns and units[name] in METRES:
+            half = max(half, 1.1 * METRES[units[name]] * float(np.abs(columns[name]).max()))
+    corners = half * np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
+    rate = round((len(t) - 1) / float(t[-1] - t[0]), 6)
+    return PlateSignals(t, PlateGeometry("1", corners, 2, rate), wrench)

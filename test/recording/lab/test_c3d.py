@@ -1,0 +1,257 @@
+"""C3D files: what is written is read back by other people's readers, and what files get wrong is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lab_support import RATE, N, a_plate
+
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.plates import CHANNELS, PlateGeometry, PlateSignals
+from bipedsim.recording.lab import Event, LabTrial, Markers, one_clock, read_c3d, read_trial, write_c3d
+
+ezc3d = pytest.importorskip("ezc3d", reason="the extra lab: pip install 'bipedsim[lab]'")
+
+FLOAT = 2.0**-24
+"""What 32-bit floats keep of a number: half a unit in its last place, as a share."""
+
+
+def quantised(plate: PlateSignals) -> PlateSignals:
+    """The plate whose numbers are those that a file holds: 32-bit floats of newtons and millimetres."""
+    g = plate.geometry
+    scale = {1: [1, 1, 1, 1e3, 1e3, 1e3], 2: [1, 1, 1, 1e3, 1e3, 1e3], 3: [1] * 8, 4: [1] * 6}[g.kind] * np.ones(1)
+    rows = np.array([1.0, 1.0, 1.0, 1e3, 1e3, 1e3])[:, None]
+
+    def single(values: Any, unit: Any) -> Any:
+        return (np.asarray(values) * unit).astype(np.float32).astype(float) / unit
+
+    geometry = replace(
+        g,
+        corners=single(g.corners, 1e3),
+        offset=single(g.offset, 1e3),
+        half_base=single(g.half_base, 1e3),
+        calibration=single(g.calibration, rows),
+    )
+    return replace(plate, geometry=geometry, channels=single(plate.channels, scale))
+
+
+def a_trial(*plates: PlateSignals) -> LabTrial:
+    """A trial with two markers, of which one is not seen for a while."""
+    t = 0.25 + np.arange(0, N, 4) / RATE
+    positions = np.stack([np.column_stack([t, 2.0 * t, np.ones_like(t)]), np.column_stack([-t, t, t])], axis=1)
+    positions[10:20, 1] = np.nan
+    events = (Event(0.30, "Foot Strike", "Left"), Event(0.50, "Foot Off", "Right"))
+    return LabTrial("walk", plates, Markers(t, ("CoM", "left_sole_0"), positions), events)
+
+
+@pytest.mark.parametrize("kind", sorted(CHANNELS))
+def test_ezc3d_finds_forces_cop_and_free_moment_of_every_type(kind: int, tmp_path: Path) -> None:
+    """To 1e-4 N, 1e-5 mm and 1e-5 N.mm, of what the 32-bit floats of the file hold."""
+    plate = a_plate(kind)
+    assert write_c3d(a_trial(plate), tmp_path / "trial.c3d", {"filter": "none"}) == ()
+    file = ezc3d.c3d(str(tmp_path / "trial.c3d"), extract_forceplat_data=True)
+    found = file["data"]["platform"][0]
+    assert found["unit_force"] == "N"
+    assert found["unit_position"] == "mm"
+    plate = quantised(plate)
+    loaded = plate.normal_force() > 30.0
+    assert loaded.sum() > 200
+    np.testing.assert_allclose(found["force"].T, plate.force(), atol=1e-4)
+    np.testing.assert_allclose(found["center_of_pressure"].T[loaded], 1e3 * plate.cop(0.0)[loaded], atol=1e-5)
+    np.testing.assert_allclose(found["Tz"].T[loaded, 2], 1e3 * plate.free_moment(0.0)[loaded], atol=1e-5)
+    # Raw Fz is negative under load: the reaction along a z that looks into the floor.
+    if kind == 2:
+        assert file["data"]["analogs"][0, 2].min() < -600.0
+    for name in ("USED", "TYPE", "ZERO", "CHANNEL"):
+        assert file["parameters"]["FORCE_PLATFORM"][name]["type"] == 2
+    assert file["parameters"]["FORCE_PLATFORM"]["ORIGIN"]["value"][2, 0] < 0.0
+
+
+@pytest.mark.parametrize("kind", sorted(CHANNELS))
+@pytest.mark.parametrize("on", ["person", "plate"])
+def test_our_reader_takes_back_what_was_written(kind: int, on: str, tmp_path: Path) -> None:
+    plate = a_plate(kind, on=on)
+    trial = a_trial(plate)
+    write_c3d(trial, tmp_path / "trial.c3d")
+    back = read_c3d(tmp_path / "trial.c3d")
+    one = back.plates[0]
+    np.testing.assert_allclose(one.force(), plate.force(), atol=1e-4 + 4e3 * FLOAT)
+    loaded = plate.normal_force() > 50.0
+    np.testing.assert_allclose(one.cop(0.0)[loaded], plate.cop(0.0)[loaded], atol=1e-6)
+    np.testing.assert_allclose(one.free_moment(0.0)[loaded], plate.free_moment(0.0)[loaded], atol=1e-4)
+    assert back.notes == ()
+    np.testing.assert_allclose(back.markers.positions, trial.markers.positions, rtol=2.0 * FLOAT, atol=1e-7)
+    assert back.markers.names == trial.markers.names
+    assert [(event.label, event.context) for event in back.events] == [("Foot Strike", "Left"), ("Foot Off", "Right")]
+    # Time 0 of the file is the first sample.
+    np.testing.assert_allclose([event.t for event in back.events], [0.05, 0.25], atol=1e-6)
+
+
+def test_the_package_c3d_reads_channels_and_markers(tmp_path: Path) -> None:
+    c3d = pytest.importorskip("c3d")
+    plates = a_plate(2, "left"), a_plate(2, "right", 1)
+    trial = a_trial(*plates)
+    write_c3d(trial, tmp_path / "trial.c3d")
+    with (tmp_path / "trial.c3d").open("rb") as file:
+        reader = c3d.Reader(file)
+        assert (reader.point_rate, reader.analog_rate) == (250.0, 1000.0)
+        assert [label.strip() for label in reader.point_labels] == ["CoM", "left_sole_0"]
+        assert [label.strip() for label in reader.analog_labels][:3] == ["Fx_1", "Fy_1", "Fz_1"]
+        frames = [(points.copy(), analog.copy()) for _, points, analog in reader.read_frames()]
+    channels = np.hstack([analog for _, analog in frames]).T
+    wanted = np.hstack([plate.channels * np.array([1.0, 1.0, 1.0, 1e3, 1e3, 1e3]) for plate in plates])
+    np.testing.assert_allclose(channels, wanted, rtol=2.0 * FLOAT, atol=1e-6)
+    points = np.stack([points for points, _ in frames])
+    np.testing.assert_allclose(points[:, 0, :3], 1e3 * trial.markers.positions[:, 0], rtol=2.0 * FLOAT)
+    assert (points[10:20, 1, 3] < 0.0).all()
+
+
+def test_plates_of_several_clocks_are_brought_to_one() -> None:
+    fast, slow = a_plate(2), a_plate(2, "2", 1)
+    slow = PlateSignals(slow.t[::4], PlateGeometry("2", slow.geometry.corners, 2, RATE / 4), slow.channels[::4])
+    both, notes = one_clock([fast, slow])
+    assert len(notes) == 1
+    np.testing.assert_array_equal(both[0].t, both[1].t)
+    np.testing.assert_allclose(both[1].channels[::4], slow.channels[: len(both[1].t[::4])], atol=1e-9)
+
+
+def edited(path: Path, edit: Callable[[Any], None]) -> Path:
+    """Write a file of two plates that somebody else has changed; return its path."""
+    write_c3d(a_trial(a_plate(2), a_plate(2, "2", 1)), path)
+    file = ezc3d.c3d(str(path))
+    edit(file)
+    for name in ("USED", "TYPE", "ZERO", "CHANNEL"):
+        if name in file["parameters"].get("FORCE_PLATFORM", {}):
+            file["parameters"]["FORCE_PLATFORM"][name]["type"] = 2
+    file["data"]["meta_points"]["residuals"] = np.zeros((1, *file["data"]["points"].shape[1:]))
+    file.write(str(path))
+    return path
+
+
+def set_value(group: str, name: str, value: Any) -> Callable[[Any], None]:
+    def edit(file: Any) -> None:
+        file["parameters"][group][name]["value"] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (
+            set_value("FORCE_PLATFORM", "USED", np.array([0])),
+            r"no force plates: looked for FORCE_PLATFORM:USED above 0; .*12",
+        ),
+        (set_value("FORCE_PLATFORM", "TYPE", np.array([2, 9])), r"force plate 2: its type is 9; known are 1, 2, 3, 4"),
+        (set_value("POINT", "UNITS", ["furlong"]), r"POINT:UNITS: unit 'furlong' is no length"),
+        (set_value("ANALOG", "UNITS", ["N", "N", "V"] + ["Nmm"] * 9), r"unit of Fz: unit 'V' is no force"),
+        (
+            set_value("ANALOG", "UNITS", ["N", "N", "N"] + ["Nmm", "Hz", "Nmm"] * 3),
+            r"unit of My: unit 'Hz' is no moment",
+        ),
+        (
+            set_value("FORCE_PLATFORM", "CHANNEL", np.array([[1, 7], [2, 8], [3, 9], [4, 10], [5, 11], [6, 40]])),
+            r"force plate 2: type 2 needs the channels Fx.*gives \[7, 8, 9, 10, 11, 40\] of 12",
+        ),
+    ],
+)
+def test_what_a_file_lacks_is_named_with_what_was_found(
+    edit: Callable[[Any], None], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RecordingError, match=message):
+        read_trial(edited(tmp_path / "trial.c3d", edit))
+
+
+@pytest.mark.parametrize(
+    ("unit", "moment", "scale"), [("m", "N.m", 1e-3), ("cm", "N*cm", 0.1), ("in", "lbf.in", 1 / 25.4)]
+)
+def test_other_units_are_converted(unit: str, moment: str, scale: float, tmp_path: Path) -> None:
+    force = 1.0 / 4.4482216152605 if moment.startswith("lbf") else 1.0
+
+    def edit(file: Any) -> None:
+        parameters = file["parameters"]
+        parameters["POINT"]["UNITS"]["value"] = [unit]
+        for name in ("CORNERS", "ORIGIN"):
+            parameters["FORCE_PLATFORM"][name]["value"] = parameters["FORCE_PLATFORM"][name]["value"] * scale
+        parameters["ANALOG"]["UNITS"]["value"] = (["lbf" if force != 1.0 else "N"] * 3 + [moment] * 3) * 2
+        file["data"]["analogs"] = file["data"]["analogs"] * np.tile([force] * 3 + [force * scale] * 3, 2)[None, :, None]
+        file["data"]["points"][:3] *= scale
+
+    back = read_trial(edited(tmp_path / "trial.c3d", edit))
+    plate = a_plate(2)
+    np.testing.assert_allclose(back.plates[0].force(), plate.force(), atol=1e-3)
+    loaded = plate.normal_force() > 50.0
+    np.testing.assert_allclose(back.plates[0].cop()[loaded], plate.cop()[loaded], atol=2e-6)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_laboratory_whose_vertical_is_not_z_is_turned(axis: str, tmp_path: Path) -> None:
+    """The vertical is what the plates lie across; the one who stands there stands upright afterwards."""
+    turn = {
+        "x": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
+        "y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
+    }
+
+    def edit(file: Any) -> None:
+        corners = file["parameters"]["FORCE_PLATFORM"]["CORNERS"]
+        corners["value"] = np.einsum("ij,jkl->ikl", turn[axis], corners["value"])
+
+    back = read_trial(edited(tmp_path / "trial.c3d", edit))
+    assert any("taken for up" in note for note in back.notes)
+    np.testing.assert_allclose(back.plates[0].force(), a_plate(2).force(), atol=1e-3)
+
+
+def test_signs_that_break_the_standard_are_mended_and_said(tmp_path: Path) -> None:
+    def edit(file: Any) -> None:
+        file["parameters"]["FORCE_PLATFORM"]["ORIGIN"]["value"][:, 0] *= -1.0
+        file["data"]["analogs"][0, 6:] *= -1.0
+
+    back = read_trial(edited(tmp_path / "trial.c3d", edit))
+    assert len(back.notes) == 2
+    for one, plate in zip(back.plates, (a_plate(2), a_plate(2, "2", 1)), strict=True):
+        np.testing.assert_allclose(one.force(), plate.force(), atol=1e-3)
+        loaded = plate.normal_force() > 50.0
+        np.testing.assert_allclose(one.cop()[loaded], plate.cop()[loaded], atol=2e-6)
+
+
+def test_plates_across_no_axis_have_no_vertical(tmp_path: Path) -> None:
+    c, s = np.cos(0.6), np.sin(0.6)
+    tilt = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+    def edit(file: Any) -> None:
+        corners = file["parameters"]["FORCE_PLATFORM"]["CORNERS"]
+        corners["value"] = np.einsum("ij,jkl->ikl", tilt, corners["value"])
+
+    with pytest.raises(RecordingError, match="no vertical: looked for one axis"):
+        read_trial(edited(tmp_path / "trial.c3d", edit))
+
+
+def test_damaged_files_and_files_of_others_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "trial.c3d"
+    write_c3d(a_trial(a_plate(2)), path)
+    whole = path.read_bytes()
+    for data, message in (
+        (b"", "looked for a header of 512 bytes"),
+        (b"\x00" * 2000, "no C3D file"),
+        (whole[: len(whole) * 2 // 3], "damaged"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(RecordingError, match=message):
+            read_trial(path)
+    with pytest.raises(RecordingError, match="no such file"):
+        read_trial(tmp_path / "other.c3d")
+    (tmp_path / "trial.doc").write_text("")
+    with pytest.raises(RecordingError, match=r"must end in \.c3d, \.mot"):
+        read_trial(tmp_path / "trial.doc")
+
+
+def test_what_does_not_fit_a_c3d_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="neither force plates nor markers"):
+        write_c3d(LabTrial("empty", ()), tmp_path / "a.c3d")
+    with pytest.raises(ConfigError, match=r"must end in \.c3d"):
+        write_c3d(a_trial(a_plate(2)), tmp_path / "a.txt")

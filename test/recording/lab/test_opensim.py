@@ -1,0 +1,97 @@
+"""OpenSim's files: names, axes and signs; wrenches that come back whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab_support import a_plate
+
+from bipedsim.errors import RecordingError
+from bipedsim.recording.lab import (
+    Markers,
+    read_forces,
+    read_storage,
+    read_trial,
+    write_forces,
+    write_storage,
+    write_trc,
+)
+
+
+def test_forces_have_opensims_names_axes_and_signs(tmp_path: Path) -> None:
+    plate = a_plate(2, "right")
+    write_forces([plate], tmp_path / "run.mot", 20.0, ["filter: none"])
+    table = read_storage(tmp_path / "run.mot")
+    assert table.names[:4] == ("time", "ground_force_r_vx", "ground_force_r_vy", "ground_force_r_vz")
+    assert table.names[-3:] == ("ground_torque_r_x", "ground_torque_r_y", "ground_torque_r_z")
+    assert not table.degrees
+    force, cop = plate.force(), plate.cop()
+    np.testing.assert_allclose(table.column("ground_force_r_vy"), force[:, 2], rtol=1e-11)
+    np.testing.assert_allclose(table.column("ground_force_r_vz"), -force[:, 1], rtol=1e-10, atol=1e-12)
+    loaded = plate.loaded()
+    np.testing.assert_allclose(table.column("ground_force_r_pz")[loaded], -cop[loaded, 1], rtol=1e-11)
+    np.testing.assert_allclose(table.column("ground_torque_r_y")[loaded], plate.free_moment()[loaded], rtol=1e-8)
+    # At the CoP no moment lies in the plane.
+    np.testing.assert_allclose(table.column("ground_torque_r_x")[loaded], 0.0, atol=1e-10)
+
+
+def test_no_wrench_is_lost_on_the_way_there_and_back(tmp_path: Path) -> None:
+    """Also of samples without a CoP: moments about any point of the world are those of the plate."""
+    plates = [a_plate(2, "left"), a_plate(3, "right", 1)]
+    write_forces(plates, tmp_path / "run.sto", 20.0)
+    back = read_forces(tmp_path / "run.sto").plates
+    assert [plate.geometry.name for plate in back] == ["left", "right"]
+    for one, plate in zip(back, plates, strict=True):
+        np.testing.assert_allclose(one.force(), plate.force(), atol=1e-8)
+        here = np.array([0.3, -1.0, 0.2])
+        np.testing.assert_allclose(one.moment_about(here), plate.moment_about(here), atol=1e-7)
+        loaded = plate.loaded()
+        np.testing.assert_allclose(one.cop()[loaded], plate.cop()[loaded], atol=1e-9)
+
+
+def test_opensims_own_names_of_two_plates_are_read(tmp_path: Path) -> None:
+    names = ["time"]
+    for stem in ("", "1_"):
+        names += [f"{stem}ground_force_{part}{axis}" for part in "vp" for axis in "xyz"]
+    names += [f"{stem}ground_torque_{axis}" for stem in ("", "1_") for axis in "xyz"]
+    values = np.zeros((5, len(names)))
+    values[:, 0] = 0.01 * np.arange(5)
+    for stem, load in (("", 400.0), ("1_", 300.0)):
+        values[:, names.index(f"{stem}ground_force_vy")] = load
+        values[:, names.index(f"{stem}ground_force_pz")] = -0.1
+        values[:, names.index(f"{stem}ground_torque_y")] = 2.0
+    write_storage(tmp_path / "grf.mot", names, values)
+    plates = read_trial(tmp_path / "grf.mot").plates
+    assert [float(plate.normal_force()[0]) for plate in plates] == pytest.approx([400.0, 300.0])
+    np.testing.assert_allclose(plates[1].cop()[0], [0.0, 0.1, 0.0], atol=1e-12)
+    np.testing.assert_allclose(plates[1].free_moment(), 2.0)
+
+
+def test_markers_have_five_lines_before_them_and_empty_cells_where_unseen(tmp_path: Path) -> None:
+    positions = np.array([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[1.1, 2.1, 3.1], [np.nan] * 3]])
+    write_trc(Markers(np.array([0.0, 0.01]), ("a", "b"), positions), tmp_path / "run.trc")
+    lines = (tmp_path / "run.trc").read_text().split("\n")
+    assert lines[0].startswith("PathFileType\t4\t(X/Y/Z)")
+    assert lines[2].split("\t")[:5] == ["100", "100", "2", "2", "mm"]
+    assert lines[4].split() == ["X1", "Y1", "Z1", "X2", "Y2", "Z2"]
+    assert lines[6].split("\t") == ["1", "0", "1000", "3000", "-2000", "4000", "6000", "-5000"]
+    assert lines[7].split("\t") == ["2", "0.01", "1100", "3100", "-2100", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing\n", "looked for a line `endheader`"),
+        ("a\nendheader\ntime x\n0 1\n1\n", "looked for 2 numbers a row, found 1 in row 2"),
+        ("a\nnRows=3\nendheader\ntime x\n0 1\n1 2\n", "counts 3 rows, and it has 2"),
+        ("a\nendheader\ntime x\n0 1\n1 b\n", "damaged"),
+        ("a\nendheader\ntime x\n1 1\n0 2\n", "that rises"),
+        ("a\nendheader\ntime knee\n0 1\n1 2\n", "no ground forces: looked for .*found time, knee"),
+    ],
+)
+def test_files_without_ground_forces_are_told(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "run.mot").write_text(text)
+    with pytest.raises(RecordingError, match=message):
+        read_trial(tmp_path / "run.mot")

@@ -1,0 +1,65 @@
+"""Files of real laboratories, against the processed files that these publish; the data is not ours to pass on.
+
+BIPEDSIM_LAB_DATA names a folder with walking2.c3d and std_cop_walking2_grfs.sto (github.com/opensim-org/opensim-core),
+BDS00001.txt, BDSinfoCOP.txt and PDS13OF1grf.txt (github.com/BMClab/datasets); docs/lab_formats.md says where in there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bipedsim.analysis import find_gait, stood_still, sway_figures
+from bipedsim.recording.lab import read_trial
+
+
+def data(name: str) -> Path:
+    """The path of a file; the test is skipped where it is not there."""
+    path = Path(os.environ.get("BIPEDSIM_LAB_DATA", "")) / name
+    if "BIPEDSIM_LAB_DATA" not in os.environ or not path.is_file():
+        pytest.skip(f"needs {name} in the folder BIPEDSIM_LAB_DATA (docs/lab_formats.md)")
+    return path
+
+
+def test_a_walk_has_the_forces_that_opensim_published() -> None:
+    pytest.importorskip("ezc3d")
+    plates = read_trial(data("walking2.c3d")).plates
+    wanted = np.genfromtxt(data("std_cop_walking2_grfs.sto"), skip_header=6)
+    rows = np.round(2000.0 * wanted[:, 0]).astype(int)
+    for k, plate in enumerate(plates):
+        force, point, twist = (wanted[:, 9 * k + first : 9 * k + first + 3] for first in (1, 4, 7))
+        np.testing.assert_allclose(plate.force()[rows], force, atol=1e-7)
+        loaded = plate.loaded()[rows]
+        assert loaded.sum() > 8
+        np.testing.assert_allclose(1e3 * plate.cop()[rows][loaded], point[loaded], atol=1e-7)
+        np.testing.assert_allclose(1e3 * plate.free_moment()[rows][loaded], twist[loaded, 2], atol=1e-6)
+    gait = find_gait("walking2", plates)
+    assert len(gait.stances) == 2
+    assert 550.0 < gait.weight < 680.0
+
+
+def test_a_person_who_stands_has_the_cop_and_the_sway_that_bmclab_published() -> None:
+    path = data("BDS00001.txt")
+    (plate,) = read_trial(path).plates
+    raw = np.genfromtxt(path, skip_header=1)
+    np.testing.assert_allclose(100.0 * plate.cop()[:, :2], raw[:, 7:9], atol=1e-6)
+    stood = stood_still({"1": plate})
+    assert stood is not None
+    figures = sway_figures(*stood)
+    table = [line.split("\t") for line in data("BDSinfoCOP.txt").read_text(encoding="utf-8").splitlines()]
+    row = dict(zip(table[0], next(line for line in table if line[0] == path.stem), strict=True))
+    assert 1e4 * figures["ellipse_area_m2"] == pytest.approx(float(row["COParea"]), abs=1e-6)
+    assert 1e2 * figures["mean_velocity_m_per_s"] == pytest.approx(float(row["COPvelo"]), abs=1e-6)
+
+
+def test_two_plates_give_the_cop_of_the_person() -> None:
+    path = data("PDS13OF1grf.txt")
+    plates = read_trial(path).plates
+    raw = np.genfromtxt(path, names=True)
+    stood = stood_still({plate.geometry.name: plate for plate in plates})
+    assert stood is not None
+    np.testing.assert_allclose(stood[0][:, 0], raw["COPNET_X"], atol=1e-5)
+    np.testing.assert_allclose(-stood[0][:, 1], raw["COPNET_Z"], atol=1e-5)
