@@ -7,7 +7,9 @@ says what to start.
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import math
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +32,12 @@ NO_CONTROLLER = "none"
 INTERFACE_SET = "--interface-set"
 """Option of ``bipedsim up`` for parameters of an interface's node."""
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node")
+STATE_PUBLISHER = "robot_state_publisher"
+"""Name of the node that places the links on /tf, of its package and of the argument that asks for it."""
+NO_STATE_PUBLISHER = (
+    "robot_state_publisher is not installed, so that /tf has the pose of the base alone, and RViz and Foxglove draw no "
+    "robot: apt install ros-$ROS_DISTRO-robot-state-publisher"
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,19 @@ class Arguments:
         "", "of all nodes and topics, such as r1 for /r1/joint_states: several robots in one ROS graph; none by default"
     )
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
+    robot_state_publisher: str = param(
+        "auto",
+        "start robot_state_publisher, which places the links of the robot on /tf: auto starts it where it is installed",
+        choices=("auto", "on", "off"),
+    )
+    log_level: str = param(
+        "info", "what the nodes tell at least", choices=("debug", "info", "warn", "error", "fatal")
+    )
+    remap: str = param(
+        "",
+        "other names of topics, FROM:=TO with blanks between several, such as '/imu/data:=/torso_imu/imu'; names "
+        "without a leading slash are those in the namespace",
+    )
 
 
 @dataclass(frozen=True)
@@ -112,6 +133,9 @@ class NodeProcess:
         prefix: Command in front of the node's own.
         namespace: Of the node, with a leading slash; empty for none.
         optional: Whether the others go on when it ends.
+        package: Whose executable it is.
+        remappings: Names of topics in the code and those that they get.
+        log_level: Least severity of what it logs; empty for that of ROS.
     """
 
     executable: str
@@ -121,6 +145,9 @@ class NodeProcess:
     prefix: tuple[str, ...] = ()
     namespace: str = ""
     optional: bool = False
+    package: str = "bipedsim"
+    remappings: tuple[tuple[str, str], ...] = ()
+    log_level: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,11 +158,13 @@ class BringUp:
         arguments: All arguments, defaults included.
         nodes: The nodes; the first ones must be ready before the next ones start.
         run_folder: Where the run is recorded; None if it is not.
+        notes: What the user should know of it, such as what is left out because it is not installed.
     """
 
     arguments: Arguments
     nodes: tuple[NodeProcess, ...]
     run_folder: Path | None
+    notes: tuple[str, ...] = ()
 
 
 STOP_FILE = "controller.json"
@@ -249,7 +278,81 @@ def plan(
     if arguments.view:
         check_page()
         nodes.append(NodeProcess("view_node", {"browser": True}, files, prefix=_POLITE, optional=True))
-    return BringUp(arguments, tuple(replace(node, namespace=namespace) for node in nodes), run_folder)
+    notes: tuple[str, ...] = ()
+    if _wants_state_publisher(arguments):
+        nodes.append(_state_publisher(given.get("robot") or _said(files, "robot") or arguments.robot))
+    elif arguments.robot_state_publisher == "auto" and importlib.util.find_spec("tf2_msgs") is not None:
+        # Without tf2_msgs there is no /tf at all, as sim_node says.
+        notes = (NO_STATE_PUBLISHER,)
+    moved = _remappings(arguments.remap, namespace)
+    log_level = str(given.get("log_level", ""))
+    named = (
+        replace(node, namespace=namespace, remappings=(*moved, *node.remappings), log_level=log_level)
+        for node in nodes
+    )
+    return BringUp(arguments, tuple(named), run_folder, notes)
+
+
+def executable_of(package: str, name: str) -> Path | None:
+    """Return an executable of a ROS package where `ros2 run` finds it; None if it is not installed."""
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        path = Path(prefix, "lib", package, name)
+        known = Path(prefix, "share", "ament_index", "resource_index", "packages", package).is_file()
+        if known and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def _wants_state_publisher(arguments: Arguments) -> bool:
+    """Return whether to start robot_state_publisher.
+
+    Raises:
+        ConfigError: It is asked for, and not installed.
+    """
+    if arguments.robot_state_publisher == "off":
+        return False
+    installed = executable_of(STATE_PUBLISHER, STATE_PUBLISHER) is not None
+    if arguments.robot_state_publisher == "on" and not installed:
+        raise ConfigError(f"{STATE_PUBLISHER} = on: {NO_STATE_PUBLISHER}")
+    return installed
+
+
+def _state_publisher(robot: str) -> NodeProcess:
+    """Return robot_state_publisher as others start it, in simulated time, behind the loop.
+
+    sim_node publishes the description and odom -> base_link, this node the joints: nothing comes twice. Its names are
+    absolute, so that each robot's go into its namespace by remapping.
+    """
+    from bipedsim.model import load_robot
+
+    parameters = {"robot_description": load_robot(robot).urdf_xml, "use_sim_time": True, "publish_frequency": 50.0}
+    moved = (("/tf", "tf"), ("/tf_static", "tf_static"), ("/clock", "clock"))
+    own = ("robot_description", "~/robot_description")
+    return NodeProcess(
+        STATE_PUBLISHER, parameters, prefix=_POLITE, package=STATE_PUBLISHER, remappings=(*moved, own)
+    )
+
+
+def _remappings(text: str, namespace: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of a text FROM:=TO FROM:=TO.
+
+    Raises:
+        ConfigError: A part of it is none, or names what no node in the namespace has: ROS says nothing of that.
+    """
+    pairs = [part.partition(":=") for part in text.replace(",", " ").split()]
+    wrong = ["".join(pair) for pair in pairs if not all(pair)]
+    if wrong:
+        raise ConfigError(
+            f"remap: {', '.join(map(repr, wrong))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu, with blanks "
+            "between several"
+        )
+    for old, _, _ in pairs:
+        if namespace and old.startswith("/") and not old.startswith(f"{namespace}/"):
+            raise ConfigError(
+                f"remap: {old!r} is not in the namespace {namespace}, so that nothing would follow: call it {old[1:]} "
+                f"or {namespace}{old}"
+            )
+    return tuple((old, new) for old, _, new in pairs)
 
 
 def namespace_of(given: str) -> str:
@@ -312,12 +415,18 @@ def node_names() -> tuple[str, ...]:
 
 def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:
     """Return the sign of the ankle wrenches that parameter files give to a node, as a parameter of the recorder."""
-    found = {}
+    found = _said(files, "ft_sign")
+    return {"ft_sign": float(found)} if isinstance(found, (int, float)) else {}
+
+
+def _said(files: Sequence[Path], name: str) -> Any:
+    """Return what parameter files say last of a parameter, to whichever node; None if they do not."""
+    found = None
     for path in files:
         for node in read_yaml(path).values():
             parameters = node.get("ros__parameters") if isinstance(node, Mapping) else None
-            if isinstance(parameters, Mapping) and isinstance(parameters.get("ft_sign"), (int, float)):
-                found["ft_sign"] = float(parameters["ft_sign"])
+            if isinstance(parameters, Mapping):
+                found = parameters.get(name, found)
     return found
 
 
@@ -391,16 +500,22 @@ def _check_velocity(scenario: str, controller: str) -> None:
 _TRUTHS = {"true": True, "false": False}
 
 
-def argument_help(name: str) -> str:
+def argument_help(name: str, with_default: bool = True) -> str:
     """Return the help text of one argument: meaning, unit, choices and default."""
     info = Arguments.__dataclass_fields__[name]
-    return help_of(info, "" if info.default in ("", 0.0) else None)
+    return help_of(info, None if with_default and info.default not in ("", 0.0) else "")
+
+
+def argument_default(name: str) -> str:
+    """Return the default of one argument as a text."""
+    text = str(Arguments.__dataclass_fields__[name].default)
+    return {str(value): word for word, value in _TRUTHS.items()}.get(text, text)
 
 
 def argument_metavar(name: str) -> str:
     """Return what stands for the value of one argument: its unit, N of a whole number, FOLDER or FILE, or NAME."""
     info = Arguments.__dataclass_fields__[name]
-    kinds = {"record": "FOLDER", "params_file": "FILE", "faults": "FAULTS"}
+    kinds = {"record": "FOLDER", "params_file": "FILE", "faults": "FAULTS", "remap": "FROM:=TO"}
     whole = get_type_hints(Arguments)[name] is int
     return info.metadata["unit"].upper() or kinds.get(name, "N" if whole else "NAME")
 

@@ -15,13 +15,33 @@ from launch_ros.actions import Node
 from bipedsim_ros.bringup.bringup import (
     BringUp,
     NodeProcess,
+    argument_default,
     argument_help,
     from_text,
     parameters_text,
     refuse_misspelt,
 )
 from bipedsim_ros.wire import THIS_MACHINE, network_environment
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity, Substitution
+
+
+class NotGiven(Substitution):  # type: ignore[misc]
+    """The default of an argument: shown as what the nodes take then, and handed over as nothing.
+
+    What is not given is left to the scenario, the file of parameters and the nodes.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def describe(self) -> str:
+        """Return what `ros2 launch --show-args` says."""
+        return f"{argument_default(self._name)!r}"
+
+    def perform(self, context: LaunchContext) -> str:
+        """Return the value that counts as not given."""
+        return ""
 
 
 def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp]) -> LaunchDescription:
@@ -36,7 +56,10 @@ def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp])
         refuse_misspelt("argument", (text.partition(":=")[0] for text in context.argv if ":=" in text), names, "launch")
         return actions(make(from_text({name: LaunchConfiguration(name).perform(context) for name in names})))
 
-    arguments = [DeclareLaunchArgument(name, default_value="", description=argument_help(name)) for name in names]
+    arguments = [
+        DeclareLaunchArgument(name, default_value=NotGiven(name), description=argument_help(name, False))
+        for name in names
+    ]
     return LaunchDescription([*arguments, OpaqueFunction(function=start)])
 
 
@@ -44,11 +67,11 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
     """Return the nodes of a bring-up; a recorder comes first, and the others when it is ready."""
     variables = network_environment(bringup.arguments.network, os.environ)
     nodes: list[LaunchDescriptionEntity] = [_node(node, variables) for node in bringup.nodes]
-    network: list[LaunchDescriptionEntity] = []
+    notes: list[LaunchDescriptionEntity] = [LogInfo(msg=note) for note in bringup.notes]
     if variables and not bringup.arguments.network:
-        network.append(LogInfo(msg=THIS_MACHINE.replace("--network ", "network:=")))
+        notes.append(LogInfo(msg=THIS_MACHINE.replace("--network ", "network:=")))
     if bringup.run_folder is None:
-        return [*network, *nodes]
+        return [*notes, *nodes]
     recorder, *others = nodes
     ready = bringup.nodes[0].ready.encode()
     begun: list[bool] = []
@@ -60,7 +83,7 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
         return others
 
     hint = LogInfo(msg=f"recording; afterwards: bipedsim plot {bringup.run_folder / 'bag'}")
-    return [*network, RegisterEventHandler(OnProcessIO(target_action=recorder, on_stdout=begin)), hint, recorder]
+    return [*notes, RegisterEventHandler(OnProcessIO(target_action=recorder, on_stdout=begin)), hint, recorder]
 
 
 def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
@@ -71,11 +94,13 @@ def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
             file.write(parameters_text(node))
         parameters.append(file.name)
     return Node(
-        package="bipedsim",
+        package=node.package,
         executable=node.executable,
         name=node.executable,
         namespace=node.namespace,
         parameters=parameters,
+        remappings=node.remappings,
+        ros_arguments=["--log-level", node.log_level] if node.log_level else [],
         output="screen",
         additional_env=variables,
         # Output is labelled with the first word of the command otherwise.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bipedsim.errors import ConfigError
-from bipedsim_ros.bringup.bringup import NodeProcess
+from bipedsim_ros.bringup.bringup import NodeProcess, executable_of
 from bipedsim_ros.nodes import PARENT
 from bipedsim_ros.wire import network_environment
 
@@ -61,9 +61,15 @@ class Child:
         self.ready = threading.Event()
         self._ready_line = node.ready
         self._show = show
-        command = [*node.prefix, sys.executable, "-m", _STARTER, node.executable, "--ros-args"]
+        program = executable_of(node.package, node.executable) if node.package != "bipedsim" else None
+        started = [sys.executable, "-m", _STARTER, node.executable] if program is None else [str(program)]
+        command = [*node.prefix, *started, "--ros-args"]
         if node.namespace:
             command += ["-r", f"__ns:={node.namespace}"]
+        for old, new in node.remappings:
+            command += ["-r", f"{old}:={new}"]
+        if node.log_level:
+            command += ["--log-level", node.log_level]
         for path in (*node.params_files, params_file):
             command += ["--params-file", str(path)]
         # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.

@@ -25,7 +25,7 @@ from bipedsim_ros.wire import topics as ros_topics
 
 ROBOT_ARGUMENTS = (
     *("robot", "clock", "rate", "controller", "scenario", "record"),
-    *("view", "priority", "network", "namespace", "params_file"),
+    *("view", "priority", "network", "namespace", "params_file", "log_level", "remap"),
 )
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
 _NODES = ("recorder_node", "controller_node", "commander_node", "view_node")
@@ -54,7 +54,7 @@ def plan_robot(
     nodes = tuple(node for node in bringup.nodes if node.executable in _NODES)
     if not nodes:
         raise ConfigError(f"controller = {NO_CONTROLLER} and no record: there is nothing to start")
-    return replace(bringup, nodes=nodes)
+    return replace(bringup, nodes=nodes, notes=())
 
 
 def _check_scenario(name: str) -> None:

@@ -170,6 +170,8 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
     env = environment(network)
     if not network and network_environment(network, os.environ):
         output.show(THIS_MACHINE)
+    for note in bringup.notes:
+        output.show(note)
     failed = ""
     statistics_file = scratch / "sim.json"
     with _Interrupt() as interrupt:

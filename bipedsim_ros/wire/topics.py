@@ -255,7 +255,14 @@ TF = Topic(
     "odom -> base_link at `tf_rate`; only where tf2_msgs is installed",
     recorded=False,
 )
-TF_STATIC = Topic("/tf_static", _TRANSFORMS, SIMULATOR, "frames that the URDF lacks", LATCHED, recorded=False)
+TF_STATIC = Topic(
+    "/tf_static",
+    _TRANSFORMS,
+    SIMULATOR,
+    "frames that the URDF lacks, and links behind locked joints",
+    LATCHED,
+    recorded=False,
+)
 DIAGNOSTICS = Topic(
     "/diagnostics",
     "diagnostic_msgs/msg/DiagnosticArray",

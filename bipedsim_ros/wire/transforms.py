@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pinocchio as pin
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
@@ -13,6 +15,12 @@ from bipedsim_ros.wire.endpoints import publisher
 from bipedsim_ros.wire.topics import BASE_FRAME, WORLD_FRAME, ankle_frame, sole_frame
 from bipedsim_ros.wire.wire import NS_PER_S
 
+NO_TRANSFORMS = (
+    f"without {topics.TF.name}, from which RViz and Foxglove know where the robot is: tf2_msgs is not installed, which "
+    f"comes with a ROS 2 installation (apt install ros-$ROS_DISTRO-tf2-msgs); {topics.GROUND_TRUTH.name} and "
+    f"{topics.JOINT_STATES.name} say the same"
+)
+
 
 def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
     """Return the publisher of odom -> base_link; None without tf2_msgs, without a floating base, or at rate 0."""
@@ -21,25 +29,26 @@ def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
     try:
         from tf2_msgs.msg import TFMessage
     except ImportError:
-        node.get_logger().info(
-            f"tf2_msgs is not installed: no {topics.TF.name}, but {topics.GROUND_TRUTH.name} holds the pose"
-        )
+        node.get_logger().info(NO_TRANSFORMS)
         return None
     return Transforms(node, robot, rate, TFMessage)
 
 
 class Transforms:
-    """odom -> base_link on /tf, and the frames that messages use but the URDF may lack on /tf_static."""
+    """odom -> base_link on /tf, and on /tf_static what robot_state_publisher cannot know.
+
+    Joints and fixed links are that node's: no transform comes from both.
+    """
 
     def __init__(self, node: Node, robot: Robot, rate: float, message_type: type) -> None:
         self._period = 1.0 / rate
         self._next = 0.0
-        self._moving = TransformStamped(child_frame_id=BASE_FRAME)
+        self._moving = TransformStamped(child_frame_id=moving_frame(robot))
         self._moving.header.frame_id = WORLD_FRAME
         self._message = message_type(transforms=[self._moving])
         self._publisher = publisher(node, topics.TF)
         self._static = publisher(node, topics.TF_STATIC)
-        self._static.publish(message_type(transforms=[_transform(*frame) for frame in missing_frames(robot)]))
+        self._static.publish(message_type(transforms=[_transform(*frame) for frame in static_frames(robot)]))
 
     def publish(self, sim: Simulator, t_ns: int) -> None:
         """Publish the base pose if a period has passed; a time that ran backwards starts anew."""
@@ -52,14 +61,35 @@ class Transforms:
         self._publisher.publish(self._message)
 
 
-def missing_frames(robot: Robot) -> list[tuple[str, str, list[float]]]:
-    """Return parent, child and pose (xyz, quaternion xyzw) of the frames that the messages use and the URDF lacks."""
-    model = robot.model
-    known = {frame.name for frame in model.frames}
-    body_of = {}
-    for frame in model.frames:
-        if frame.type == pin.FrameType.BODY and frame.parentJoint not in body_of:
-            body_of[frame.parentJoint] = frame
+Frame = tuple[str, str, list[float]]
+"""Parent, child and pose of a frame: xyz and quaternion xyzw."""
+
+
+def moving_frame(robot: Robot) -> str:
+    """Return the frame whose pose is on /tf: base_link, unless the URDF hangs that below another root link."""
+    known = {frame.name for frame in robot.model.frames}
+    return BASE_FRAME if BASE_FRAME not in known else _bodies(robot)[1].name
+
+
+def static_frames(robot: Robot) -> list[Frame]:
+    """Return the frames that the messages use and the URDF lacks, and the links behind joints that are locked.
+
+    robot_state_publisher moves a joint by /joint_states, where locked ones are not.
+    """
+    return [*_missing_frames(robot), *_locked_links(robot)]
+
+
+def _bodies(robot: Robot) -> dict[int, pin.Frame]:
+    """Return the first link that each joint moves, by the joint's number."""
+    found: dict[int, pin.Frame] = {}
+    for frame in robot.model.frames:
+        if frame.type == pin.FrameType.BODY:
+            found.setdefault(frame.parentJoint, frame)
+    return found
+
+
+def _missing_frames(robot: Robot) -> list[Frame]:
+    known, body_of = {frame.name for frame in robot.model.frames}, _bodies(robot)
     wanted = [(1, BASE_FRAME, pin.SE3.Identity())]
     for k, sole in enumerate(robot.soles):
         wanted.append((sole.joint_id, sole_frame(sole.name), sole.placement_joint_sole))
@@ -74,6 +104,23 @@ def missing_frames(robot: Robot) -> list[tuple[str, str, list[float]]]:
             result.append((BASE_FRAME, body.name, pin.SE3ToXYZQUAT(body.placement).tolist()))
         else:
             result.append((body.name, name, pin.SE3ToXYZQUAT(body.placement.actInv(placement)).tolist()))
+    return result
+
+
+def _locked_links(robot: Robot) -> list[Frame]:
+    model, links = robot.model, {frame.name: frame for frame in robot.model.frames}
+    result = []
+    for joint in ElementTree.fromstring(robot.urdf_xml).findall("joint"):
+        ends = [tag.get("link", "") for tag in (joint.find("parent"), joint.find("child")) if tag is not None]
+        names = [joint.get("name", "")]
+        if (mimic := joint.find("mimic")) is not None:
+            # It follows another one, which is where to look.
+            names.append(mimic.get("joint", ""))
+        locked = joint.get("type") not in ("fixed", "floating") and not any(map(model.existJointName, names))
+        if locked and all(end in links for end in ends):
+            parent, child = (links[end] for end in ends)
+            pose = pin.SE3ToXYZQUAT(parent.placement.actInv(child.placement)).tolist()
+            result.append((parent.name, child.name, pose))
     return result
 
 

@@ -95,6 +95,72 @@ def test_the_help_says_what_each_argument_takes() -> None:
     assert {name for name in taken if taken[name] == name.upper()} == {"faults"}
 
 
+def state_publisher(prefix: Path) -> str:
+    """Install what stands for robot_state_publisher, and return the prefix as a variable holds it."""
+    marker = prefix / "share" / "ament_index" / "resource_index" / "packages" / "robot_state_publisher"
+    program = prefix / "lib" / "robot_state_publisher" / "robot_state_publisher"
+    for path in (marker, program):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+    program.write_text("#!/bin/sh\necho started with \"$*\"\ntrap 'exit 0' INT\nwhile :; do sleep 0.1; done\n")
+    program.chmod(0o755)
+    return f"{prefix.parent}{os.pathsep}{prefix}"
+
+
+def test_robot_state_publisher_is_started_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    assert names(plan({})) == ["sim_node", "controller_node"]
+    with pytest.raises(ConfigError, match="apt install ros-.*-robot-state-publisher"):
+        plan({"robot_state_publisher": "on"})
+    monkeypatch.setenv("AMENT_PREFIX_PATH", state_publisher(tmp_path / "ros"))
+    node = plan({"robot": "parallel_ankles"}).nodes[-1]
+    assert (node.package, node.executable) == ("robot_state_publisher", "robot_state_publisher")
+    assert node.parameters["use_sim_time"] is True
+    assert node.parameters["robot_description"] == load_robot("parallel_ankles").urdf_xml
+    assert ("/tf", "tf") in node.remappings, "its absolute names go into the namespace of the robot"
+    assert names(plan({"robot_state_publisher": "off"})) == ["sim_node", "controller_node"]
+    assert names(plan_robot({})) == ["controller_node"], "a robot has its own"
+    file = tmp_path / "params.yaml"
+    file.write_text("sim_node: {ros__parameters: {robot: talos_legs}}")
+    assert "talos" in plan({"params_file": str(file)}).nodes[-1].parameters["robot_description"]
+
+
+def test_who_has_tf_alone_is_told_what_places_the_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if name == "tf2_msgs" else None)
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    (note,) = plan({}).notes
+    assert "robot_state_publisher is not installed" in note
+    assert plan({"robot_state_publisher": "off"}).notes == plan_robot({}).notes == ()
+
+
+def test_log_level_and_remappings_are_those_of_all_nodes() -> None:
+    nodes = plan({"log_level": "warn", "remap": "/imu/data:=/torso/imu, cop:=zmp"}).nodes
+    assert {node.log_level for node in nodes} == {"warn"}
+    assert {node.remappings for node in nodes} == {(("/imu/data", "/torso/imu"), ("cop", "zmp"))}
+    with pytest.raises(ConfigError, match="':=/a', '/b' must be FROM:=TO"):
+        plan({"remap": ":=/a /b"})
+    with pytest.raises(ConfigError, match=r"'/cop' is not in the namespace /r1.*: call it cop or /r1/cop"):
+        plan({"remap": "/cop:=/zmp", "namespace": "r1"})
+    with pytest.raises(ConfigError, match="log_level"):
+        plan({"log_level": "loud"})
+
+
+@pytest.mark.ros
+def test_names_log_level_and_state_publisher_reach_the_processes(ros_env: dict[str, str], tmp_path: Path) -> None:
+    """The sensors of a remapped robot reach its controller, INFO is not told, and the other package's node runs."""
+    command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--clock", "lock_step", "--duration", "0.2"]
+    command += ["--remap", "imu/data:=/torso/imu joint_states:=limbs", "--log-level", "warn", "--namespace", "r1"]
+    env = {**ros_env, "AMENT_PREFIX_PATH": f"{sys.prefix}{os.pathsep}{state_publisher(tmp_path / 'ros')}"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "biped14 stood 0.2 s" in done.stdout
+    assert "[INFO]" not in done.stdout + done.stderr
+    assert "[robot_state_publisher] started with --ros-args -r __ns:=/r1 -r imu/data:=/torso/imu" in done.stdout
+    assert "-r /tf:=tf -r /tf_static:=tf_static -r /clock:=clock" in done.stdout
+
+
 def test_your_own_controller_is_started_by_you() -> None:
     assert names(plan({"controller": "none"})) == ["sim_node"]
     with pytest.raises(ConfigError, match="controller = none"):
