@@ -25,7 +25,7 @@ from bipedsim_ros.wire import THIS_MACHINE, network_environment
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity, Substitution
 
 
-class NotGiven(Substitution):  # type: ignore[misc]
+class NotGiven(Substitution):
     """The default of an argument: shown as what the nodes take then, and handed over as nothing.
 
     What is not given is left to the scenario, the file of parameters and the nodes.

@@ -116,6 +116,7 @@ class _Subscription:
     subscription: Any
     channel: int = 0
     sequence: int = 0
+    last: int = 0  # when the newest message arrived [ns]
     shared: bool = False  # by several publishers, whose numbers nobody can tell apart
 
 
@@ -255,7 +256,8 @@ class Recorder:
         take, cls, held = source.handle.take_message, source.message_class, self._held
         while (taken := take(cls, True)) is not None:
             data, info = taken
-            log_time = info["received_timestamp"] or time.time_ns()
+            # Who had to be sent again is taken in its turn, after others that had come before it.
+            log_time = source.last = max(info["received_timestamp"] or time.time_ns(), source.last)
             sequence = info["publication_sequence_number"] or 0
             if sequence != source.sequence + 1:
                 self._count_gap(source, sequence)

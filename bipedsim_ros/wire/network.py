@@ -7,6 +7,8 @@ anybody may send torques. Nothing here needs ROS.
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +18,9 @@ from bipedsim.config import help_of, param
 NETWORKS = ("localhost", "subnet")
 DISCOVERY_RANGE, _OLD = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
 # Fast DDS 2 and 3 read different names, and spell out their times differently.
+_OLD_PROFILES = "FASTRTPS_DEFAULT_PROFILES_FILE"
 _PROFILES = {
-    "FASTRTPS_DEFAULT_PROFILES_FILE": str(Path(__file__).with_name("this_machine_2.xml")),
+    _OLD_PROFILES: str(Path(__file__).with_name("this_machine_2.xml")),
     "FASTDDS_DEFAULT_PROFILES_FILE": str(Path(__file__).with_name("this_machine.xml")),
 }
 CHOOSING = (
@@ -62,9 +65,20 @@ def network_environment(network: str, env: Mapping[str, str]) -> dict[str, str]:
         fast_dds = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
         # Whoever has chosen transports or profiles keeps them.
         if fast_dds and not any(env.get(name) for name in ("FASTDDS_BUILTIN_TRANSPORTS", *_PROFILES)):
-            found |= _PROFILES
+            found |= {name: _PROFILES[name] for name in profile_variables(env)}
     # It would win.
     return found | ({_OLD: "0"} if env.get(_OLD) else {})
+
+
+def profile_variables(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables by which Fast DDS is told its profiles: its version 3 warns of the name that 2 reads.
+
+    Args:
+        env: The environment, whose ``AMENT_PREFIX_PATH`` says where ROS is installed.
+    """
+    prefixes = [*filter(None, env.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
+    newer = next((name for at in prefixes for name in ("fastdds", "fastrtps") if Path(at, "share", name).is_dir()), "")
+    return tuple(name for name in _PROFILES if name != _OLD_PROFILES or newer != "fastdds")
 
 
 def add_network_option(parser: argparse.ArgumentParser) -> None:

@@ -16,15 +16,15 @@ from pathlib import Path
 from paths import ROOT
 
 from bipedsim_ros.wire.domains import FIRST, LAST, STANDARD_BASE, in_use
+from bipedsim_ros.wire.network import profile_variables
 
 TEST_BASE = 7520
 """Lowest port of domain 0 in ros_ports.xml."""
 
-# Fast DDS 2 and 3 read different names. Shared memory would outlive a SIGKILL.
+# Shared memory would outlive a SIGKILL.
 _PORTS = str(Path(__file__).with_name("ros_ports.xml"))
 APART = {
-    "FASTRTPS_DEFAULT_PROFILES_FILE": _PORTS,
-    "FASTDDS_DEFAULT_PROFILES_FILE": _PORTS,
+    **dict.fromkeys(profile_variables(os.environ), _PORTS),
     "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
     "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
 }

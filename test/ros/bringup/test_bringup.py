@@ -112,7 +112,7 @@ def test_robot_state_publisher_is_started_where_it_is_installed(
 ) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
     assert names(plan({})) == ["sim_node", "controller_node"]
-    with pytest.raises(ConfigError, match="apt install ros-.*-robot-state-publisher"):
+    with pytest.raises(ConfigError, match=r"apt install ros-.*-robot-state-publisher"):
         plan({"robot_state_publisher": "on"})
     monkeypatch.setenv("AMENT_PREFIX_PATH", state_publisher(tmp_path / "ros"))
     node = plan({"robot": "parallel_ankles"}).nodes[-1]

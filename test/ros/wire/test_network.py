@@ -16,29 +16,39 @@ from marks import sampled
 from ros_domains import APART, Domain
 
 from bipedsim.recording.bag import Bag
+from bipedsim_ros.wire import network
 from bipedsim_ros.wire.domains import STANDARD_BASE
 from bipedsim_ros.wire.network import CHOOSING, network_environment
 
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
-PROFILES = {"FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"}
+OLD, NEW = "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"
+WIRE = Path(network.__file__).parent
 
 
 def test_this_machine_alone_unless_somebody_says_otherwise() -> None:
     found = network_environment("", {"ROS_DOMAIN_ID": "3"})
-    assert found.keys() == {RANGE, *PROFILES}
-    assert found[RANGE] == "LOCALHOST"
-    assert all(Path(found[name]).is_file() for name in PROFILES)
+    assert found.keys() - {OLD} == {RANGE, NEW}
+    assert found.pop(RANGE) == "LOCALHOST"
+    assert all(Path(path).is_file() for path in found.values())
     assert network_environment("subnet", {}) == {RANGE: "SUBNET"}
 
 
 def test_both_profiles_of_fast_dds_say_the_same_of_transports() -> None:
-    found = network_environment("", {})
     transports = [
         [ElementTree.canonicalize(ElementTree.tostring(part), strip_text=True) for part in root[0]][:2]
-        for root in (ElementTree.parse(found[name]).getroot() for name in sorted(PROFILES))
+        for root in (ElementTree.parse(path).getroot() for path in sorted(WIRE.glob("this_machine*.xml")))
     ]
+    assert len(transports) == 2
     assert transports[0] == transports[1]
     assert all("transport_descriptor" in one[0] and "participant" in one[1] for one in transports)
+
+
+def test_each_fast_dds_is_told_in_the_variable_that_it_reads(tmp_path: Path) -> None:
+    """Fast DDS 3 warns in every process of the name that its version 2 reads."""
+    for folder, names in (("fastrtps", {OLD, NEW}), ("fastdds", {NEW})):
+        (tmp_path / folder / "share" / folder).mkdir(parents=True)
+        env = {"AMENT_PREFIX_PATH": f"{tmp_path}/workspace{os.pathsep}{tmp_path / folder}"}
+        assert network_environment("", env).keys() - {RANGE} == names
 
 
 @pytest.mark.parametrize("name", CHOOSING)

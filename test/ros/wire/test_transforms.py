@@ -93,5 +93,5 @@ def test_links_behind_locked_joints_are_where_the_whole_model_has_them(tmp_path:
     for number in map(whole.getJointId, angles):
         link = next(frame for frame in whole.frames if frame.parentJoint == number and frame.type == pin.FrameType.BODY)
         parent, pose = placed[link.name]
-        world_parent, world_link = (data.oMf[whole.getFrameId(name, pin.FrameType.BODY)] for name in (parent, link.name))
-        assert pin.XYZQUATToSE3(np.array(pose)).isApprox(world_parent.actInv(world_link), 1e-9), link.name
+        ends = [data.oMf[whole.getFrameId(name, pin.FrameType.BODY)] for name in (parent, link.name)]
+        assert pin.XYZQUATToSE3(np.array(pose)).isApprox(ends[0].actInv(ends[1]), 1e-9), link.name
