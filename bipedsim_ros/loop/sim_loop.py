@@ -124,6 +124,11 @@ class SimLoop:
         """Whether :meth:`run` is to end."""
         return self._stop
 
+    @property
+    def state(self) -> str:
+        """waiting (for the first command), running, paused, diverged or finished."""
+        return self._state
+
     def stop(self) -> None:
         """End :meth:`run` soon; may be called from any thread and from a signal handler."""
         self._stop = True
@@ -157,6 +162,17 @@ class SimLoop:
         self._reset()
         return "back at t = 0" + (", waiting for a command" if self._state == "waiting" else "")
 
+    def begin_at(self, q: Array, v: Array) -> str:
+        """Go back to t = 0, at (q, v): (nq,), (nv,); a pause goes on.
+
+        Raises:
+            ConfigError: Nobody can be there.
+        """
+        paused = self._state == "paused"
+        self._until_quiet(self._throw_away)
+        self._reset(q, v)
+        return self.pause() if paused else "at t = 0"
+
     def pause(self) -> str:
         """Stop stepping."""
         if self._state in ("diverged", "finished"):
@@ -173,14 +189,25 @@ class SimLoop:
         return f"{self._state} at t = {self._sim.t:.6f} s"
 
     def single_step(self) -> str:
-        """Take one tick of a paused simulation, with the last command."""
+        """Take one tick of a paused simulation, with the last command; in lock_step, with the answer to the last state.
+
+        Raises:
+            BipedSimError: The simulation is not paused, or diverges.
+        """
         if self._state != "paused":
             raise BipedSimError(f"single steps need a paused simulation, this one is {self._state}; call pause first")
-        self._take_commands()
-        if self._step():
-            self._publishers.publish_ground()
-        if self._state == "diverged":
+        self._answered = self._take_commands() or self._answered
+        answers = self._params.clock == "lock_step" and self._commands.started
+        if answers and not self._answered:
+            # The pause came before the answer to the state that is out.
+            self._finish_lock_step(told=True)
+        if not self._step():
             raise BipedSimError(self._statistics.error)
+        if answers:
+            self._answered = False
+            self._finish_lock_step()
+        else:
+            self._publishers.publish_ground()
         return f"t = {self._sim.t:.6f} s"
 
     def push(self, wrench: Array, body: str, duration: float) -> str:
@@ -208,7 +235,7 @@ class SimLoop:
                 self._hold()
             else:
                 self._inbox.wait(_LONGEST_WAIT_NS)
-                self._take_commands()
+                self._answered = self._take_commands() or self._answered
                 self._publishers.publish_clock()
             if self._clock_ns() >= next_report:
                 next_report += NS_PER_S
@@ -271,16 +298,17 @@ class SimLoop:
             self._statistics.wall_ns += now - self._running_since
             self._running_since = now
 
-    def _reset(self) -> None:
+    def _reset(self, q: Array | None = None, v: Array | None = None) -> None:
         contact = self._sim.contact
         self._counted_changes += contact.state_changes
         self._counted_unresolved += contact.unresolved
-        q = start_configuration(self._sim.robot, self._params.posture)
-        if self._sim.robot.free_flyer:
-            q = self._sim.ground.place(q)
-            gantry = self._sim.gantry
-            q[2] += self._params.drop_height + (0.0 if gantry is None else gantry.config.clearance)
-        self._observation = self._sim.reset(q)
+        if q is None:
+            q = start_configuration(self._sim.robot, self._params.posture)
+            if self._sim.robot.free_flyer:
+                q = self._sim.ground.place(q)
+                gantry = self._sim.gantry
+                q[2] += self._params.drop_height + (0.0 if gantry is None else gantry.config.clearance)
+        self._observation = self._sim.reset(q, v)
         about = {"scenario": self._params.title, "ground": Path(self._params.ground).stem}
         self._publishers.publish_run({**describe_run(self._sim, self._faults.faults), schema.ABOUT: about})
         self._verdict.restart()
@@ -444,9 +472,10 @@ class SimLoop:
         # What came during the last microseconds is in time too, and of several commands the last one counts.
         self._receive()
 
-    def _finish_lock_step(self) -> None:
+    def _finish_lock_step(self, told: bool = False) -> None:
+        """Wait for the answer to the state that is out; ``told`` says that all the rest of it is out, too."""
         end = self._clock_ns() + round(self._params.lock_step_timeout * NS_PER_S)
-        told, changes = False, self._changes
+        changes = self._changes
         while not (self._answered or self._stop) and (budget := end - self._clock_ns()) > 0:
             if self._requests:
                 # A service may change the state: what this tick has to tell comes first. A push changes nothing yet.

@@ -41,6 +41,7 @@ from bipedsim_ros.loop import (
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.simulation_services import offer
 from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, relative, requested, topics
 
 LIVE = (
@@ -130,6 +131,7 @@ class SimNode:
         for action in GANTRY_ACTIONS if sim.gantry is not None else ():
             name = topics.GANTRY_ACTION.format(action=action)
             node.create_service(Trigger, name, self._service(partial(self.loop.hang, action)))
+        self._standard_services = offer(node, sim, self.loop)
         self._background = Background(node)
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
