@@ -35,3 +35,10 @@ VIEW = Command(
     "Show the robot that is up in the ROS graph, simulated or not.",
     "bipedsim_ros.bringup.view",
 )
+
+ENV = Command(
+    "print what another Python interpreter needs to use this one's ROS 2",
+    "Print the variables with which a Python of another environment imports rclpy and meets these nodes, as export "
+    'lines: eval "$(bipedsim env)".',
+    "bipedsim_ros.bringup.env",
+)

@@ -1,0 +1,99 @@
+"""``bipedsim env``: what another Python interpreter needs to take part in the ROS graph with the rclpy of this one."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bipedsim.errors import ConfigError
+from bipedsim_ros.bringup.processes import require_rclpy
+from bipedsim_ros.wire import add_network_option, network_environment
+
+# What decides whom a node meets: kept where it is set.
+_KEPT = ("ROS_DOMAIN_ID", "RMW_IMPLEMENTATION")
+_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the arguments of ``bipedsim env`` to its parser."""
+    parser.add_argument(
+        "--python", metavar="FILE", help="interpreter that is to use it: refused where rclpy is not for its version"
+    )
+    add_network_option(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print ``export`` lines for ``eval``, and on stderr what to know of them; return 0.
+
+    Raises:
+        ConfigError: rclpy is not installed, or not for the interpreter that was named.
+    """
+    require_rclpy()
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    theirs = ours if args.python is None else version_of(args.python)
+    if theirs != ours:
+        raise ConfigError(
+            f"{args.python} is Python {theirs}, and rclpy in {packages()} was made for {ours}: take a Python {ours}, "
+            f"or run `make PYTHON=python{theirs} setup` in another checkout and use that one"
+        )
+    for name, value in variables(args.network, os.environ).items():
+        print(f"export {name}={shlex.quote(value)}")
+    print(
+        f"for a shell: eval \"$(bipedsim env)\", then start Python {ours} of any environment. Its own packages come "
+        f"after those of {packages()}; to have them first, unset PYTHONPATH and write that folder into a file "
+        "bipedsim.pth in its site-packages",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def packages() -> Path:
+    """Return the folder from which rclpy is imported."""
+    spec = importlib.util.find_spec("rclpy")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent.parent
+
+
+def version_of(python: str) -> str:
+    """Return the version of an interpreter, such as ``"3.11"``.
+
+    Raises:
+        ConfigError: It cannot be started.
+    """
+    # With the libraries of this one it might not even start.
+    env = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+    try:
+        done = subprocess.run([python, "-c", _VERSION], env=env, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ConfigError(f"--python {python}: cannot be started ({error})") from error
+    return done.stdout.strip()
+
+
+def variables(network: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that another interpreter needs before it starts.
+
+    Args:
+        network: See :func:`bipedsim_ros.wire.network_environment`.
+        env: The environment of this process, in which the libraries of ROS are found.
+    """
+    site = packages()
+    # The loader reads LD_LIBRARY_PATH once, when a process starts: an interpreter cannot set it for itself.
+    libraries = sorted(site.glob("ros_*.libs"))
+    wheels = [str(path) for path in (Path(sys.prefix, "lib"), *libraries)] if libraries else []
+    before = [part for part in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if part]
+    paths = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
+    found = {
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys([*paths, str(site)])),
+        "LD_LIBRARY_PATH": os.pathsep.join(dict.fromkeys([*wheels, *before])),
+        "AMENT_PREFIX_PATH": env.get("AMENT_PREFIX_PATH") or sys.prefix,
+        **{name: env[name] for name in _KEPT if env.get(name)},
+        **network_environment(network, env),
+    }
+    return {name: value for name, value in found.items() if value}
