@@ -461,7 +461,7 @@ def _why_not(statistics: Mapping[str, Any]) -> str:
         if dropped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
             came = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
-        return f": t = 0 was held for the first command on {topics.COMMANDS.name}, and {came}"
+        return f": t = 0 was held for the first command on {topics.either(topics.COMMAND_KINDS)}, and {came}"
     return ", so that there is nothing to summarise"
 
 

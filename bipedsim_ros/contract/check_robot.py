@@ -20,7 +20,7 @@ from bipedsim_ros.contract.evidence import Evidence, evidence_of_bag
 from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import as_dict, sound, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
-from bipedsim_ros.contract.robot_contract import robot_contract
+from bipedsim_ros.contract.robot_contract import TAKES, robot_contract
 from bipedsim_ros.wire import THIS_MACHINE, WHERE, add_network_option, network_environment, topics
 
 
@@ -52,6 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the robot has another name for a topic; repeatable",
     )
     parser.add_argument(
+        "--takes", default="effort", choices=tuple(TAKES), help="kind of the robot's commands (default: %(default)s)"
+    )
+    parser.add_argument("--namespace", default="", metavar="NAME", help="of the robot's topics, such as r1")
+    parser.add_argument(
         "--duration", type=float, default=5.0, metavar="S", help="how long to listen or read (default: %(default)g)"
     )
     parser.add_argument(
@@ -75,7 +79,10 @@ def main(args: argparse.Namespace) -> int:
     if not math.isfinite(args.begin):
         raise ConfigError(f"--begin {args.begin:g} must be finite")
     joints = [joint for joint in args.joints.split(",") if joint]
-    contract = robot_contract(load_robot(args.robot), args.rate, args.ft_sign, joints, _remappings(args.remap))
+    contract = robot_contract(
+        *(load_robot(args.robot), args.rate, args.ft_sign, joints, _remappings(args.remap)),
+        *(args.takes, args.namespace),
+    )
     if args.bag is not None:
         evidence = evidence_of_bag(args.bag, contract, args.begin, args.duration)
     else:
@@ -86,6 +93,12 @@ def main(args: argparse.Namespace) -> int:
     elif evidence.nobody(contract):
         listed = ", ".join(topic.found_as for topic in contract.sensors)
         print(f"{contract.robot.name}, {evidence.source}\n\nno robot is up: nobody publishes {listed}\n  -> {WHERE}")
+    elif (held := evidence.held(contract)) is not None:
+        print(
+            f"{contract.robot.name}, {evidence.source}\n\nnothing can be compared: time stands at {held:g} s, all "
+            "measurements repeat it\n  -> a simulator holds the robot there until the first command, or is paused: "
+            "start a controller (bipedsim control), or end the pause, and check again"
+        )
     else:
         print(table(findings, f"{contract.robot.name}, {evidence.source}"))
     if evidence.incomplete:

@@ -39,12 +39,15 @@ def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> Non
         return
     nu = contract.robot.nu
     commands = seen.columns.values["data"]
-    good = commands.shape[1] == nu and bool(np.isfinite(commands).all())
+    # The blocks of an impedance are named by its layout, and hold a number for each joint.
+    blocks = commands.shape[1] // nu if contract.takes == "impedance" else 1
+    right, finite = commands.shape[1] == max(1, blocks) * nu, bool(np.isfinite(commands).all())
+    noun = "torques" if contract.takes == "effort" else "numbers"
     if not say.judge(
-        good,
+        right and finite,
         "size",
-        f"{commands.shape[1]} torques" if good or commands.shape[1] != nu else "torques that are not finite",
-        f"{nu} finite torques",
+        f"{noun} that are not finite" if right and not finite else f"{commands.shape[1]} {noun}",
+        f"{nu} finite {noun}" + " in each block" * (contract.takes == "impedance"),
         "the robot drops such commands: compare the joints of controller and robot",
     ):
         return
@@ -54,6 +57,9 @@ def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> Non
         return
     measured, sent = np.array(states.sent)[rising(states.columns.stamp)], np.array(seen.sent)
     _check_round_trip(measured, sent, say)
+    if contract.takes != "effort":
+        say.not_checked("effort", f"the drives close their loops around {contract.takes} commands")
+        return
     before = np.searchsorted(sent, measured, side="right") - 1
     rows = np.flatnonzero((before >= 0) & np.isfinite(joints.effort).all(axis=1))
     if not len(rows):

@@ -95,6 +95,14 @@ class Evidence:
         seen = self.topics.get(topic.found_as)
         return seen if seen is not None and seen.messages and seen.types == (topic.msgtype,) else None
 
+    def held(self, contract: Contract) -> float | None:
+        """Return the time [s] at which a live simulator stands, as before its first command; None if time passes."""
+        found = [seen.columns.stamp for topic in contract.sensors if (seen := self.read(topic)) is not None]
+        if not self.live or not found or any(len(np.unique(stamps)) > 1 for stamps in found):
+            return None
+        at = {int(stamps[0]) for stamps in found}
+        return 1e-9 * at.pop() if len(at) == 1 and all(len(stamps) > 1 for stamps in found) else None
+
     def nobody(self, contract: Contract) -> bool:
         """Return whether a live graph holds nothing of a robot: no sensor, by whatever name, and nobody who obeys."""
         named = [self.topics.get(topic.found_as, TopicEvidence()) for topic in contract.sensors]

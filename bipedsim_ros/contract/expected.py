@@ -38,6 +38,7 @@ class Contract:
         command_joints: Order of the torques in a command.
         joints, imu, commands: Topics.
         wrenches: Topic of each foot.
+        takes: Kind of the commands, one of :data:`bipedsim_ros.contract.robot_contract.TAKES`.
     """
 
     robot: Robot
@@ -48,6 +49,7 @@ class Contract:
     imu: ExpectedTopic
     wrenches: tuple[ExpectedTopic, ...]
     commands: ExpectedTopic
+    takes: str = "effort"
     sensors: tuple[ExpectedTopic, ...] = field(init=False)
 
     def __post_init__(self) -> None:

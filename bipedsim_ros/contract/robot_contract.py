@@ -9,6 +9,9 @@ from bipedsim.model import Robot
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.wire import Topic, topics
 
+TAKES = {"effort": topics.COMMANDS, "impedance": topics.IMPEDANCE, "position": topics.POSITIONS}
+"""Kinds of commands for all joints, and where they go."""
+
 
 def robot_contract(
     robot: Robot,
@@ -16,6 +19,8 @@ def robot_contract(
     ft_sign: float = 1.0,
     joints: Sequence[str] = (),
     remappings: Mapping[str, str] | None = None,
+    takes: str = "effort",
+    namespace: str = "",
 ) -> Contract:
     """Return what controller_node with these parameters expects.
 
@@ -23,6 +28,8 @@ def robot_contract(
         robot: The robot.
         rate, ft_sign, joints: Parameters of controller_node.
         remappings: Topic of the contract to the robot's own.
+        takes: What the robot takes commands in, one of :data:`TAKES`.
+        namespace: In which the robot has all of its topics.
 
     Raises:
         ConfigError: A remapping names no topic of the contract, or ``joints`` are not the robot's.
@@ -31,8 +38,10 @@ def robot_contract(
 
     def topic(row: Topic, foot: str = "", frame: str = "") -> ExpectedTopic:
         name = row.of(foot)
-        qos = row.offered if row.by == topics.CONTROLLER or row.requested is None else row.requested
-        return ExpectedTopic(name, moved.get(name, name), row.msgtype, qos, frame)
+        sends = row in TAKES.values()
+        qos = row.offered if sends or row.requested is None else row.requested
+        inside = f"/{namespace.strip('/')}{name}" if namespace.strip("/") else name
+        return ExpectedTopic(name, moved.get(name, inside), row.msgtype, qos, frame)
 
     result = Contract(
         robot=robot,
@@ -44,7 +53,8 @@ def robot_contract(
         wrenches=tuple(
             topic(topics.ANKLE_WRENCH, sole.name, topics.ANKLE_WRENCH.frame_of(sole.name)) for sole in robot.soles
         ),
-        commands=topic(topics.COMMANDS),
+        commands=topic(TAKES[takes]),
+        takes=takes,
     )
     known = [t.name for t in (*result.sensors, result.commands)]
     for name in moved:

@@ -8,6 +8,7 @@ from bipedsim.numerics import Indices, Integers
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.contract.finding import Findings, Said
+from bipedsim_ros.contract.robot_contract import TAKES
 from bipedsim_ros.wire import incompatible
 
 RATE_TOLERANCE = 0.1
@@ -80,7 +81,9 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
     topic = contract.commands
     say = out.of(topic.found_as)
     seen = evidence.topics.get(topic.found_as)
-    todo = f"start (activate) the effort controller that takes {topic.msgtype}"
+    todo = f"start (activate) the {contract.takes} controller that takes {topic.msgtype}" + _takes_instead(
+        contract, evidence
+    )
     if seen is None:
         if evidence.live:
             say.missing("topic", "somebody who takes commands", todo)
@@ -107,6 +110,13 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
     senders = seen.publishers
     if senders is not None and len(senders) > 1:
         say.differs("senders", _nodes(senders), "one at most", "stop all controllers but one")
+
+
+def _takes_instead(contract: Contract, evidence: Evidence) -> str:
+    """Return a hint at another kind of command for which the robot has a topic."""
+    place = contract.commands.found_as.removesuffix(contract.commands.name)
+    found = [kind for kind, row in TAKES.items() if kind != contract.takes and place + row.name in evidence.others]
+    return f"; there are topics for others: --takes {' or '.join(found)}" if found else ""
 
 
 def _check_type(seen: TopicEvidence, topic: ExpectedTopic, say: Said) -> bool:

@@ -227,8 +227,8 @@ class SimNode:
         """Tell once why nothing moves, where nobody is there who could send the first command."""
         held = self._statistics.state == "waiting" and not self._inbox.publishers()
         if running and held and not self._held:
-            text = f"t = 0 is held until the first command on {topics.COMMANDS.name}, where nobody publishes yet"
-            self._node.get_logger().info(text)
+            listed = topics.either(topics.COMMAND_KINDS)
+            self._node.get_logger().info(f"t = 0 is held until the first command on {listed}: nobody publishes yet")
         self._held = held
 
     def _look_around(self) -> None:

@@ -307,6 +307,13 @@ TRAJECTORY = Topic(
 )
 COMMAND_KINDS = (COMMANDS, IMPEDANCE, POSITIONS, TRAJECTORY)
 """The topics on which a simulated robot takes commands."""
+
+
+def either(rows: Sequence[Topic]) -> str:
+    """Return the names of topics of which one is enough, in words."""
+    return f"{', '.join(row.name for row in rows[:-1])} or {rows[-1].name}"
+
+
 READOUTS = Topic(
     schema.READOUTS,
     "std_msgs/msg/Float64",

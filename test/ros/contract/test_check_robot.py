@@ -127,6 +127,44 @@ def test_that_no_robot_is_up_is_told_once(ros: RosWorld) -> None:
     assert "ROS_DOMAIN_ID" in out
 
 
+def test_a_simulator_that_holds_the_start_is_named_once(ros: RosWorld) -> None:
+    ros.start("sim_node", clock="lock_step")
+    states = ros.collect(JointState, "/joint_states")
+    ros.until(lambda: states, "a simulator")
+    checker = bipedsim(ros, "check-robot", "biped14", "--duration", "2")
+    ros.until(lambda: checker.poll() is not None, "the end of check-robot")
+    out, _ = checker.communicate()
+    assert checker.returncode == 1
+    assert "time stands at 0 s" in out
+    assert "start a controller (bipedsim control)" in out
+    assert "differs" not in out
+
+
+def test_a_robot_in_a_namespace_that_takes_impedances_alone(ros: RosWorld) -> None:
+    node = ros.node
+    states = node.create_publisher(JointState, "/r1/joint_states", 10)
+    commands = node.create_publisher(Float64MultiArray, "/r1/impedance_controller/commands", 10)
+    node.create_subscription(Float64MultiArray, "/r1/impedance_controller/commands", lambda _message: None, 10)
+    message = JointState(name=list(ROBOT.joint_names), position=ROBOT.posture.tolist(), velocity=[0.0] * ROBOT.nu)
+    ticks = 0
+
+    def publish() -> None:
+        nonlocal ticks
+        ticks += 1
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(ticks * 10_000_000, 1_000_000_000)
+        states.publish(message)
+        commands.publish(Float64MultiArray(data=[0.0] * (5 * ROBOT.nu)))
+
+    options = ("--duration", "1", "--rate", "100", "--namespace", "r1")
+    _, answer = Checker(ros, "biped14", *options).answer(publish)
+    (told,) = [f for f in answer["findings"] if f["topic"] == "/r1/effort_controller/commands"]
+    assert "--takes impedance" in told["todo"]
+    _, answer = Checker(ros, "biped14", *options, "--takes", "impedance").answer(publish)
+    found = {f["check"]: f["verdict"] for f in answer["findings"] if "impedance" in f["topic"]}
+    assert found["listeners"] == found["size"] == found["QoS"] == "ok"
+    assert found["effort"] == "not checked"
+
+
 def test_a_wrong_argument_is_explained(capfd: pytest.CaptureFixture[str]) -> None:
     from bipedsim.cli.main import main
 
