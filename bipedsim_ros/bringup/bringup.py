@@ -26,7 +26,7 @@ from bipedsim.sim import read_gantry
 from bipedsim.view.page import check_page
 from bipedsim_ros.interfaces import INTERFACES, get_interface
 from bipedsim_ros.loop import SimParams
-from bipedsim_ros.wire import NetworkParams
+from bipedsim_ros.wire import NetworkParams, topics
 
 NO_CONTROLLER = "none"
 INTERFACE_SET = "--interface-set"
@@ -326,8 +326,9 @@ def _state_publisher(robot: str) -> NodeProcess:
     from bipedsim.model import load_robot
 
     parameters = {"robot_description": load_robot(robot).urdf_xml, "use_sim_time": True, "publish_frequency": 50.0}
-    moved = (("/tf", "tf"), ("/tf_static", "tf_static"), ("/clock", "clock"))
-    own = ("robot_description", "~/robot_description")
+    moved = ((row.name, row.name.removeprefix("/")) for row in (topics.TF, topics.TF_STATIC, topics.CLOCK))
+    description = topics.ROBOT_DESCRIPTION.name.removeprefix("/")
+    own = (description, f"~/{description}")
     return NodeProcess(
         STATE_PUBLISHER, parameters, prefix=_POLITE, package=STATE_PUBLISHER, remappings=(*moved, own)
     )

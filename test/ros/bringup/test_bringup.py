@@ -509,10 +509,12 @@ def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path,
     while "t = 0 is held until" not in up.output and time.monotonic() < end and up.process.poll() is None:
         time.sleep(0.05)
     assert "this runs until Ctrl-C" in up.output
-    assert "until the first command on /effort_controller/commands, where nobody publishes yet" in up.output
+    kinds = "/effort_controller/commands, /impedance_controller/commands, /forward_position_controller/commands or "
+    assert f"until the first command on {kinds}" in up.output
     up.process.send_signal(signal.SIGINT)
     assert up.wait() == 0, up.output
-    assert "t = 0 was held for the first command on /effort_controller/commands, and none came" in up.output
+    assert f"t = 0 was held for the first command on {kinds}/joint_trajectory_controller/" in up.output
+    assert "and none came" in up.output
     assert not (tmp_path / "run").exists()
 
 

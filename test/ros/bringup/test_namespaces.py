@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import rclpy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_support import RosWorld
 
 from bipedsim.analysis import load_run
@@ -86,3 +88,27 @@ def test_parameters_that_would_reach_nobody_are_refused(tmp_path: Path) -> None:
     for key in ("/r1/sim_node", "/**/sim_node", "/**"):
         path.write_text(f"{key}: {{ros__parameters: {{seed: 3}}}}")
         assert plan({"params_file": str(path), "namespace": "r1"}).nodes
+
+
+@pytest.mark.ros
+def test_transforms_and_services_are_in_the_namespace(ros: RosWorld) -> None:
+    """Frames keep their names, so that headers of messages resolve on /r1/tf; robot_state_publisher gets the same."""
+    messages = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs comes with a ROS 2 installation")
+    services = pytest.importorskip("simulation_interfaces.srv", reason="so does simulation_interfaces")
+    moving = ros.collect(messages.TFMessage, "/r1/tf")
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    fixed = ros.collect(messages.TFMessage, "/r1/tf_static", latched)
+    command = [*UP, "--namespace", "r1", "--robot", "g1", "--duration", "60"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ros.env) as up:
+        ros.until(lambda: moving and fixed, "transforms")
+        assert moving[-1].transforms[0].header.frame_id == "odom"
+        assert moving[-1].transforms[0].child_frame_id == "base_link"
+        assert {"pelvis", "l_sole", "r_sole"} <= {one.child_frame_id for one in fixed[-1].transforms}
+        client = ros.node.create_client(services.GetEntities, "/r1/get_entities")
+        ros.until(client.service_is_ready, "the service")
+        future = client.call_async(services.GetEntities.Request())
+        ros.until(future.done, "an answer")
+        assert future.result().entities == ["g1"]
+        names = {name for name, _ in ros.node.get_topic_names_and_types()}
+        assert not {"/tf", "/tf_static", "/clock"} & names
+        up.send_signal(signal.SIGINT)
