@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,15 @@ CHROMIUM = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftsh
 BEGIN, END = 8.0, 3.0
 """Of a walk these are left out of the shares of a core: kernels are loaded, pages opened, runs ended [s]."""
 CLIENT = """
-import sys, viser
+import msgspec, sys, viser
+from viser._messages import ViewerCameraMessage
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
+camera = ViewerCameraMessage((1, 0, 0, 0), (3, 0, 1), 1, 0.1, 100, 600, 800, (0, 0, 0), (0, 0, 1))
 version = Subprotocol(f"viser-v{viser.__version__}")
 with connect(sys.argv[1], max_size=None, subprotocols=[version]) as socket:
+    # Whoever has told no camera is no client yet.
+    socket.send(msgspec.msgpack.encode(camera.as_serializable_dict()))
     count = size = 0
     try:
         for message in socket:
@@ -123,10 +127,16 @@ def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]
             time.sleep(0.1)
         time.sleep(BEGIN)
         pids = {**children_of(bringup.pid), **({} if viewer is None else {"view_node": viewer.node.pid})}
-        since, before = time.monotonic(), {name: cpu_seconds(pid) for name, pid in pids.items()}
-        time.sleep(max(1.0, args.duration / args.real_time_factor - BEGIN - END))
-        span = time.monotonic() - since
-        shares = {f"{name}_core": (cpu_seconds(pid) - before[name]) / span for name, pid in pids.items()}
+        samples: list[tuple[float, dict[str, float]]] = []
+        with suppress(FileNotFoundError):
+            while bringup.poll() is None:
+                samples.append((time.monotonic(), {name: cpu_seconds(pid) for name, pid in pids.items()}))
+                time.sleep(0.1)
+        whole = [sample for sample in samples if sample[0] + END <= samples[-1][0]]
+        if len(whole) < 2:
+            raise SystemExit(f"the walk had ended before it could be measured: --duration {2 * args.duration:g}")
+        (since, before), (until, after) = whole[0], whole[-1]
+        shares = {f"{name}_core": (after[name] - before[name]) / (until - since) for name in pids}
         bringup.wait()
         stack.close()
         # A recorder that was too slow fails the bring-up, and the loop has its figures.
