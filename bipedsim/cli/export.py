@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bipedsim.cli.options import add_span, output_beside
+from bipedsim.cli.options import add_recorded, add_span, output_beside
 from bipedsim.errors import ConfigError
 from bipedsim.plates import THRESHOLD
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filter-order", type=int, default=4, metavar="N", help="of one of its two passes (default: %(default)s)"
     )
-    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
+    add_recorded(parser, ground=False)
     add_span(parser)
 
 

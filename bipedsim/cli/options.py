@@ -131,10 +131,12 @@ def add_span(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end [s] (default: that of the run)")
 
 
-def add_recorded(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of commands that need robot and ground of a recording: which, where it does not say."""
+def add_recorded(parser: argparse.ArgumentParser, ground: bool = True) -> None:
+    """Declare the options of commands that need robot and ``ground`` of a recording: which, where it does not say."""
     parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
-    parser.add_argument("--ground", help="name or path of a ground YAML (default: what the recording says, else flat)")
+    if ground:
+        text = "name or path of a ground YAML (default: what the recording says, else flat)"
+        parser.add_argument("--ground", help=text)
 
 
 def code_of(summary: Mapping[str, Any], fail_on_fall: bool) -> int:

@@ -27,6 +27,7 @@ OTHERS = {
     ("bipedsim/runs/faults.py", "duration"),  # of a fault
     ("bipedsim/runs/faults.py", "faults"),  # as a file has them
     ("bipedsim/runs/scenario.py", "faults"),
+    ("bipedsim/plates/schema.py", "rate"),  # of the samples of a force plate
     ("bipedsim/cli/options.py", "--robot"),  # of a recording that does not say
     ("bipedsim/cli/options.py", "--ground"),
     ("bipedsim_studies/feasibility/filter.py", "controller"),  # the one inside the filter
