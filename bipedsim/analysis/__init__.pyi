@@ -2,6 +2,7 @@ from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
 from .com import ComMotion, com_motion, robot_of
 from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures, estimate_errors
+from .differences import Difference, difference_lines, differences
 from .fall import OUTCOME, fall_time, has_fallen
 from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
 from .force_plates import (
@@ -54,6 +55,7 @@ __all__ = [
     "OUTCOME",
     "PRESSES",
     "ComMotion",
+    "Difference",
     "ForcePlate",
     "Frame",
     "Gait",
@@ -74,6 +76,8 @@ __all__ = [
     "controller_figures",
     "coordinates",
     "creep_rate",
+    "difference_lines",
+    "differences",
     "estimate_errors",
     "expected",
     "fall_time",

@@ -1,3 +1,4 @@
+from .overlay import overlay
 from .panels import PANELS, USUAL_PANELS, panel_names
 from .plot_gait import plot_gaits
 from .plot_plates import plot_plates
@@ -22,6 +23,7 @@ __all__ = [
     "draw_robot",
     "foot_colour",
     "foot_dash",
+    "overlay",
     "panel_names",
     "picture",
     "plot",

@@ -133,7 +133,7 @@ class Page:
         self.size = (PAGE, sum(self._heights.values()) + 0.7)
         self.title = _title(recording, cutoff)
 
-    def draw(self, figure: Figure) -> None:
+    def draw(self, figure: Figure | SubFigure) -> None:
         """Draw all panels."""
         _compose(figure, self._recording, self.panels, self._heights, self._plate)
 
@@ -298,7 +298,11 @@ def _walk_height(recording: Recording, plate: ForcePlate | None) -> float:
 
 
 def _compose(
-    figure: Figure, recording: Recording, panels: Sequence[str], height: dict[str, float], plate: ForcePlate | None
+    figure: Figure | SubFigure,
+    recording: Recording,
+    panels: Sequence[str],
+    height: dict[str, float],
+    plate: ForcePlate | None,
 ) -> None:
     """Put what runs over time on the left, one above the other with a common time axis; the CoP beside or below it."""
     rows = figure.subfigures(len(height), 1, height_ratios=list(height.values()), squeeze=False)[:, 0]

@@ -1,0 +1,103 @@
+"""In what the figures of runs differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from bipedsim.analysis.summary_text import resolution_of, unit_of
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure that is not the same in all runs.
+
+    Attributes:
+        name: Key of summary.json; those within others behind a dot: ``fz_N.max``.
+        values: In each run; None where a run has none.
+        apart: Of each run but the first, its number less that of the first; None where one of both is none.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    apart: tuple[float | None, ...]
+
+
+def differences(summaries: Sequence[Mapping[str, Any]]) -> list[Difference]:
+    """Return the figures of ``summaries`` that differ by more than rounding, in the order of the first that has them.
+
+    Args:
+        summaries: With the keys of summary.json.
+    """
+    flat = [_flat(summary) for summary in summaries]
+    found = []
+    for name in dict.fromkeys(key for figures in flat for key in figures):
+        values = tuple(figures.get(name) for figures in flat)
+        step = _resolution(name)
+        if any(_differ(values[0], value, step) for value in values[1:]):
+            found.append(Difference(name, values, tuple(_apart(values[0], value) for value in values[1:])))
+    differ, known = {one.name for one in found}, {name for figures in flat for name in figures}
+
+    def worst_is_same(name: str) -> bool:
+        worst = name.removesuffix("at_s") + "worst"
+        return name.endswith(".at_s") and worst in known and worst not in differ
+
+    # When a monitor found its worst says nothing where that is rounding.
+    return [one for one in found if not worst_is_same(one.name)]
+
+
+def difference_lines(found: Sequence[Difference], runs: Sequence[str]) -> list[str]:
+    """Return a table of ``found`` for readers, a line each below a head: each of ``runs``, then less the first."""
+    first, *others = runs
+    rows = [["", *runs, *(f"{name} - {first}" for name in others)]]
+    for one in found:
+        unit = unit_of(_telling(one.name))
+        apart = ("-" if value is None else f"{value:+.6g}" for value in one.apart)
+        rows.append([f"{one.name} [{unit}]" if unit else one.name, *map(_text, one.values), *apart])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+
+
+def _flat(figures: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{before}{name}.")
+        elif value is not None and value != [] and value != ():
+            flat[before + name] = value
+    return flat
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+
+
+def _apart(first: Any, other: Any) -> float | None:
+    a, b = _number(first), _number(other)
+    return None if a is None or b is None else b - a
+
+
+def _differ(first: Any, other: Any, step: float) -> bool:
+    apart = _apart(first, other)
+    if apart is None or not math.isfinite(apart):
+        return str(first) != str(other)
+    return abs(apart) >= step
+
+
+def _telling(name: str) -> str:
+    """Return the part of a name that ends in a unit: of ``fz_N.max`` the first."""
+    return next((part for part in reversed(name.split(".")) if unit_of(part)), "")
+
+
+def _resolution(name: str) -> float:
+    return resolution_of(_telling(name))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    number = _number(value)
+    return str(value) if number is None else f"{number:.6g}"

@@ -1,0 +1,125 @@
+"""Runs over each other: whose curve is whose, what the table says, and what is left out by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from recording_support import standing
+
+from bipedsim.analysis import RunSummary, difference_lines, differences
+from bipedsim.cli.main import main
+from bipedsim.errors import RecordingError
+from bipedsim.recording import Recording
+from bipedsim.view import foot_colour
+from bipedsim.view.overlay import DASHES, Comparison
+
+
+def loaded(n: int, factor: float, seed: int = 3) -> Recording:
+    """Return a run whose forces sway, the more the larger the ``factor``."""
+    run = standing(n)
+    run.wrench[:, :, 2] *= 1.0 + 0.1 * factor * np.sin(5.0 * run.t)[:, None]
+    run.joint_position[:] = factor * np.random.default_rng(seed).standard_normal(run.joint_position.shape)
+    return run
+
+
+def drawn(comparison: Comparison) -> Figure:
+    """Return the picture of the panels."""
+    figure = Figure(layout="constrained")
+    comparison.draw(figure)
+    return figure
+
+
+def axes_of(figure: Figure, title: str) -> Axes:
+    """Return the axes whose title ends so."""
+    return next(ax for ax in figure.axes if ax.get_title().endswith(title))
+
+
+def test_curves_keep_their_colours_and_have_the_dash_of_their_run() -> None:
+    runs = {"one": loaded(400, 1.0), "two": loaded(400, 2.0), "three": loaded(400, 3.0)}
+    figure = drawn(Comparison(runs, ["forces", "joints"]))
+    ax = axes_of(figure, "f_z [N]")
+    for k, foot in enumerate(runs["one"].feet):
+        mine = [line for line in ax.lines if str(line.get_label()).lstrip("_").startswith(f"{foot} foot")]
+        assert {line.get_color() for line in mine} == {foot_colour(k)}
+        for line, run in zip(mine, runs.values(), strict=True):
+            np.testing.assert_allclose(np.asarray(line.get_ydata()), run.wrench[:, k, 2], rtol=1e-12)
+        for line, dash in zip(mine, DASHES, strict=False):
+            like = Line2D([], [], linestyle=dash, linewidth=line.get_linewidth())
+            assert vars(line)["_dash_pattern"] == vars(like)["_dash_pattern"]
+    highest = max(float(run.wrench[:, :, 2].sum(axis=1).max()) for run in runs.values())
+    assert ax.get_ylim()[1] >= highest
+    names = [text.get_text() for part in figure.subfigs for legend in part.legends for text in legend.get_texts()]
+    assert names[:3] == ["one", "two", "three"]
+
+
+def test_the_table_is_the_difference_of_the_arrays() -> None:
+    runs = [loaded(1000, 1.0), loaded(1000, 2.0)]
+    summaries = []
+    for run in runs:
+        gathered = RunSummary()
+        gathered.add(run)
+        summaries.append(gathered.figures())
+    found = {one.name: one for one in differences(summaries)}
+    peaks = [float(run.wrench[:, :, 2].sum(axis=1)[run.t > 0.0].max()) for run in runs]
+    assert found["fz_N.max"].values == pytest.approx(peaks, rel=1e-12)
+    assert found["fz_N.max"].apart[0] == pytest.approx(peaks[1] - peaks[0], rel=1e-9)
+    assert "ticks" not in found
+    assert differences([summaries[0], summaries[0]]) == []
+    at = [{"physics": {"depth_m": {"worst": 1e-12 * i, "at_s": float(i)}}} for i in range(2)]
+    assert differences(at) == [], "when rounding was worst says nothing"
+    (line,) = (line for line in difference_lines(list(found.values()), ["a", "b"]) if line.startswith("fz_N.max [N]"))
+    assert [float(word) for word in line.split()[2:]] == pytest.approx([*peaks, peaks[1] - peaks[0]], rel=1e-5)
+
+
+def test_text_and_what_one_lacks_have_no_difference() -> None:
+    found = differences([{"verdict": "stood", "x_m": 1.0, "n": 3}, {"verdict": "fell", "x_m": 1.0 + 1e-9, "k_N": 2.0}])
+    assert [(one.name, one.values, one.apart) for one in found] == [
+        ("verdict", ("stood", "fell"), (None,)),
+        ("n", (3, None), (None,)),
+        ("k_N", (None, 2.0), (None,)),
+    ]
+
+
+def test_only_the_common_time_is_drawn_and_what_differs_is_told() -> None:
+    long, short = loaded(1000, 1.0), loaded(1000, 1.0).rows(slice(100, 601, 2))
+    short.setpoint = np.zeros_like(short.setpoint)
+    comparison = Comparison({"long": long, "short": short}, ["forces", "joints", "modes"])
+    told = "\n".join(comparison.notes)
+    for said in ("rates differ: long 1000 Hz, short 500 Hz", "lengths differ", "only in short: setpoint", "modes"):
+        assert said in told
+    ax = axes_of(drawn(comparison), "f_z [N]")
+    for line in ax.lines:
+        if line.get_transform() == ax.transData:
+            times = np.asarray(line.get_xdata())
+            assert short.t[0] <= times[0]
+            assert times[-1] <= short.t[-1]
+
+
+def test_other_robots_and_other_times_are_refused_by_name() -> None:
+    one, two = loaded(100, 1.0), loaded(100, 1.0)
+    two.robot = "talos"
+    with pytest.raises(RecordingError, match=r"a is a run of twofoot, b one of talos"):
+        Comparison({"a": one, "b": two}, ["forces"])
+    late = loaded(100, 1.0)
+    late.t += 50.0
+    with pytest.raises(RecordingError, match="no time in common: a from"):
+        Comparison({"a": one, "b": late}, ["forces"])
+
+
+def test_the_command_prints_the_table_and_writes_the_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, factor in (("a", 1.0), ("b", 2.0)):
+        loaded(500, factor).save(tmp_path / f"{name}.npz")
+    assert main(["plot", str(tmp_path / "a.npz"), str(tmp_path / "b.npz"), "--panels", "forces"]) == 0
+    out = capsys.readouterr().out
+    assert "b - a" in out.splitlines()[0]
+    assert "fz_N.max [N]" in out
+    assert (tmp_path / "a_with_b.png").stat().st_size > 10_000
+    assert main(["plot", str(tmp_path / "a.npz"), str(tmp_path / "a.npz")]) != 0
+    assert "named twice" in capsys.readouterr().err
