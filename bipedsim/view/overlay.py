@@ -15,7 +15,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, between
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plots import Page
-from bipedsim.view.sheet import PAGE, TOTAL_COLOUR, drawn, picture, small_title
+from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, picture, small_title
 from bipedsim.view.thinned import columns_of
 
 if TYPE_CHECKING:
@@ -228,7 +228,8 @@ class Comparison:
         legends = [ax.get_legend() for ax in axes.values()]
         for legend in [*legends, *(one for part in _parts(figure) for one in part.legends)]:
             for handle in legend.get_lines() if legend is not None else ():
-                handle.set_linestyle("-")
+                if handle.get_color() != LIMIT_COLOUR:
+                    handle.set_linestyle("-")
 
 
 def _quoted(titles: Sequence[tuple[str, int]]) -> str:
@@ -270,10 +271,15 @@ def _curves(ax: Axes) -> list[Line2D]:
     return [line for line in ax.lines if line.get_transform() == ax.transData]
 
 
+def _some(line: Line2D) -> int:
+    """Return which points are marked: few, as they would hide the dash, but what stays in a place is a point."""
+    return max(1, len(np.asarray(line.get_xdata())) // 10)
+
+
 def _dress(ax: Axes) -> None:
-    """Give all curves the dash of the first run, which points would hide; leave figures of one run out of the title."""
+    """Give all curves the dash of the first run; leave figures of one run out of the title."""
     for line in _curves(ax):
-        line.set(linestyle=DASHES[0], marker="")
+        line.set(linestyle=DASHES[0], markevery=_some(line))
     shown = ax.get_title() or ax.get_title("left")
     if "   (" in shown:
         small_title(ax, _title(ax))
@@ -296,6 +302,9 @@ def _copy_curves(source: Axes, target: Axes, number: int, run: str) -> None:
             alpha=line.get_alpha(),
             zorder=line.get_zorder(),
             linestyle=DASHES[number],
+            marker=line.get_marker(),
+            markersize=line.get_markersize(),
+            markevery=_some(line),
             label=f"_{line.get_label()} {run}",
         )
     if target.get_aspect() == "auto":
