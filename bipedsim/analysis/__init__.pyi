@@ -31,6 +31,7 @@ from .lab_trial import (
 )
 from .load_run import Gathers, completed, gather, load_run
 from .loads import CARRIES, PRESSES
+from .objects import object_figures
 from .plate_gait import Gait, Stance, find_gait, gait_summary, gait_table
 from .plate_grid import Grid, expected, grid_lines, grid_test, read_plate
 from .plates import (
@@ -104,6 +105,7 @@ __all__ = [
     "low_pass",
     "missed_share",
     "name_of",
+    "object_figures",
     "other_bodies",
     "physics_text",
     "plate_figures",

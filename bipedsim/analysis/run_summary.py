@@ -7,6 +7,7 @@ from typing import Any
 
 from bipedsim.analysis.controller import ControllerFigures
 from bipedsim.analysis.fall import OUTCOME, STOPPED
+from bipedsim.analysis.objects import ObjectFigures
 from bipedsim.analysis.plates import RunFigures
 from bipedsim.analysis.verdict import with_stop
 from bipedsim.recording import Recording
@@ -53,7 +54,7 @@ class RunSummary:
     """What it looks at."""
 
     def __init__(self) -> None:
-        self._parts = (RunFigures(), ControllerFigures())
+        self._parts = (RunFigures(), ControllerFigures(), ObjectFigures())
         self._robot = ""
         self._statistics: Mapping[str, Any] | None = {}
         self.notes: tuple[str, ...] = ()
@@ -68,7 +69,9 @@ class RunSummary:
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of all rows so far, with the keys of summary.json."""
-        figures = {"robot": self._robot or None, **self._parts[0].figures(), **self._parts[1].figures()}
+        figures: dict[str, Any] = {"robot": self._robot or None}
+        for part in self._parts:
+            figures |= part.figures()
         if not self._statistics:
             return figures
         # The simulator does not know of what a recording may show.

@@ -37,7 +37,7 @@ _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
 """Below this a length, angle, time or force is rounding of what computed it; by what a name ends in."""
 _NO_UNIT = 1e-6
 _IN_WORDS = (
-    *("readouts", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict"),
+    *("readouts", "objects", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict"),
     *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops"),
 )
 """What has lines of its own at the end."""
@@ -86,6 +86,10 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     for name, span in (summary.get("readouts") or {}).items():
         step = resolution_of(name)
         lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
+    for name, one in (summary.get("objects") or {}).items():
+        place = ", ".join(f"{value:.4g}" for value in one["end_m"].values())
+        far = f"{one['farthest_m']:.4g} m from where it began at most"
+        lines.append(_line(f"object {name}", f"ended at ({place}) m, {far}, up to {one['fastest_m_s']:.4g} m/s"))
     if summary.get("torque_limited_fraction") is not None:
         lines.append(_line("torques", _driven(summary)))
     stops = stops_text(summary.get("joint_stops") or {}, summary.get("duration_s"))

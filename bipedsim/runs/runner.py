@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.analysis import Verdict, controller_figures, sole_depth, sole_drift, summary, with_stop
+from bipedsim.analysis import Verdict, controller_figures, object_figures, sole_depth, sole_drift, summary, with_stop
 from bipedsim.config import RunConfig, check, without_prefix
 from bipedsim.control import Controller, Guard, make_controller
 from bipedsim.errors import ConfigError
@@ -351,7 +351,7 @@ def _result(
     recording.statistics = _plain({name: kept[name] for name in kept if name != "real_time_factor"})
     told = with_stop(outcome, run.guard.fell_at, run.guard.reason, faults)
     figures = {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact}
-    return recording, {**figures, **seen, **controller_figures(recording), **told}
+    return recording, {**figures, **seen, **controller_figures(recording), **object_figures(recording), **told}
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
