@@ -24,16 +24,13 @@ FRAMES = ("world", "plate", "sole")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="what to write (default: beside RUN)"
-    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="what to write (default: beside RUN)")
     parser.add_argument(
         "--format",
         choices=tuple(SUFFIXES),
-        default="columns",
         help="columns: CSV of all that was recorded, as it was; csv, parquet, mat: wrench, CoP and free moment of each "
         "foot and plate, CoM, base, joints; c3d: plates, markers, events; mot, sto: ground forces and coordinates for "
-        "OpenSim; trc: markers (docs/lab_formats.md; default: %(default)s)",
+        "OpenSim; trc: markers (docs/lab_formats.md; default: by the suffix of -o, else columns)",
     )
     parser.add_argument("--frame", choices=FRAMES, help="of the wrenches of csv, parquet and mat (default: world)")
     parser.add_argument(
@@ -48,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Write what was asked for, and say which files."""
+    if args.format is None:
+        # The table of columns was there first: a .csv is one.
+        named = {suffix: name for name, suffix in SUFFIXES.items() if suffix != SUFFIXES["columns"]}
+        args.format = named.get(args.output.suffix.lower() if args.output else "", "columns")
     output = output_beside(args.recording, args.output, SUFFIXES[args.format])
     if args.frame is not None and args.format not in TABLES:
         own = "holds what was recorded, as it was" if args.format == "columns" else "has axes of its own"

@@ -241,9 +241,9 @@ def physics_of(recording: Recording) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _draw_physics(ax: Axes, physics: Mapping[str, Mapping[str, Any]]) -> None:
-    """Draw the worst of each monitor as a share of what is allowed, over the decades below it."""
+    """Draw the worst of each monitor as a share of what is allowed, over the decades below it; below 0 is nothing."""
     names = [name for name, figure in physics.items() if figure.get("worst") is not None and figure.get("allowed")]
-    shares = [abs(physics[name]["worst"]) / physics[name]["allowed"] for name in names]
+    shares = [physics[name]["worst"] / physics[name]["allowed"] for name in names]
     drawn = [max(0.0, _DECADES + np.log10(share)) if share > 0.0 else 0.0 for share in shares]
     colours = [LIMIT_COLOUR if share > 1.0 else foot_colour(2) for share in shares]
     ax.barh(range(len(names)), drawn, color=colours, height=0.7)

@@ -90,7 +90,8 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         except ConfigError as error:
             left_out[test.name] = str(error)
     if not plans:
-        raise ConfigError(next(iter(left_out.values()), f"{path}: no tests"))
+        # What is wrong with all of them is wrong with the controller.
+        raise ConfigError(next(iter(left_out.values()), f": {path}: no tests").partition(": ")[2])
     trials: list[Trial] = []
     points = 0
     for name, plan in plans.items():

@@ -164,6 +164,11 @@ def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.Cap
     for form in ("c3d", "mot", "sto", "trc"):
         assert main(["export", str(source), "--format", form, "--from", "1", "--to", "2"]) == 0
     assert "one ideal plate per foot" in capsys.readouterr().out
+    # A name says which format, too.
+    assert main(["export", str(source), "-o", str(tmp_path / "named.mot"), "--from", "1", "--to", "2"]) == 0
+    assert (tmp_path / "named.mot").read_text().count("ground_force") == (tmp_path / "walk.mot").read_text().count(
+        "ground_force"
+    )
     truth = run_trial(recording.rows((recording.t > 1.0 - 1e-9) & (recording.t < 2.0 + 1e-9)), None)
     for suffix in ("c3d", "mot", "sto"):
         trial = read_trial(tmp_path / f"walk.{suffix}")

@@ -8,11 +8,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording import Recording
-from bipedsim.view import plot
+from bipedsim.view import LIMIT_COLOUR, plot
 from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
 from bipedsim.view.plot_joints import joint_groups
@@ -117,7 +118,16 @@ def test_tracking_pairs_readouts_and_monitors_see_feet() -> None:
     recording = joints_run(["hip"])
     recording.readouts = {"speed": recording.t, "speed_wanted": 2.0 * recording.t, "dcm_error": 3.0 * recording.t}
     recording.friction_used[:] = 0.5
+    found = {"depth_m": 1e-9, "joint_limit_rad": -0.26, "pull_N": 2e-3}
+    recording.statistics = {"physics": {name: {"worst": worst, "allowed": 1e-6} for name, worst in found.items()}}
     figure = drawn(recording, "tracking", "monitors")
+    red = to_rgba(LIMIT_COLOUR)
+    bars = axes_of(figure, "physics").patches
+    assert [(bar.get_width() > 0.0, bar.get_facecolor() == red) for bar in bars] == [
+        (True, False),
+        (False, False),
+        (True, True),
+    ]
     np.testing.assert_array_equal(curve(axes_of(figure, "speed"), "wanted"), 2.0 * recording.t)
     np.testing.assert_array_equal(curve(axes_of(figure, "dcm_error [m]"), "dcm_error"), 3.0 * recording.t)
     np.testing.assert_allclose(curve(axes_of(figure, "joints, farthest"), "largest error"), 0.1)

@@ -110,6 +110,9 @@ def recording_from_bag(
     out = joined(parts)
     out.notes = reader.notes(segment)
     out.run = reader.run(segment)
+    if segment == -1:
+        # It counts since the last reset.
+        out.statistics = reader.statistics
     return out
 
 

@@ -452,7 +452,8 @@ def test_what_the_simulator_counted_is_read_and_missed_where_it_is_not(tmp_path:
         figures = gather(tmp_path / "bag", RunSummary, RunSummary.COLUMNS)
         assert figures.figures().get("fell_at_s") == (expected or {}).get("fell_at_s")
         assert any("left no figures" in note for note in figures.notes) == (expected is None)
-        assert load_recording(tmp_path / "bag").run == ({"seed": 1, "pushes": []} if said else {})
+        whole = load_recording(tmp_path / "bag")
+        assert (whole.statistics, whole.run) == (expected, {"seed": 1, "pushes": []} if said else {})
 
 
 def test_a_bag_says_what_ran(tmp_path: Path) -> None:
