@@ -92,6 +92,7 @@ def foot_points(shown: Shown, instant: Instant, k: int) -> tuple[np.ndarray, np.
     return pose.act(np.array([*instant.cop[k], 0.0])), pose.rotation @ instant.wrench[k, :3]
 
 
+@pytest.mark.slow
 def test_replay_follows_the_reader(
     opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
 ) -> None:
