@@ -48,10 +48,10 @@ def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     told: list[str] = []
     ros.start("sim_node", start="immediately", timeout_mode="zero", real_time_factor=0.1, ground="tiles")
     presence = Presence(ros.node, "", "flat", lambda: "", told.append)
-    ros.until(presence.look, "what runs")
+    ros.until(lambda: presence.look() and presence.there, "what runs")
     found = presence.found
     assert found is not None
-    assert (found.robot.name, found.simulated, presence.there) == ("biped14", True, True)
+    assert (found.robot.name, found.simulated) == ("biped14", True)
     readings = Readings(ros.node, found, 1.0, told.append)
     ros.until(lambda: [readings.take(0.0)] and readings.t > 0.0, "a begin")
     ros.call(SetBool, "/sim_node/pause", data=True)
