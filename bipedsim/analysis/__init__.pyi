@@ -1,5 +1,5 @@
 from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
-from .com import ComMotion, com_motion, robot_of
+from .com import ComMotion, capture_point, com_motion, robot_of
 from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures, estimate_errors
 from .differences import Difference, difference_lines, differences
@@ -39,6 +39,7 @@ from .plates import (
     force_plate,
     low_pass,
     other_bodies,
+    roll_pitch_yaw,
     rotate,
     sample_rate,
     standing_rows,
@@ -47,7 +48,16 @@ from .plates import (
 )
 from .posturography import stood_still, sway_figures, sway_lines
 from .run_summary import RunSummary, with_statistics
-from .summary_text import in_words, length_text, missed_share, physics_text, silence_text, summary_lines, unit_of
+from .summary_text import (
+    aligned,
+    in_words,
+    length_text,
+    missed_share,
+    physics_text,
+    silence_text,
+    summary_lines,
+    unit_of,
+)
 from .verdict import Verdict, with_stop
 
 __all__ = [
@@ -68,6 +78,8 @@ __all__ = [
     "Stance",
     "Step",
     "Verdict",
+    "aligned",
+    "capture_point",
     "centre_of_pressure",
     "com_motion",
     "complete_rows",
@@ -113,6 +125,7 @@ __all__ = [
     "read_plate",
     "recorded_configurations",
     "robot_of",
+    "roll_pitch_yaw",
     "rotate",
     "run_markers",
     "run_trial",

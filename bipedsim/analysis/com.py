@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from bipedsim.analysis.configurations import recorded_configurations
 from bipedsim.errors import RecordingError
@@ -21,8 +22,7 @@ class ComMotion:
     Attributes:
         position: (n, 3) [m].
         velocity: (n, 3) [m/s], differences of the positions.
-        capture: (n, 2) capture point, or divergent component of motion, x + x' sqrt(z / g) with the height z over the
-            lowest sole (Pratt et al. 2006; Englsberger et al. 2015) [m].
+        capture: (n, 2) :func:`capture_point`, with the height over the lowest sole [m].
     """
 
     position: Array
@@ -43,6 +43,22 @@ def robot_of(recording: Recording) -> Robot:
     return load_robot(name)
 
 
+def capture_point(com: Array, velocity: Array, height: ArrayLike, gravity: float) -> Array:
+    """Return the capture point (..., 2) [m], where a linear inverted pendulum that moves so would come to rest.
+
+    xi = c + c' sqrt(z / g), also called divergent component of motion (Pratt et al. 2006; Englsberger et al. 2015); NaN
+    where the CoM is below the ground.
+
+    Args:
+        com, velocity: (..., 2) of the centre of mass, over the ground [m], [m/s].
+        height: (...) z of the centre of mass over the ground [m].
+        gravity: g [m/s^2].
+    """
+    with np.errstate(invalid="ignore"):
+        time = np.sqrt(np.asarray(height) / gravity)
+    return np.asarray(com + velocity * time[..., None])
+
+
 def com_motion(recording: Recording, robot: Robot) -> ComMotion:
     """Return where the centre of mass of a run was, with joint positions and base as they were recorded.
 
@@ -59,6 +75,5 @@ def com_motion(recording: Recording, robot: Robot) -> ComMotion:
         position[i] = pin.centerOfMass(robot.model, data, q[i])
     velocity = np.gradient(position, recording.t, axis=0) if len(position) > 1 else np.zeros_like(position)
     height = position[:, 2] - np.min(recording.sole_poses[:, :, 2], axis=1, initial=np.inf)
-    with np.errstate(invalid="ignore"):
-        time = np.sqrt(height / float(np.linalg.norm(robot.model.gravity.linear)))
-    return ComMotion(position, velocity, position[:, :2] + velocity[:, :2] * time[:, None])
+    gravity = float(np.linalg.norm(robot.model.gravity.linear))
+    return ComMotion(position, velocity, capture_point(position[:, :2], velocity[:, :2], height, gravity))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from bipedsim.analysis.summary_text import resolution_of, unit_of
+from bipedsim.analysis.summary_text import aligned, resolution_of, unit_of
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def difference_lines(found: Sequence[Difference], runs: Sequence[str]) -> list[s
         unit = unit_of(_telling(one.name))
         apart = ("-" if value is None else f"{value:+.6g}" for value in one.apart)
         rows.append([f"{one.name} [{unit}]" if unit else one.name, *map(_text, one.values), *apart])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    return aligned(rows, numbers=True)
 
 
 def _flat(figures: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -64,6 +64,21 @@ def rotate(quaternion: Array, vector: Array) -> Array:
     return np.asarray(vector + w * twice + np.cross(axis, twice))
 
 
+def roll_pitch_yaw(quaternion: Array) -> Array:
+    """Return roll, pitch and yaw (n, 3) [rad] of quaternions (n, 4) x y z w: R = Rz(yaw) Ry(pitch) Rx(roll).
+
+    Roll and yaw go on beyond half a turn.
+    """
+    x, y, z, w = quaternion.T
+    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
+    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    found = np.column_stack([roll, pitch, yaw])
+    known = np.isfinite(found).all(axis=1)
+    found[known] = np.unwrap(found[known], axis=0)
+    return found
+
+
 def world_wrench(wrench: Array, sole_poses: Array) -> tuple[Array, Array]:
     """Return force [N] and moment about the world origin [N.m], both (..., 3) in world axes.
 

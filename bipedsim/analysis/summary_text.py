@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -246,3 +246,19 @@ def _text(value: Any, resolution: float = _NO_UNIT) -> str:
         return str(value)
     rounded = float(f"{round(value / resolution) * resolution:.6g}") + 0.0
     return np.format_float_positional(rounded, trim="-") if abs(rounded) < 1e6 else f"{rounded:.6g}"
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: bool = False) -> list[str]:
+    """Return rows of texts as lines with columns of one width each.
+
+    Args:
+        rows: As many texts in each.
+        numbers: Whether all columns but the first are numbers, which end below each other.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def line(first: str, *others: str) -> str:
+        padded = map(str.rjust if numbers else str.ljust, others, widths[1:])
+        return "  ".join([first.ljust(widths[0]), *padded]).rstrip()
+
+    return [line(*row) for row in rows]

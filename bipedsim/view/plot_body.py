@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.analysis import ComMotion, estimate_errors, unit_of
+from bipedsim.analysis import ComMotion, estimate_errors, roll_pitch_yaw, unit_of
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.view.plot_joints import ACROSS, wanted_positions
@@ -156,21 +156,6 @@ def base_charts(recording: Recording) -> list[Chart]:
         curves = {which: np.rad2deg(values[:, axis]) for which, values in angles.items()}
         charts.append(Chart(name, curves, looks, span=0.5))
     return charts
-
-
-def roll_pitch_yaw(quaternion: Array) -> Array:
-    """Return roll, pitch and yaw (n, 3) [rad] of quaternions (n, 4) x y z w: R = Rz(yaw) Ry(pitch) Rx(roll).
-
-    Roll and yaw go on beyond half a turn.
-    """
-    x, y, z, w = quaternion.T
-    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
-    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    found = np.column_stack([roll, pitch, yaw])
-    known = np.isfinite(found).all(axis=1)
-    found[known] = np.unwrap(found[known], axis=0)
-    return found
 
 
 def tracking_charts(recording: Recording) -> list[Chart]:

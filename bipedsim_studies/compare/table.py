@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bipedsim.analysis import aligned
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
 from bipedsim_studies.compare.figures import FIGURES
 
@@ -32,10 +33,6 @@ def table(comparison: Comparison) -> str:
         if any(value is not None for value in values):
             unit = f" [{figure.unit}]" if figure.unit else ""
             lines.append([f"{figure.name}{unit}{' *' if figure.timed else ''}", *map(number, values)])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    text = [
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
-        for line in lines
-    ]
+    text = aligned(lines, numbers=True)
     failures = [f"{name}: {row.error}" for name, row in rows.items() if isinstance(row, Failed)]
     return "\n".join([headline(comparison), "", *text, "* depends on the machine", *failures])

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure as Figure
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
+from bipedsim.analysis import aligned
 from bipedsim.contact import mode_name
 from bipedsim.control import Controller
 from bipedsim.errors import UnknownNameError
@@ -139,14 +140,7 @@ def table(checks: Iterable[Check]) -> str:
         verdict = ("yes" if check.ok else "NO") if check.expected else ""
         expected = f"{check.expected}{unit}" if check.expected else ""
         rows.append((check.quantity, expected, f"{check.measured:.6g}{unit}", verdict))
-    return aligned(rows)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of texts as lines with columns of one width each."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(f"  {line}".rstrip() for line in lines)
+    return "\n".join(f"  {line}" for line in aligned(rows))
 
 
 def as_json(checks: Iterable[Check]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from bipedsim.analysis import aligned
 from bipedsim.view import FOOT_COLOURS, STYLE, picture
 from bipedsim_studies.score.battery import Battery
 from bipedsim_studies.score.score import Difference, Line
@@ -16,10 +17,10 @@ HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transpo
 
 def table(lines: Sequence[Line], beside: Sequence[Difference] = ()) -> list[str]:
     """Return the score as lines of text, and the differences to another one."""
-    text = _aligned([HEADS, *map(_cells, lines)])
+    text = aligned([HEADS, *map(_cells, lines)])
     if beside:
         heads = ("this less the other", "trials", "this", "other", "only this", "only other", "difference, 95 %")
-        text += ["", *_aligned([heads, *map(_difference_cells, beside)])]
+        text += ["", *aligned([heads, *map(_difference_cells, beside)])]
     return text
 
 
@@ -43,11 +44,6 @@ def _difference_cells(one: Difference) -> tuple[str, ...]:
     share = (one.first - one.second) / one.trials
     counts = map(str, (one.trials, one.first, one.second, one.only_first, one.only_second))
     return (one.name, *counts, f"{share:+.1%} ({one.low:+.1%} to {one.high:+.1%})")
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def plot(title: str, lines: Sequence[Line], path: Path) -> None:

@@ -18,6 +18,7 @@ import bipedsim
 from bipedsim.config import RunConfig, from_file, from_folder, from_mapping, like, param, read_yaml, together
 from bipedsim.errors import ConfigError, UnknownNameError, shown
 from bipedsim.ground import GROUNDS, Ground, make_ground
+from bipedsim.model import PRESETS
 from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prepare
 
 PARTS = ("run", "scenario", "ground")
@@ -279,14 +280,12 @@ def _set(parts: dict[str, Any], name: str, value: Any) -> None:
     *way, last = name.split(".")
     at: Any = parts
     for i, key in enumerate(way):
-        if isinstance(at, list):
-            at = at[_index(at, key, name)]
-        elif isinstance(at, dict):
-            at = at.setdefault(key, {})
-            if isinstance(at, str) and key == "hardware":
-                # Its name is that of a preset, from which single parameters may differ.
-                parent = parts["run"]
-                at = parent["hardware"] = {"preset": at}
+        place: Any = _index(at, key, name) if isinstance(at, list) else key
+        if isinstance(at, dict):
+            at.setdefault(place, {})
+            if key == "hardware" and isinstance(at[place], str):
+                at[place] = _preset(at[place], name)
+        at = at[place]
         if not isinstance(at, (dict, list)):
             raise ConfigError(f"{name}: {'.'.join(way[: i + 1])} = {shown(at)} has no parts")
     if isinstance(at, list):
@@ -295,9 +294,17 @@ def _set(parts: dict[str, Any], name: str, value: Any) -> None:
         at[last] = value
 
 
+def _preset(hardware: str, name: str) -> dict[str, Any]:
+    """Return the parameters that a name of a preset stands for, so that single ones can differ."""
+    if hardware not in PRESETS:
+        raise ConfigError(f"{name}: hardware = {shown(hardware)} is no preset; give its parameters as a mapping")
+    return {"preset": hardware}
+
+
 def _index(entries: list[Any], key: str, name: str) -> int:
     if not key.isdigit() or int(key) >= len(entries):
-        raise ConfigError(f"{name}: {key!r} must be the number of an entry, 0 to {len(entries) - 1}")
+        there = f"0 to {len(entries) - 1}" if entries else "of which there are none"
+        raise ConfigError(f"{name}: {key!r} must be the number of an entry, {there}")
     return int(key)
 
 

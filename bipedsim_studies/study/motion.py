@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.analysis import roll_pitch_yaw
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs import Velocity
@@ -37,7 +38,7 @@ def motion_figures(recording: Recording, commanded: Sequence[Velocity]) -> dict[
     if known.sum() < 2:
         return result
     t, pose = recording.t[known], recording.base_pose[known]
-    yaw = np.unwrap(_yaw(pose[:, 3:]))
+    yaw = roll_pitch_yaw(pose[:, 3:])[:, 2]
     velocity = _heading_velocity(t, pose[:, :2], yaw)
     c, s = np.cos(yaw[0]), np.sin(yaw[0])
     moved = pose[-1, :2] - pose[0, :2]
@@ -61,11 +62,6 @@ def motion_figures(recording: Recording, commanded: Sequence[Velocity]) -> dict[
     if errors:
         result["velocity_error"], result["turn_error"] = (max(column) for column in zip(*errors, strict=True))
     return result
-
-
-def _yaw(quaternion: Array) -> Array:
-    x, y, z, w = quaternion.T
-    return np.asarray(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
 
 
 def _heading_velocity(t: Array, position: Array, yaw: Array) -> Array:

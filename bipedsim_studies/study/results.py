@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
@@ -37,17 +38,30 @@ class Results:
         self._plan = plan
         folder.mkdir(parents=True, exist_ok=True)
         about = folder / ABOUT
-        if restart:
-            (folder / JOURNAL).unlink(missing_ok=True)
-            about.unlink(missing_ok=True)
-        if about.exists():
-            self._continue(json.loads(about.read_text()))
-        elif any(folder.iterdir()):
+        if not about.exists() and any(folder.iterdir()):
             raise ConfigError(f"{folder} is not empty and no study's; give another folder with -o")
-        else:
-            said = {"study": plan.name, "description": plan.description, "trials": len(plan.trials)}
-            about.write_text(to_json(said | {"version": plan.version, "checksum": plan.checksum}) + "\n")
         self._journal: IO[str] = (folder / JOURNAL).open("a", encoding="utf-8")
+        try:
+            self._take(about, restart)
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _take(self, about: Path, restart: bool) -> None:
+        """Keep others out of the folder while this process lives, and read what is there."""
+        try:
+            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            text = f"another study writes into {self.folder} now; wait for it, or give another folder with -o"
+            raise ConfigError(text) from error
+        if restart:
+            self._journal.truncate(0)
+        elif about.exists():
+            self._continue(_parsed(about.read_bytes(), about))
+            return
+        plan = self._plan
+        said = {"study": plan.name, "description": plan.description, "trials": len(plan.trials)}
+        about.write_text(to_json(said | {"version": plan.version, "checksum": plan.checksum}) + "\n")
 
     def __enter__(self) -> Results:
         return self
@@ -63,9 +77,8 @@ class Results:
                 "changed); give another folder with -o, or --restart"
             )
         path = self.folder / JOURNAL
-        if path.exists():
-            self.rows, whole = _read(path)
-            os.truncate(path, whole)
+        self.rows, whole = _read(path)
+        os.truncate(path, whole)
 
     def add(self, row: dict[str, Any]) -> None:
         """Keep a row; it is on the disk when this returns.
@@ -120,10 +133,18 @@ def _read(path: Path) -> tuple[dict[int, dict[str, Any]], int]:
             # A line that was being written when the machine went down has no end; its trial is run again.
             if not line.endswith(b"\n"):
                 break
-            row = json.loads(line)
+            row = _parsed(line, path)
             rows[row["trial"]] = row
             whole += len(line)
     return rows, whole
+
+
+def _parsed(text: bytes, path: Path) -> dict[str, Any]:
+    try:
+        parsed = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: damaged ({error}); --restart runs all trials again") from error
+    return dict(parsed)
 
 
 def _names(rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:

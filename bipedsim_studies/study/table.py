@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
+from bipedsim.analysis import aligned
 from bipedsim_studies.study.config import Plan
 from bipedsim_studies.study.results import wilson
 from bipedsim_studies.study.trial import ERROR, KILLED
@@ -67,10 +68,7 @@ def lines_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[str]:
         happened = ", ".join(f"{count} {name}" for name, count in sorted(point.outcomes.items()))
         shares = [f"{share:.1%}", f"{point.low:.1%} to {point.high:.1%}"]
         body.append([*map(short, point.values.values()), str(point.trials), *shares, *found, happened])
-    widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in [heads, *body]
-    ]
+    lines = aligned([heads, *body])
     wrong = [row for row in rows.values() if row["outcome"] in (ERROR, KILLED)]
     lines += [f"trial {row['trial']}: {row['outcome']}: {row['why']}" for row in wrong[:WORST]]
     if len(wrong) > WORST:

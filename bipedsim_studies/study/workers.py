@@ -187,7 +187,7 @@ class DaskWorkers:
                 error = result[1]
                 if not isinstance(error, distributed.scheduler.KilledWorker):
                     raise error
-                result = Killed(f"{TRIES} workers died of it (out of memory, or a fault in native code)")
+                result = Killed("workers died of it, one after the other (out of memory, or a fault in native code)")
             elif future.status != "finished":
                 raise LostWorkersError("the scheduler is gone; what is done is kept")
             yield number[future.key], result

@@ -106,6 +106,12 @@ def arrows(scene: Any, name: str, colour: str, size: float) -> Any:
     )
 
 
+def shortened(vector: Array, longest: float) -> Array:
+    """Return an arrow (3,), no longer than ``longest`` [m]."""
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector * (longest / length if length > longest else 1.0))
+
+
 def point(layer: Layer, node: Any, tails: Array, vectors: Array, shortest: float) -> None:
     """Let arrows go from ``tails`` (n, 3) along ``vectors`` (n, 3) [m]; those that are shorter or NaN are not there."""
     with np.errstate(invalid="ignore"):

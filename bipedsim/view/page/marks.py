@@ -13,7 +13,7 @@ from bipedsim.numerics import Array
 from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST, bottom
 from bipedsim.view.page.bodies import ball
 from bipedsim.view.page.instant import Instant, Plan, Pushed
-from bipedsim.view.page.layers import Layer, arrows, point, rgb, rounded
+from bipedsim.view.page.layers import Layer, arrows, point, rgb, rounded, shortened
 from bipedsim.view.page.soles import SHORTEST
 from bipedsim.view.page.state import State
 from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
@@ -137,9 +137,7 @@ class Marks:
         return np.concatenate(tails), np.concatenate(vectors)
 
     def _vector(self, force: Array) -> Array:
-        vector = force * self._scale
-        length = float(np.linalg.norm(vector))
-        return np.asarray(vector * (self._longest / length if length > self._longest else 1.0))
+        return shortened(force * self._scale, self._longest)
 
 
 def support_polygon(robot: Robot, state: State) -> Array:

@@ -12,7 +12,7 @@ from bipedsim.numerics import Array, Flags
 from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST
 from bipedsim.view.page.bodies import ball, cone
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.layers import Layer, arrows, place, point, rgb, rounded, wxyz
+from bipedsim.view.page.layers import Layer, arrows, place, point, rgb, rounded, shortened, wxyz
 from bipedsim.view.page.state import UNKNOWN, State
 from bipedsim.view.plot_contact import MODE_COLOURS
 from bipedsim.view.sheet import LIMIT_COLOUR
@@ -70,9 +70,7 @@ class Soles:
 
     def arrow(self, force: Array) -> Array:
         """Return the arrow (3,) [m] of a force (3,) [N]."""
-        vector = force * self._scale
-        length = float(np.linalg.norm(vector))
-        return np.asarray(vector * (self._longest / length if length > self._longest else 1.0))
+        return shortened(force * self._scale, self._longest)
 
     def _show_cone(self, k: int, foot: _Foot, instant: Instant, state: State, cop: Array) -> None:
         """Show the cone in which the force sticks, as red as it is used."""

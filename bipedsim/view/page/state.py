@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.analysis import CARRIES
+from bipedsim.analysis import CARRIES, capture_point
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, Sole, sole_placements
 from bipedsim.numerics import Array, Flags
@@ -58,9 +58,8 @@ def state_of(robot: Robot, ground: Ground, data: pin.Data, instant: Instant) -> 
         height = min((float(sole.translation[2]) for sole in soles), default=0.0)
     capture = np.full(3, np.nan)
     if moves and com[2] > height:
-        # xi = c + v / omega of a pendulum as high as the CoM stands over the ground (Pratt 2006, Hof 2008).
-        omega = np.sqrt(np.linalg.norm(model.gravity.linear) / (com[2] - height))
-        capture = np.array([*(com[:2] + data.vcom[0][:2] / omega), height])
+        gravity = float(np.linalg.norm(model.gravity.linear))
+        capture = np.array([*capture_point(com[:2], data.vcom[0][:2], com[2] - height, gravity), height])
     contacts = [_contact(instant, k, sole, robot.weight) for k, sole in enumerate(robot.soles)]
     kinds, touching = tuple(kind for kind, _ in contacts), tuple(touches for _, touches in contacts)
     return State(data, soles, com, capture, height, kinds, touching)

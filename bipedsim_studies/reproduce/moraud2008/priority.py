@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.analysis import aligned
 from bipedsim.contact import ContactResult, mode_name
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, Settings, choose, nearest_feature, nearest_mode
 from bipedsim.dynamics import Projection
 from bipedsim.model import Sole
 from bipedsim.numerics import Array
-from bipedsim_studies.reproduce.common import Check, aligned, study
+from bipedsim_studies.reproduce.common import Check, study
 
 H, D, TOLERANCE = 1e-3, 1e-3, 1e-9
 """Step [s], geometric threshold of the paper [m], and a CoP this far outside is on the edge [m]."""
@@ -137,7 +138,7 @@ def text(choices: Choices) -> str:
     for conflict, modes in zip(CONFLICTS, choices, strict=True):
         names = [mode_name(mode, False, len(conflict.vertices)).removesuffix(" stick") for mode in modes]
         rows.append((conflict.wins, conflict.loses, conflict.state, *names))
-    return aligned(rows) + "\n"
+    return "".join(f"  {line}\n" for line in aligned(rows))
 
 
 case = study(measure, checks, text=text)

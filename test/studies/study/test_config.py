@@ -77,6 +77,20 @@ def test_a_preset_gets_single_parameters(tmp_path: Path) -> None:
     ]
 
 
+def test_hardware_of_a_scenario_stays_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(
+        "run: {scenario: stand, duration: 0.1}\nscenario: {hardware: realistic}\n"
+        "vary: {scenario.hardware.mass_scale: [1.2]}\n"
+    )
+    (trial,) = read_plan(path).trials
+    assert trial.scenario["hardware"] == {"preset": "realistic", "mass_scale": 1.2}
+    assert "hardware" not in trial.run
+    path.write_text("run: {scenario: stand, hardware: mine.yaml}\nvary: {run.hardware.mass_scale: [1.2]}\n")
+    with pytest.raises(ConfigError, match="is no preset; give its parameters as a mapping"):
+        read_plan(path)
+
+
 def test_keys_of_scenarios_and_lists_in_them(tmp_path: Path) -> None:
     path = tmp_path / "push.yaml"
     path.write_text("run: {scenario: push}\nvary: {scenario.pushes.0.at: [0.5, 0.7]}\nscenario: {duration: 1.0}\n")

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from bipedsim.errors import ConfigError
 from bipedsim.runs import run
 from bipedsim_studies.study.config import read_plan
-from bipedsim_studies.study.results import JOURNAL, TABLE, Results, wilson
+from bipedsim_studies.study.results import ABOUT, JOURNAL, TABLE, Results, read_rows, wilson
 from bipedsim_studies.study.run_study import run_study
 from bipedsim_studies.study.table import lines_of
 from bipedsim_studies.study.trial import run_trial
@@ -80,6 +80,16 @@ def test_one_worker_or_two_in_one_go_or_two_the_same_bytes(study: Path, tmp_path
     study.write_text(STUDY.replace("0.05", "0.06"))
     with pytest.raises(ConfigError, match="--restart"):
         run_study(read_plan(study), tmp_path / "two", 1)
+    run_study(read_plan(study), tmp_path / "two", 2, restart=True)
+    assert {row["trial"] for row in read_rows(tmp_path / "two")} == set(range(6))
+    assert (tmp_path / "two" / TABLE).read_bytes() != table, "the push lasts longer now"
+    with Results(tmp_path / "two", read_plan(study)), pytest.raises(ConfigError, match="another study writes into"):
+        Results(tmp_path / "two", read_plan(study))
+    for name in (JOURNAL, ABOUT):
+        with (tmp_path / "two" / name).open("r+b") as file:
+            file.write(b"\0\0")
+        with pytest.raises(ConfigError, match=f"{name}: damaged .*--restart"):
+            Results(tmp_path / "two", read_plan(study))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("")
     with pytest.raises(ConfigError, match="no study's"):
@@ -118,7 +128,7 @@ def test_what_a_dead_worker_had_in_hand_is_done_by_another(tmp_path: Path) -> No
     assert {i: result for i, result in found.items() if i != 3} == {0: 0, 1: 1, 2: 4, 4: 16}
     assert isinstance(found[3], Killed)
     assert 1 < len(list(tmp_path.glob("3.*"))) <= TRIES
-    assert f"{TRIES} workers died of it" in found[3].why
+    assert "workers died of it" in found[3].why
 
 
 def test_a_scheduler_that_nobody_started_is_told() -> None:
