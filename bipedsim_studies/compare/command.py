@@ -11,6 +11,7 @@ from typing import Any
 from bipedsim.cli import OF_CONTACT, add_run_options, key_values, run_config
 from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FAILED, ConfigError
+from bipedsim_studies.study import add_options, asked_jobs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL.NAME=VALUE",
         help="parameter of one contact model; repeatable",
     )
+    add_options(parser, 1, "so that no model's step times are those of a shared machine")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the comparison")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
 
@@ -42,7 +44,8 @@ def main(args: argparse.Namespace) -> int:
         if not args.json:
             print(line, file=sys.stderr, flush=True)
 
-    result = compare(settings, args.models or (), args.reference, params, progress, say)
+    jobs, scheduler = asked_jobs(args), args.scheduler
+    result = compare(settings, args.models or (), args.reference, params, progress, say, jobs, scheduler)
     print(to_json(result.as_json()) if args.json else table(result))
     if args.plot:
         from bipedsim_studies.compare.picture import plot

@@ -1,4 +1,4 @@
-"""One run under several contact models, one after the other."""
+"""One run under several contact models, one after the other or on several processes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bipedsim.runs import Prepared, prepare, run
 from bipedsim_studies.bench import machine
 from bipedsim_studies.compare.figures import FIGURES, Figures, deviations, own_figures
 from bipedsim_studies.compare.meter import Meter
+from bipedsim_studies.study import Killed, workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,8 @@ def compare(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     progress: bool = False,
     say: Callable[[str], None] = lambda _line: None,
+    jobs: int = 1,
+    scheduler: str = "",
 ) -> Comparison:
     """Run ``settings`` under each contact model; one that fails costs the others nothing.
 
@@ -90,12 +93,15 @@ def compare(
         models: Keys of ``CONTACT_MODELS``, each counted once; all of them by default.
         reference: One of ``models``; the first one by default.
         params: Model to its parameters that differ from the defaults.
-        progress: Show a bar on stderr for each model.
-        say: Is told what will be run, and before each model which one it is.
+        progress: Show a bar on stderr for each model that runs in this process.
+        say: Is told what will be run, and which model begins, or on several processes has ended.
+        jobs: Processes; with more than one the step times are those of models that share the machine.
+        scheduler: Address of a dask scheduler whose workers do it instead.
 
     Raises:
         UnknownNameError: No such model or parameter, or it is not compared.
         ConfigError: A parameter or something in the settings is wrong.
+        LostWorkersError: The scheduler is gone.
     """
     names = tuple(dict.fromkeys(models or CONTACT_MODELS))
     given = params or {}
@@ -108,21 +114,43 @@ def compare(
             raise UnknownNameError("contact model among those compared", name, names)
     prepared = prepare(settings)
     result = Comparison(prepared.settings, prepared, reference or names[0], given)
-    # The reference goes first: what the others deviate from must be there.
-    done: dict[str, Measured | Failed] = {}
     what = result.settings
     say(f"{len(names)} runs of {what.duration:g} s: robot {what.robot}, scenario {what.scenario}, {', '.join(names)}")
-    for number, name in enumerate(sorted(names, key=lambda name: name != result.reference), 1):
-        say(f"[{number}/{len(names)}] {name} ...")
-        first = done.get(result.reference)
-        own = replace(settings, contact_model=name, contact_params=given.get(name, {}))
-        done[name] = _run(own, result.prepared, first, progress)
-    result.rows.update((name, done[name]) for name in names)
+    runs = [replace(settings, contact_model=name, contact_params=given.get(name, {})) for name in names]
+    ended: dict[str, Ended | Failed] = {}
+    if jobs == 1 and not scheduler:
+        for i, own in enumerate(runs):
+            say(f"[{i + 1}/{len(names)}] {names[i]} ...")
+            ended[names[i]] = _run(own, progress)
+    else:
+        with workers(jobs, scheduler) as pool:
+            for i, found in pool.each(_run, runs):
+                ended[names[i]] = Failed("failed", found.why) if isinstance(found, Killed) else found
+                say(f"[{len(ended)}/{len(names)}] {names[i]}")
+    of = ended[result.reference]
+    for name in names:
+        found = ended[name]
+        result.rows[name] = found if isinstance(found, Failed) else found.measured(prepared, of)
     return result
 
 
-def _run(settings: RunConfig, prepared: Prepared, first: Measured | Failed | None, progress: bool) -> Measured | Failed:
-    """Run one model; ``first`` is the run of the reference, or None if this is it."""
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """A run that reached its end."""
+
+    recording: Recording
+    summary: dict[str, Any]
+    meter: Meter
+
+    def measured(self, prepared: Prepared, reference: Ended | Failed) -> Measured:
+        """Return its figures; those of a deviation are empty where the reference failed."""
+        of = None if isinstance(reference, Failed) else reference.recording
+        found = own_figures(self.recording, self.summary, self.meter, prepared) | deviations(self.recording, of)
+        return Measured(self.recording, self.meter, {key: found[key] for key in FIGURES})
+
+
+def _run(settings: RunConfig, progress: bool = False) -> Ended | Failed:
+    """Run one model."""
     meter = Meter()
     try:
         recording, summary = run(settings, progress, meter, settings.contact_model)
@@ -130,6 +158,4 @@ def _run(settings: RunConfig, prepared: Prepared, first: Measured | Failed | Non
         return Failed("diverged", str(error))
     except Exception as error:  # whatever goes wrong in one model must not cost the rows of the others
         return Failed("failed", f"{type(error).__name__}: {error}")
-    of = recording if first is None else first.recording if isinstance(first, Measured) else None
-    found = own_figures(recording, summary, meter, prepared) | deviations(recording, of)
-    return Measured(recording, meter, {key: found[key] for key in FIGURES})
+    return Ended(recording, summary, meter)

@@ -15,6 +15,7 @@ if the wrenches are those that acted.
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -39,6 +40,10 @@ class Meter:
         self.step_seconds: list[float] = []
         self.substeps = 1
         self._rows: list[Array] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it has measured: the simulator stays in the process where it ran."""
+        return {name: vars(self)[name] for name in ("step_seconds", "substeps", "_rows")}
 
     def start(self, sim: Simulator) -> None:
         """Begin at the simulator's state."""

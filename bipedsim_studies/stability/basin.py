@@ -1,28 +1,27 @@
-"""From which starts a gait is reached: random starts, followed in as many processes as there are cores."""
+"""From which starts a gait is reached: random starts, followed in as many processes as one likes."""
 
 from __future__ import annotations
 
-import math
+import pickle
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 from tqdm import tqdm
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers
-from bipedsim.runs import WorkerPool
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
+from bipedsim_studies.study import alive, workers
 
 STRIDES = 40
 """After so many a walk that neither fell nor settled is undecided."""
 NEAR = 0.05
 """A start has come home when it is nearer than this share of the box in every coordinate."""
 LOST, UNDECIDED, HOME = 0, 1, 2
-
-_map: PoincareMap | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +33,7 @@ class Basin:
         starts: (N, n) where they were.
         outcome: (N,) ``LOST``, ``UNDECIDED`` or ``HOME``.
         strides: (N,) how many each took until that was known.
-        seconds: From the first start to the last, without the start of processes. work: CPU time of all starts [s].
+        seconds: All of it took, the start of processes included. work: CPU time of all starts [s].
         jobs: Processes.
     """
 
@@ -80,6 +79,7 @@ def probe(
     jobs: int = 1,
     strides: int = STRIDES,
     progress: bool = False,
+    scheduler: str = "",
 ) -> Basin:
     """Follow ``count`` starts, drawn evenly from a box around a fixed point.
 
@@ -95,9 +95,11 @@ def probe(
         jobs: Processes.
         strides: After so many it is given up.
         progress: Show a bar on stderr.
+        scheduler: Address of a dask scheduler whose workers do it instead.
 
     Raises:
         ConfigError: The box or the count is empty.
+        LostWorkersError: Workers of the scheduler died of it, or it is gone.
     """
     centre, widths = np.asarray(centre, dtype=np.float64), np.asarray(widths, dtype=np.float64)
     if widths.shape != centre.shape or not (np.isfinite(widths) & (widths > 0.0)).all():
@@ -106,33 +108,34 @@ def probe(
         raise ConfigError(f"count = {count} and jobs = {jobs} must be at least 1")
     starts = centre + widths * np.random.default_rng(seed).uniform(-1.0, 1.0, (count, len(centre)))
     outcome, taken = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    first, last, work = math.inf, -math.inf, 0.0
-    with _pool(make, jobs) as pool:
-        pending = {pool.submit(_one, start, centre, widths, strides): i for i, start in enumerate(starts)}
-        for job in tqdm(as_completed(pending), total=count, unit="start", disable=not progress, leave=False):
-            i = pending[job]
-            outcome[i], taken[i], began, ended, seconds = job.result()
-            first, last, work = min(first, began), max(last, ended), work + seconds
-    return Basin(centre, widths, starts, outcome, taken, last - first, work, jobs)
+    work = 0.0
+    follow = partial(_one, pickle.dumps(make), centre=centre, widths=widths, strides=strides)
+
+    began = time.monotonic()
+    with ExitStack() as stack:
+        if jobs == 1 and not scheduler:
+            # What a process would compute, and none needs to be started.
+            answers: Iterable[tuple[int, tuple[int, int, float]]] = ((i, follow(one)) for i, one in enumerate(starts))
+        else:
+            pool = stack.enter_context(workers(jobs, scheduler))
+            jobs = pool.jobs
+            answers = ((i, alive(answer)) for i, answer in pool.each(follow, list(starts)))
+        for i, answer in tqdm(answers, total=count, unit="start", disable=not progress, leave=False):
+            outcome[i], taken[i], seconds = answer
+            work += seconds
+    return Basin(centre, widths, starts, outcome, taken, time.monotonic() - began, work, jobs)
 
 
-def _pool(make: Callable[[], PoincareMap], jobs: int) -> Executor:
-    """Return what runs the starts: processes, or for one job this one."""
-    if jobs == 1:
-        # A thread that runs alone computes what a process would, and needs not be started.
-        return ThreadPoolExecutor(1, initializer=_prepare, initargs=(make,))
-    return WorkerPool(jobs, initializer=_prepare, initargs=(make,))
+@cache
+def _map(make: bytes) -> PoincareMap:
+    """Return what a pickled maker makes, once in a process."""
+    made: PoincareMap = pickle.loads(make)()
+    return made
 
 
-def _prepare(make: Callable[[], PoincareMap]) -> None:
-    global _map
-    _map = make()
-
-
-def _one(start: Array, centre: Array, widths: Array, strides: int) -> tuple[int, int, float, float, float]:
-    """Follow a start in this process; return the answer, when that began and ended [s], and its CPU time [s]."""
-    assert _map is not None
-    # The monotonic clock is one for all processes of a machine.
-    began, used = time.monotonic(), time.process_time()
-    outcome, taken = followed(_map, start, centre, widths, strides)
-    return outcome, taken, began, time.monotonic(), time.process_time() - used
+def _one(make: bytes, start: Array, *, centre: Array, widths: Array, strides: int) -> tuple[int, int, float]:
+    """Follow a start in this process; return the answer, and its CPU time [s] without that of making the map."""
+    map = _map(make)
+    used = time.process_time()
+    outcome, count = followed(map, start, centre, widths, strides)
+    return outcome, count, time.process_time() - used

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bipedsim.cli import OF_CONTACT, add_run_option, key_values
 from bipedsim.config import to_json
+from bipedsim_studies.study import add_options, asked_jobs
 
 if TYPE_CHECKING:
     from bipedsim.numerics import Array
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="half of their box, for each coordinate or for all [rad, rad/s] (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the starts (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, help="processes (default: one for each core)")
+    add_options(parser)
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
 
@@ -83,8 +83,8 @@ def main(args: argparse.Namespace) -> int:
             small = limit(Steps(gait, (map, point.xi)), steps, point.xi)
         basin = None
         if args.basin is not None:
-            jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
-            basin = probe(gait.map, point.xi, widths, args.basin, args.seed, jobs, progress=progress)
+            start = (gait.map, point.xi, widths, args.basin, args.seed)
+            basin = probe(*start, asked_jobs(args), progress=progress, scheduler=args.scheduler)
         branches = _branches(gait, slopes, (map, point.xi), progress) if slopes else []
     except NoReturnError as error:
         raise ConfigError(f"no gait: {error}; start nearer (--start), walk more strides first (--settle)") from error

@@ -22,6 +22,7 @@ from bipedsim.runs import WorkerPool
 T = TypeVar("T")
 TRIES = 4
 """Workers that may die under a piece of work before it counts as what kills them."""
+DIED = "workers died of it, one after the other (out of memory, or a fault in native code)"
 
 
 class LostWorkersError(BipedSimError):
@@ -179,7 +180,7 @@ class DaskWorkers:
         """
         import distributed
 
-        # Unpacked by the task: what a worker cannot unpack while it receives it would leave it silent for ever.
+        # Packed and unpacked by the task: what fails while it is sent or received leaves both sides waiting for ever.
         futures = self._client.map(_unpack_and_call, [pickle.dumps((function, piece)) for piece in work], pure=False)
         number = {future.key: i for i, future in enumerate(futures)}
         for future, result in distributed.as_completed(futures, with_results=True, raise_errors=False):
@@ -187,16 +188,17 @@ class DaskWorkers:
                 error = result[1]
                 if not isinstance(error, distributed.scheduler.KilledWorker):
                     raise error
-                result = Killed("workers died of it, one after the other (out of memory, or a fault in native code)")
-            elif future.status != "finished":
+                yield number[future.key], Killed(DIED)
+            elif future.status == "finished":
+                yield number[future.key], pickle.loads(result)
+            else:
                 raise LostWorkersError("the scheduler is gone; what is done is kept")
-            yield number[future.key], result
             future.release()
 
 
-def _unpack_and_call(packed: bytes) -> Any:
+def _unpack_and_call(packed: bytes) -> bytes:
     function, piece = pickle.loads(packed)
-    return function(piece)
+    return pickle.dumps(function(piece))
 
 
 def _version() -> str:
@@ -214,9 +216,18 @@ def workers(jobs: int, scheduler: str = "") -> Workers:
     return DaskWorkers(jobs, scheduler) if scheduler else Processes(jobs)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that say who does the work: ``jobs`` and ``scheduler``."""
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes of this machine (default: one for each core)")
+def add_options(parser: argparse.ArgumentParser, jobs: int | None = None, why: str = "") -> None:
+    """Declare the options that say who does the work: ``jobs`` and ``scheduler``.
+
+    Args:
+        parser: Takes them.
+        jobs: Processes by default; one for each core without it.
+        why: Said of that default.
+    """
+    said = f"{jobs or 'one for each core'}{why and f', {why}'}"
+    parser.add_argument(
+        "--jobs", type=int, default=jobs, metavar="N", help=f"processes of this machine (default: {said})"
+    )
     parser.add_argument(
         "--scheduler",
         default="",

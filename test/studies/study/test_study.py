@@ -18,10 +18,15 @@ from scipy.stats import binomtest
 pytest.importorskip("distributed", reason="dask.distributed (the extra study) is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow (the extra study) is not installed")
 
+import numpy as np
 import pyarrow.parquet as pq
 
+from bipedsim.config import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.runs import run
+from bipedsim_studies.compare.comparison import Measured, compare
+from bipedsim_studies.stability.basin import probe
+from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.study.config import read_plan
 from bipedsim_studies.study.results import ABOUT, JOURNAL, TABLE, Results, read_rows, wilson
 from bipedsim_studies.study.run_study import run_study
@@ -131,6 +136,11 @@ def test_what_a_dead_worker_had_in_hand_is_done_by_another(tmp_path: Path) -> No
     assert "workers died of it" in found[3].why
 
 
+def test_an_answer_that_cannot_be_sent_is_an_error_and_no_wait_for_ever() -> None:
+    with DaskWorkers(1) as pool, pytest.raises(TypeError, match="pickle"):
+        list(pool.each(open, [__file__]))
+
+
 def test_a_scheduler_that_nobody_started_is_told() -> None:
     with pytest.raises(ConfigError, match="no dask scheduler answers at"):
         DaskWorkers(1, "tcp://127.0.0.1:9")
@@ -144,8 +154,23 @@ def test_workers_of_a_scheduler_do_the_work(study: Path, tmp_path: Path) -> None
         n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", memory_limit=0
     ) as cluster:
         run_study(plan, tmp_path / "theirs", 7, cluster.scheduler_address)
+        theirs = [_compared(scheduler=cluster.scheduler_address), _followed(scheduler=cluster.scheduler_address)]
     run_study(plan, tmp_path / "ours", 1)
     assert (tmp_path / "theirs" / TABLE).read_bytes() == (tmp_path / "ours" / TABLE).read_bytes()
+    assert theirs == [_compared(), _followed()]
+
+
+def _compared(**where: Any) -> list[bytes]:
+    """Return the forces of a short run under two contact models."""
+    found = compare(RunConfig(scenario="stand", duration=0.1), ["one_step", "lcp"], **where).rows.values()
+    assert all(isinstance(row, Measured) for row in found)
+    return [row.recording.wrench.tobytes() for row in found if isinstance(row, Measured)]
+
+
+def _followed(**where: Any) -> bytes:
+    """Return what becomes of starts of a walker."""
+    map = Gait("compass").map()
+    return probe(Gait("compass").map, map.centre, 0.05 * np.ones(len(map.centre)), 4, **where).outcome.tobytes()
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(study: Path, tmp_path: Path) -> None:
