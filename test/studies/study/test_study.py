@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -189,6 +190,41 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(study: Path, tmp_path: 
     done = journal.read_text().count("\n")
     assert 2 < done < 400
     assert pq.read_table(folder / TABLE).num_rows == done
+
+
+def _children(pid: int) -> list[int]:
+    """Return the worker processes of a command."""
+    found = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    commands = {int(child): Path(f"/proc/{child}/cmdline").read_text() for children in found for child in children}
+    return [child for child, command in commands.items() if "spawn_main" in command]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux shows the children of a process")
+def test_killed_workers_and_a_killed_command_cost_no_trial(study: Path, tmp_path: Path) -> None:
+    """A worker is killed every 3 s, the command once; the table is that of a study which nobody disturbed."""
+    study.write_text(STUDY.replace("repeat: 3", "repeat: 60"))
+    run_study(read_plan(study), tmp_path / "quiet", 2)
+    folder, killed = tmp_path / "killed", 0
+    command = [sys.executable, "-m", "bipedsim.cli.main", "study", str(study), "-o", str(folder), "--jobs", "2"]
+    for interrupted in (True, False):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        begin = time.monotonic()
+        while process.poll() is None:
+            time.sleep(0.1)
+            journal = folder / JOURNAL
+            done = journal.read_text().count("\n") if journal.exists() else 0
+            if interrupted and done > 40:
+                process.kill()
+            elif done and time.monotonic() - begin > 3.0:
+                for child in _children(process.pid)[:1]:
+                    os.kill(child, signal.SIGKILL)
+                    killed += 1
+                begin = time.monotonic()
+        process.communicate()
+        assert process.returncode == (-signal.SIGKILL if interrupted else 0)
+    assert killed > 1
+    assert (folder / TABLE).read_bytes() == (tmp_path / "quiet" / TABLE).read_bytes()
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 5), (5, 5), (3, 10), (97, 100)])
