@@ -4,7 +4,7 @@ from .controller_outputs import ControllerOutputs
 from .diagnostics import publish_status
 from .drops import Drops
 from .inbox import Background, HandledByLoop, Inbox
-from .publishers import Publishers
+from .publishers import Publishers, SensorPublishers
 from .rate_check import judge, measure
 from .realtime import NS_PER_S, Histogram, RateKeeper, StayAwake, run_urgently, sleep_on_time
 from .sim_loop import SimLoop
@@ -23,6 +23,7 @@ __all__ = [
     "Inbox",
     "Publishers",
     "RateKeeper",
+    "SensorPublishers",
     "SimLoop",
     "SimParams",
     "Statistics",

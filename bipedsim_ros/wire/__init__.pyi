@@ -8,7 +8,7 @@ from .conversions import (
     TwistWriter,
     WrenchReader,
 )
-from .domains import FIRST, LAST, STANDARD_BASE, free_domain, in_use, participants, ports, surely_empty
+from .domains import FIRST, LAST, STANDARD_BASE, ClaimedDomain, free_domain, in_use, participants, ports, surely_empty
 from .endpoints import (
     PatientPublisher,
     described,
@@ -41,6 +41,7 @@ __all__ = [
     "TOPICS",
     "WHERE",
     "WORLD_FRAME",
+    "ClaimedDomain",
     "CommandReader",
     "CommandWriter",
     "Fault",

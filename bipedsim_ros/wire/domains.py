@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from bipedsim.errors import BipedSimError
 from bipedsim_ros.wire.network import CHOOSING, DISCOVERY_RANGE, network_environment
 
 FIRST, LAST = 1, 101
@@ -56,3 +58,45 @@ def surely_empty(domain: int, env: Mapping[str, str]) -> bool:
         return False
     # Profiles that somebody chose do not change the ports, as a rule.
     return env.get(DISCOVERY_RANGE) == ours[DISCOVERY_RANGE] and not in_use(domain)
+
+
+class ClaimedDomain:
+    """A domain of one's own until :meth:`release`, or until the process ends, however it does.
+
+    The claim is the name of an abstract Unix socket. It exists once on a machine, or in a container with a network of
+    its own, which is as far as packets to localhost go; it needs no folder that all users may write to, and leaves
+    none behind. One on whose ports anybody listens is left out.
+
+    Args:
+        first: Where to begin to look.
+        bases: Lowest ports of domain 0, as the nodes that may be met have them.
+
+    Attributes:
+        id: Of the domain.
+
+    Raises:
+        BipedSimError: All are in use.
+    """
+
+    def __init__(self, first: int | None = None, bases: Sequence[int] = (STANDARD_BASE,)) -> None:
+        start = os.getpid() if first is None else first - FIRST
+        count = LAST - FIRST + 1
+        for k in range(count):
+            domain = FIRST + (start + k) % count
+            claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                claim.bind(f"\0bipedsim on ROS domain {domain}")
+            except OSError as error:
+                claim.close()
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue
+            if not any(in_use(domain, base) for base in bases):
+                self.id, self._claim = domain, claim
+                return
+            claim.close()
+        raise BipedSimError(f"all ROS domains from {FIRST} to {LAST} of this machine are in use: end some ROS programs")
+
+    def release(self) -> None:
+        """Let others have it."""
+        self._claim.close()
