@@ -140,6 +140,59 @@ def test_pressure_is_that_of_springs_that_cannot_pull(cop: tuple[float, float]) 
     np.testing.assert_allclose(s.load[-1], 0.0, atol=1e-9)
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    st.tuples(*[number] * 6), st.tuples(*[number] * 6), st.sampled_from([15, 15, 7, 3, 0]), st.booleans(), st.booleans()
+)
+def test_a_turned_and_moved_scene_shares_alike(
+    drawn: tuple[float, ...], moved: tuple[float, ...], clamped: int, by_vertices: bool, own_axes: bool
+) -> None:
+    """Ground, plates and foot are tilted together, about any axis; and a foot may be told in axes of its own yaw."""
+    x, y, yaw, u, v, tz = drawn
+    # Off the round numbers that are tried first: a vertex on a border may fall to either side.
+    at = np.array([0.4 * x + 0.00123, 0.4 * y + 0.00217, 0.0])
+    vertices = SOLE @ pin.rpy.rpyToMatrix(0.0, 0.0, yaw).T
+    touch = [i for i in range(4) if clamped == 0 or clamped >> i & 1]
+    weights = np.array([0.3 + 0.2 * u, 0.3 + 0.2 * v, 0.2, 0.2])[touch]
+    force = np.array([60.0 * u, 40.0 * v, 500.0])
+    impulse = wrench_at(weights @ vertices[touch] / weights.sum(), force, 4.0 * tz, np.zeros(3))
+    forces = np.zeros((0, 3))
+    if by_vertices:
+        forces = np.zeros((4, 3))
+        forces[touch] = weights[:, None] / weights.sum() * force
+        impulse = np.concatenate([forces.sum(axis=0), np.cross(vertices, forces).sum(axis=0)])
+
+    def loads(Q: Array, way: Array, twist: float) -> Array:
+        """Return what plates and floor carry, the floor's turned back; ``twist`` turns the axes of the foot alone."""
+        axes = Q @ pin.rpy.rpyToMatrix(0.0, 0.0, twist)
+        back = pin.rpy.rpyToMatrix(0.0, 0.0, -twist)
+        s = surfaces(*ROW)
+        for i in range(len(ROW)):
+            s.axes[i] = Q @ s.axes[i]
+            s.centre[i], s.origin[i] = Q @ s.centre[i] + way, Q @ s.origin[i] + way
+        turned = np.concatenate([back @ impulse[:3], back @ impulse[3:]])
+        call(add_foot, s, Foot(axes, Q @ at + way, vertices @ back.T, 4, clamped, turned, forces @ back.T, 0.5))
+        found = s.load.copy()
+        found[-1, :3] = Q.T @ found[-1, :3]
+        # About the world's origin.
+        found[-1, 3:] = Q.T @ (s.load[-1, 3:] - np.cross(way, s.load[-1, :3]))
+        return found
+
+    Q = pin.exp3(np.array(moved[:3]) * 1.5)
+    plain, turned = loads(np.eye(3), np.zeros(3), 0.0), loads(Q, np.array(moved[3:]), 2.0 * yaw * own_axes)
+    np.testing.assert_allclose(turned, plain, atol=1e-9 * 500.0)
+
+
+@pytest.mark.parametrize("centre", [(0.105, 0.0), (-0.085, 0.0), (0.01, 0.035), (0.01, -0.035)])
+def test_a_plate_smaller_than_the_sole_carries_its_share_of_the_area(centre: tuple[float, float]) -> None:
+    """All corners of the foot are on the floor; a resultant in the middle of the sole spreads evenly."""
+    s = surfaces(PlateConfig(name="a", size=(0.06, 0.04), position=(*centre, 0.0)))
+    force = np.array([0.0, 0.0, 90.0])
+    call(add_foot, s, foot(wrench_at(np.array([0.01, 0.0, 0.0]), force, 0.0, np.zeros(3))))
+    here = 90.0 * 0.06 * 0.04 / (0.26 * 0.12)
+    np.testing.assert_allclose(s.load[:, 2], [-here, 90.0 - here], atol=1e-12)
+
+
 def test_an_edge_carries_along_its_line() -> None:
     """A resultant a quarter along an edge of two metres that is cut in the middle: 3 c = 1.5 m, a triangle."""
     vertices = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 1.0, 0.3], [0.0, 1.0, 0.3]])
