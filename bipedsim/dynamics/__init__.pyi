@@ -1,5 +1,7 @@
 from .bodies import SUNK, Bodies, lowest_point, patch_below, twist_of
+from .equations import lever, needs, turned_inertia
 from .flight import Flight
+from .joints import UNIVERSE, Joints, accelerate, move, place, span
 from .landing import Landing
 from .loops import Loops
 from .pairs import Pairs, approach, closest
@@ -18,27 +20,36 @@ __all__ = [
     "SUNK",
     "TOUCHES",
     "UNCHANGED",
+    "UNIVERSE",
     "Bodies",
     "CompiledContact",
     "Dynamics",
     "Flight",
     "Foothold",
+    "Joints",
     "Landing",
     "Loops",
     "Pairs",
     "Projection",
     "Stops",
     "Tree",
+    "accelerate",
     "add_wrenches",
     "approach",
     "closest",
     "edge_lines",
     "impose",
     "keep_within",
+    "lever",
     "live_motions",
     "live_poses",
     "live_rows",
     "lowest_point",
+    "move",
+    "needs",
     "patch_below",
+    "place",
+    "span",
+    "turned_inertia",
     "twist_of",
 ]

@@ -31,13 +31,13 @@ from bipedsim.numerics import (
     Array,
     Integers,
     act,
+    assign,
     box,
     entry,
     kernel,
     mul_t,
     point_acceleration,
     point_velocity,
-    turn,
     turn_axes,
     zeros_of,
 )
@@ -162,20 +162,16 @@ def _fill_rows(o: Loops, k: int, n: int, chain: Array, length: int, sign: float,
 @kernel
 def _find_bias(o: Loops, k: int, n: int, t: Tree) -> None:
     """Fill how loop ``k``, whose rows begin at ``n``, is accelerated at constant joint velocities."""
-    first, second = t.poses[o.first[k]], t.poses[o.second[k]]
     twist, rate = t.twists[o.first[k]], t.accelerations[o.first[k]]
     twist2, rate2 = t.twists[o.second[k]], t.accelerations[o.second[k]]
     if o.size[k] == 6:
-        a, b = turn(first, rate[3:]), turn(second, rate2[3:])
-        angular = mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
-        for c in range(3):
-            o.bias[n + c] = angular[c]
+        assign(o.bias[n:], mul_t(o.axes, (rate2[3] - rate[3], rate2[4] - rate[4], rate2[5] - rate[5])))
         n += 3
-    a = turn(first, point_acceleration(twist, rate, o.first_p[k]))
-    b = turn(second, point_acceleration(twist2, rate2, o.second_p[k]))
-    linear = mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
-    for c in range(3):
-        o.bias[n + c] = linear[c]
+    place, other = act(t.poses[o.first[k]], o.first_p[k]), act(t.poses[o.second[k]], o.second_p[k])
+    c = t.origin
+    a = point_acceleration(twist, rate, (place[0] - c[0], place[1] - c[1], place[2] - c[2]))
+    b = point_acceleration(twist2, rate2, (other[0] - c[0], other[1] - c[1], other[2] - c[2]))
+    assign(o.bias[n:], mul_t(o.axes, (b[0] - a[0], b[1] - a[1], b[2] - a[2])))
 
 
 @kernel

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.bodies import Bodies, anything_near, touches_ground
+from bipedsim.dynamics.equations import Equations, fill
 from bipedsim.dynamics.flight import Flight, Momentum, look_ahead, slide
+from bipedsim.dynamics.joints import place
 from bipedsim.dynamics.landing import (
     CLOSED,
     IMPACT,
@@ -45,7 +47,6 @@ from bipedsim.dynamics.stops import (
 )
 from bipedsim.dynamics.support import Foothold
 from bipedsim.dynamics.tree import Tree
-from bipedsim.dynamics.views import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, Shape, StopParams
@@ -62,8 +63,6 @@ from bipedsim.numerics import (
     ready,
     zeros_of,
 )
-
-_WORLD = pin.Convention.WORLD
 
 
 class Contact(Protocol):
@@ -331,6 +330,16 @@ def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: floa
 
 
 @entry
+def _fill(equations: Any, q: Array, v: Array) -> None:
+    fill(equations.arrays, q, v)
+
+
+@entry
+def _place(equations: Any, q: Array) -> None:
+    place(equations.arrays.joints, q)
+
+
+@entry
 def _put_back(step: Any) -> None:
     put_back(step.arrays.contact.memory)
 
@@ -342,8 +351,6 @@ TURN_ON = StopParams(joint_stops=False)
 class Dynamics:
     """Projects the dynamics of one robot on its feet, and brings contact impulses back to joint space.
 
-    pinocchio's data matrices are live views: they are handed to the kernels once and refilled in place by every call.
-
     Args:
         robot: The robot; its model carries the reflected inertia.
         ground: What the feet meet.
@@ -352,6 +359,7 @@ class Dynamics:
         shapes: Of the robot's bodies, which a step is not taken through the ground with; see :meth:`step`.
 
     Attributes:
+        equations: Of motion, where the step begins.
         tree, foothold: The joint side of a step, and where the feet stand; refilled by every step.
         projection: What the contact model sees; refilled by every step.
         push: (nv,) generalised force besides the joint torques; written by whoever pushes.
@@ -381,7 +389,6 @@ class Dynamics:
         shapes: Sequence[Shape] = (),
     ) -> None:
         self._model = robot.model
-        self._data = robot.model.createData()
         soles = robot.soles
         if not soles:
             raise ConfigError(f"{robot.source}: the robot has no feet; give at least one under `feet`")
@@ -391,12 +398,12 @@ class Dynamics:
                     f"{robot.source}: foot {sole.name!r} is on frame {sole.frame!r}, which is fixed to the world; "
                     "give a frame that a joint moves, or `root: free_flyer`"
                 )
-        pin.crba(self._model, self._data, pin.neutral(self._model), pin.Convention.WORLD)
+        self.equations = Equations.of_model(self._model)
         self.foothold = Foothold.of_soles(soles, ground.arrays())
         self.projection = Projection.of_soles(soles, len(self.foothold.spare))
         joints = stopped_joints(robot) if stops.joint_stops else []
         self.loops = Loops.of_robot(robot.loops, robot.model)
-        self.tree = _tree(robot, self._data, physics_dt, len(joints) + len(self.loops.error))
+        self.tree = _tree(robot, self.equations, physics_dt, len(joints) + len(self.loops.error))
         self.stopped_joints = tuple(robot.model.names[i] for i in joints)
         self.stops = Stops.of_joints(robot, joints, stops.stop_restitution, physics_dt)
         self.bodies = Bodies.of_robot(robot, shapes, physics_dt)
@@ -409,12 +416,16 @@ class Dynamics:
         slow = SLOW * physics_dt * float(np.linalg.norm(self.tree.gravity))
         feet, widest = self.projection.lifted.shape
         self.landing = zeros_of(Landing, {"K": feet, "N": widest}, slow=slow)
-        self.com = np.asarray(self._data.com[0])
+        self.com = self.equations.com
         self.sole_origins = self.foothold.sole_origin
         self.ground_axes = self.foothold.axes
         self._momentum = Momentum(robot, self.tree, self.com)
         self.flight = self._momentum.flight
         self._closing = Closing(robot.model, self.loops, self.tree) if robot.loops else None
+        self._filled = box(self.equations)
+        nothing = np.zeros(self._model.nq), np.zeros(self._model.nv)
+        with announced("rigid-body dynamics", 5):
+            self._fill_equations = ready(_fill, self._filled, *nothing)
         # For steps that are not fused.
         self._projected = box(self._sides)
         self._contact: Contact | None = None
@@ -510,7 +521,7 @@ class Dynamics:
         Returns:
             As :meth:`step`.
         """
-        pin.crba(self._model, self._data, q, _WORLD)
+        self._fill(q, v)
         return self._part(q, v, tau_joint, contact, IMPACT)
 
     def rest(self, q: Array, v: Array, tau_joint: Array, contact: Contact, left: float) -> float:
@@ -519,7 +530,7 @@ class Dynamics:
         Returns:
             As :meth:`step`.
         """
-        pin.nonLinearEffects(self._model, self._data, q, v)
+        self._fill(q, v)
         return self._part(q, v, tau_joint, contact, REST, left)
 
     def touch(self, q: Array, v: Array, tau_joint: Array, contact: Contact, coupling: Coupling) -> float:
@@ -680,11 +691,10 @@ class Dynamics:
 
     def place(self, q: Array) -> None:
         """Put the bodies where they are at ``q`` (nq,): ``tree.poses``."""
-        pin.forwardKinematics(self._model, self._data, q)
+        _place(self._filled, q)
 
     def _fill(self, q: Array, v: Array) -> None:
-        pin.crba(self._model, self._data, q, _WORLD)
-        pin.nonLinearEffects(self._model, self._data, q, v)
+        self._fill_equations(self._filled, q, v)
 
 
 def _sets_of(sides: Integers) -> Iterator[Integers]:
@@ -696,11 +706,11 @@ def _sets_of(sides: Integers) -> Iterator[Integers]:
         yield stops
 
 
-def _tree(robot: Robot, data: pin.Data, physics_dt: float, n_rows: int) -> Tree:
-    """Return the joint side of a step, with live views of ``data`` and room for some rows."""
+def _tree(robot: Robot, equations: Equations, physics_dt: float, n_rows: int) -> Tree:
+    """Return the joint side of a step, with room for some rows."""
     model, soles = robot.model, robot.soles
     nv, feet = model.nv, len(soles)
-    ancestors, depth = _ancestors(list(data.parents_fromRow))
+    ancestors, depth = equations.ancestors, equations.depth
     joints = [model.joints[sole.joint_id] for sole in soles]
     leaf = np.array([joint.idx_v + joint.nv - 1 for joint in joints], dtype=np.int64)
     chains = [set(ancestors[i, : depth[i]].tolist()) for i in leaf]
@@ -708,13 +718,14 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float, n_rows: int) -> Tree:
     return zeros_of(
         Tree,
         {"v": nv, "D": ancestors.shape[1], "K": feet},
-        M_rows=np.asarray(data.M).reshape(nv, nv, order="F").T,
-        nle=np.asarray(data.nle),
-        J_rows=np.asarray(data.J).reshape(6, nv, order="F").T,
-        poses=live_poses(data, model.njoints),
-        twists=live_motions(data.v, model.njoints),
-        accelerations=live_motions(data.a_gf, model.njoints),
-        gravity=np.array(model.gravity.linear),
+        M_rows=equations.M,
+        nle=equations.nle,
+        J_rows=equations.J,
+        poses=equations.joints.poses,
+        twists=equations.joints.twists,
+        accelerations=equations.joints.accelerations,
+        origin=equations.joints.origin,
+        gravity=equations.joints.gravity,
         ancestors=ancestors,
         depth=depth,
         damping=np.ascontiguousarray(robot.joint_damping),
@@ -727,15 +738,3 @@ def _tree(robot: Robot, data: pin.Data, physics_dt: float, n_rows: int) -> Tree:
         placement_p=np.array([sole.placement_joint_sole.translation for sole in soles]),
         rows=zeros_of(Rows, {"v": nv, "K": feet, "R": n_rows}),
     )
-
-
-def _ancestors(parents: list[int]) -> tuple[Integers, Integers]:
-    """Return for each velocity its ancestors from the root to itself, (nv, D) padded with 0, and how many, (nv,)."""
-    chains: list[list[int]] = []
-    for i, parent in enumerate(parents):
-        chains.append([*(chains[parent] if parent >= 0 else []), i])
-    depth = np.array([len(chain) for chain in chains], dtype=np.int64)
-    ancestors = np.zeros((len(chains), int(depth.max(initial=1))), dtype=np.int64)
-    for i, chain in enumerate(chains):
-        ancestors[i, : depth[i]] = chain
-    return ancestors, depth

@@ -17,24 +17,20 @@ import numpy as np
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.rows import Rows, impose, orthonormalise
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
-from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn_axes
+from bipedsim.numerics import Array, Integers, act, assign, kernel, mul_t, point_acceleration, point_velocity, turn_axes
 
 # No joint or base of a biped moves this fast [m/s, rad/s]; beyond it the step has left the physics.
 SPEED_LIMIT = 1e4
 
 
 class Tree(NamedTuple):
-    """The joint side of a step: what pinocchio fills, what the robot is, and work arrays.
+    """The joint side of a step: its equations of motion, what the robot is, and work arrays.
 
     nv velocities, D the longest chain of them, K feet.
 
     Attributes:
-        M_rows: (nv, nv) data.M.T: M_rows[k, i] with i an ancestor of k is the triangle that crba fills.
-        nle: (nv,) Coriolis, centrifugal and gravity terms [N.m].
-        J_rows: (nv, 6) data.J.T, joint Jacobian columns in the world, linear first.
-        poses: (joints, 12) data.oMi: rotation, column after column, then translation.
-        twists, accelerations: (joints, 6) data.v and data.a_gf, each in the frame of its joint: velocity, and the
-            spatial acceleration at constant joint velocities minus gravity. gravity: (3,) [m/s^2].
+        M_rows, nle, J_rows: M, nle and J of :class:`bipedsim.dynamics.equations.Equations`, which are filled there.
+        poses, twists, accelerations, origin, gravity: Those of its :class:`bipedsim.dynamics.joints.Joints`.
         ancestors: (nv, D) velocity indices from the root to each one, itself last.
         depth: (nv,) how many of the D are used.
         damping: (nv,) viscous friction [N.m.s/rad].
@@ -56,6 +52,7 @@ class Tree(NamedTuple):
     poses: Array
     twists: Array
     accelerations: Array
+    origin: Array
     gravity: Array
     ancestors: Integers
     depth: Integers
@@ -255,21 +252,13 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, sha
 @kernel
 def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
     """Fill ``p.bias``: what the feet accelerate by at constant joint velocities, J' v; after :func:`project`."""
+    o, g = t.origin, t.gravity
     for k in range(t.leaf.shape[0]):
-        joint = t.foot_joint[k]
-        pose = t.poses[joint]
-        ax, ay, az = point_acceleration(t.twists[joint], t.accelerations[joint], t.placement_p[k])
-        bx, by, bz = t.accelerations[joint, 3], t.accelerations[joint, 4], t.accelerations[joint, 5]
-        for a in range(3):
-            linear = 0.0
-            angular = 0.0
-            for b in range(3):
-                # Axis a of the ground against axis b of the world; columns of the pose are axes of the joint.
-                along = f.axes[k, b, a]
-                linear += along * (t.gravity[b] + pose[b] * ax + pose[3 + b] * ay + pose[6 + b] * az)
-                angular += along * (pose[b] * bx + pose[3 + b] * by + pose[6 + b] * bz)
-            p.bias[6 * k + a] = linear
-            p.bias[6 * k + 3 + a] = angular
+        twist, acceleration, point = t.twists[t.foot_joint[k]], t.accelerations[t.foot_joint[k]], f.sole_origin[k]
+        linear = point_acceleration(twist, acceleration, (point[0] - o[0], point[1] - o[1], point[2] - o[2]))
+        axes = f.axes[k]
+        assign(p.bias[6 * k :], mul_t(axes, (g[0] + linear[0], g[1] + linear[1], g[2] + linear[2])))
+        assign(p.bias[6 * k + 3 :], mul_t(axes, acceleration[3:]))
 
 
 @kernel

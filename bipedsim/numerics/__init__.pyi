@@ -17,6 +17,8 @@ from .linear import (
 )
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, hull_corners, simplify, span, start_as
 from .spatial import (
+    Three,
+    Vector,
     accumulate,
     act,
     add_wrench,
@@ -44,6 +46,8 @@ __all__ = [
     "Indices",
     "Integers",
     "Kept",
+    "Three",
+    "Vector",
     "accumulate",
     "act",
     "add_wrench",

@@ -11,7 +11,7 @@ import numpy as np
 Kind = TypeVar("Kind")
 
 
-def zeros_of(kind: type[Kind], sizes: Mapping[str, int], **given: Any) -> Kind:
+def zeros_of(kind: type[Kind], sizes: Mapping[str, int], /, **given: Any) -> Kind:
     """Return a ``kind``, a named tuple or dataclass, with zeros of the shapes that its annotations give.
 
     Args:

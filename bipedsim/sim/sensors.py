@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 
 from bipedsim.contact import ContactResult
-from bipedsim.dynamics import live_poses, live_rows
+from bipedsim.dynamics import UNIVERSE, Joints, accelerate, lever, move, needs, place, span, turned_inertia
 from bipedsim.model import Robot
 from bipedsim.numerics import (
     Array,
+    Flags,
     Integers,
     act,
     assign,
     box,
+    cross,
     entry,
     kernel,
     mul_t,
@@ -30,13 +31,13 @@ class Instruments(NamedTuple):
     """What is read, where the instruments sit, and what they fill; K feet.
 
     Attributes:
-        poses: (joints, 12) data.oMi, live: rotation column after column, then translation [m].
-        forces: (joints, 6) data.f, live: what each joint gives to its subtree, in the joint's frame.
-        imu_velocity, imu_acceleration: (6,) live, spatial velocity and gravity-compensated spatial acceleration of the
-            IMU's joint, linear first, in its own frame.
+        joints: Those that carry or are below an instrument, or carry a sole, after the step.
+        below: (joints,) whether each is at or behind an ankle sensor.
+        load: (joints, 6) force and torque that the bodies from each of those on need, in the world at ``origin``.
         imu_joint, imu_R, imu_p: The joint that carries the IMU, and its frame in that joint.
-        ankle_joint: (K,) joint above each ankle sensor.
-        sole_to_ankle, joint_to_ankle: (K, 6, 6) wrenches from sole and joint to the ankle frame.
+        ankle_joint, ankle_R, ankle_p: (K,), (K, 3, 3), (K, 3) the joint above each ankle sensor, and its frame in it.
+        hangs: (K,) whether the foot hangs below it: nothing does below a load cell.
+        sole_to_ankle: (K, 6, 6) wrenches from sole to ankle frame.
         foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) sole frame in its joint.
         radius: (K,) of the balls that feet roll on [m], 0 for all other feet.
         axes: (3, 3) work array.
@@ -44,16 +45,17 @@ class Instruments(NamedTuple):
         observation: What is filled.
     """
 
-    poses: Array
-    forces: Array
-    imu_velocity: Array
-    imu_acceleration: Array
+    joints: Joints
+    below: Flags
+    load: Array
     imu_joint: int
     imu_R: Array  # noqa: N815 -- R is the rotation
     imu_p: Array
     ankle_joint: Integers
+    ankle_R: Array  # noqa: N815
+    ankle_p: Array
+    hangs: Flags
     sole_to_ankle: Array
-    joint_to_ankle: Array
     foot_joint: Integers
     sole_R: Array  # noqa: N815
     sole_p: Array
@@ -67,35 +69,79 @@ class Instruments(NamedTuple):
 @kernel
 def _imu(s: Instruments):
     """Fill what the IMU measures."""
-    turn_axes(s.poses[s.imu_joint], s.imu_R, s.axes)
+    j, o = s.imu_joint, s.joints.origin
+    pose, twist = s.joints.poses[j], s.joints.twists[j]
+    turn_axes(pose, s.imu_R, s.axes)
     to_quaternion(s.axes, s.observation.imu_orientation)
-    acceleration = point_acceleration(s.imu_velocity, s.imu_acceleration, s.imu_p)
-    assign(s.observation.imu_angular_velocity, mul_t(s.imu_R, s.imu_velocity[3:]))
-    assign(s.observation.imu_linear_acceleration, mul_t(s.imu_R, acceleration))
+    x, y, z = act(pose, s.imu_p)
+    acceleration = point_acceleration(twist, s.joints.accelerations[j], (x - o[0], y - o[1], z - o[2]))
+    assign(s.observation.imu_angular_velocity, mul_t(s.axes, twist[3:]))
+    assign(s.observation.imu_linear_acceleration, mul_t(s.axes, acceleration))
 
 
 @kernel
 def _ankles(s: Instruments, sole_wrench):
     """Fill what the ankle sensors feel: the ground's wrench less what the foot needs to hang and move."""
+    o = s.joints.origin
     for k in range(s.ankle_joint.shape[0]):
-        force = s.forces[s.ankle_joint[k]]
+        out = s.observation.foot_wrench[k]
         for r in range(6):
             total = 0.0
             for c in range(6):
-                total += s.sole_to_ankle[k, r, c] * sole_wrench[k, c] - s.joint_to_ankle[k, r, c] * force[c]
-            s.observation.foot_wrench[k, r] = total
+                total += s.sole_to_ankle[k, r, c] * sole_wrench[k, c]
+            out[r] = total
+        if s.hangs[k]:
+            pose, load = s.joints.poses[s.ankle_joint[k]], s.load[s.ankle_joint[k]]
+            turn_axes(pose, s.ankle_R[k], s.axes)
+            x, y, z = act(pose, s.ankle_p[k])
+            arm = cross((x - o[0], y - o[1], z - o[2]), load)
+            force, torque = mul_t(s.axes, load), mul_t(s.axes, (load[3] - arm[0], load[4] - arm[1], load[5] - arm[2]))
+            for a in range(3):
+                out[a] -= force[a]
+                out[3 + a] -= torque[a]
+
+
+@kernel
+def _move(s: Instruments, q, v, a):
+    """Bring joints and loads to the motion (q, v, a)."""
+    t = s.joints
+    place(t, q)
+    for n in range(t.order.shape[0]):
+        j = t.order[n]
+        span(t, j)
+        move(t, j, v)
+        accelerate(t, j, a)
+        if s.below[j]:
+            load = needs(t, j, lever(t, j), turned_inertia(t, j))
+            for r in range(6):
+                s.load[j, r] = load[r]
+    if s.below[UNIVERSE]:
+        for r in range(6):
+            s.load[UNIVERSE, r] = 0.0
+    for n in range(t.order.shape[0] - 1, -1, -1):
+        j = t.order[n]
+        above = t.parent[j]
+        if s.below[above]:
+            for r in range(6):
+                s.load[above, r] += s.load[j, r]
 
 
 @entry
-def _measure(instruments, q, v, tau_joint, sole_wrench):
+def _measure(instruments, q, v, a, tau_joint, sole_wrench):
     s = instruments.arrays
     out = s.observation
     for j in range(s.idx_v.shape[0]):
         out.joint_position[j] = q[s.idx_q[j]]
         out.joint_velocity[j] = v[s.idx_v[j]]
         out.joint_effort[j] = tau_joint[j]
+    _move(s, q, v, a)
     _imu(s)
     _ankles(s, sole_wrench)
+
+
+@entry
+def _place(instruments, q):
+    place(instruments.arrays.joints, q)
 
 
 @entry
@@ -114,7 +160,7 @@ def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
         cop_world[x] = 0.0
     total = 0.0
     for k in range(poses.shape[0]):
-        pose = s.poses[s.foot_joint[k]]
+        pose = s.joints.poses[s.foot_joint[k]]
         assign(poses[k], act(pose, s.sole_p[k]))
         turn_axes(pose, s.sole_R[k], R)
         to_quaternion(R, poses[k, 3:])
@@ -139,30 +185,26 @@ class Sensors:
     """
 
     def __init__(self, robot: Robot) -> None:
-        self._model = model = robot.model
-        self._data = data = model.createData()
+        model = robot.model
         self.observation = obs = Observation.zeros(robot.nu, len(robot.soles))
         imu, placement = robot.imu_joint_id, robot.placement_joint_imu
         ankles = robot.placement_joint_ankle
         soles = [(ankle, sole.placement_joint_sole) for ankle, sole in zip(ankles, robot.soles, strict=True)]
+        below = [not set(model.supports[j]).isdisjoint(robot.ankle_joint_ids) for j in range(model.njoints)]
+        carriers = {imu, *(sole.joint_id for sole in robot.soles)}
         self._instruments = box(
             Instruments(
-                poses=live_poses(data, model.njoints),
-                forces=live_rows([data.f[joint].vector for joint in range(model.njoints)], 6),
-                imu_velocity=data.v[imu].vector,
-                imu_acceleration=data.a_gf[imu].vector,
+                joints=Joints.of_model(model, {*carriers, *np.flatnonzero(below).tolist()}),
+                below=np.array(below),
+                load=np.zeros((model.njoints, 6)),
                 imu_joint=int(imu),
                 imu_R=np.ascontiguousarray(placement.rotation),
                 imu_p=np.ascontiguousarray(placement.translation),
                 ankle_joint=np.array(robot.ankle_joint_ids, dtype=np.int64),
+                ankle_R=np.array([ankle.rotation for ankle in ankles]),
+                ankle_p=np.array([ankle.translation for ankle in ankles]),
+                hangs=np.array([not sole.load_cell for sole in robot.soles]),
                 sole_to_ankle=np.array([ankle.actInv(sole).toDualActionMatrix() for ankle, sole in soles]),
-                # Nothing hangs below a load cell.
-                joint_to_ankle=np.array(
-                    [
-                        np.zeros((6, 6)) if sole.load_cell else ankle.inverse().toDualActionMatrix()
-                        for ankle, sole in zip(ankles, robot.soles, strict=True)
-                    ]
-                ),
                 foot_joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
                 sole_R=np.array([sole.rotation for _, sole in soles]),
                 sole_p=np.array([sole.translation for _, sole in soles]),
@@ -185,17 +227,12 @@ class Sensors:
             contact: What the ground did over the step.
         """
         self.observation.t = t
-        # After RNEA, f of the ankle joint is what the foot needs from the leg and the ground together, and a_gf holds
-        # accelerations less gravity.
-        pin.rnea(self._model, self._data, q, v, a)
-        # RNEA leaves the placements in the world alone.
-        self.place(q)
-        _measure(self._instruments, q, v, tau_joint, contact.wrench)
+        _measure(self._instruments, q, v, a, tau_joint, contact.wrench)
         return self.observation
 
     def place(self, q: Array) -> None:
         """Bring the poses that :meth:`force_plates` reads to configuration ``q`` (nq,)."""
-        pin.forwardKinematics(self._model, self._data, q)
+        _place(self._instruments, q)
 
     def restore(self, q: Array, observation: Observation) -> Observation:
         """Go back to an earlier observation, measured at configuration ``q`` (nq,), and return it."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from physics_support import G, standing_torque
 
-from bipedsim.model import Robot, load_robot
+from bipedsim.contact import ContactResult
+from bipedsim.model import ROBOTS, Robot, load_robot
 from bipedsim.numerics.spatial import to_quaternion
+from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.simulator import Simulator
 
 
@@ -137,3 +139,35 @@ def test_joint_order_is_that_of_the_robot(robot: Robot) -> None:
     assert np.flatnonzero(observation.joint_velocity).tolist() == [3]
     joint = robot.model.getJointId(robot.joint_names[3])
     assert observation.joint_position[3] == sim.q[robot.model.joints[joint].idx_q]
+
+
+@pytest.mark.parametrize("name", sorted(ROBOTS))
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_imu_and_ankles_are_those_of_pinocchios_rnea(name: str, seed: int) -> None:
+    robot = load_robot(name)
+    if not robot.soles:
+        # Such are no robots that could be simulated.
+        return
+    model, sensors = robot.model, Sensors(robot)
+    rng = np.random.default_rng(seed)
+    q = pin.integrate(model, pin.neutral(model), rng.uniform(-1.5, 1.5, model.nv))
+    v, a = rng.normal(size=model.nv), 10.0 * rng.normal(size=model.nv)
+    contact = ContactResult.empty(len(robot.soles))
+    contact.wrench[:] = rng.normal(size=contact.wrench.shape)
+    observation = sensors.measure(0.0, q, v, a, np.zeros(robot.nu), contact)
+
+    data = model.createData()
+    pin.rnea(model, data, q, v, a)
+    pin.forwardKinematics(model, data, q, v, a)
+    joint, placement = robot.imu_joint_id, robot.placement_joint_imu
+    spin = pin.getFrameVelocity(model, data, joint, placement, pin.LOCAL).angular
+    felt = pin.getFrameClassicalAcceleration(model, data, joint, placement, pin.LOCAL).linear
+    R = data.oMi[joint].rotation @ placement.rotation
+    np.testing.assert_allclose(pin.Quaternion(observation.imu_orientation).matrix(), R, atol=1e-12)
+    np.testing.assert_allclose(observation.imu_angular_velocity, spin, atol=1e-12)
+    np.testing.assert_allclose(observation.imu_linear_acceleration, felt - R.T @ model.gravity.linear, atol=1e-11)
+    for k, (sole, ankle) in enumerate(zip(robot.soles, robot.placement_joint_ankle, strict=True)):
+        ground = ankle.actInv(sole.placement_joint_sole).act(pin.Force(contact.wrench[k]))
+        needed = pin.Force.Zero() if sole.load_cell else ankle.actInv(data.f[robot.ankle_joint_ids[k]])
+        np.testing.assert_allclose(observation.foot_wrench[k], (ground - needed).vector, atol=1e-10)

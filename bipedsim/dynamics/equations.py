@@ -1,0 +1,201 @@
+"""The equations of motion of a tree, M dv + nle = tau: its mass matrix and bias forces.
+
+Composite inertias give M, Newton's and Euler's equations of the bodies give nle (Featherstone, "Rigid Body Dynamics
+Algorithms", 2008, sections 5.3 and 6.2), from the leaves to the root in one pass.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.dynamics.joints import FLOATS, Joints, move, place, span
+from bipedsim.numerics import Array, Integers, Three, cross, kernel, point_acceleration, turn, zeros_of
+
+Six = tuple[float, float, float, float, float, float]
+
+
+class Equations(NamedTuple):
+    """M and nle of a tree of joints, and work.
+
+    Attributes:
+        joints: The tree, of which all joints are looked at.
+        ancestors, depth: (nv, D) velocities from the root to each one, itself last; (nv,) how many of the D are used.
+        armature: (nv,) inertia of the drives [kg.m^2].
+        M: (nv, nv) M[k, i], i an ancestor of k or k itself, is that of both; the rest of it is zero.
+        nle: (nv,) Coriolis, centrifugal and gravity terms [N.m].
+        J: (nv, 6) motion of each velocity at the origin of the world, linear first.
+        com: (3,) centre of mass in the world [m].
+        load: (joints, 6) force and torque that the bodies from each joint on need at constant joint velocities.
+        composite: (joints, 10) their mass, first moment and inertia, xx xy yy xz yz zz.
+    """
+
+    joints: Joints
+    ancestors: Integers
+    depth: Integers
+    armature: Array
+    M: Annotated[Array, "v", "v"]
+    nle: Annotated[Array, "v"]
+    J: Annotated[Array, "v", 6]
+    com: Annotated[Array, 3]
+    load: Annotated[Array, "J", 6]
+    composite: Annotated[Array, "J", 10]
+
+    @classmethod
+    def of_model(cls, model: pin.Model) -> Equations:
+        """Return those of a model as it is now.
+
+        Raises:
+            ConfigError: As :meth:`Joints.of_model`.
+        """
+        ancestors, depth = _ancestors(model)
+        made: Equations = zeros_of(
+            cls,
+            {"J": model.njoints, "v": model.nv},
+            joints=Joints.of_model(model),
+            ancestors=ancestors,
+            depth=depth,
+            armature=np.array(model.armature),
+        )
+        return made
+
+
+def _ancestors(model: pin.Model) -> tuple[Integers, Integers]:
+    """Return for each velocity its ancestors from the root to itself, (nv, D) padded with 0, and how many, (nv,)."""
+    chains: list[list[int]] = [[] for _ in range(model.nv)]
+    for j in range(1, model.njoints):
+        first, above = model.idx_vs[j], model.parents[j]
+        before = chains[model.idx_vs[above] + model.nvs[above] - 1] if above else []
+        for i in range(first, first + model.nvs[j]):
+            chains[i] = [*before, *range(first, i + 1)]
+    depth = np.array([len(chain) for chain in chains], dtype=np.int64)
+    ancestors = np.zeros((len(chains), int(depth.max(initial=1))), dtype=np.int64)
+    for i, chain in enumerate(chains):
+        ancestors[i, : depth[i]] = chain
+    return ancestors, depth
+
+
+@kernel
+def turned_inertia(s: Joints, j: int) -> Six:
+    """Return the inertia of the body of joint ``j`` about its centre of mass, along the axes of the world."""
+    pose, b = s.poses[j], s.inertia[j]
+    xx, xy, yy, xz, yz, zz = b[0], b[1], b[2], b[3], b[4], b[5]
+    # Columns of R B.
+    p = turn(pose, (xx, xy, xz))
+    q = turn(pose, (xy, yy, yz))
+    r = turn(pose, (xz, yz, zz))
+    return (
+        p[0] * pose[0] + q[0] * pose[3] + r[0] * pose[6],
+        p[0] * pose[1] + q[0] * pose[4] + r[0] * pose[7],
+        p[1] * pose[1] + q[1] * pose[4] + r[1] * pose[7],
+        p[0] * pose[2] + q[0] * pose[5] + r[0] * pose[8],
+        p[1] * pose[2] + q[1] * pose[5] + r[1] * pose[8],
+        p[2] * pose[2] + q[2] * pose[5] + r[2] * pose[8],
+    )
+
+
+@kernel
+def lever(s: Joints, j: int) -> Three:
+    """Return the centre of mass of the body of joint ``j`` from ``origin``."""
+    pose, o = s.poses[j], s.origin
+    r = turn(pose, s.lever[j])
+    return r[0] + pose[9] - o[0], r[1] + pose[10] - o[1], r[2] + pose[11] - o[2]
+
+
+@kernel
+def _times(inertia: Six, w: Three) -> Three:
+    """Return a symmetric matrix, xx xy yy xz yz zz, times a vector."""
+    return (
+        inertia[0] * w[0] + inertia[1] * w[1] + inertia[3] * w[2],
+        inertia[1] * w[0] + inertia[2] * w[1] + inertia[4] * w[2],
+        inertia[3] * w[0] + inertia[4] * w[1] + inertia[5] * w[2],
+    )
+
+
+@kernel
+def needs(s: Joints, j: int, c: Three, inertia: Six) -> Six:
+    """Return force and torque at ``origin`` that the body of joint ``j`` needs to move as it does.
+
+    Args:
+        s, j: The joint.
+        c, inertia: Its body's :func:`lever` and :func:`turned_inertia`.
+    """
+    twist, acceleration, m = s.twists[j], s.accelerations[j], s.mass[j]
+    a = point_acceleration(twist, acceleration, c)
+    w = (twist[3], twist[4], twist[5])
+    f = (m * a[0], m * a[1], m * a[2])
+    n = _times(inertia, (acceleration[3], acceleration[4], acceleration[5]))
+    spin = cross(w, _times(inertia, w))
+    arm = cross(c, f)
+    return f[0], f[1], f[2], n[0] + spin[0] + arm[0], n[1] + spin[1] + arm[1], n[2] + spin[2] + arm[2]
+
+
+@kernel
+def _weigh(e: Equations, j: int) -> None:
+    """Begin ``load`` and ``composite`` of joint ``j`` with its own body."""
+    s = e.joints
+    c, inertia, m = lever(s, j), turned_inertia(s, j), s.mass[j]
+    f = needs(s, j, c, inertia)
+    for a in range(6):
+        e.load[j, a] = f[a]
+    out = e.composite[j]
+    out[0] = m
+    out[1], out[2], out[3] = m * c[0], m * c[1], m * c[2]
+    out[4] = inertia[0] + m * (c[1] * c[1] + c[2] * c[2])
+    out[5] = inertia[1] - m * c[0] * c[1]
+    out[6] = inertia[2] + m * (c[0] * c[0] + c[2] * c[2])
+    out[7] = inertia[3] - m * c[0] * c[2]
+    out[8] = inertia[4] - m * c[1] * c[2]
+    out[9] = inertia[5] + m * (c[0] * c[0] + c[1] * c[1])
+
+
+@kernel
+def _fill_row(e: Equations, j: int, k: int) -> None:
+    """Fill what stands in M and nle for the velocity ``k`` of joint ``j``."""
+    S, b, f, all_S = e.joints.S[k], e.composite[j], e.load[j], e.joints.S
+    u, w = (S[0], S[1], S[2]), (S[3], S[4], S[5])
+    h = (b[1], b[2], b[3])
+    e.nle[k] = u[0] * f[0] + u[1] * f[1] + u[2] * f[2] + w[0] * f[3] + w[1] * f[4] + w[2] * f[5]
+    swing, arm = cross(w, h), cross(h, u)
+    px, py, pz = b[0] * u[0] + swing[0], b[0] * u[1] + swing[1], b[0] * u[2] + swing[2]
+    lx, ly, lz = _times((b[4], b[5], b[6], b[7], b[8], b[9]), w)
+    lx += arm[0]
+    ly += arm[1]
+    lz += arm[2]
+    for d in range(e.depth[k]):
+        i = e.ancestors[k, d]
+        T = all_S[i]
+        e.M[k, i] = T[0] * px + T[1] * py + T[2] * pz + T[3] * lx + T[4] * ly + T[5] * lz
+    e.M[k, k] += e.armature[k]
+    o = e.joints.origin
+    shift = cross((o[0], o[1], o[2]), w)
+    J = e.J[k]
+    J[0], J[1], J[2] = u[0] + shift[0], u[1] + shift[1], u[2] + shift[2]
+    J[3], J[4], J[5] = w
+
+
+@kernel
+def fill(e: Equations, q: Array, v: Array) -> None:
+    """Fill all of ``e`` and its joints at (q, v), (nq,) and (nv,)."""
+    s = e.joints
+    place(s, q)
+    for j in range(1, s.parent.shape[0]):
+        span(s, j)
+        move(s, j, v)
+        _weigh(e, j)
+    for a in range(10):
+        e.composite[0, a] = 0.0
+    for j in range(s.parent.shape[0] - 1, 0, -1):
+        first = s.idx_v[j]
+        for k in range(first, first + (6 if s.kind[j] == FLOATS else 1)):
+            _fill_row(e, j, k)
+        above = s.parent[j]
+        for a in range(6):
+            e.load[above, a] += e.load[j, a]
+        for a in range(10):
+            e.composite[above, a] += e.composite[j, a]
+    mass = e.composite[0, 0]
+    for a in range(3):
+        e.com[a] = s.origin[a] + e.composite[0, 1 + a] / mass

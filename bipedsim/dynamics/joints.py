@@ -1,0 +1,248 @@
+"""A kinematic tree in flat arrays: where its bodies are, and how they move.
+
+What pinocchio knows of a model is copied once, joint by joint; compiled code then needs no call of a library in a step.
+
+Motions, forces and inertias of all bodies are taken along the axes of the world at one and the same point, so that
+those of neighbours add as they are (Featherstone, "Rigid Body Dynamics Algorithms", 2008, section 5.3, in absolute
+coordinates). The point is where the root is now, and not the origin of the world, where a robot that has walked a
+hundred metres would lose four digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array, Integers, Three, act, assign, cross, kernel, turn, zeros_of
+
+FLOATS, TURNS_X, TURNS_Y, TURNS_Z, TURNS, SLIDES = range(6)
+"""Kinds of joints: free-flyer; revolute about an axis of its frame, or any other one; prismatic."""
+UNIVERSE = 0
+_ALIGNED = {"X": TURNS_X, "Y": TURNS_Y, "Z": TURNS_Z}
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+
+
+class Joints(NamedTuple):
+    """The joints j of a model with their bodies, nv velocities in all; joint 0 is the world.
+
+    Attributes:
+        order: (n,) the joints that are looked at, each behind its parent.
+        parent, kind, idx_q, idx_v: (joints,) what each hangs on and is, and where its coordinates begin.
+        axis: (joints, 3) of revolute and prismatic joints, in their frames.
+        placement: (joints, 12) the frame of the joint at rest in that of its parent: rotation, column after column,
+            then translation [m].
+        mass, lever, inertia: (joints,), (joints, 3), (joints, 6) of the bodies: [kg], centre of mass in the frame of
+            the joint [m], and inertia about it along the axes of that frame, xx xy yy xz yz zz [kg.m^2].
+        gravity: (3,) [m/s^2].
+        poses: (joints, 12) of the joints in the world, as ``placement``.
+        origin: (3,) the point of the world at which motions are taken [m].
+        S: (nv, 6) motion of each velocity, linear first.
+        twists, accelerations: (joints, 6) velocity, and spatial acceleration less gravity, linear first.
+    """
+
+    order: Integers
+    parent: Integers
+    kind: Integers
+    idx_q: Integers
+    idx_v: Integers
+    axis: Annotated[Array, "J", 3]
+    placement: Annotated[Array, "J", 12]
+    mass: Annotated[Array, "J"]
+    lever: Annotated[Array, "J", 3]
+    inertia: Annotated[Array, "J", 6]
+    gravity: Array
+    poses: Annotated[Array, "J", 12]
+    origin: Annotated[Array, 3]
+    S: Annotated[Array, "v", 6]
+    twists: Annotated[Array, "J", 6]
+    accelerations: Annotated[Array, "J", 6]
+
+    @classmethod
+    def of_model(cls, model: pin.Model, needed: Collection[int] | None = None) -> Joints:
+        """Return the joints of a model as it is now.
+
+        Args:
+            model: Its joints are a free-flyer at most, revolute and prismatic.
+            needed: Joints that are looked at, with those that carry them; all by default.
+
+        Raises:
+            ConfigError: A joint is of another kind.
+        """
+        which = range(1, model.njoints) if needed is None else {j for i in needed for j in model.supports[i] if j}
+        made: Joints = zeros_of(
+            cls,
+            {"J": model.njoints, "v": model.nv},
+            order=np.array(sorted(which), dtype=np.int64),
+            parent=np.array(list(model.parents), dtype=np.int64),
+            kind=np.zeros(model.njoints, dtype=np.int64),
+            idx_q=np.array(list(model.idx_qs), dtype=np.int64),
+            idx_v=np.array(list(model.idx_vs), dtype=np.int64),
+            gravity=np.array(model.gravity.linear),
+        )
+        made.poses[UNIVERSE, [0, 4, 8]] = 1.0
+        made.accelerations[UNIVERSE, :3] = -made.gravity
+        for j in range(1, model.njoints):
+            made.kind[j], made.axis[j] = _read(model, j)
+            place, body = model.jointPlacements[j], model.inertias[j]
+            made.placement[j, :9], made.placement[j, 9:] = place.rotation.T.reshape(-1), place.translation
+            made.mass[j], made.lever[j] = body.mass, body.lever
+            made.inertia[j] = body.inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+        return made
+
+
+def _read(model: pin.Model, j: int) -> tuple[int, tuple[float, float, float]]:
+    """Return the kind of joint ``j`` and its axis."""
+    name = model.joints[j].shortname().removeprefix("JointModel")
+    if name == "FreeFlyer":
+        return FLOATS, (0.0, 0.0, 0.0)
+    if name[:1] in "RP" and name[1:] in _AXES:
+        return _ALIGNED[name[1]] if name[0] == "R" else SLIDES, _AXES[name[1]]
+    if name in ("RevoluteUnaligned", "PrismaticUnaligned"):
+        # Of a joint that does not move, the motion is the axis.
+        data = model.joints[j].createData()
+        model.joints[j].calc(data, np.zeros(model.nq), np.zeros(model.nv))
+        x, y, z = np.asarray(data.S).reshape(6)[3:] if name[0] == "R" else np.asarray(data.S).reshape(6)[:3]
+        return TURNS if name[0] == "R" else SLIDES, (x, y, z)
+    raise ConfigError(
+        f"joint {model.names[j]!r} is a {model.joints[j].shortname()}; free-flyers, revolute and prismatic joints "
+        "can be simulated: make it of these"
+    )
+
+
+@kernel
+def locate(s: Joints, j: int, q: Array) -> None:
+    """Fill the pose of joint ``j`` at ``q`` (nq,); that of its parent is there."""
+    above, place, pose, kind = s.poses[s.parent[j]], s.placement[j], s.poses[j], s.kind[j]
+    x = turn(above, (place[0], place[1], place[2]))
+    y = turn(above, (place[3], place[4], place[5]))
+    z = turn(above, (place[6], place[7], place[8]))
+    p = act(above, (place[9], place[10], place[11]))
+    i = s.idx_q[j]
+    if kind == FLOATS:
+        p = _along(x, y, z, p, (q[i], q[i + 1], q[i + 2]))
+        a, b, c, d = q[i + 3], q[i + 4], q[i + 5], q[i + 6]
+        nothing = (0.0, 0.0, 0.0)
+        x, y, z = (
+            _along(x, y, z, nothing, (1.0 - 2.0 * (b * b + c * c), 2.0 * (a * b + d * c), 2.0 * (a * c - d * b))),
+            _along(x, y, z, nothing, (2.0 * (a * b - d * c), 1.0 - 2.0 * (a * a + c * c), 2.0 * (b * c + d * a))),
+            _along(x, y, z, nothing, (2.0 * (a * c + d * b), 2.0 * (b * c - d * a), 1.0 - 2.0 * (a * a + b * b))),
+        )
+    elif kind == SLIDES:
+        u = s.axis[j]
+        p = _along(x, y, z, p, (q[i] * u[0], q[i] * u[1], q[i] * u[2]))
+    else:
+        cosine, sine = math.cos(q[i]), math.sin(q[i])
+        if kind == TURNS_X:
+            y, z = _swing(y, z, cosine, sine)
+        elif kind == TURNS_Y:
+            z, x = _swing(z, x, cosine, sine)
+        elif kind == TURNS_Z:
+            x, y = _swing(x, y, cosine, sine)
+        else:
+            u = s.axis[j]
+            axis = _along(x, y, z, (0.0, 0.0, 0.0), (u[0], u[1], u[2]))
+            x = _about(axis, x, u[0], cosine, sine)
+            y = _about(axis, y, u[1], cosine, sine)
+            z = _about(axis, z, u[2], cosine, sine)
+    pose[0], pose[1], pose[2] = x
+    pose[3], pose[4], pose[5] = y
+    pose[6], pose[7], pose[8] = z
+    pose[9], pose[10], pose[11] = p
+
+
+@kernel
+def _along(x: Three, y: Three, z: Three, p: Three, r: Three) -> Three:
+    """Return p + r[0] x + r[1] y + r[2] z."""
+    return (
+        p[0] + r[0] * x[0] + r[1] * y[0] + r[2] * z[0],
+        p[1] + r[0] * x[1] + r[1] * y[1] + r[2] * z[1],
+        p[2] + r[0] * x[2] + r[1] * y[2] + r[2] * z[2],
+    )
+
+
+@kernel
+def _swing(a: Three, b: Three, cosine: float, sine: float) -> tuple[Three, Three]:
+    """Return two axes after a turn from the first towards the second."""
+    return (
+        (cosine * a[0] + sine * b[0], cosine * a[1] + sine * b[1], cosine * a[2] + sine * b[2]),
+        (cosine * b[0] - sine * a[0], cosine * b[1] - sine * a[1], cosine * b[2] - sine * a[2]),
+    )
+
+
+@kernel
+def _about(axis: Three, a: Three, part: float, cosine: float, sine: float) -> Three:
+    """Return the vector a, of which ``part`` is along ``axis``, after a turn about it (Rodrigues)."""
+    b, rest = cross(axis, a), (1.0 - cosine) * part
+    return (
+        cosine * a[0] + sine * b[0] + rest * axis[0],
+        cosine * a[1] + sine * b[1] + rest * axis[1],
+        cosine * a[2] + sine * b[2] + rest * axis[2],
+    )
+
+
+@kernel
+def place(s: Joints, q: Array) -> None:
+    """Fill the poses of the joints, and ``origin``, at ``q`` (nq,)."""
+    for n in range(s.order.shape[0]):
+        locate(s, s.order[n], q)
+    for a in range(3):
+        s.origin[a] = s.poses[1, 9 + a]
+
+
+@kernel
+def span(s: Joints, j: int) -> None:
+    """Fill the motions ``S`` of the velocities of joint ``j``, which is in its place."""
+    pose, i = s.poses[j], s.idx_v[j]
+    p = (pose[9] - s.origin[0], pose[10] - s.origin[1], pose[11] - s.origin[2])
+    if s.kind[j] == FLOATS:
+        for a in range(3):
+            u = (pose[3 * a], pose[3 * a + 1], pose[3 * a + 2])
+            assign(s.S[i + a], u)
+            assign(s.S[i + 3 + a], cross(p, u))
+            assign(s.S[i + 3 + a, 3:], u)
+        return
+    u = turn(pose, s.axis[j])
+    if s.kind[j] == SLIDES:
+        assign(s.S[i], u)
+        return
+    assign(s.S[i], cross(p, u))
+    assign(s.S[i, 3:], u)
+
+
+@kernel
+def move(s: Joints, j: int, v: Array) -> None:
+    """Fill twist and acceleration of joint ``j`` at constant joint velocities ``v`` (nv,)."""
+    above, twist, acceleration = s.parent[j], s.twists[j], s.accelerations[j]
+    ux = uy = uz = wx = wy = wz = 0.0
+    for i in range(s.idx_v[j], s.idx_v[j] + (6 if s.kind[j] == FLOATS else 1)):
+        S, speed = s.S[i], v[i]
+        ux += S[0] * speed
+        uy += S[1] * speed
+        uz += S[2] * speed
+        wx += S[3] * speed
+        wy += S[4] * speed
+        wz += S[5] * speed
+    u, w = (ux, uy, uz), (wx, wy, wz)
+    before = s.twists[above]
+    # A joint's motion is fixed in its body, with which it goes round.
+    one, two = cross(before[3:], u), cross(before, w)
+    three = cross(before[3:], w)
+    for a in range(3):
+        twist[a] = before[a] + u[a]
+        twist[3 + a] = before[3 + a] + w[a]
+        acceleration[a] = s.accelerations[above, a] + one[a] + two[a]
+        acceleration[3 + a] = s.accelerations[above, 3 + a] + three[a]
+
+
+@kernel
+def accelerate(s: Joints, j: int, a: Array) -> None:
+    """Add to the acceleration of joint ``j`` what its own velocities gain: ``a`` (nv,)."""
+    acceleration = s.accelerations[j]
+    for i in range(s.idx_v[j], s.idx_v[j] + (6 if s.kind[j] == FLOATS else 1)):
+        for r in range(6):
+            acceleration[r] += s.S[i, r] * a[i]
