@@ -220,3 +220,13 @@ def test_each_vertex_and_each_point_goes_to_the_plate_under_it() -> None:
     np.testing.assert_allclose(s.load[0, :3], [2.0, 1.0, 3.0], atol=1e-12)
     call(add_point, s, np.array([0.2, 0.3, 0.5]), turn, np.array([1.0, 2.0, 3.0]), 1.0)
     np.testing.assert_allclose(s.load[1, :3], [-2.0, 1.0, 3.0], atol=1e-12)
+
+
+@given(st.tuples(*[number] * 3), st.tuples(*[number] * 3))
+def test_a_force_at_a_point_is_turned_by_its_axes(turn: tuple[float, ...], drawn: tuple[float, ...]) -> None:
+    """Whatever its axes are, as on a ball: the plate has the force and its moment about the transducers."""
+    s, axes, force = surfaces(ROW[0]), pin.exp3(2.0 * np.array(turn)), 50.0 * np.array(drawn)
+    point = np.array([-0.2, 0.1, 0.0])
+    call(add_point, s, point, axes, force, 1.0)
+    np.testing.assert_allclose(total(s, ROW[:1]), wrench_at(point, axes @ force, 0.0, np.zeros(3)), atol=1e-12)
+    np.testing.assert_allclose(s.load[-1], 0.0, atol=1e-12)

@@ -192,10 +192,12 @@ def test_a_plate_that_is_not_flush_says_where() -> None:
     wrong = (
         PlateConfig(name="high", size=(0.4, 0.4), position=(0.0, 0.0, 0.2)),
         PlateConfig(name="steep", size=(0.4, 0.4), position=(1.0, 0.0, 0.0), rpy=(0.3, 0.0, 0.0)),
+        PlateConfig(name="low", size=(0.4, 0.4), position=(2.0, 0.0, -0.1)),
     )
     with pytest.raises(ConfigError) as caught:
         Simulator(ROBOT, force_plates=wrong)
-    assert "'high' is not flush with the ground" in str(caught.value)
+    assert "'high' is not flush with the ground: at [0.0, 0.0, 0.2] the ground is 0.2 m below it" in str(caught.value)
+    assert "'low' is not flush with the ground: at [2.0, 0.0, -0.1] the ground is 0.1 m above it" in str(caught.value)
     assert "'steep' is not flush" in str(caught.value)
     Simulator(ROBOT, Ground.flat(0.2), force_plates=wrong[:1])
 

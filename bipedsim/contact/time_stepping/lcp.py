@@ -223,7 +223,8 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists) -> bool:
             copy_points(q.best, q.f)
             if again % 2 == 0:
                 q.f[:, :] = 0.0
-        if not q.residual[0] <= TOLERANCE and not _pivot(p, m, level):
+        # Into the pyramids and back out of the ground it may grow by as much again.
+        if not q.residual[0] <= 0.5 * TOLERANCE and not _pivot(p, m, level):
             return False
         copy_points(q.best, q.f)
     for a in range(q.points[0]):
