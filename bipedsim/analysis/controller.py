@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.numerics import Array
-from bipedsim.recording import Recording
+from bipedsim.recording import Recording, without_plan
 
 
 def controller_figures(recording: Recording) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class ControllerFigures:
         """Take the next rows."""
         if not np.isfinite(self._gave_up):
             self._gave_up, self._why = rows.gave_up_at, rows.gave_up_why
-        for name, values in rows.readouts.items():
+        for name, values in without_plan(rows.readouts).items():
             if not np.isnan(values).all():
                 span = self._readouts.setdefault(name, {"min": np.inf, "max": -np.inf})
                 span["min"] = min(span["min"], float(np.nanmin(values)))

@@ -47,6 +47,8 @@ ABOUT = "about"
 ROBOT_DESCRIPTION = "/robot_description"
 READOUTS = "/controller/"
 """What the topics of a controller's readouts begin with."""
+PLAN = "/plan/readouts"
+"""Topic of the readouts that are a plan."""
 
 OBJECTS = "/objects/"
 """What the topics of free objects begin with."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from bipedsim.analysis import difference_lines, differences, sample_rate
 from bipedsim.errors import RecordingError
-from bipedsim.recording import Recording, between
+from bipedsim.recording import Recording, between, without_plan
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plots import Page
 from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, picture, small_title
@@ -146,7 +146,7 @@ class Comparison:
         for name, run in runs.items():
             there = [column for column in columns_of(panels) if _known(getattr(run, column))]
             if "readouts" in panels or "tracking" in panels:
-                there += [f"readout {readout}" for readout in run.readouts]
+                there += [f"readout {readout}" for readout in without_plan(run.readouts)]
             if "objects" in panels:
                 there += [f"object {one}" for one in run.objects]
             for column in there:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bipedsim.analysis import ComMotion, estimate_errors, roll_pitch_yaw, unit_of
 from bipedsim.numerics import Array
-from bipedsim.recording import Recording
+from bipedsim.recording import Recording, without_plan
 from bipedsim.view.plot_joints import ACROSS, wanted_positions
 from bipedsim.view.sheet import (
     LIMIT_COLOUR,
@@ -92,7 +92,7 @@ def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Seq
 
 def draw_readouts(figure: SubFigure, recording: Recording) -> None:
     """Draw what the controller showed."""
-    charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in recording.readouts.items()]
+    charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in without_plan(recording.readouts).items()]
     draw_charts(figure, recording, "readouts of the controller", charts)
 
 

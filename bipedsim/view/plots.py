@@ -25,7 +25,7 @@ from bipedsim.analysis import (
 )
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.numerics import Array
-from bipedsim.recording import Recording
+from bipedsim.recording import Recording, without_plan
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import (
     base_charts,
@@ -196,9 +196,9 @@ def _lacks(column: str, what: str) -> Callable[[Recording], str]:
 _PANELS = {
     "torques": _Panel(lambda recording: height_of(recording, shown_torques(recording)[0]), draw_torques),
     "readouts": _Panel(
-        lambda recording: chart_height(len(recording.readouts)),
+        lambda recording: chart_height(len(without_plan(recording.readouts))),
         draw_readouts,
-        lambda recording: "" if recording.readouts else "no readouts: its controller showed none",
+        lambda recording: "" if without_plan(recording.readouts) else "no readouts: its controller showed none",
     ),
     "objects": _Panel(
         lambda _recording: 2.0,

@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.analysis import sample_rate
 from bipedsim.numerics import Array, Flags, Indices, Integers, entry
-from bipedsim.recording import Recording, joined
+from bipedsim.recording import Recording, joined, without_plan
 from bipedsim.view.panels import USUAL_PANELS
 
 MOST = 1 << 15
@@ -87,7 +87,7 @@ class Thinned:
         n = len(rows)
         curves = [rows.wrench[:, :, :3].reshape(n, -1), rows.wrench[:, :, 2].sum(axis=1)[:, None]]
         curves += [getattr(rows, name).reshape(n, -1) for name in _CURVES if name in self._columns]
-        curves += [rows.base_pose[:, :2], *(v[:, None] for v in rows.readouts.values())]
+        curves += [rows.base_pose[:, :2], *(v[:, None] for v in without_plan(rows.readouts).values())]
         curves += [states[:, [0, 2, 7, 8, 9]] for states in rows.objects.values()]
         codes = (rows.mode * 4096 + rows.n_vertices) * 2 + rows.sliding
         stretch = np.floor((rows.t - self._begin) / self._span).astype(np.int64)

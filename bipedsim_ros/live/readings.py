@@ -15,10 +15,10 @@ from std_msgs.msg import Bool, Float64, Float64MultiArray
 from bipedsim.analysis import CARRIES, centre_of_pressure, sole_wrench
 from bipedsim.model import Chains, Robot, passive_columns
 from bipedsim.numerics import Array
-from bipedsim.recording import CONTACT_FIELDS, WALL_CLOCK_NS
+from bipedsim.recording import CONTACT_FIELDS, WALL_CLOCK_NS, plan_of
 from bipedsim.recording.bag import Qos
 from bipedsim.sim import Observation
-from bipedsim.view.page import Instant, plan_of, pushes_at
+from bipedsim.view.page import Instant, pushes_at
 from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.live.presence import Found
 from bipedsim_ros.loop import Drops
@@ -80,6 +80,8 @@ class Readings:
         self._command = Observation.zeros(robot.nu, 0)
         self._take: list[tuple[Newest, Callable[[bytes], None]]] = []
         self._readouts: dict[str, float] = {}
+        self._plan: dict[str, float] = {}
+        self._plan_reader = _numbers()
         self._readout_names: set[str] = set()
         self._looked = 0.0
         self._begin_ns = 0
@@ -104,6 +106,7 @@ class Readings:
     def _subscribe(self) -> None:
         self._listen(topics.JOINT_STATES, self._on_joints)
         self._listen(topics.DIAGNOSTICS, self._on_diagnostics, qos=FEW)
+        self._listen(topics.PLAN, self._on_plan)
         self._listen(topics.FALLEN, self._on_fallen, qos=topics.FALLEN.offered)
         simulated = self._found.simulated
         for k, sole in enumerate(self.robot.soles):
@@ -140,6 +143,7 @@ class Readings:
         self._contact.fill(np.nan)
         self._objects.clear()
         self._readouts.clear()
+        self._plan.clear()
         self.health.clear()
 
     def take(self, now: float) -> bool:
@@ -231,6 +235,15 @@ class Readings:
 
         return take
 
+    def _on_plan(self, data: bytes) -> None:
+        numbers = self._plan_reader.read(data)[0]
+        layout = self._plan_reader.layout
+        names = layout.texts["layout.dim.label"] if layout is not None else []
+        labels = names[0].partition(b"\0")[0].decode("utf-8", "replace").split(",") if names else []
+        if len(labels) != len(numbers):
+            raise MessageError(f"it has {len(numbers)} numbers, and its layout names {len(labels)}")
+        self._plan = dict(zip(labels, numbers.tolist(), strict=True))
+
     def _on_diagnostics(self, data: bytes) -> None:
         for status in parse(data, DiagnosticArray).status:
             values = {pair.key: pair.value for pair in status.values}
@@ -303,7 +316,7 @@ class Readings:
             body_forces=self._bodies,
             objects=dict(self._objects),
             push=pushes_at({"pushes": pushes}, self.t),
-            plan=plan_of(self._readouts),
+            plan=plan_of({**self._readouts, **self._plan}),
             readouts=dict(self._readouts),
             estimated=not self._found.simulated and self._base is not None,
             notes=(*notes, *(("fallen",) if self.fallen else ()), *self.lacks),

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
 from rclpy.node import Node
 from std_msgs.msg import Bool
 
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
-from bipedsim_ros.wire import BASE_FRAME, WORLD_FRAME, NumberWriter, OdometryWriter, listeners, publisher, topics
+from bipedsim.numerics import Array
+from bipedsim.recording import PLANNED, plan_of, without_plan
+from bipedsim_ros.wire import (
+    BASE_FRAME,
+    NS_PER_S,
+    WORLD_FRAME,
+    NumberWriter,
+    OdometryWriter,
+    conversions,
+    listeners,
+    publisher,
+    topics,
+)
 
 PERIOD_NS = 10_000_000
 """Time of the joint states between two messages of a topic."""
@@ -32,8 +49,11 @@ class ControllerOutputs:
                     f"readouts of the controller: {name!r} cannot be the name of a topic; use letters, digits and _"
                 )
         self._readouts = [
-            (name, publisher(node, topics.READOUTS, name=name), NumberWriter()) for name in guard.readouts
+            (name, publisher(node, topics.READOUTS, name=name), NumberWriter())
+            for name in without_plan(guard.readouts)
         ]
+        planned = [name for name in guard.readouts if name.startswith(PLANNED)]
+        self._plan = _PlanPublisher(node, planned) if planned else None
         self._odometry: Any = None
         if guard.has_estimate:
             self._odometry = publisher(node, topics.ODOMETRY)
@@ -46,6 +66,7 @@ class ControllerOutputs:
     def unheard(self, least: int) -> list[str]:
         """Return the topics that have fewer listeners than ``least``."""
         publishers = [readout for _, readout, _ in self._readouts]
+        publishers += [self._plan.numbers] if self._plan is not None else []
         publishers += [self._fallen] + ([self._odometry] if self._odometry is not None else [])
         return [p.topic_name for p in publishers if listeners(self._node, p) < least]
 
@@ -71,6 +92,55 @@ class ControllerOutputs:
         guard = self._guard
         for name, readout, writer in self._readouts:
             readout.publish(writer.write(guard.readouts[name]))
+        if self._plan is not None:
+            self._plan.tell(guard.readouts, t_ns)
         estimate = guard.estimate if self._odometry is not None else None
         if estimate is not None:
             self._odometry.publish(self._odometry_writer.write(estimate.q[:7], estimate.v[:6], t_ns))
+
+
+class _PlanPublisher:
+    """What a controller shows of its plan, as long as somebody listens: all numbers, and footsteps for other viewers.
+
+    Args:
+        node: The node.
+        names: Of the readouts.
+
+    Attributes:
+        numbers: The publisher of the numbers.
+    """
+
+    def __init__(self, node: Node, names: list[str]) -> None:
+        self.numbers = publisher(node, topics.PLAN)
+        self._footsteps = publisher(node, topics.PLANNED_STEPS)
+        self._writer = conversions.NumbersWriter(("t", *names))
+        self._names = names
+        self._values = np.zeros(1 + len(names))
+        self._told: bytes | None = None
+
+    def tell(self, readouts: Mapping[str, float], t_ns: int) -> None:
+        """Publish the plan of the time ``t_ns`` [ns]."""
+        if self.numbers.get_subscription_count():
+            self._values[0] = t_ns / NS_PER_S
+            self._values[1:] = [readouts[name] for name in self._names]
+            self.numbers.publish(self._writer.write(self._values))
+        if self._footsteps.get_subscription_count():
+            plan = plan_of(readouts)
+            steps = np.zeros((0, 4)) if plan is None or plan.footsteps is None else plan.footsteps
+            if steps.tobytes() != self._told:
+                self._told = steps.tobytes()
+                self._footsteps.publish(path_of(np.nan_to_num(steps), t_ns))
+
+
+def path_of(steps: Array, t_ns: int) -> Path:
+    """Return a path of the poses ``steps`` (n, 4), x, y, z [m] and yaw [rad], in the world."""
+    path = Path()
+    path.header.frame_id = topics.PLANNED_STEPS.frame
+    path.header.stamp.sec, path.header.stamp.nanosec = divmod(t_ns, NS_PER_S)
+    for x, y, z, yaw in steps.tolist():
+        pose = PoseStamped(header=path.header)
+        place, turned = pose.pose.position, pose.pose.orientation
+        place.x, place.y, place.z = x, y, z
+        turned.z, turned.w = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
+        path.poses.append(pose)
+    return path

@@ -320,6 +320,23 @@ READOUTS = Topic(
     CONTROLLER,
     "`readouts`, a dict of numbers: one topic for each name, such as /controller/zmp_margin",
 )
+PLAN = Topic(
+    schema.PLAN,
+    _NUMBERS,
+    CONTROLLER,
+    "readouts called `plan_...`, which are [drawn](view.md#what-a-controller-shows-of-its-plan): together, at 100 Hz "
+    "while somebody listens; the layout's label names the values, their time first",
+    sporadic=True,
+)
+PLANNED_STEPS = Topic(
+    "/plan/footsteps",
+    "nav_msgs/msg/Path",
+    CONTROLLER,
+    "the footsteps of it as poses of the soles, on change while somebody listens",
+    LATCHED,
+    frame=WORLD_FRAME,
+    sporadic=True,
+)
 ODOMETRY = Topic(
     schema.ODOMETRY,
     _ODOMETRY,

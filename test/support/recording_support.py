@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,13 @@ def point(stamp_ns: int, values: Any) -> bytes:
 
 def contact(values: list[float]) -> bytes:
     """Serialise a contact topic's Float64MultiArray."""
+    return labelled(CONTACT_FIELDS, values)
+
+
+def labelled(labels: Sequence[str], values: Sequence[float]) -> bytes:
+    """Serialise a Float64MultiArray whose layout names its numbers."""
     cls = STORE.types
-    label = ",".join(CONTACT_FIELDS)
+    label = ",".join(labels)
     dimension = cls["std_msgs/msg/MultiArrayDimension"](label=label, size=len(values), stride=len(values))
     layout = cls["std_msgs/msg/MultiArrayLayout"](dim=[dimension], data_offset=0)
     message = cls["std_msgs/msg/Float64MultiArray"](layout=layout, data=np.asarray(values, dtype=np.float64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -75,6 +76,16 @@ class Heading:
         return np.array([self.x, self.y])
 
 
+class Footstep(NamedTuple):
+    """Where a foot is to land: the centre of its sole [m], its direction [rad], and which foot it is."""
+
+    x: float
+    y: float
+    z: float
+    yaw: float
+    foot: int
+
+
 def yaw_of(R: Array) -> float:
     """Return the direction [rad] of the x axis of R (3, 3) over the ground."""
     return math.atan2(R[1, 0], R[0, 0])
@@ -122,6 +133,9 @@ class Gait:
         kicking: Whether the foot in the air kicks instead.
         step: The way of the swing foot.
         steps: Steps begun since :meth:`reset`.
+        footsteps: That are planned, the one under way or, on both feet, the next one first. The ground is taken to go
+            on as the feet have found it.
+        changes: How often they changed.
     """
 
     def __init__(
@@ -139,6 +153,7 @@ class Gait:
         self.step = Step.on_the_spot()
         self._feet = (np.zeros(2), np.zeros(2))
         self._begin = np.zeros(2)
+        self.changes = 0
         self.reset(0.0, np.zeros(2), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), 1.0)
 
     def reset(self, t: float, com: Array, p: Array, R: Array, ramp: float) -> None:
@@ -154,6 +169,7 @@ class Gait:
         self.lifted = self.lowers = t
         self.kicking = False
         self._route: Array | None = None
+        self._plan_steps([])
         self.swing = -1
         self.phase = "stand"
         self.begin, self.end = t, t + ramp
@@ -172,6 +188,10 @@ class Gait:
         middle = 0.5 * (p[0] + p[1])
         ahead = R[0, :, 0] + R[1, :, 0]
         self.centre = Heading(middle[0], middle[1], math.atan2(ahead[1], ahead[0]))
+
+    def _plan_steps(self, footsteps: list[Footstep]) -> None:
+        self.footsteps = footsteps
+        self.changes += 1
 
     def _side(self, foot: int) -> float:
         return 1.0 if foot == self._left else -1.0
@@ -361,9 +381,13 @@ class Gait:
 
     def _land_at(self, point: Array, stance: Array) -> None:
         """Let the step end at ``point`` (2,), on the plane through the foot that stands at ``stance`` (3,) [m]."""
-        step = self.step
-        step.land_p[:2] = point
-        step.land_p[2] = stance[2] - (step.normal[:2] @ (point - stance[:2])) / step.normal[2]
+        self.step.land_p[:2] = point
+        self.step.land_p[2] = self._height_at(point, stance)
+
+    def _height_at(self, point: Array, stance: Array) -> float:
+        """Return the height [m] at ``point`` (2,) of the plane through the foot that stands at ``stance`` (3,) [m]."""
+        normal = self.step.normal
+        return float(stance[2] - (normal[:2] @ (point - stance[:2])) / normal[2])
 
     def catch(
         self, t: float, shift: Array, most: float, stance: Array, yaw: float, swing: tuple[Array, Array, Array]
@@ -394,6 +418,8 @@ class Gait:
         step.path_time[:] = begin, FORWARD[1] * step.time[0] - begin
         step.path[:] = path_to(*swing, land, step.path_time[1])
         self.centre = Heading(self.centre.x + moved[0], self.centre.y + moved[1], self.centre.yaw)
+        dx, dy = moved.tolist()
+        self._plan_steps([one._replace(x=one.x + dx, y=one.y + dy) for one in self.footsteps])
         # The weight passes over to between the feet if the robot stops, and else to the foot that lands.
         last = int(plan.n[0]) - 1
         over = 0.5 * moved if self._stopping else moved
@@ -434,6 +460,7 @@ class Gait:
         params = self._params
         self.begin = t
         self.kicking = False
+        self._plan_steps(self.footsteps[1:])
         self.phase = "double"
         normal = self.step.normal + 0.5 * (R[self.swing, :, 2] - self.step.normal)
         self.step.normal[:] = normal / np.linalg.norm(normal)
@@ -454,6 +481,7 @@ class Gait:
         centre, velocity = self.centre, self.velocity
         moving = self.phase == "single"
         under = self._zmp(stance, points[stance], yaws[stance])
+        footsteps: list[Footstep] = []
         for i in range(_HORIZON):
             if self._queue:
                 landing, ends = self._queue[i], i == len(self._queue) - 1
@@ -468,15 +496,18 @@ class Gait:
             before, during = FORWARD[0] * time, (FORWARD[1] - FORWARD[0]) * time
             way = landing.point - points[foot]
             points[foot], yaws[foot] = landing.point, landing.yaw
+            at = self._height_at(landing.point, p[stance])
+            footsteps.append(Footstep(float(landing.x), float(landing.y), at, landing.yaw, foot))
             add_line(self.plan, before, under, under)
             add_swing(self.plan, during, under, way, params.swing_inertia)
             add_line(self.plan, time - before - during, under, under)
             following = self._zmp(foot, landing.point, landing.yaw)
             if ends:
                 add_line(self.plan, params.stop_shift, under, 0.5 * (under + following))
-                self._finish_plan(0.5 * (under + following))
-                return
+                under = 0.5 * (under + following)
+                break
             add_line(self.plan, params.double_support, under, following)
             under = following
             foot = 1 - foot
         self._finish_plan(under)
+        self._plan_steps(footsteps)

@@ -19,6 +19,7 @@ from bipedsim.control.walking.distribution import Distribution, DistributionPara
 from bipedsim.control.walking.gait import Gait, GaitParams, farthest, yaw_of
 from bipedsim.control.walking.kicking import KickParams, route_of
 from bipedsim.control.walking.reference import Law, Moment, Reference, Soles, Walk, aim
+from bipedsim.control.walking.shown_plan import ShownPlan
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.errors import ConfigError
@@ -99,7 +100,8 @@ class ZmpController:
     Attributes:
         estimate: Where the robot believes to be; see :class:`bipedsim.control.estimation.BaseEstimate`.
         readouts: Updated in place: ``zmp_margin`` [m] of the measured ZMP to the edge of the polygon of support,
-            negative outside, as it was before the last touch-down for a moment after it; ``dcm_error`` [m].
+            negative outside, as it was before the last touch-down for a moment after it; ``dcm_error`` [m]; and the
+            plan, ``plan_...``, for viewers: see :class:`bipedsim.control.walking.shown_plan.ShownPlan`.
         fallen: Whether it has given up.
 
     Raises:
@@ -154,7 +156,8 @@ class ZmpController:
         self._footsteps = np.zeros((0, 3))
         self._command = Command(np.zeros(robot.nu))
         self._dt = dt
-        self.readouts = {"zmp_margin": 0.0, "dcm_error": 0.0}
+        self._shown = ShownPlan(self._omega, soles.centres)
+        self.readouts = {"zmp_margin": 0.0, "dcm_error": 0.0, **self._shown.readouts}
         self.fallen = False
         self.estimate: Any = None
         self._warm_up()
@@ -214,7 +217,8 @@ class ZmpController:
         self._tilt[:] = pin.log3(upright.T @ R)
         self._supervisor.reset()
         # Until the feet were felt there is no margin to show.
-        self.readouts.update(zmp_margin=0.0, dcm_error=0.0)
+        self.readouts.update(self._shown.readouts, zmp_margin=0.0, dcm_error=0.0)
+        self._shown.reset(observation.t, *whole.body.com[:2].tolist())
         self._velocity[:] = 0.0
         self._footsteps = self._footsteps[:0]
         self._touch = 0.0
@@ -302,6 +306,8 @@ class ZmpController:
         least = _LEAST_LOAD * self._weight
         self._now[:] = Moment(t, t - gait.lifted, self._flying, height, *self._ground, share, tilted, least)
         aim(self._walk, self.estimate.wrench, self._now)
+        before, after = self._ground
+        self._shown.update(t, ref, before + share * (after - before), height, gait, self.readouts)
         error, margin = float(ref.error[0]), float(ref.margin[0])
         self.readouts["dcm_error"] = error
         self.fallen = self.fallen or error > self._params.fall_error

@@ -27,6 +27,7 @@ from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Decoder, text
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.bag.sole_poses import made_of, put_sole_poses
+from bipedsim.recording.plan import PLANNED
 from bipedsim.recording.recording import Recording, between, joined, nothing_between
 from bipedsim.recording.schema import (
     ABOUT,
@@ -40,6 +41,7 @@ from bipedsim.recording.schema import (
     LABELLED_TOPICS,
     OBJECT_COMPONENTS,
     OBJECTS,
+    PLAN,
     PLATE_GEOMETRY,
     PLATE_SIGNALS,
     READOUTS,
@@ -322,11 +324,11 @@ class BagRows:
             foot = FOOT.match(topic)
             general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
             samples = bool(_plate_of(topic, PLATE_SIGNALS)) and self._wants_plates
-            wanted = general in (*self._carriers, FALLEN) or _is_readout(topic, kind) or _is_object(topic, kind)
+            wanted = general in (*self._carriers, FALLEN, PLAN) or _is_readout(topic, kind) or _is_object(topic, kind)
             try:
                 fields = {row.field for row in columns_on(general) if row.name in self._columns} or None
                 self._decoders[topic] = Decoder(kind, fields) if wanted or samples else None
-                if general in LABELLED_TOPICS or samples:
+                if general in (*LABELLED_TOPICS, PLAN) or samples:
                     self._timed.add(topic)
             except RecordingError as error:
                 raise RecordingError(f"{self.path}: {topic}: {error}") from error
@@ -439,6 +441,8 @@ class BagRows:
                 at, numbers = rows.unstamped(topic)
                 column_of = out.readouts[topic.removeprefix(READOUTS)] = np.full(len(out), np.nan)
                 column_of[at] = numbers
+            elif topic == PLAN:
+                self._put_plan(out, *rows.match(topic))
             elif _is_object(topic, kind):
                 at, table = rows.match(topic)
                 if table is not None:
@@ -458,6 +462,16 @@ class BagRows:
             if out.sole_poses.flags.writeable:
                 put_sole_poses(out, self._robot)
         return out
+
+    def _put_plan(self, out: Recording, at: Any, table: _Table | None) -> None:
+        """Add the plan of a controller to the readouts; ``at`` says whose rows its messages are."""
+        decoder = self._decoders[PLAN]
+        if table is None or decoder is None:
+            return
+        for name, numbers in zip(decoder.labels or (), table.values[_LABELLED].T, strict=False):
+            if name.startswith(PLANNED):
+                out.readouts[name] = np.full(len(out), np.nan)
+                out.readouts[name][at] = numbers
 
     def _learn_plate(self, name: str, topic: str, block: Block) -> None:
         """Take what the bag says of a force plate."""

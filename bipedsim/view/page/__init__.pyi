@@ -1,5 +1,5 @@
-from .frames import Frames, frames_of, plan_of, pushes_at, read_thinned
-from .instant import Instant, Plan, Pushed
+from .frames import Frames, frames_of, pushes_at, read_thinned
+from .instant import Instant, Pushed
 from .page import LOCAL, PORT, Page, check_page
 from .plots import Plots, values_of
 from .replay import Replay
@@ -13,7 +13,6 @@ __all__ = [
     "Frames",
     "Instant",
     "Page",
-    "Plan",
     "Plots",
     "Pushed",
     "Replay",
@@ -23,7 +22,6 @@ __all__ = [
     "check_page",
     "frames_of",
     "open_replay",
-    "plan_of",
     "pushes_at",
     "read_shown",
     "read_thinned",

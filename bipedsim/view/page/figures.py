@@ -8,6 +8,7 @@ import numpy as np
 
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
+from bipedsim.recording import without_plan
 from bipedsim.view.animation import FORCE_COLOUR
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.marks import CAPTURE_COLOUR, PLAN_COLOUR, PUSH_COLOUR, SUPPORT_COLOUR
@@ -54,7 +55,7 @@ def now(instant: Instant, robot: Robot, state: State | None) -> str:
         head = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("foot", "contact", "f_z", "margin", "friction"))
         feet = "".join(_foot(instant, k, robot, state) for k in range(len(robot.soles)))
         rows.append(f"<table style='border-collapse:collapse'><tr>{head}</tr>{feet}</table>")
-    shown = [f"{name} {_number(value)}" for name, value in instant.readouts.items() if np.isfinite(value)]
+    shown = [f"{name} {_number(value)}" for name, value in without_plan(instant.readouts).items() if np.isfinite(value)]
     rows += [f"<div>{escape(text)}</div>" for text in (", ".join(shown), "; ".join(said)) if text]
     return f'<div style="{_STYLE}">{"".join(rows)}</div>'
 

@@ -14,8 +14,8 @@ from bipedsim.analysis import complete_rows, gather, recorded_configurations
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig, parse_objects
-from bipedsim.recording import Recording, joined
-from bipedsim.view.page.instant import Instant, Plan, Pushed
+from bipedsim.recording import Recording, joined, plan_of
+from bipedsim.view.page.instant import Instant, Pushed
 
 RATE = 30.0
 """Frames per second of what is shown."""
@@ -207,35 +207,3 @@ def pushes_at(run: Mapping[str, Any], t: float) -> tuple[Pushed, ...]:
     if active is None:
         return ()
     return (Pushed(np.array(active["wrench"][:3], dtype=np.float64), frame=active["body"] or ""),)
-
-
-PLANNED = ("com", "dcm", "zmp")
-
-
-def plan_of(readouts: Mapping[str, float]) -> Plan | None:
-    """Return what a controller shows of its intentions, None where it shows nothing.
-
-    Its readouts are then called ``plan_com_x``, ``plan_com_y``, ``plan_com_z``, the same of ``dcm`` and ``zmp``, whose
-    z may lack; and of each footstep to come, the next one first, ``plan_step_1_x``, ``_y``, ``_yaw`` [rad], ``_foot``
-    (0 for the first foot of robot.yaml), and ``_z``, which may lack. All are in the world [m].
-    """
-    points = {}
-    for name in PLANNED:
-        x, y, z = (readouts.get(f"plan_{name}_{axis}", np.nan) for axis in "xyz")
-        if np.isfinite([x, y]).all():
-            points[name] = np.array([x, y, 0.0 if np.isnan(z) else z])
-    steps, feet = [], []
-    number = 1
-    while f"plan_step_{number}_x" in readouts:
-        x, y, z, yaw, foot = (
-            readouts.get(f"plan_step_{number}_{part}", np.nan) for part in ("x", "y", "z", "yaw", "foot")
-        )
-        number += 1
-        if np.isfinite([x, y]).all():
-            steps.append([x, y, z, np.nan_to_num(yaw)])
-            feet.append(int(np.nan_to_num(foot)))
-    if not (points or steps):
-        return None
-    if steps:
-        return Plan(np.array(steps), np.array(feet, dtype=np.int64), **points)
-    return Plan(**points)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.recording import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,23 +24,6 @@ class Pushed:
     force: Array
     point: Array | None = None
     frame: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What a controller intends, in the world; each part None where it does not show it.
-
-    Attributes:
-        footsteps: (n, 4) x, y, z [m] and heading [rad] of the soles to come, the next one first.
-        feet: (n,) which foot each is of; -1 where that is not known.
-        com, dcm, zmp: (3,) [m].
-    """
-
-    footsteps: Array | None = None
-    feet: Integers | None = None
-    com: Array | None = None
-    dcm: Array | None = None
-    zmp: Array | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,9 +10,10 @@ import pinocchio as pin
 
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
+from bipedsim.recording import Plan
 from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST, bottom
 from bipedsim.view.page.bodies import ball
-from bipedsim.view.page.instant import Instant, Plan, Pushed
+from bipedsim.view.page.instant import Instant, Pushed
 from bipedsim.view.page.layers import Layer, arrows, point, rgb, rounded, shortened
 from bipedsim.view.page.soles import SHORTEST
 from bipedsim.view.page.state import State

@@ -15,7 +15,7 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64, Float64MultiArray
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.ground import Ground, get_ground
@@ -99,6 +99,9 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
     ankles = [ros.node.create_publisher(WrenchStamped, f"/r1/{s.name}_foot_ft/wrench", 1) for s in ROBOT.soles]
     readout = ros.node.create_publisher(Float64, "/r1/controller/lean", 1)
     elsewhere = ros.node.create_publisher(Float64, "/controller/other", 1)
+    plan = ros.node.create_publisher(Float64MultiArray, "/r1/plan/readouts", 1)
+    planned = Float64MultiArray(data=[1.0, 0.2, 0.1, 0.8])
+    planned.layout.dim = [MultiArrayDimension(label="t,plan_com_x,plan_com_y,plan_com_z", size=4, stride=4)]
     ros.until(presence.look, "a robot that the controller names")
     found = presence.found
     assert found is not None
@@ -126,6 +129,7 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
         imu.publish(measured)
         readout.publish(Float64(data=0.25))
         elsewhere.publish(Float64(data=1.0))
+        plan.publish(planned)
         for one in ankles:
             one.publish(wrench)
         if pose:
@@ -137,7 +141,8 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
         send(pose)
         readings.take(seconds)
         instant = readings.instant(())
-        return instant.placed and bool(instant.readouts) and bool(np.isfinite(instant.wrench).all())
+        shown = bool(instant.readouts) and instant.plan is not None
+        return instant.placed and shown and bool(np.isfinite(instant.wrench).all())
 
     ros.until(lambda: known(False), "all but a place")
     instant = readings.instant(())
@@ -145,6 +150,9 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
     np.testing.assert_allclose(pin.XYZQUATToSE3(instant.q[:7]).rotation, leaning.toRotationMatrix(), atol=1e-9)
     np.testing.assert_array_equal(instant.q[ROBOT.idx_q], ROBOT.posture)
     assert instant.readouts == {"lean": 0.25}
+    assert instant.plan is not None
+    assert instant.plan.com is not None
+    assert (instant.plan.com.tolist(), instant.plan.footsteps) == ([0.2, 0.1, 0.8], None)
     assert instant.wrench is not None
     assert instant.cop is not None
     np.testing.assert_allclose(instant.wrench[:, 2], 200.0, atol=0.1)

@@ -9,6 +9,9 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+import numpy as np
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import Float64MultiArray
 from user_controllers import EchoParams, Steered
 
 from bipedsim.control import Guard
@@ -43,3 +46,49 @@ def test_a_fall_is_told_once_and_so_is_its_end(monkeypatch: pytest.MonkeyPatch) 
             guard.update(standing)
             outputs.publish(tick * MS)
         assert fallen == [False, True] * (lap + 1)
+
+
+class _Sink:
+    """A publisher that keeps what it is given; ``heard`` says whether anybody listens."""
+
+    def __init__(self) -> None:
+        self.heard, self.sent = True, []
+
+    def get_subscription_count(self) -> int:
+        return int(self.heard)
+
+    def publish(self, message: Any) -> None:
+        self.sent.append(message)
+
+
+def test_a_plan_goes_out_as_numbers_and_as_a_path_on_change_while_somebody_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sinks: dict[str, _Sink] = {}
+
+    def publisher(_node: Any, topic: Any, name: str = "", **_more: Any) -> Any:
+        return sinks.setdefault(topic.name + name, _Sink())
+
+    monkeypatch.setattr(controller_outputs, "publisher", publisher)
+    readouts = {"margin": 1.0, "plan_com_x": 0.5, "plan_step_1_x": np.nan, "plan_step_1_y": 0.1, "plan_step_1_yaw": 0.4}
+    controller = Steered(ROBOT, EchoParams(), 1e-3)
+    monkeypatch.setattr(controller, "readouts", readouts, raising=False)
+    node: Any = None
+    outputs = controller_outputs.ControllerOutputs(node, Guard(controller, ROBOT))
+    numbers, steps = sinks[topics.PLAN.name], sinks[topics.PLANNED_STEPS.name]
+    assert [name for name in sinks if name.startswith(topics.READOUTS.name)] == [topics.READOUTS.name + "margin"]
+    for k, x in enumerate([np.nan, 0.3, 0.3, 0.4]):
+        readouts["plan_step_1_x"] = x
+        outputs.publish(10 * k * MS)
+    said = [deserialize_message(data, Float64MultiArray) for data in numbers.sent]
+    assert said[0].layout.dim[0].label == "t,plan_com_x,plan_step_1_x,plan_step_1_y,plan_step_1_yaw"
+    told = [list(one.data[:3]) for one in said[1:]]
+    np.testing.assert_array_equal(told, [[0.01, 0.5, 0.3], [0.02, 0.5, 0.3], [0.03, 0.5, 0.4]])
+    assert [len(path.poses) for path in steps.sent] == [0, 1, 1]
+    pose = steps.sent[-1].poses[0].pose
+    assert (pose.position.x, pose.position.y, pose.position.z) == (0.4, 0.1, 0.0)
+    assert 2.0 * np.arctan2(pose.orientation.z, pose.orientation.w) == pytest.approx(0.4)
+    numbers.heard = steps.heard = False
+    readouts["plan_step_1_x"] = 0.7
+    outputs.publish(50 * MS)
+    assert (len(numbers.sent), len(steps.sent)) == (4, 3)

@@ -13,7 +13,7 @@ from bipedsim.config import RunConfig
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
 from bipedsim.runs import run
-from bipedsim.view.page.frames import RATE, Frames, Thinned, frames_of, plan_of, pushes_at, read_thinned
+from bipedsim.view.page.frames import RATE, Frames, Thinned, frames_of, pushes_at, read_thinned
 
 
 @pytest.fixture(scope="module")
@@ -97,27 +97,6 @@ def test_pushes_are_shown_while_they_last() -> None:
     assert pushes_at(run_of, 1.06)[0].frame == "l_foot"
     assert pushes_at(run_of, 1.26) == ()
     assert pushes_at({}, 1.0) == ()
-
-
-def test_a_plan_is_read_from_readouts() -> None:
-    assert plan_of({"zmp_margin": 0.1}) is None
-    plan = plan_of(
-        {
-            "plan_com_x": 1.0, "plan_com_y": 2.0, "plan_com_z": 0.9, "plan_zmp_x": 0.5, "plan_zmp_y": 0.1,
-            "plan_step_1_x": 0.3, "plan_step_1_y": 0.1, "plan_step_1_yaw": 0.2, "plan_step_1_foot": 1.0,
-            "plan_step_2_x": np.nan, "plan_step_2_y": np.nan,
-        }
-    )
-    assert plan is not None
-    assert plan.com is not None
-    assert plan.com.tolist() == [1.0, 2.0, 0.9]
-    assert plan.zmp is not None
-    assert plan.zmp.tolist() == [0.5, 0.1, 0.0]
-    assert plan.dcm is None
-    assert plan.footsteps is not None
-    assert plan.footsteps[0, [0, 1, 3]].tolist() == [0.3, 0.1, 0.2]
-    assert plan.feet is not None
-    assert plan.feet.tolist() == [1]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.objects import ObjectConfig
-from bipedsim.view.page import Instant, Page, Plan, Pushed
+from bipedsim.recording import Plan
+from bipedsim.view.page import Instant, Page, Pushed
 from bipedsim.view.page.figures import body, now
 from bipedsim.view.page.state import state_of
 

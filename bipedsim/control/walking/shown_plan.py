@@ -1,0 +1,70 @@
+"""The plan of a walk as readouts, which viewers draw in the world: docs/view.md says which names they look for."""
+
+from __future__ import annotations
+
+import math
+
+from bipedsim.control.walking.gait import Footstep, Gait
+from bipedsim.control.walking.reference import Reference
+from bipedsim.numerics import Array
+
+SHOWN = 3
+"""Footsteps that are shown: those behind them follow another command by the time that they are taken."""
+_POINTS = tuple(f"plan_{point}_{axis}" for point in ("com", "dcm", "zmp") for axis in "xyz")
+_STEP = ("x", "y", "z", "yaw", "foot")
+
+
+class ShownPlan:
+    """Planned CoM, DCM, ZMP, and footsteps as places of the soles' frames [m], [rad]; NaN where none is planned.
+
+    The gait plans ZMP p and DCM xi; the CoM that belongs to them follows xi: x' = omega (xi - x).
+
+    Args:
+        omega: sqrt(g / z) of the pendulum [1/s].
+        centres: (2, 2) of the soles in their own frames [m].
+
+    Attributes:
+        readouts: Name to number.
+    """
+
+    def __init__(self, omega: float, centres: Array) -> None:
+        self._omega = omega
+        self._centres = centres.tolist()
+        self._names = [[f"plan_step_{i + 1}_{part}" for part in _STEP] for i in range(SHOWN)]
+        self.readouts = dict.fromkeys((*_POINTS, *(name for names in self._names for name in names)), math.nan)
+        self._com = (0.0, 0.0)
+        self._t = 0.0
+        self._changes = -1
+
+    def reset(self, t: float, x: float, y: float) -> None:
+        """Begin at the time ``t`` [s], with the CoM over (x, y) [m]."""
+        self._t, self._com, self._changes = t, (x, y), -1
+
+    def update(
+        self, t: float, ref: Reference, ground: float, height: float, gait: Gait, shown: dict[str, float]
+    ) -> None:
+        """Write the plan into ``shown``.
+
+        Args:
+            t: Time [s], for which the plan was evaluated.
+            ref: Holds planned ZMP and DCM.
+            ground, height: Planned heights of ZMP and DCM, and of the CoM over them [m].
+            gait: Knows the footsteps.
+            shown: Readouts of the controller, which have the names of :attr:`readouts`.
+        """
+        (xi_x, xi_y), (zmp_x, zmp_y) = ref.xi.tolist(), ref.zmp.tolist()
+        stays = math.exp(-self._omega * (t - self._t))
+        x, y = self._com
+        self._t, self._com = t, (xi_x + stays * (x - xi_x), xi_y + stays * (y - xi_y))
+        places = (*self._com, ground + height, xi_x, xi_y, ground, zmp_x, zmp_y, ground)
+        for name, value in zip(_POINTS, places, strict=True):
+            shown[name] = value
+        if gait.changes != self._changes:
+            self._changes = gait.changes
+            for i, names in enumerate(self._names):
+                step = self._of_frame(gait.footsteps[i]) if i < len(gait.footsteps) else (math.nan,) * len(_STEP)
+                shown.update(zip(names, step, strict=True))
+
+    def _of_frame(self, step: Footstep) -> tuple[float, ...]:
+        (x, y), c, s = self._centres[step.foot], math.cos(step.yaw), math.sin(step.yaw)
+        return step.x - c * x + s * y, step.y - s * x - c * y, step.z, step.yaw, step.foot
