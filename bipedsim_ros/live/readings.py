@@ -26,6 +26,7 @@ from bipedsim_ros.wire import (
     NS_PER_S,
     ImuReader,
     JointStateReader,
+    Layout,
     MessageError,
     WireReader,
     WrenchReader,
@@ -82,6 +83,8 @@ class Readings:
         self._readouts: dict[str, float] = {}
         self._plan: dict[str, float] = {}
         self._plan_reader = _numbers()
+        self._plan_layout: Layout | None = None
+        self._plan_names: list[str] = []
         self._readout_names: set[str] = set()
         self._looked = 0.0
         self._begin_ns = 0
@@ -237,12 +240,13 @@ class Readings:
 
     def _on_plan(self, data: bytes) -> None:
         numbers = self._plan_reader.read(data)[0]
-        layout = self._plan_reader.layout
-        names = layout.texts["layout.dim.label"] if layout is not None else []
-        labels = names[0].partition(b"\0")[0].decode("utf-8", "replace").split(",") if names else []
-        if len(labels) != len(numbers):
-            raise MessageError(f"it has {len(numbers)} numbers, and its layout names {len(labels)}")
-        self._plan = dict(zip(labels, numbers.tolist(), strict=True))
+        if self._plan_reader.layout is not self._plan_layout:
+            dims = parse(data, Float64MultiArray).layout.dim
+            self._plan_names = dims[0].label.split(",") if dims else []
+            self._plan_layout = self._plan_reader.layout
+        if len(self._plan_names) != len(numbers):
+            raise MessageError(f"it has {len(numbers)} numbers, and its layout names {len(self._plan_names)}")
+        self._plan = dict(zip(self._plan_names, numbers.tolist(), strict=True))
 
     def _on_diagnostics(self, data: bytes) -> None:
         for status in parse(data, DiagnosticArray).status:

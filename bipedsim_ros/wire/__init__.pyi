@@ -28,7 +28,7 @@ from .network import THIS_MACHINE, WHERE, NetworkParams, add_network_option, net
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
 from .trajectories import Waypoints, read_trajectory
 from .transforms import make_transforms
-from .wire import NS_PER_S, MessageError, WireReader, parse
+from .wire import NS_PER_S, Layout, MessageError, WireReader, parse
 
 __all__ = [
     "BASE_FRAME",
@@ -49,6 +49,7 @@ __all__ = [
     "ImpedanceWriter",
     "ImuReader",
     "JointStateReader",
+    "Layout",
     "MessageError",
     "NetworkParams",
     "NumberWriter",

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.analysis import com_motion
+from bipedsim.analysis import com_motion, robot_of
 from bipedsim.config import RunConfig
 from bipedsim.recording import Recording, plan_of
 from bipedsim.runs import Scenario, Velocity, prepare, run
@@ -68,7 +68,7 @@ def test_the_planned_com_is_where_the_com_goes() -> None:
     planned = np.stack([recording.readouts[f"plan_com_{axis}"] for axis in "xyz"], axis=1)
     # The last row was not answered.
     rows = slice(1500, -1)
-    np.testing.assert_allclose(planned[rows], com_motion(recording).position[rows], atol=0.02)
+    np.testing.assert_allclose(planned[rows], com_motion(recording, robot_of(recording)).position[rows], atol=0.02)
     assert planned[-2, 0] - planned[1500, 0] > 0.5
 
 
