@@ -82,7 +82,7 @@ def data_files() -> "list[tuple[str, list[str]]]":
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (share, ["package.xml"]),
         (f"{share}/launch", sorted(glob("launch/*.py"))),
-        (f"{share}/config", sorted(glob("config/*.yaml"))),
+        (f"{share}/config", sorted(glob("config/*.*"))),
         (f"{share}/examples/other_robot", sorted(glob("examples/other_robot/*.*"))),
     ]
     if {"bdist_wheel", "editable_wheel"} & set(sys.argv):

@@ -10,7 +10,7 @@ from .posture import place_base, reach, sole_placements, stand
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
-from .shapes import Shape, Shapes, lowest_point, mesh_path, mesh_triangles, read_shapes
+from .shapes import Shape, Shapes, located, lowest_point, mesh_path, mesh_triangles, read_shapes
 from .sides import SIDES, split_side
 from .sole import Sole, checked_polygon, padded_vertices
 from .start import STANDING, start_configuration
@@ -53,6 +53,7 @@ __all__ = [
     "inverse_kinematics",
     "joint_gains",
     "load_robot",
+    "located",
     "lowest_point",
     "mesh_path",
     "mesh_triangles",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -229,6 +230,16 @@ def mesh_path(name: str, urdf_path: Path) -> Path | None:
     inside = rest.partition("/")[2] if scheme == "package" else ""
     places = [root / rest for root in roots] + [root / inside for root in roots if inside]
     return next((path for path in places if path.is_file()), None)
+
+
+def located(urdf_xml: str, urdf_path: Path) -> str:
+    """Return a URDF that names the meshes that are found as ``file://``, for programs that know no package of theirs."""
+
+    def place(found: re.Match[str]) -> str:
+        path = mesh_path(found[2], urdf_path)
+        return found[0] if path is None else f"{found[1]}file://{path.resolve()}{found[3]}"
+
+    return re.sub(r"""(<mesh\b[^>]*?\bfilename=["'])([^"']+)(["'])""", place, urdf_xml)
 
 
 @lru_cache(maxsize=1024)

@@ -11,6 +11,7 @@ import importlib.util
 import math
 import os
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +35,8 @@ INTERFACE_SET = "--interface-set"
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node")
 STATE_PUBLISHER = "robot_state_publisher"
 """Name of the node that places the links on /tf, of its package and of the argument that asks for it."""
+RVIZ = "rviz2"
+"""Name of the program, and of its package."""
 NO_STATE_PUBLISHER = (
     "robot_state_publisher is not installed, so that /tf has the pose of the base alone, and RViz and Foxglove draw no "
     "robot: apt install ros-$ROS_DISTRO-robot-state-publisher"
@@ -83,6 +86,7 @@ class Arguments:
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )
     view: bool = param(False, "show the run on a page in the browser, with controls (docs/view.md)")
+    rviz: bool = param(False, "show the run in RViz, where rviz2 is installed (docs/tools.md)")
     priority: int = like(SimParams, "priority")
     network: str = like(NetworkParams, "network")
     namespace: str = param(
@@ -136,6 +140,7 @@ class NodeProcess:
         package: Whose executable it is.
         remappings: Names of topics in the code and those that they get.
         log_level: Least severity of what it logs; empty for that of ROS.
+        arguments: Of the executable, before those of ROS.
     """
 
     executable: str
@@ -148,6 +153,7 @@ class NodeProcess:
     package: str = "bipedsim"
     remappings: tuple[tuple[str, str], ...] = ()
     log_level: str = ""
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -278,6 +284,8 @@ def plan(
     if arguments.view:
         check_page()
         nodes.append(NodeProcess("view_node", {"browser": True}, files, prefix=_POLITE, optional=True))
+    if arguments.rviz:
+        nodes.append(_rviz(namespace))
     notes: tuple[str, ...] = ()
     if _wants_state_publisher(arguments):
         nodes.append(_state_publisher(given.get("robot") or _said(files, "robot") or arguments.robot))
@@ -323,14 +331,43 @@ def _state_publisher(robot: str) -> NodeProcess:
     sim_node publishes the description and odom -> base_link, this node the joints: nothing comes twice. Its names are
     absolute, so that each robot's go into its namespace by remapping.
     """
-    from bipedsim.model import load_robot
+    from bipedsim.model import load_robot, located
 
-    parameters = {"robot_description": load_robot(robot).urdf_xml, "use_sim_time": True, "publish_frequency": 50.0}
+    loaded = load_robot(robot)
+    urdf = located(loaded.urdf_xml, loaded.urdf_path)
+    parameters = {"robot_description": urdf, "use_sim_time": True, "publish_frequency": 50.0}
     moved = ((row.name, row.name.removeprefix("/")) for row in (topics.TF, topics.TF_STATIC, topics.CLOCK))
     description = topics.ROBOT_DESCRIPTION.name.removeprefix("/")
     own = (description, f"~/{description}")
     return NodeProcess(
         STATE_PUBLISHER, parameters, prefix=_POLITE, package=STATE_PUBLISHER, remappings=(*moved, own)
+    )
+
+
+def _rviz(namespace: str) -> NodeProcess:
+    """Return RViz with our configuration, whose topics it takes from the namespace.
+
+    Raises:
+        ConfigError: It, or the configuration, is not installed.
+    """
+    if executable_of(RVIZ, RVIZ) is None:
+        raise ConfigError(
+            "rviz = true: rviz2 is not installed (apt install ros-$ROS_DISTRO-rviz2); view = true shows the run in the "
+            "browser instead"
+        )
+    prefixes = (*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix)
+    places = [Path(prefix, "share", "bipedsim", "config", "bipedsim.rviz") for prefix in prefixes if prefix]
+    config = next((place for place in places if place.is_file()), None)
+    if config is None:
+        raise ConfigError(f"rviz = true: no {places[-1]}: install bipedsim again")
+    # Names in the configuration are absolute, as everywhere in RViz.
+    found = dict.fromkeys(re.findall(r"Value: (/\S+)", config.read_text(encoding="utf-8")))
+    names = [*found, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if namespace else []
+    moved = tuple((name, f"{namespace}{name}") for name in names)
+    parameters = {"use_sim_time": True}
+    arguments = ("-d", str(config))
+    return NodeProcess(
+        RVIZ, parameters, prefix=_POLITE, package=RVIZ, optional=True, remappings=moved, arguments=arguments
     )
 
 

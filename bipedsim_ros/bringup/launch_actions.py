@@ -101,6 +101,7 @@ def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
         parameters=parameters,
         remappings=node.remappings,
         ros_arguments=["--log-level", node.log_level] if node.log_level else [],
+        arguments=list(node.arguments),
         output="screen",
         additional_env=variables,
         # Output is labelled with the first word of the command otherwise.

@@ -63,7 +63,7 @@ class Child:
         self._show = show
         program = executable_of(node.package, node.executable) if node.package != "bipedsim" else None
         started = [sys.executable, "-m", _STARTER, node.executable] if program is None else [str(program)]
-        command = [*node.prefix, *started, "--ros-args"]
+        command = [*node.prefix, *started, *node.arguments, "--ros-args"]
         if node.namespace:
             command += ["-r", f"__ns:={node.namespace}"]
         for old, new in node.remappings:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from bipedsim.contact import ContactResult, mode_name
-from bipedsim.model import Chains, Robot
+from bipedsim.model import Chains, Robot, located
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals, as_json
 from bipedsim.recording import schema
@@ -245,7 +245,7 @@ class Publishers:
         self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None, plates)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
-        self._description.publish(String(data=sim.robot.urdf_xml))
+        self._description.publish(String(data=located(sim.robot.urdf_xml, sim.robot.urdf_path)))
         self._recordable = [one for one in node.publishers if one not in others]
         self._transforms = make_transforms(node, sim.robot, tf_rate)
 

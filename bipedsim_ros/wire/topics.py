@@ -7,6 +7,7 @@ which is a :class:`Topic`: it is recorded with all others. Nothing here needs RO
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ NEWEST_OF_ANY = Qos(reliability="best_effort", depth=1)
 """The newest of what others publish, reliable or not: a best-effort subscription takes both."""
 STEERING = Qos(depth=10)
 """What is sent by hand or by a schedule: few messages, of which the last one counts, but all are seen."""
+
+# Whose messages the recorder could not take either.
+_TF2 = importlib.util.find_spec("tf2_msgs") is not None
 
 ROBOT, SIMULATOR, CONTROLLER, USER, NODES = "robot or simulator", "simulator", "controller", "user", "every node"
 
@@ -246,14 +250,15 @@ PLATE_FREE_MOMENT = Topic(
     SIMULATOR,
     "newest sample: moment through the CoP about the normal of its surface, on who stands there; NaN up to 20 N",
 )
-ROBOT_DESCRIPTION = Topic(schema.ROBOT_DESCRIPTION, _TEXT, ROBOT, "URDF", LATCHED)
+ROBOT_DESCRIPTION = Topic(schema.ROBOT_DESCRIPTION, _TEXT, ROBOT, "URDF, meshes as file:// of this machine", LATCHED)
 CLOCK = Topic("/clock", "rosgraph_msgs/msg/Clock", SIMULATOR, "simulated time", NEWEST_OF_ANY)
 TF = Topic(
     "/tf",
     _TRANSFORMS,
     SIMULATOR,
     "odom -> base_link at `tf_rate`; only where tf2_msgs is installed",
-    recorded=False,
+    recorded=_TF2,
+    sporadic=True,
 )
 TF_STATIC = Topic(
     "/tf_static",
@@ -261,7 +266,8 @@ TF_STATIC = Topic(
     SIMULATOR,
     "frames that the URDF lacks, and links behind locked joints",
     LATCHED,
-    recorded=False,
+    recorded=_TF2,
+    sporadic=True,
 )
 DIAGNOSTICS = Topic(
     "/diagnostics",

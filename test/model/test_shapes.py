@@ -10,7 +10,7 @@ from scipy.spatial import ConvexHull
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Shape, load_robot
-from bipedsim.model.shapes import COARSE
+from bipedsim.model.shapes import COARSE, located
 
 URDF = """<robot name="thing"><link name="body"><inertial><mass value="1"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>
@@ -121,3 +121,13 @@ def test_robot_yaml_gives_other_shapes(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named(tmp_path: Path, shape: str, more: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         _ = thing(tmp_path, shape, more).shapes
+
+
+def test_meshes_are_named_by_their_place_for_programs_that_know_no_package(tmp_path: Path) -> None:
+    (tmp_path / "arm" / "meshes").mkdir(parents=True)
+    mesh = tmp_path / "arm" / "meshes" / "link.stl"
+    mesh.write_bytes(b"")
+    names = ("package://arm/meshes/link.stl", f"file://{mesh}", "package://arm/meshes/none.stl")
+    text = "".join(f"<visual><geometry><mesh filename='{name}' scale='1 1 1'/></geometry></visual>" for name in names)
+    found = located(text, tmp_path / "arm" / "urdf" / "arm.urdf")
+    assert found == text.replace("package://arm/meshes/link.stl", f"file://{mesh.resolve()}")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from marks import sampled
+from paths import ROOT
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.analysis import RunSummary, gather
@@ -97,8 +98,13 @@ def test_the_help_says_what_each_argument_takes() -> None:
 
 def state_publisher(prefix: Path) -> str:
     """Install what stands for robot_state_publisher, and return the prefix as a variable holds it."""
-    marker = prefix / "share" / "ament_index" / "resource_index" / "packages" / "robot_state_publisher"
-    program = prefix / "lib" / "robot_state_publisher" / "robot_state_publisher"
+    return installed("robot_state_publisher", prefix)
+
+
+def installed(package: str, prefix: Path) -> str:
+    """Install what stands for the program of a package's name, and return the prefix as a variable holds it."""
+    marker = prefix / "share" / "ament_index" / "resource_index" / "packages" / package
+    program = prefix / "lib" / package / package
     for path in (marker, program):
         path.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
@@ -133,6 +139,26 @@ def test_who_has_tf_alone_is_told_what_places_the_links(monkeypatch: pytest.Monk
     (note,) = plan({}).notes
     assert "robot_state_publisher is not installed" in note
     assert plan({"robot_state_publisher": "off"}).notes == plan_robot({}).notes == ()
+
+
+def test_rviz_shows_what_is_up_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With our configuration, in simulated time, and with the names of the robot's namespace."""
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"apt install ros-\$ROS_DISTRO-rviz2\); view = true shows"):
+        plan({"rviz": True})
+    prefixes = installed("rviz2", tmp_path / "ros")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefixes}{os.pathsep}{sys.prefix}")
+    node = plan({"rviz": True}).nodes[-1]
+    assert (node.package, node.executable, node.optional, node.parameters) == (
+        "rviz2", "rviz2", True, {"use_sim_time": True}
+    )
+    assert (node.arguments[0], Path(node.arguments[1]).name, node.remappings) == ("-d", "bipedsim.rviz", ())
+    config = Path(node.arguments[1]).resolve()
+    assert config.read_bytes() == (ROOT / "config" / "bipedsim.rviz").read_bytes()
+    moved = dict(plan({"rviz": True, "namespace": "r1"}).nodes[-1].remappings)
+    assert moved["/left_foot/wrench"] == "/r1/left_foot/wrench"
+    assert all(new == f"/r1{old}" for old, new in moved.items())
+    assert {"/tf", "/tf_static", "/clock", "/robot_description", "/plan/footsteps"} <= set(moved)
 
 
 def test_log_level_and_remappings_are_those_of_all_nodes() -> None:
