@@ -49,7 +49,9 @@ TEST = [
     *VIEW,
     "c3d>=0.6",
     "hypothesis>=6.100",
+    "ipykernel>=6.29",
     "mcap-ros2-support>=0.5",
+    "nbclient>=0.10",
     "onnx>=1.16",
     "playwright>=1.50",
     "pytest>=7.4",
@@ -83,6 +85,7 @@ def data_files() -> "list[tuple[str, list[str]]]":
         (share, ["package.xml"]),
         (f"{share}/launch", sorted(glob("launch/*.py"))),
         (f"{share}/config", sorted(glob("config/*.*"))),
+        (f"{share}/examples", sorted(glob("examples/*.ipynb"))),
         (f"{share}/examples/other_robot", sorted(glob("examples/other_robot/*.*"))),
     ]
     if {"bdist_wheel", "editable_wheel"} & set(sys.argv):

@@ -21,7 +21,7 @@ from .model import (
 from .recording import Recording, export_csv
 from .runs import SCENARIOS, RunInterruptedError, Scenario, get_scenario, run
 from .sim import Command, Observation, Simulator, Snapshot
-from .view import plot
+from .view import plot, show, show_motion
 from .view.animation import animate
 
 __version__: str
@@ -71,6 +71,8 @@ __all__ = [
     "param",
     "plot",
     "run",
+    "show",
+    "show_motion",
     "stability_ratio",
     "standing_posture",
     "standing_rows",

@@ -1,4 +1,5 @@
 from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param, part_of, without_prefix
+from .html import facts
 from .json_text import to_json
 from .plugins import Files, Table
 from .read import (
@@ -25,6 +26,7 @@ __all__ = [
     "Vector",
     "check",
     "choices_of",
+    "facts",
     "from_file",
     "from_folder",
     "from_mapping",

@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from bipedsim.config import facts
 from bipedsim.errors import ConfigError
 from bipedsim.model.loops import CLOSED, Loop, LoopEquations, close
 from bipedsim.model.posture import place_base
@@ -107,6 +108,18 @@ class Robot:
     sources: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     loops: tuple[Loop, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        sides = [f"{sole.name} ({sole.n_vertices} corners)" for sole in self.soles]
+        rows = {
+            "mass": f"{self.mass:.4g} kg",
+            "joints": f"{self.nu}: {', '.join(self.joint_names)}",
+            "feet": ", ".join(sides),
+            "base": "floating" if self.free_flyer else "fixed to the world",
+            "controllers": ", ".join(self.controllers),
+        }
+        return facts(f"robot {self.name}", rows)
 
     @property
     def nu(self) -> int:

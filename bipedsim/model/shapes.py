@@ -233,7 +233,7 @@ def mesh_path(name: str, urdf_path: Path) -> Path | None:
 
 
 def located(urdf_xml: str, urdf_path: Path) -> str:
-    """Return a URDF that names the meshes that are found as ``file://``, for programs that know no package of theirs."""
+    """Return a URDF that names meshes that are found as ``file://``, for programs that know no package of theirs."""
 
     def place(found: re.Match[str]) -> str:
         path = mesh_path(found[2], urdf_path)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.config import facts
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
 from bipedsim.numerics import Array, Flags
 from bipedsim.plates import PlateSignals
 from bipedsim.recording.force_plates import ARRAY, PlateRows, from_arrays, joined_signals, samples_of_rows, to_arrays
+from bipedsim.recording.plan import without_plan
 from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS, RecordedColumns
 
 if TYPE_CHECKING:
@@ -74,6 +76,23 @@ class Recording(RecordedColumns):
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        said = (self.about.get(key, "") for key in ("scenario", "controller", "contact_model"))
+        rows = {
+            "what": ", ".join(filter(None, said)),
+            "rows": f"{len(self)}, {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else "none",
+            "joints": f"{len(self.joint_names)}: {', '.join(self.joint_names)}",
+            "feet": ", ".join(self.feet),
+            "columns": ", ".join(name for name in COLUMNS if not _is_empty(getattr(self, name))),
+            "readouts": ", ".join(without_plan(self.readouts)),
+            "objects": ", ".join(self.objects),
+            "force plates": ", ".join(self.force_plates),
+            "fell": f"{self.gave_up_at:.3f} s: {self.gave_up_why}" if np.isfinite(self.gave_up_at) else "",
+            "notes": "; ".join(self.notes),
+        }
+        return facts(f"run of {self.robot or 'an unnamed robot'}", rows)
 
     @property
     def duration(self) -> float:
@@ -314,6 +333,11 @@ class Recording(RecordedColumns):
             if self._plates is not None:
                 built.force_plates = self._plates.signals()
             return built
+
+
+def _is_empty(column: NDArray[Any]) -> bool:
+    """Whether nothing was recorded."""
+    return bool(np.isnan(column).all() if column.dtype.kind == "f" else _is_repeated(column))
 
 
 def joined(parts: Sequence[Recording]) -> Recording:

@@ -1,3 +1,4 @@
+from .inline import Inline, show, show_motion
 from .overlay import overlay
 from .panels import PANELS, USUAL_PANELS, panel_names
 from .plot_gait import plot_gaits
@@ -16,6 +17,7 @@ __all__ = [
     "STYLE",
     "TOTAL_COLOUR",
     "USUAL_PANELS",
+    "Inline",
     "Page",
     "Thinned",
     "at_least",
@@ -31,4 +33,6 @@ __all__ = [
     "plot_plates",
     "plot_rerun",
     "report",
+    "show",
+    "show_motion",
 ]

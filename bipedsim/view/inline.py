@@ -1,0 +1,68 @@
+"""Pictures and moving robots between the cells of a notebook."""
+
+from __future__ import annotations
+
+import base64
+import io
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bipedsim.recording import Recording
+from bipedsim.view.animation import animate
+from bipedsim.view.panels import USUAL_PANELS
+from bipedsim.view.plots import Page
+from bipedsim.view.sheet import drawn
+
+DPI = 70
+"""Of pictures: notebooks are kept with what they show."""
+FPS = 10.0
+"""Frames per second of a moving robot by default."""
+
+
+@dataclass(frozen=True)
+class Inline:
+    """What a notebook shows when it is the last line of a cell.
+
+    Attributes:
+        data: The file.
+        kind: ``png`` or ``gif``.
+    """
+
+    data: bytes = field(repr=False)
+    kind: str
+
+    def _repr_mimebundle_(self, **_wanted: Any) -> dict[str, str]:
+        return {f"image/{self.kind}": base64.b64encode(self.data).decode("ascii")}
+
+
+def show(recording: Recording, panels: Sequence[str] = USUAL_PANELS, cutoff: float | None = None) -> Inline:
+    """Return the picture of :func:`bipedsim.plot`, for a notebook.
+
+    Raises:
+        UnknownNameError, RecordingError, ConfigError: See :func:`bipedsim.plot`.
+    """
+    page, file = Page(recording, panels, cutoff), io.BytesIO()
+    with drawn(page.size, page.title) as figure:
+        page.draw(figure)
+        figure.savefig(file, dpi=DPI)
+    return Inline(file.getvalue(), "png")
+
+
+def show_motion(recording: Recording, *, fps: float = FPS, **options: Any) -> Inline:
+    """Return the moving robot of :func:`bipedsim.animate`, for a notebook.
+
+    Args:
+        recording: The run.
+        fps: Frames per second.
+        **options: The others of :func:`bipedsim.animate`.
+
+    Raises:
+        ConfigError, RecordingError: See :func:`bipedsim.animate`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "motion.gif")
+        animate(recording, path, fps=fps, **options)
+        return Inline(path.read_bytes(), "gif")

@@ -1,0 +1,46 @@
+"""The notebook in examples/ runs from top to bottom, says what it shows, and stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import ROOT
+
+nbformat = pytest.importorskip("nbformat", reason="nbclient is not installed")
+nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+
+NOTEBOOK = ROOT / "examples" / "controller.ipynb"
+
+
+def outputs(notebook: Any) -> Iterator[tuple[str, Any]]:
+    """Yield kind and content of all that cells show; of pictures only the kind, which fonts decide."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "stream":
+                yield output.name, output.text
+            else:
+                data = output.get("data", {})
+                shown = [kind for kind in data if kind != "text/plain"]
+                yield ", ".join(shown), data.get("text/html") if shown == ["text/html"] else None
+
+
+@pytest.mark.filterwarnings("ignore:Proactor event loop", "ignore:Kernel is running over TCP")
+def test_the_notebook_runs_and_shows_what_is_kept_in_it(tmp_path: Path) -> None:
+    kept = nbformat.read(NOTEBOOK, as_version=4)
+    fresh = nbformat.read(NOTEBOOK, as_version=4)
+    nbclient.NotebookClient(fresh, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert list(tmp_path.iterdir()) == []
+    assert list(outputs(fresh)) == list(outputs(kept))
+    kinds = [kind for kind, _ in outputs(kept)]
+    assert {"image/png", "image/gif", "text/html", "stdout"} <= set(kinds)
+    assert "stderr" not in kinds
+
+
+def test_the_notebook_is_small_and_names_no_place_of_this_machine() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    assert len(text) < 300_000
+    assert not any(place in text for place in ("/tmp", "/home", "/work", "/root"))
