@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the run to this .npz, for `bipedsim plot`, `view` and `export`",
     )
+    parser.add_argument(
+        "--vertex-forces",
+        action="store_true",
+        help="record the forces at the vertices of the soles too, for `bipedsim view`; of contact models that find "
+        "them, on level ground",
+    )
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
     parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
     parser.add_argument(
@@ -80,6 +86,7 @@ def main(args: argparse.Namespace) -> int:
                 log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
                 step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
                 partial=write_partial,
+                vertex_forces=args.vertex_forces,
             )
     except RunInterruptedError as stopped:
         write_partial(stopped.recording, stopped.summary, f"{stopped}")

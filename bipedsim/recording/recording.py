@@ -45,6 +45,8 @@ class Recording(RecordedColumns):
         readouts: Name to what the controller showed in answer to the measurements of each row (n,).
         objects: Name of a free object to its pose in the world and its velocities in its own axes (n, 13), see
             ``OBJECT_COMPONENTS``.
+        vertex_forces: Name of a foot to the forces of the ground at its vertices (n, N, 3) in the sole frame [N]; empty
+            unless the run was asked for them.
         force_plates: Name of a force plate to its samples, at its own rate.
         gave_up_at: When the controller was found fallen, and the joints went to damping [s]; NaN if it never was.
         gave_up_why: Why; empty if it never was, or where that is not known, as in a bag.
@@ -65,6 +67,7 @@ class Recording(RecordedColumns):
     weight: float
     readouts: dict[str, Array] = field(default_factory=dict)
     objects: dict[str, Array] = field(default_factory=dict)
+    vertex_forces: dict[str, Array] = field(default_factory=dict)
     force_plates: dict[str, PlateSignals] = field(default_factory=dict)
     gave_up_at: float = float("nan")
     gave_up_why: str = ""
@@ -150,6 +153,7 @@ class Recording(RecordedColumns):
                 values[name] = _repeated(column[0], n) if _is_repeated(column) else column[selection]
         values["readouts"] = {name: column[selection] for name, column in self.readouts.items()}
         values["objects"] = {name: states[selection] for name, states in self.objects.items()}
+        values["vertex_forces"] = {foot: forces[selection] for foot, forces in self.vertex_forces.items()}
         values["force_plates"] = samples_of_rows(self.force_plates, self.t, selection)
         return Recording(**values)
 
@@ -190,6 +194,7 @@ class Recording(RecordedColumns):
             "weight": self.weight if np.isfinite(self.weight) else None,
             "readouts": list(self.readouts),
             **({"objects": list(self.objects)} if self.objects else {}),
+            **({"vertex_forces": list(self.vertex_forces)} if self.vertex_forces else {}),
             **({"force_plates": plates} if plates else {}),
             "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
             "gave_up_why": self.gave_up_why,
@@ -205,6 +210,7 @@ class Recording(RecordedColumns):
         arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
         arrays |= {f"readout_{name}": values for name, values in self.readouts.items()}
         arrays |= {f"object_{name}": states for name, states in self.objects.items()}
+        arrays |= {f"vertex_forces_{foot}": forces for foot, forces in self.vertex_forces.items()}
         arrays |= samples
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -254,6 +260,7 @@ class Recording(RecordedColumns):
             command: Asked,
             objects: Objects | None = None,
             force_plates: ForcePlates | None = None,
+            vertex_forces: Sequence[Array] = (),
         ) -> None:
             """Copy one tick.
 
@@ -265,6 +272,7 @@ class Recording(RecordedColumns):
                 command: What the drives were asked for.
                 objects: Where the free objects were.
                 force_plates: What they measured; always the same.
+                vertex_forces: Of each foot those at its vertices (N, 3) in the sole frame [N].
             """
             i, r = self._n, self._recording
             if i == len(r.t):
@@ -285,6 +293,10 @@ class Recording(RecordedColumns):
                     if name not in r.objects:
                         r.objects[name] = _no_states(len(r.t))
                     r.objects[name][i] = state
+            for foot, forces in zip(r.feet, vertex_forces, strict=False):
+                if foot not in r.vertex_forces:
+                    r.vertex_forces[foot] = np.full((len(r.t), *forces.shape), np.nan)
+                r.vertex_forces[foot][i] = forces
             if force_plates is not None:
                 if self._plates is None:
                     self._plates = PlateRows(force_plates)
@@ -319,6 +331,8 @@ class Recording(RecordedColumns):
                 new.readouts[name] = np.concatenate([values, np.full(len(old), np.nan)])
             for name, states in old.objects.items():
                 new.objects[name] = np.concatenate([states, _no_states(len(old))])
+            for foot, forces in old.vertex_forces.items():
+                new.vertex_forces[foot] = np.concatenate([forces, np.full_like(forces, np.nan)])
             for name in ("sole_vertices", "effort_limit", "weight"):
                 setattr(new, name, getattr(old, name))
             self._recording = new
@@ -356,6 +370,8 @@ def joined(parts: Sequence[Recording]) -> Recording:
             name: np.concatenate([part.objects.get(name, _no_states(len(part))) for part in parts])
             for name in sorted({name for part in parts for name in part.objects})
         }
+        feet = [foot for foot in parts[-1].vertex_forces if all(foot in part.vertex_forces for part in parts)]
+        values["vertex_forces"] = {foot: np.concatenate([part.vertex_forces[foot] for part in parts]) for foot in feet}
         values["force_plates"] = joined_signals([part.force_plates for part in parts])
         found = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
         values["gave_up_at"], values["gave_up_why"] = found[0] if found else (float("nan"), "")
@@ -424,13 +440,14 @@ def load_npz(path: Path) -> Recording:
             soles = [f"sole_vertices_{i}" for i in range(len(run.feet))]
             readouts = [f"readout_{name}" for name in header.get("readouts", ())]
             objects = [f"object_{name}" for name in header.get("objects", ())]
+            vertices = [f"vertex_forces_{foot}" for foot in header.get("vertex_forces", ())]
             plates = [f"{ARRAY}{one['geometry']['name']}" for one in header.get("force_plates", ())]
             # An older run lacks the columns that came later: they stay empty.
             columns = header.get("columns", [name for name in COLUMNS if name in data])
             sizes = dict(zip(soles, header.get("sole_vertices", ()), strict=False))
             arrays: dict[str, Array] = {}
             others = set(data.files) - {"header", "header_crc"}
-            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *plates, *others):
+            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *vertices, *plates, *others):
                 if name in arrays or name in lost:
                     continue
                 try:
@@ -440,6 +457,8 @@ def load_npz(path: Path) -> Recording:
                         raise ValueError(f"{len(array)} and not {sizes[name]} vertices")
                     if name in objects:
                         target = _no_states(len(run.t))
+                    if name in vertices and (array.ndim != 3 or len(array) != len(run.t) or array.shape[2] != 3):
+                        raise ValueError(f"shape {array.shape}")
                     if name in plates and array.ndim != 2:
                         raise ValueError(f"shape {array.shape}")
                     # NumPy would repeat one row for all.
@@ -447,7 +466,7 @@ def load_npz(path: Path) -> Recording:
                         raise ValueError(f"shape {array.shape} and not {target.shape}")
                     if hasattr(run, name):
                         target[...] = array
-                    elif name not in (*soles, *readouts, *objects, *plates):
+                    elif name not in (*soles, *readouts, *objects, *vertices, *plates):
                         raise ValueError("nothing has this name")
                     arrays[name] = array
                 except Exception as error:
@@ -457,6 +476,8 @@ def load_npz(path: Path) -> Recording:
             run.weight = _or_nan(header["weight"])
             run.readouts = {name.removeprefix("readout_"): arrays[name] for name in readouts if name in arrays}
             run.objects = {name.removeprefix("object_"): arrays[name] for name in objects if name in arrays}
+            found = {name.removeprefix("vertex_forces_"): arrays[name] for name in vertices if name in arrays}
+            run.vertex_forces = found
             run.force_plates = from_arrays(header.get("force_plates", ()), arrays)
             run.gave_up_at = _or_nan(header.get("gave_up_at"))
             run.gave_up_why = str(header.get("gave_up_why", ""))

@@ -27,7 +27,7 @@ from bipedsim.runs.rerun import describe_push, describe_run
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
-from bipedsim.sim import GantryConfig, Simulator, read_gantry, whole_ratio
+from bipedsim.sim import GantryConfig, Simulator, VertexForces, read_gantry, whole_ratio
 
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
@@ -268,6 +268,7 @@ def run(
     log: Callable[[str], None] | None = None,
     step_file: Path | None = None,
     partial: Callable[[Recording, dict[str, Any]], None] | None = None,
+    vertex_forces: bool = False,
 ) -> tuple[Recording, dict[str, Any]]:
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
 
@@ -279,14 +280,18 @@ def run(
         log, step_file: Of :class:`Run`.
         partial: Called with recording and summary of what was simulated before an error ends the run: that of a
             simulation that left the finite numbers, or whatever the controller raises.
+        vertex_forces: Record the forces at the vertices of the soles too.
 
     Raises:
-        ConfigError: Something in the settings is wrong.
+        ConfigError: Something in the settings is wrong, or there are no such forces.
         DivergenceError: The simulation left the finite numbers.
         RunInterruptedError: Ctrl-C came after the first tick; holds what was simulated.
     """
     prepared = settings if isinstance(settings, Prepared) else prepare(settings)
     run = Run(prepared, log, step_file)
+    vertices = VertexForces(run.sim) if vertex_forces else None
+    if vertices is not None and vertices.lacking:
+        raise ConfigError(f"forces at vertices cannot be recorded of this run: {vertices.lacking}")
     if observer is not None:
         observer.start(run.sim)
     builder = Recording.Builder(prepared.robot, min(prepared.ticks, MADE_ROOM_FOR))
@@ -299,7 +304,7 @@ def run(
             before = time.perf_counter()
             run.step()
             seconds = time.perf_counter() - before
-            append(builder, run)
+            append(builder, run, vertices)
             if observer is not None:
                 observer.tick(run.sim.command.tau_joint, seconds)
     except KeyboardInterrupt as error:
@@ -369,10 +374,14 @@ def note(builder: Recording.Builder, guard: Guard) -> None:
     builder.note(guard.readouts, odometry=None if estimate is None else estimate.q[:7])
 
 
-def append(builder: Recording.Builder, run: Run) -> None:
-    """Add a row for the tick that ``run`` has taken."""
+def append(builder: Recording.Builder, run: Run, vertices: VertexForces | None = None) -> None:
+    """Add a row for the tick that ``run`` has taken, with the forces at ``vertices`` where these are wanted."""
     sim = run.sim
-    builder.append(sim.t, run.observation, sim.contact, sim.ground_truth(), sim.command, sim.objects, sim.force_plates)
+    truth = sim.ground_truth()
+    forces = () if vertices is None else vertices.read(truth.pose_world_sole)
+    builder.append(
+        sim.t, run.observation, sim.contact, truth, sim.command, sim.objects, sim.force_plates, vertex_forces=forces
+    )
 
 
 def _start(prepared: Prepared) -> Array:

@@ -5,6 +5,7 @@ from .monitors import JOINT, MONITORS, Monitors
 from .objects import Objects
 from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
 from .steps import Steps
+from .vertex_forces import VertexForces
 
 __all__ = [
     "GANTRY_ACTIONS",
@@ -30,6 +31,7 @@ __all__ = [
     "Simulator",
     "Snapshot",
     "Steps",
+    "VertexForces",
     "read_gantry",
     "whole_ratio",
 ]

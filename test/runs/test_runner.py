@@ -11,8 +11,10 @@ from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError
-from bipedsim.recording import load_recording
-from bipedsim.runs.runner import Run, prepare
+from bipedsim.model import load_robot
+from bipedsim.recording import joined, load_recording
+from bipedsim.runs.runner import Run, prepare, run
+from bipedsim.view.page.frames import frames_of
 
 
 @pytest.mark.parametrize("controller", ["posture", "pfl"])
@@ -49,3 +51,32 @@ def test_parameters_may_have_the_name_of_their_class_before_them_as_in_ros() -> 
     assert run.sim.contact_params == {"gamma": 0.2}
     with pytest.raises(ConfigError, match=r"unknown parameter 'pfl\.mode'"):
         prepare(RunConfig(controller="posture", controller_params={"pfl.mode": "squat"}))
+
+
+def test_forces_at_vertices_are_recorded_when_asked_for_and_shown(tmp_path: Path) -> None:
+    """They add up to the wrench of the foot, force and torque, and the page has them from the file."""
+    settings = RunConfig(contact_model="lcp", duration=0.05)
+    plain, _ = run(settings)
+    assert plain.vertex_forces == {}
+    recording, _ = run(settings, vertex_forces=True)
+    np.testing.assert_array_equal(recording.wrench, plain.wrench)
+    recording.save(tmp_path / "run.npz")
+    loaded = load_recording(tmp_path / "run.npz")
+    assert list(loaded.vertex_forces) == list(loaded.feet) == ["left", "right"]
+    for k, foot in enumerate(loaded.feet):
+        forces, at = loaded.vertex_forces[foot], np.column_stack([loaded.sole_vertices[k], np.zeros(4)])
+        np.testing.assert_array_equal(forces, recording.vertex_forces[foot])
+        np.testing.assert_allclose(forces.sum(axis=1), loaded.wrench[:, k, :3], atol=1e-6)
+        np.testing.assert_allclose(np.cross(at, forces).sum(axis=1), loaded.wrench[:, k, 3:], atol=1e-6)
+    part = joined([loaded.rows(slice(0, 20)), loaded.rows(slice(20, None))])
+    np.testing.assert_array_equal(part.vertex_forces["left"], loaded.vertex_forces["left"])
+    instant = frames_of(loaded, load_robot("biped14")).instant(10)
+    assert instant.vertex_forces is not None
+    np.testing.assert_array_equal(instant.vertex_forces[1], loaded.vertex_forces["right"][10])
+
+
+def test_forces_at_vertices_that_nobody_knows_are_refused_with_the_way_out() -> None:
+    with pytest.raises(ConfigError, match=r"finds one wrench for each foot.*; lcp, ncp and the compliant models do"):
+        run(RunConfig(duration=0.01), vertex_forces=True)
+    with pytest.raises(ConfigError, match="patches of its ground are tilted"):
+        run(RunConfig(contact_model="lcp", ground="slope", scenario="slope", duration=0.01), vertex_forces=True)

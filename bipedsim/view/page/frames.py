@@ -116,6 +116,7 @@ class Frames:
             cop_margin=r.cop_margin[i],
             friction_used=r.friction_used[i],
             n_vertices=r.n_vertices[i],
+            vertex_forces=tuple(r.vertex_forces[foot][i] for foot in r.feet) if r.vertex_forces else None,
             joint_position=r.joint_position[i],
             joint_velocity=r.joint_velocity[i],
             joint_effort=r.joint_effort[i],

@@ -8,13 +8,12 @@ from threading import Event
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs import describe_push
-from bipedsim.sim import Simulator
+from bipedsim.sim import Simulator, VertexForces
 from bipedsim.view.page.frames import RATE, Thinned, frames_of, pushes_at
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.page import LOCAL, PORT, Page, check_page
@@ -73,8 +72,7 @@ class RunView:
         self._sim = sim
         objects = () if sim.objects is None else sim.objects.configs
         self.page = page = Page(sim.robot, sim.ground, *self._where, objects, sim.robot.name)
-        patches = sim.ground.arrays().rotation
-        self._level = bool(np.allclose(patches, np.eye(3)))
+        self._vertices = VertexForces(sim)
         told = sim.on_push
 
         def on_push(*push: Any) -> None:
@@ -198,7 +196,7 @@ class RunView:
             cop_margin=contact.cop_margin.copy() if began else None,
             friction_used=contact.friction_used.copy() if began else None,
             n_vertices=contact.n_vertices.copy() if began else None,
-            vertex_forces=self._vertex_forces(truth.pose_world_sole) if began else None,
+            vertex_forces=self._vertices.read(truth.pose_world_sole) if began and not self._vertices.lacking else None,
             joint_position=q[robot.idx_q],
             joint_velocity=v[robot.idx_v],
             joint_effort=None if tau_joint is None else tau_joint.copy(),
@@ -209,14 +207,3 @@ class RunView:
             else dict(zip(sim.objects.names, sim.objects.states()[:, :7].copy(), strict=True)),
             push=pushes_at({"pushes": self._pushes}, sim.t),
         )
-
-    def _vertex_forces(self, soles: Array) -> tuple[Array, ...] | None:
-        """Return the forces at the vertices (N, 3) of each sole in its frame, where the axes of the ground are level
-        and the contact model finds them.
-        """
-        forces = self._sim.contact.vertex_forces
-        if not (self._level and forces.shape[1]):
-            return None
-        turned = [pin.XYZQUATToSE3(pose).rotation for pose in soles]
-        counts = [sole.n_vertices for sole in self._sim.robot.soles]
-        return tuple(forces[k, :n] @ turned[k] for k, n in enumerate(counts))
