@@ -314,9 +314,10 @@ class Recording(RecordedColumns):
                 return
             i, r = self._n - 1, self._recording
             for name, value in readouts.items():
-                if name not in r.readouts:
-                    r.readouts[name] = np.full(len(r.t), np.nan)
-                r.readouts[name][i] = value
+                column = r.readouts.get(name)
+                if column is None:
+                    column = r.readouts[name] = np.full(len(r.t), np.nan)
+                column[i] = value
             for name, values in columns.items():
                 if values is not None:
                     getattr(r, name)[i] = values

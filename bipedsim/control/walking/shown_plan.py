@@ -10,6 +10,8 @@ from bipedsim.numerics import Array
 
 SHOWN = 3
 """Footsteps that are shown: those behind them follow another command by the time that they are taken."""
+PERIOD = 0.01
+"""Time [s] for which what is shown stands: nobody looks more often, and the controller has little time."""
 _POINTS = tuple(f"plan_{point}_{axis}" for point in ("com", "dcm", "zmp") for axis in "xyz")
 _STEP = ("x", "y", "z", "yaw", "foot")
 
@@ -25,6 +27,7 @@ class ShownPlan:
 
     Attributes:
         readouts: Name to number.
+        due: When :meth:`update` is to be called next, :data:`PERIOD` after the last time [s].
     """
 
     def __init__(self, omega: float, centres: Array) -> None:
@@ -32,13 +35,13 @@ class ShownPlan:
         self._centres = centres.tolist()
         self._names = [[f"plan_step_{i + 1}_{part}" for part in _STEP] for i in range(SHOWN)]
         self.readouts = dict.fromkeys((*_POINTS, *(name for names in self._names for name in names)), math.nan)
-        self._com = (0.0, 0.0)
-        self._t = 0.0
-        self._changes = -1
+        self.reset(0.0, 0.0, 0.0)
 
     def reset(self, t: float, x: float, y: float) -> None:
         """Begin at the time ``t`` [s], with the CoM over (x, y) [m]."""
-        self._t, self._com, self._changes = t, (x, y), -1
+        self._t, self.due, self._changes = t, t, -1
+        # They rest together.
+        self._com = self._xi = (x, y)
 
     def update(
         self, t: float, ref: Reference, ground: float, height: float, gait: Gait, shown: dict[str, float]
@@ -55,8 +58,11 @@ class ShownPlan:
         (xi_x, xi_y), (zmp_x, zmp_y) = ref.xi.tolist(), ref.zmp.tolist()
         stays = math.exp(-self._omega * (t - self._t))
         x, y = self._com
-        self._t, self._com = t, (xi_x + stays * (x - xi_x), xi_y + stays * (y - xi_y))
-        places = (*self._com, ground + height, xi_x, xi_y, ground, zmp_x, zmp_y, ground)
+        # The DCM of the middle of the time that has passed.
+        at_x, at_y = 0.5 * (self._xi[0] + xi_x), 0.5 * (self._xi[1] + xi_y)
+        self._com = x, y = at_x + stays * (x - at_x), at_y + stays * (y - at_y)
+        self._t, self.due, self._xi = t, t + PERIOD - 1e-6, (xi_x, xi_y)
+        places = (x, y, ground + height, xi_x, xi_y, ground, zmp_x, zmp_y, ground)
         for name, value in zip(_POINTS, places, strict=True):
             shown[name] = value
         if gait.changes != self._changes:

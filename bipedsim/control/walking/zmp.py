@@ -306,8 +306,9 @@ class ZmpController:
         least = _LEAST_LOAD * self._weight
         self._now[:] = Moment(t, t - gait.lifted, self._flying, height, *self._ground, share, tilted, least)
         aim(self._walk, self.estimate.wrench, self._now)
-        before, after = self._ground
-        self._shown.update(t, ref, before + share * (after - before), height, gait, self.readouts)
+        if t >= self._shown.due:
+            before, after = self._ground
+            self._shown.update(t, ref, before + share * (after - before), height, gait, self.readouts)
         error, margin = float(ref.error[0]), float(ref.margin[0])
         self.readouts["dcm_error"] = error
         self.fallen = self.fallen or error > self._params.fall_error
