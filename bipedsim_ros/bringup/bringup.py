@@ -82,6 +82,7 @@ class Arguments:
         "path of a scenario YAML: who pushes, where to walk, ground and controller if not given; none by default",
     )
     duration: float = like(SimParams, "duration")
+    vertex_forces: bool = like(SimParams, "vertex_forces")
     record: str = param(
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )

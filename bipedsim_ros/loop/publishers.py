@@ -13,12 +13,12 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from bipedsim.contact import ContactResult, mode_name
-from bipedsim.model import Chains, Robot, located
+from bipedsim.model import Chains, Robot, Sole, located
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals, as_json
 from bipedsim.recording import schema
 from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
-from bipedsim.sim import GroundTruth, Observation, Simulator
+from bipedsim.sim import GroundTruth, Observation, Simulator, VertexForces
 from bipedsim_ros.wire import (
     BASE_FRAME,
     NS_PER_S,
@@ -108,6 +108,19 @@ class _FootPublishers:
             self._mode.publish(String(data=mode_name(mode, sliding, n)))
 
 
+class _VertexPublisher:
+    """The forces at the vertices of one sole."""
+
+    def __init__(self, node: Node, sole: Sole, make: Make) -> None:
+        labels = [f"v{i}_f{axis}" for i in range(sole.n_vertices) for axis in "xyz"]
+        self._writer = conversions.NumbersWriter(("t", *labels))
+        self._publisher = make(node, topics.VERTEX_FORCES, sole.name)
+
+    def publish(self, forces: Array, t: float) -> None:
+        """Publish forces (N, 3) [N] of the time ``t`` [s]."""
+        self._publisher.publish(self._writer.write(np.append(t, forces)))
+
+
 class _Sporadic:
     """A topic of ground truth that is published while there is something in it, and once more when that ends."""
 
@@ -167,7 +180,10 @@ class GroundPublishers:
         objects: Sequence[str] = (),
         gantry: bool = False,
         plates: Sequence[PlateGeometry] = (),
+        vertices: VertexForces | None = None,
     ) -> None:
+        self._vertices = vertices
+        self._of_vertices = [_VertexPublisher(node, sole, make) for sole in robot.soles if vertices is not None]
         self._plates = [_PlatePublishers(node, geometry, make) for geometry in plates]
         self._objects = [
             (make(node, topics.OBJECTS, name=name), conversions.OdometryWriter(WORLD_FRAME, name)) for name in objects
@@ -198,6 +214,9 @@ class GroundPublishers:
             self._setpoints.publish(self._setpoints_writer.write(sim.command, t))
         truth = sim.ground_truth()
         self._cop.publish(self._cop_writer.write(truth.cop_world, t_ns))
+        if self._vertices is not None:
+            for one, forces in zip(self._of_vertices, self._vertices.read(truth.pose_world_sole), strict=True):
+                one.publish(forces, t)
         for sporadic in self._sporadic:
             sporadic.publish(truth, t)
         if self._odometry is not None:
@@ -225,10 +244,17 @@ class Publishers:
         ft_sign, tf_rate: See :class:`bipedsim_ros.loop.SimParams`.
         go_on: Given, nothing of a tick is lost to a reliable subscriber that is slow: see
             :class:`bipedsim_ros.wire.PatientPublisher`.
+        vertices: Given, forces at vertices are published too.
     """
 
     def __init__(
-        self, node: Node, sim: Simulator, ft_sign: float, tf_rate: float, go_on: Callable[[str], bool] | None = None
+        self,
+        node: Node,
+        sim: Simulator,
+        ft_sign: float,
+        tf_rate: float,
+        go_on: Callable[[str], bool] | None = None,
+        vertices: VertexForces | None = None,
     ) -> None:
         self._sim = sim
         self._node = node
@@ -242,7 +268,7 @@ class Publishers:
         self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
         objects = () if sim.objects is None else sim.objects.names
         plates = () if sim.force_plates is None else sim.force_plates.amplifiers.geometries
-        self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None, plates)
+        self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None, plates, vertices)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
         self._description.publish(String(data=located(sim.robot.urdf_xml, sim.robot.urdf_path)))

@@ -89,6 +89,9 @@ class SimParams:
     faults: str = like(RunConfig, "faults")
     gantry: str = like(RunConfig, "gantry", "")
     drop_height: float = like(Scenario, "drop_height")
+    vertex_forces: bool = param(
+        False, "publish the forces at the vertices of the soles too, of contact models that find them, on level ground"
+    )
     ft_sign: float = param(
         1.0,
         "sign of the ankle wrenches: 1 is the ground on the foot (standing gives f_z > 0), -1 the reverse",

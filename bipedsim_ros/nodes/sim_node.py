@@ -23,7 +23,7 @@ from bipedsim.numerics import announced
 from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
 from bipedsim.runs import FaultSchedule, PushSchedule, compiling_beside, parse_pushes, read_faults
-from bipedsim.sim import GANTRY_ACTIONS, Simulator, read_gantry
+from bipedsim.sim import GANTRY_ACTIONS, Simulator, VertexForces, read_gantry
 from bipedsim_ros.loop import (
     Background,
     Commands,
@@ -102,9 +102,11 @@ class SimNode:
             for fault in self._statistics.faults:
                 node.get_logger().warning(f"fails on purpose: {fault}")
             self._commands = Commands(robot, params, node.get_logger().warning)
-            self._publishers = Publishers(
-                node, sim, params.ft_sign, params.tf_rate, self._waits_for if params.clock == "lock_step" else None
-            )
+            vertices = VertexForces(sim) if params.vertex_forces else None
+            if vertices is not None and vertices.lacking:
+                raise ConfigError(f"parameters of sim_node: vertex_forces = true: {vertices.lacking}")
+            patient = self._waits_for if params.clock == "lock_step" else None
+            self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate, patient, vertices)
             self._diagnostics = publisher(node, topics.DIAGNOSTICS)
             self._inbox = inbox = Inbox(node, *topics.COMMAND_KINDS)
             self.loop = SimLoop(

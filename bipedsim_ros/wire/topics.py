@@ -183,6 +183,14 @@ SOLE_COP = Topic(
     schema.SOLE_COP, _POINT, SIMULATOR, "centre of pressure; x, y are NaN when the foot is in the air", frame=_SOLE
 )
 CONTACT = Topic(schema.CONTACT, _NUMBERS, SIMULATOR, "see below; the layout's label names the values")
+VERTEX_FORCES = Topic(
+    schema.VERTEX_FORCES,
+    _NUMBERS,
+    SIMULATOR,
+    "with `vertex_forces: true`, of contact models that find them, on level ground: forces at the vertices in the "
+    "sole's axes; the layout's label names the values",
+    sporadic=True,
+)
 BODY_CONTACTS = Topic(
     schema.BODY_CONTACTS,
     _NUMBERS,

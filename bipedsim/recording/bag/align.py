@@ -48,6 +48,7 @@ from bipedsim.recording.schema import (
     ROBOT_DESCRIPTION,
     RUN,
     STATISTICS,
+    VERTEX_FORCES,
     WALL_CLOCK_NS,
     Column,
     columns_on,
@@ -315,7 +316,7 @@ class BagRows:
                     self._said.append(dict(json.loads(text(message.data))))
                 except (RecordingError, ValueError, TypeError) as error:
                     self._unsaid.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
-        name = _plate_of(topic, PLATE_GEOMETRY)
+        name = _named_in(topic, PLATE_GEOMETRY)
         if name and self._wants_plates:
             self._learn_plate(name, topic, block)
         self._counts[topic] = self._counts.get(topic, 0) + len(block.start)
@@ -323,12 +324,15 @@ class BagRows:
         if topic not in self._decoders:
             foot = FOOT.match(topic)
             general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
-            samples = bool(_plate_of(topic, PLATE_SIGNALS)) and self._wants_plates
+            if _named_in(topic, VERTEX_FORCES):
+                general = VERTEX_FORCES
+            samples = bool(_named_in(topic, PLATE_SIGNALS)) and self._wants_plates
             wanted = general in (*self._carriers, FALLEN, PLAN) or _is_readout(topic, kind) or _is_object(topic, kind)
+            wanted = wanted or general == VERTEX_FORCES
             try:
                 fields = {row.field for row in columns_on(general) if row.name in self._columns} or None
                 self._decoders[topic] = Decoder(kind, fields) if wanted or samples else None
-                if general in (*LABELLED_TOPICS, PLAN) or samples:
+                if general in (*LABELLED_TOPICS, PLAN, VERTEX_FORCES) or samples:
                     self._timed.add(topic)
             except RecordingError as error:
                 raise RecordingError(f"{self.path}: {topic}: {error}") from error
@@ -441,6 +445,8 @@ class BagRows:
                 at, numbers = rows.unstamped(topic)
                 column_of = out.readouts[topic.removeprefix(READOUTS)] = np.full(len(out), np.nan)
                 column_of[at] = numbers
+            elif foot := _named_in(topic, VERTEX_FORCES):
+                self._put_vertex_forces(out, foot, topic, *rows.match(topic))
             elif topic == PLAN:
                 self._put_plan(out, *rows.match(topic))
             elif _is_object(topic, kind):
@@ -463,6 +469,14 @@ class BagRows:
                 put_sole_poses(out, self._robot)
         return out
 
+    def _put_vertex_forces(self, out: Recording, foot: str, topic: str, at: Any, table: _Table | None) -> None:
+        """Add the forces at the vertices of a foot; ``at`` says whose rows its messages are."""
+        if table is not None and self._decoders.get(topic) is not None:
+            numbers = table.values[_LABELLED][:, 1:]
+            forces = np.full((len(out), numbers.shape[1] // 3, 3), np.nan)
+            forces[at] = numbers.reshape(len(numbers), -1, 3)
+            out.vertex_forces[foot] = forces
+
     def _put_plan(self, out: Recording, at: Any, table: _Table | None) -> None:
         """Add the plan of a controller to the readouts; ``at`` says whose rows its messages are."""
         decoder = self._decoders[PLAN]
@@ -484,7 +498,7 @@ class BagRows:
         """Return what the force plates sampled since the rows before these; ``shift`` is where time begins [ns]."""
         found = {}
         for topic in sorted(self._bag.types):
-            name, decoder = _plate_of(topic, PLATE_SIGNALS), self._decoders.get(topic)
+            name, decoder = _named_in(topic, PLATE_SIGNALS), self._decoders.get(topic)
             if not name or decoder is None or decoder.labels is None:
                 continue
             geometry = self._plates.get(name)
@@ -683,9 +697,10 @@ def _is_object(topic: str, kind: str) -> bool:
     return topic.startswith(OBJECTS) and kind == "nav_msgs/msg/Odometry"
 
 
-def _plate_of(topic: str, pattern: str) -> str:
-    """Return the force plate whose topic this is, of a pattern of names; empty if it is none."""
-    begin, _, end = pattern.partition("{plate}")
+def _named_in(topic: str, pattern: str) -> str:
+    """Return the force plate or foot whose topic this is, of a pattern of names; empty if it is none."""
+    begin, _, rest = pattern.partition("{")
+    end = rest.partition("}")[2]
     is_one = topic.startswith(begin) and topic.endswith(end)
     return topic[len(begin) : len(topic) - len(end)] if is_one else ""
 

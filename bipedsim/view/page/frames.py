@@ -103,6 +103,7 @@ class Frames:
         t = float(r.t[i]) if t is None else t
         forces = np.vstack([r.base_contact[i], r.link_contact[i]])
         readouts = {name: float(values[i]) for name, values in r.readouts.items()}
+        known = len(r.vertex_forces) == len(r.feet) > 0
         fallen = np.isfinite(r.gave_up_at) and r.t[i] >= r.gave_up_at
         return Instant(
             t=t,
@@ -116,7 +117,7 @@ class Frames:
             cop_margin=r.cop_margin[i],
             friction_used=r.friction_used[i],
             n_vertices=r.n_vertices[i],
-            vertex_forces=tuple(r.vertex_forces[foot][i] for foot in r.feet) if r.vertex_forces else None,
+            vertex_forces=tuple(r.vertex_forces[foot][i] for foot in r.feet) if known else None,
             joint_position=r.joint_position[i],
             joint_velocity=r.joint_velocity[i],
             joint_effort=r.joint_effort[i],

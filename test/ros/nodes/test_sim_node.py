@@ -241,3 +241,17 @@ def test_a_robot_alone_is_not_warned_of(ros: RosWorld) -> None:
     node = ros.start("sim_node", start="immediately")
     ros.until(lambda: states and time_of(states[-1]) > 2.5, "two reports")
     assert "nodes publish" not in node.output
+
+
+def test_forces_at_vertices_are_published_when_asked_for_and_add_up(ros: RosWorld) -> None:
+    wrenches = ros.collect(WrenchStamped, "/left_foot/wrench", ALL)
+    forces = ros.collect(Float64MultiArray, "/left_foot/vertex_forces", ALL)
+    ros.start("sim_node", start="immediately", contact_model="lcp", vertex_forces=True, rate=100.0, physics_dt=0.01)
+    ros.until(lambda: len(forces) > 5 and len(wrenches) > 5, "forces")
+    assert forces[0].layout.dim[0].label.startswith("t,v0_fx,v0_fy,v0_fz,v1_fx")
+    by_time = {round(time_of(message), 6): message.wrench.force for message in wrenches}
+    both = [(one.data, by_time[round(one.data[0], 6)]) for one in forces if round(one.data[0], 6) in by_time]
+    assert both
+    for numbers, whole in both:
+        summed = np.reshape(numbers[1:], (4, 3)).sum(axis=0)
+        np.testing.assert_allclose(summed, [whole.x, whole.y, whole.z], atol=1e-6)
