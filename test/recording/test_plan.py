@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from recording_support import NS, joint_state, labelled, write_bag
+from recording_support import NS, joint_state, labelled, topic, write_bag
 
 from bipedsim.recording import PLANNED, load_recording, plan_of, without_plan
-from bipedsim.recording.schema import JOINT_STATES, PLAN
+from bipedsim.recording.schema import JOINT_STATES, PLAN, VERTEX_FORCES
 
 
 def test_a_plan_is_read_from_readouts() -> None:
@@ -37,7 +37,7 @@ def test_other_readouts_are_what_is_left() -> None:
 
 
 def test_a_bag_gives_the_plan_back_in_the_rows_that_it_was_made_for(tmp_path: Path) -> None:
-    """Ten times a row late on the wire: its own stamp counts."""
+    """Ten times a row late on the wire: its own stamp counts. And it stands for a while, as in the controller."""
     names, labels = ["a", "b"], ["t", "plan_com_x", "plan_com_y", "plan_step_1_x", "other"]
     messages = []
     for i in range(60):
@@ -50,7 +50,19 @@ def test_a_bag_gives_the_plan_back_in_the_rows_that_it_was_made_for(tmp_path: Pa
     recording = load_recording(write_bag(tmp_path / "bag", messages).path)
     assert sorted(recording.readouts) == [name for name in sorted(labels) if name.startswith(PLANNED)]
     rows = np.flatnonzero(np.isfinite(recording.readouts["plan_com_x"]))
-    assert rows.tolist() == [0, 10, 20, 30, 40]
-    np.testing.assert_array_equal(recording.readouts["plan_com_x"][rows], 1.0 * rows)
-    np.testing.assert_array_equal(recording.readouts["plan_com_y"][rows], -1.0 * rows)
-    np.testing.assert_array_equal(recording.readouts["plan_step_1_x"][rows], [np.nan, np.nan, 7.0, 7.0, 7.0])
+    assert rows.tolist() == [begin + i for begin in (0, 10, 20, 30, 40) for i in range(5)]
+    np.testing.assert_array_equal(recording.readouts["plan_com_x"][rows], rows // 10 * 10.0)
+    np.testing.assert_array_equal(recording.readouts["plan_com_y"][rows], rows // 10 * -10.0)
+    step = recording.readouts["plan_step_1_x"]
+    np.testing.assert_array_equal(step[rows], np.where(rows < 20, np.nan, 7.0))
+
+
+def test_a_bag_whose_recorder_waited_for_a_plan_in_vain_is_read(tmp_path: Path) -> None:
+    """Its file names topics without messages, as of every controller that shows no plan."""
+    data = [joint_state(i * NS // 1000, ["a"], [0.0], [0.0], [0.0]) for i in range(5)]
+    bag = write_bag(tmp_path / "bag", [(JOINT_STATES, "sensor_msgs/msg/JointState", one) for one in data])
+    for name in (PLAN, VERTEX_FORCES.format(foot="left")):
+        bag.add_topic(topic(name, "std_msgs/msg/Float64MultiArray"))
+    bag.close()
+    recording = load_recording(bag.path)
+    assert (len(recording), recording.readouts, recording.vertex_forces) == (5, {}, {})

@@ -58,6 +58,8 @@ ROWS = 1 << 13
 """Rows of a block; where time stands still, or at the end of a stretch, there may be others."""
 LATE_NS = 10_000_000_000
 """How long a row waits for messages of its stamp, by the clock of the recorder."""
+HELD = 0.05
+"""How long a plan stands [s] at most without a message: they are 10 ms apart."""
 NEAR_NS = 1_000_000_000
 """How far from a reset of the joint states a topic may be reset itself, likewise."""
 SHOWN = 50 << 20
@@ -478,14 +480,19 @@ class BagRows:
             out.vertex_forces[foot] = forces
 
     def _put_plan(self, out: Recording, at: Any, table: _Table | None) -> None:
-        """Add the plan of a controller to the readouts; ``at`` says whose rows its messages are."""
-        decoder = self._decoders[PLAN]
+        """Add the plan of a controller to the readouts; ``at`` says whose rows its messages are.
+
+        It stands until the next one comes, as in the controller.
+        """
+        decoder = self._decoders.get(PLAN)
         if table is None or decoder is None:
             return
+        said = np.arange(len(out))[at]
+        newest = np.searchsorted(said, np.arange(len(out)), side="right") - 1
+        known = (newest >= 0) & (out.t - out.t[said[newest]] < HELD - 1e-6)
         for name, numbers in zip(decoder.labels or (), table.values[_LABELLED].T, strict=False):
             if name.startswith(PLANNED):
-                out.readouts[name] = np.full(len(out), np.nan)
-                out.readouts[name][at] = numbers
+                out.readouts[name] = np.where(known, numbers[newest], np.nan)
 
     def _learn_plate(self, name: str, topic: str, block: Block) -> None:
         """Take what the bag says of a force plate."""
