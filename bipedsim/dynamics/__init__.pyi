@@ -1,7 +1,7 @@
 from .bodies import SUNK, Bodies, lowest_point, patch_below, twist_of
 from .equations import lever, needs, turned_inertia
 from .flight import Flight
-from .joints import UNIVERSE, Joints, accelerate, move, place, span
+from .joints import UNIVERSE, Joints, accelerate, move, place, place_joints, span
 from .landing import Landing
 from .loops import Loops
 from .pairs import Pairs, approach, closest
@@ -49,6 +49,7 @@ __all__ = [
     "needs",
     "patch_below",
     "place",
+    "place_joints",
     "span",
     "turned_inertia",
     "twist_of",

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from bipedsim.errors import ConfigError
-from bipedsim.numerics import Array, Integers, Three, act, assign, cross, kernel, turn, zeros_of
+from bipedsim.numerics import Array, Integers, Three, act, assign, cross, entry, kernel, turn, zeros_of
 
 FLOATS, TURNS_X, TURNS_Y, TURNS_Z, TURNS, SLIDES = range(6)
 """Kinds of joints: free-flyer; revolute about an axis of its frame, or any other one; prismatic."""
@@ -192,6 +192,12 @@ def place(s: Joints, q: Array) -> None:
         locate(s, s.order[n], q)
     for a in range(3):
         s.origin[a] = s.poses[1, 9 + a]
+
+
+@entry
+def place_joints(joints: Any, q: Array) -> None:
+    """Do as :func:`place` with a box of joints."""
+    place(joints.arrays, q)
 
 
 @kernel

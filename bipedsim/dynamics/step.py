@@ -14,7 +14,7 @@ from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.bodies import Bodies, anything_near, touches_ground
 from bipedsim.dynamics.equations import Equations, fill
 from bipedsim.dynamics.flight import Flight, Momentum, look_ahead, slide
-from bipedsim.dynamics.joints import place
+from bipedsim.dynamics.joints import place_joints
 from bipedsim.dynamics.landing import (
     CLOSED,
     IMPACT,
@@ -335,11 +335,6 @@ def _fill(equations: Any, q: Array, v: Array) -> None:
 
 
 @entry
-def _place(equations: Any, q: Array) -> None:
-    place(equations.arrays.joints, q)
-
-
-@entry
 def _put_back(step: Any) -> None:
     put_back(step.arrays.contact.memory)
 
@@ -422,7 +417,7 @@ class Dynamics:
         self._momentum = Momentum(robot, self.tree, self.com)
         self.flight = self._momentum.flight
         self._closing = Closing(robot.model, self.loops, self.tree) if robot.loops else None
-        self._filled = box(self.equations)
+        self._filled, self._joints = box(self.equations), box(self.equations.joints)
         nothing = np.zeros(self._model.nq), np.zeros(self._model.nv)
         with announced("rigid-body dynamics", 5):
             self._fill_equations = ready(_fill, self._filled, *nothing)
@@ -691,7 +686,7 @@ class Dynamics:
 
     def place(self, q: Array) -> None:
         """Put the bodies where they are at ``q`` (nq,): ``tree.poses``."""
-        _place(self._filled, q)
+        place_joints(self._joints, q)
 
     def _fill(self, q: Array, v: Array) -> None:
         self._fill_equations(self._filled, q, v)

@@ -7,7 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from bipedsim.contact import ContactResult
-from bipedsim.dynamics import UNIVERSE, Joints, accelerate, lever, move, needs, place, span, turned_inertia
+from bipedsim.dynamics import (
+    UNIVERSE,
+    Joints,
+    accelerate,
+    lever,
+    move,
+    needs,
+    place,
+    place_joints,
+    span,
+    turned_inertia,
+)
 from bipedsim.model import Robot
 from bipedsim.numerics import (
     Array,
@@ -140,11 +151,6 @@ def _measure(instruments, q, v, a, tau_joint, sole_wrench):
 
 
 @entry
-def _place(instruments, q):
-    place(instruments.arrays.joints, q)
-
-
-@entry
 def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
     """Fill the pose of every sole and the centre of pressure of all feet, in the world.
 
@@ -192,9 +198,11 @@ class Sensors:
         soles = [(ankle, sole.placement_joint_sole) for ankle, sole in zip(ankles, robot.soles, strict=True)]
         below = [not set(model.supports[j]).isdisjoint(robot.ankle_joint_ids) for j in range(model.njoints)]
         carriers = {imu, *(sole.joint_id for sole in robot.soles)}
+        joints = Joints.of_model(model, {*carriers, *np.flatnonzero(below).tolist()})
+        self._joints = box(joints)
         self._instruments = box(
             Instruments(
-                joints=Joints.of_model(model, {*carriers, *np.flatnonzero(below).tolist()}),
+                joints=joints,
                 below=np.array(below),
                 load=np.zeros((model.njoints, 6)),
                 imu_joint=int(imu),
@@ -232,7 +240,7 @@ class Sensors:
 
     def place(self, q: Array) -> None:
         """Bring the poses that :meth:`force_plates` reads to configuration ``q`` (nq,)."""
-        _place(self._instruments, q)
+        place_joints(self._joints, q)
 
     def restore(self, q: Array, observation: Observation) -> Observation:
         """Go back to an earlier observation, measured at configuration ``q`` (nq,), and return it."""

@@ -35,19 +35,38 @@ Make = Callable[..., Any]
 """Makes a publisher of a topic, of a foot, and of a name among those that begin with the name of the row."""
 
 
+class _Told:
+    """A topic whose messages are made while somebody listens: later they can be had by nobody.
+
+    Args:
+        publisher: Of the topic, which keeps nothing for those who come late.
+        write: Returns a message, serialised.
+    """
+
+    def __init__(self, publisher: Any, write: Callable[..., bytes]) -> None:
+        self._publisher, self._write = publisher, write
+        self.heard = publisher.get_subscription_count
+        """Returns how many subscriptions there are."""
+
+    def publish(self, *values: Any) -> None:
+        """Publish what ``write(*values)`` returns."""
+        if self.heard():
+            self._publisher.publish(self._write(*values))
+
+
 class SensorPublishers:
     """What a robot measures: IMU, ankle wrenches, then joint states, which are what a controller waits for."""
 
     def __init__(self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher) -> None:
-        self._imu_writer = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame))
+        frame = topics.IMU.frame_of(imu=robot.imu_frame)
         chains = Chains(robot) if robot.loops else None
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
-        self._imu = make(node, topics.IMU)
+        self._imu = _Told(make(node, topics.IMU), conversions.ImuWriter(frame).write)
         self._joint_states = make(node, topics.JOINT_STATES)
         self._ankles = [
-            (
+            _Told(
                 make(node, topics.ANKLE_WRENCH, sole.name),
-                conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name), ft_sign),
+                conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name), ft_sign).write,
             )
             for sole in robot.soles
         ]
@@ -72,11 +91,11 @@ class SensorPublishers:
         return out_ns
 
     def _publish_imu(self, observation: Observation, t_ns: int) -> None:
-        self._imu.publish(self._imu_writer.write(observation, t_ns))
+        self._imu.publish(observation, t_ns)
 
     def _publish_ankles(self, observation: Observation, t_ns: int) -> None:
-        for k, (ankle, writer) in enumerate(self._ankles):
-            ankle.publish(writer.write(observation.foot_wrench[k], t_ns))
+        for k, ankle in enumerate(self._ankles):
+            ankle.publish(observation.foot_wrench[k], t_ns)
 
     def _publish_joints(self, observation: Observation, t_ns: int) -> int:
         out_ns = time.monotonic_ns()
@@ -88,20 +107,18 @@ class _FootPublishers:
     """What only the ground knows about one foot."""
 
     def __init__(self, node: Node, name: str, make: Make) -> None:
-        self._wrench_writer = conversions.WrenchWriter(topics.SOLE_WRENCH.frame_of(name))
-        self._cop_writer = conversions.PointWriter(topics.SOLE_COP.frame_of(name))
-        self._contact_writer = conversions.ContactWriter()
-        self._wrench = make(node, topics.SOLE_WRENCH, name)
-        self._cop = make(node, topics.SOLE_COP, name)
-        self._contact = make(node, topics.CONTACT, name)
+        wrench, cop = topics.SOLE_WRENCH, topics.SOLE_COP
+        self._wrench = _Told(make(node, wrench, name), conversions.WrenchWriter(wrench.frame_of(name)).write)
+        self._cop = _Told(make(node, cop, name), conversions.PointWriter(cop.frame_of(name)).write)
+        self._contact = _Told(make(node, topics.CONTACT, name), conversions.ContactWriter().write)
         self._mode = publisher(node, topics.CONTACT_MODE, name)
         self._last_mode: tuple[int, bool, int] | None = None
 
     def publish(self, contact: ContactResult, k: int, t: float, t_ns: int) -> None:
         """Publish foot ``k``."""
-        self._wrench.publish(self._wrench_writer.write(contact.wrench[k], t_ns))
-        self._cop.publish(self._cop_writer.write(contact.cop[k], t_ns))
-        self._contact.publish(self._contact_writer.write(contact, k, t))
+        self._wrench.publish(contact.wrench[k], t_ns)
+        self._cop.publish(contact.cop[k], t_ns)
+        self._contact.publish(contact, k, t)
         mode, sliding, n = int(contact.mode[k]), bool(contact.sliding[k]), int(contact.n_vertices[k])
         if (mode, sliding, n) != self._last_mode:
             self._last_mode = (mode, sliding, n)
@@ -113,12 +130,12 @@ class _VertexPublisher:
 
     def __init__(self, node: Node, sole: Sole, make: Make) -> None:
         labels = [f"v{i}_f{axis}" for i in range(sole.n_vertices) for axis in "xyz"]
-        self._writer = conversions.NumbersWriter(("t", *labels))
-        self._publisher = make(node, topics.VERTEX_FORCES, sole.name)
+        self._topic = _Told(make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(("t", *labels)).write)
+        self.heard = self._topic.heard
 
     def publish(self, forces: Array, t: float) -> None:
         """Publish forces (N, 3) [N] of the time ``t`` [s]."""
-        self._publisher.publish(self._writer.write(np.append(t, forces)))
+        self._topic.publish(np.append(t, forces))
 
 
 class _Sporadic:
@@ -126,7 +143,8 @@ class _Sporadic:
 
     def __init__(self, node: Node, topic: topics.Topic, robot: Robot, make: Make) -> None:
         self._writer = conversions.ColumnsWriter(topic, robot.joint_names)
-        self._publisher = make(node, topic)
+        self._topic = _Told(make(node, topic), self._writer.write)
+        self.heard = self._topic.heard
         self._said = False
 
     def publish(self, truth: GroundTruth, t: float) -> None:
@@ -134,7 +152,7 @@ class _Sporadic:
         says = self._writer.says_something(truth)
         if says or self._said:
             self._said = says
-            self._publisher.publish(self._writer.write(truth, t))
+            self._topic.publish(truth, t)
 
 
 class _PlatePublishers:
@@ -143,14 +161,13 @@ class _PlatePublishers:
     def __init__(self, node: Node, geometry: PlateGeometry, make: Make) -> None:
         name = geometry.name
         self._geometry = geometry
-        self._signals = make(node, topics.PLATE_SIGNALS, name=name)
-        self._signals_writer = conversions.NumbersWriter(("t", *geometry.channel_names, schema.CLIPPED))
-        self._wrench = make(node, topics.PLATE_WRENCH, name=name)
-        self._wrench_writer = conversions.WrenchWriter(topics.PLATE_WRENCH.frame)
-        self._cop = make(node, topics.PLATE_COP, name=name)
-        self._cop_writer = conversions.PointWriter(topics.PLATE_COP.frame)
-        self._free_moment = make(node, topics.PLATE_FREE_MOMENT, name=name)
-        self._free_moment_writer = conversions.NumberWriter()
+        signals = conversions.NumbersWriter(("t", *geometry.channel_names, schema.CLIPPED))
+        wrench = conversions.WrenchWriter(topics.PLATE_WRENCH.frame)
+        cop = conversions.PointWriter(topics.PLATE_COP.frame)
+        self._signals = _Told(make(node, topics.PLATE_SIGNALS, name=name), signals.write)
+        self._wrench = _Told(make(node, topics.PLATE_WRENCH, name=name), wrench.write)
+        self._cop = _Told(make(node, topics.PLATE_COP, name=name), cop.write)
+        self._free_moment = _Told(make(node, topics.PLATE_FREE_MOMENT, name=name), conversions.NumberWriter().write)
         # Said once, and kept for who comes late.
         self._said = publisher(node, topics.PLATE_GEOMETRY, name=name)
         self._said.publish(String(data=json.dumps(as_json(geometry))))
@@ -160,13 +177,13 @@ class _PlatePublishers:
         if not len(samples):
             return
         for sample in samples:
-            self._signals.publish(self._signals_writer.write(np.append(sample, clipped)))
+            self._signals.publish(np.append(sample, clipped))
         newest = PlateSignals(samples[-1:, 0], self._geometry, samples[-1:, 1:])
         t_ns = round(samples[-1, 0] * NS_PER_S)
         wrench = np.concatenate([newest.force()[0], newest.moment_about(self._geometry.centre)[0]])
-        self._wrench.publish(self._wrench_writer.write(wrench, t_ns))
-        self._cop.publish(self._cop_writer.write(newest.cop()[0], t_ns))
-        self._free_moment.publish(self._free_moment_writer.write(float(newest.free_moment()[0])))
+        self._wrench.publish(wrench, t_ns)
+        self._cop.publish(newest.cop()[0], t_ns)
+        self._free_moment.publish(float(newest.free_moment()[0]))
 
 
 class GroundPublishers:
@@ -186,44 +203,46 @@ class GroundPublishers:
         self._of_vertices = [_VertexPublisher(node, sole, make) for sole in robot.soles if vertices is not None]
         self._plates = [_PlatePublishers(node, geometry, make) for geometry in plates]
         self._objects = [
-            (make(node, topics.OBJECTS, name=name), conversions.OdometryWriter(WORLD_FRAME, name)) for name in objects
+            _Told(make(node, topics.OBJECTS, name=name), conversions.OdometryWriter(WORLD_FRAME, name).write)
+            for name in objects
         ]
         self._feet = [_FootPublishers(node, sole.name, make) for sole in robot.soles]
-        self._cop_writer = conversions.PointWriter(topics.COP.frame)
-        self._clock_writer = conversions.ClockWriter()
-        self._applied_writer = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
-        self._applied = make(node, topics.APPLIED)
-        self._setpoints_writer = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
-        self._setpoints = make(node, topics.SETPOINTS)
+        efforts = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
+        setpoints = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
+        self._applied = _Told(make(node, topics.APPLIED), efforts.write)
+        self._setpoints = _Told(make(node, topics.SETPOINTS), setpoints.write)
         sporadic = (topics.BODY_CONTACTS, topics.JOINT_STOPS, *((topics.GANTRY,) if gantry else ()))
         self._sporadic = [_Sporadic(node, topic, robot, make) for topic in sporadic]
-        self._cop = make(node, topics.COP)
-        self._clock = publisher(node, topics.CLOCK)
-        self._odometry = None
+        self._cop = _Told(make(node, topics.COP), conversions.PointWriter(topics.COP.frame).write)
+        self._clock = _Told(publisher(node, topics.CLOCK), conversions.ClockWriter().write)
+        self._odometry: _Told | None = None
         if robot.free_flyer:
-            self._odometry_writer = conversions.OdometryWriter(WORLD_FRAME, BASE_FRAME)
-            self._odometry = make(node, topics.GROUND_TRUTH)
+            writer = conversions.OdometryWriter(WORLD_FRAME, BASE_FRAME)
+            self._odometry = _Told(make(node, topics.GROUND_TRUTH), writer.write)
+        told = (self._cop, *self._of_vertices, *self._sporadic, *(() if self._odometry is None else (self._odometry,)))
+        self._truth_heard = [one.heard for one in told]
 
     def publish(self, sim: Simulator, t_ns: int) -> None:
         """Publish what the ground did over the last step."""
         contact, t = sim.contact, sim.t
         for k, foot in enumerate(self._feet):
             foot.publish(contact, k, t, t_ns)
-        self._applied.publish(self._applied_writer.write(sim.command.tau_joint, t_ns))
+        self._applied.publish(sim.command.tau_joint, t_ns)
         if sim.command.closes_loop:
-            self._setpoints.publish(self._setpoints_writer.write(sim.command, t))
-        truth = sim.ground_truth()
-        self._cop.publish(self._cop_writer.write(truth.cop_world, t_ns))
-        if self._vertices is not None:
-            for one, forces in zip(self._of_vertices, self._vertices.read(truth.pose_world_sole), strict=True):
-                one.publish(forces, t)
-        for sporadic in self._sporadic:
-            sporadic.publish(truth, t)
-        if self._odometry is not None:
-            self._odometry.publish(self._odometry_writer.write(truth.pose_world_base, truth.twist_base, t_ns))
+            self._setpoints.publish(sim.command, t)
+        if any(heard() for heard in self._truth_heard):
+            truth = sim.ground_truth()
+            self._cop.publish(truth.cop_world, t_ns)
+            if self._vertices is not None:
+                for one, forces in zip(self._of_vertices, self._vertices.read(truth.pose_world_sole), strict=True):
+                    one.publish(forces, t)
+            for sporadic in self._sporadic:
+                sporadic.publish(truth, t)
+            if self._odometry is not None:
+                self._odometry.publish(truth.pose_world_base, truth.twist_base, t_ns)
         if sim.objects is not None:
-            for (odometry, writer), state in zip(self._objects, sim.objects.states(), strict=True):
-                odometry.publish(writer.write(state[:7], state[7:], t_ns))
+            for odometry, state in zip(self._objects, sim.objects.states(), strict=True):
+                odometry.publish(state[:7], state[7:], t_ns)
         if sim.force_plates is not None:
             amplifiers = sim.force_plates.amplifiers
             for p, plate in enumerate(self._plates):
@@ -232,7 +251,7 @@ class GroundPublishers:
 
     def publish_clock(self, t_ns: int) -> None:
         """Publish the time alone."""
-        self._clock.publish(self._clock_writer.write(t_ns))
+        self._clock.publish(t_ns)
 
 
 class Publishers:

@@ -56,6 +56,8 @@ class Transforms:
         if self._next - self._period <= t < self._next:
             return
         self._next = t + self._period
+        if not self._publisher.get_subscription_count():
+            return
         self._moving.header.stamp.sec, self._moving.header.stamp.nanosec = divmod(t_ns, NS_PER_S)
         _fill(self._moving, sim.q[:7].tolist())
         self._publisher.publish(self._message)

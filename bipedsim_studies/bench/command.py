@@ -15,6 +15,7 @@ from bipedsim.cli import add_option, option_name
 from bipedsim.config import to_json
 from bipedsim_studies.bench.settings import BenchSettings
 
+_LOOP = "bipedsim_ros.bench"
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -22,6 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     for field in fields(BenchSettings):
         add_option(parser, BenchSettings, field.name, said="all" if field.name == "engines" else "")
+    parser.add_argument(
+        "--loop",
+        action="store_true",
+        help="measure the loop over ROS instead, of the first robot, beside a bare ping-pong of the same messages",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON and nothing else")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write report.json, table.md and plot.png there")
 
@@ -34,6 +40,8 @@ def main(args: argparse.Namespace) -> int:
     if os.environ.get("OMP_NUM_THREADS") != "1":
         command = [sys.executable, "-m", "bipedsim.cli.main", "bench", *_again(args)]
         return subprocess.run(command, env={**os.environ, **SINGLE_THREAD}, check=False).returncode
+    if args.loop:
+        return _loop(args)
     from tqdm import tqdm
 
     from bipedsim_studies.bench.report import table, write
@@ -56,6 +64,21 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
+def _loop(args: argparse.Namespace) -> int:
+    """Have the nodes measured, which studies do not import: by a program of theirs; return its exit code."""
+    command = [sys.executable, "-m", _LOOP, "--robot", args.robots[0], "--blocks", str(args.loop_blocks)]
+    command += ["--seconds", str(args.loop_seconds), *["--json"] * args.json]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    print(done.stdout, end="")
+    if args.output and not done.returncode:
+        args.output.mkdir(parents=True, exist_ok=True)
+        name = "loop.json" if args.json else "loop.txt"
+        (args.output / name).write_text(done.stdout, encoding="utf-8")
+        if not args.json:
+            print(f"wrote {args.output / name}")
+    return done.returncode
+
+
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
     """Send what C++ libraries print on file descriptor 1 to stderr, so that stdout holds the report alone."""
@@ -71,8 +94,9 @@ def _stdout_to_stderr() -> Iterator[None]:
 
 def _again(args: argparse.Namespace) -> list[str]:
     """Return the options that lead to ``args``."""
-    options = ["--json"] * args.json + ["--no-own"] * (not args.own)
-    for name in ("robots", "engines", "dt", "blocks", "steps", "push_force", "creep_seconds", "output"):
+    options = ["--json"] * args.json + ["--no-own"] * (not args.own) + ["--loop"] * args.loop
+    values = [field.name for field in fields(BenchSettings) if field.type != "bool"]
+    for name in (*values, "output"):
         value = getattr(args, name)
         if value not in ((), None):
             options += [option_name(name), *map(str, value if isinstance(value, (list, tuple)) else [value])]

@@ -1,0 +1,52 @@
+"""The loop over ROS beside the bare ping-pong, by real processes; figures are of this machine and not judged."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from bipedsim.errors import BipedSimError
+from bipedsim_ros.bench import LoopBench, Settings, table
+from bipedsim_ros.bench.report import ratios
+
+pytestmark = pytest.mark.ros
+
+
+def test_both_answer_under_both_clocks(ros_env: dict[str, str]) -> None:
+    done: list[str] = []
+    bench = LoopBench(Settings(blocks=1, seconds=0.1, priority=0), done.append, ros_env)
+    report = bench.report()
+    assert done == ["real_time: bare", "real_time: ours", "lock_step: bare", "lock_step: ours"]
+    for found in report["blocks"].values():
+        for who in ("bare", "ours"):
+            (block,) = found[who]
+            assert all(math.isfinite(value) and value > 0.0 for value in block.values())
+            assert block["p50_us"] <= block["p99_us"]
+    text = table(report)
+    assert "biped14 under posture" in text
+    assert text.count("\n") == 6
+
+
+def test_who_cannot_run_is_quoted(ros_env: dict[str, str]) -> None:
+    bench = LoopBench(Settings(robot="nobody", blocks=1, seconds=0.1, priority=0), lambda text: None, ros_env)
+    with pytest.raises(BipedSimError, match=r"without a result; it said: .*nobody"):
+        bench.report()
+
+
+def test_ratios_are_of_the_best_and_of_the_median() -> None:
+    def block(p50: float, p99: float, per_s: float) -> dict[str, float]:
+        return {"p50_us": p50, "p99_us": p99, "per_s": per_s}
+
+    ours = [block(v, 2 * v, 900) for v in (240, 300, 900)]
+    slow: dict[str, Any] = {"bare": [block(200, 400, 1000)] * 3, "ours": ours}
+    fast: dict[str, Any] = {"bare": [block(1, 1, v) for v in (3000, 4000, 1000)], "ours": [block(1, 1, 2000)] * 3}
+    p50, p99, per_s = ratios({"blocks": {"real_time": slow, "lock_step": fast}})
+    assert p50["best"] == {"bare": 200, "ours": 240, "ratio": 1.2}
+    assert p50["median"]["ratio"] == 1.5
+    assert p99["median"]["ratio"] == 1.5
+    assert per_s["best"]["ratio"] == 0.5
+    assert per_s["median"] == {"bare": 3000, "ours": 2000, "ratio": pytest.approx(2 / 3)}
