@@ -1,5 +1,5 @@
 from .bodies import SUNK, Bodies, lowest_point, patch_below, twist_of
-from .equations import lever, needs, turned_inertia
+from .equations import Equations, fill_equations, lever, needs, turned_inertia
 from .flight import Flight
 from .joints import UNIVERSE, Joints, accelerate, move, place, place_joints, span
 from .landing import Landing
@@ -24,6 +24,7 @@ __all__ = [
     "Bodies",
     "CompiledContact",
     "Dynamics",
+    "Equations",
     "Flight",
     "Foothold",
     "Joints",
@@ -38,6 +39,7 @@ __all__ = [
     "approach",
     "closest",
     "edge_lines",
+    "fill_equations",
     "impose",
     "keep_within",
     "lever",

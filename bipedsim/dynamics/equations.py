@@ -6,13 +6,13 @@ Algorithms", 2008, sections 5.3 and 6.2), from the leaves to the root in one pas
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from bipedsim.dynamics.joints import FLOATS, Joints, move, place, span
-from bipedsim.numerics import Array, Integers, Three, cross, kernel, point_acceleration, turn, zeros_of
+from bipedsim.numerics import Array, Integers, Three, cross, entry, kernel, point_acceleration, turn, zeros_of
 
 Six = tuple[float, float, float, float, float, float]
 
@@ -199,3 +199,9 @@ def fill(e: Equations, q: Array, v: Array) -> None:
     mass = e.composite[0, 0]
     for a in range(3):
         e.com[a] = s.origin[a] + e.composite[0, 1 + a] / mass
+
+
+@entry
+def fill_equations(boxed: Any, q: Array, v: Array) -> None:
+    """Do as :func:`fill` with a box of equations."""
+    fill(boxed.arrays, q, v)

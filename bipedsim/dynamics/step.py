@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.bodies import Bodies, anything_near, touches_ground
-from bipedsim.dynamics.equations import Equations, fill
+from bipedsim.dynamics.equations import Equations, fill_equations
 from bipedsim.dynamics.flight import Flight, Momentum, look_ahead, slide
 from bipedsim.dynamics.joints import place_joints
 from bipedsim.dynamics.landing import (
@@ -330,11 +330,6 @@ def _step(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: floa
 
 
 @entry
-def _fill(equations: Any, q: Array, v: Array) -> None:
-    fill(equations.arrays, q, v)
-
-
-@entry
 def _put_back(step: Any) -> None:
     put_back(step.arrays.contact.memory)
 
@@ -420,7 +415,7 @@ class Dynamics:
         self._filled, self._joints = box(self.equations), box(self.equations.joints)
         nothing = np.zeros(self._model.nq), np.zeros(self._model.nv)
         with announced("rigid-body dynamics", 5):
-            self._fill_equations = ready(_fill, self._filled, *nothing)
+            self._fill_equations = ready(fill_equations, self._filled, *nothing)
         # For steps that are not fused.
         self._projected = box(self._sides)
         self._contact: Contact | None = None

@@ -258,6 +258,7 @@ class Simulator:
         self._loop_entries = np.array(entries, dtype=np.intp)
         self._chained = len(entries) > 0
         self.body_impulse: Array = np.zeros((self._model.njoints, 3))
+        self._floats = robot.free_flyer
         self._driven = drivers(robot.model, robot.joint_names)
         self._contact_forces = np.zeros((robot.nu + 1, 3))
         self._stop_torques = np.zeros(robot.nu)
@@ -669,7 +670,7 @@ class Simulator:
             self._moved = False
         poses, cop = self._sensors.force_plates(self.contact, self._dynamics.ground_axes)
         loads = *self._contacts(), self._stops(), None if self.gantry is None else self.gantry.force
-        if not self.robot.free_flyer:
+        if not self._floats:
             return GroundTruth(pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6), cop, poses, *loads)
         return GroundTruth(self.q[:7].copy(), self.v[:6].copy(), cop, poses, *loads)
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn, turn_axes
+from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn_axes
 
 
 class Body(NamedTuple):
-    """What pinocchio refills at every tick, live, and what of the robot never changes; K feet.
+    """What the equations of motion refill at every tick, and what of the robot never changes; K feet.
 
     Attributes:
-        poses: (joints, 12) rotation column after column, then translation [m].
-        twists, accelerations: (joints, 6) linear first, in the frame of the joint; gravity is in the accelerations.
-        J: (6, nv) of all joints at the origin of the world.
-        M: (nv, nv) joint-space inertia. nle: (nv,) nonlinear effects.
-        com: (3,) centre of mass in the world [m].
+        poses, twists, accelerations, origin: Of :class:`bipedsim.dynamics.Joints`; gravity is in the accelerations.
+        ancestors, depth, J, nle, com: Of :class:`bipedsim.dynamics.Equations`.
+        M: (nv, nv) the same, both triangles of it.
         joint: (K,) that carries each foot. R_sole, p_sole: Frame at the centre of the sole in that joint.
         columns: (K, most) columns of J that move the foot, -1 where there are fewer.
         mass, g: [kg], [m/s^2].
@@ -24,6 +22,9 @@ class Body(NamedTuple):
     poses: Array
     twists: Array
     accelerations: Array
+    origin: Array
+    ancestors: Integers
+    depth: Integers
     J: Array
     M: Array
     nle: Array
@@ -57,15 +58,17 @@ class Feet(NamedTuple):
 @kernel
 def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-def]
     """Fill ``feet`` for velocities v (nv,)."""
-    base = body.poses[1]
+    base, o = body.poses[1], body.origin
+    for k in range(v.shape[0]):
+        for d in range(body.depth[k]):
+            body.M[body.ancestors[k, d], k] = body.M[k, body.ancestors[k, d]]
     for x in range(3):
         feet.v_com[x] = 0.0
     for r in range(3):
-        # The first rows of M v are the momentum of the robot, in the axes of the base. M is symmetric, and stored by
-        # columns.
+        # The first rows of M v are the momentum of the robot, in the axes of the base.
         momentum = 0.0
         for i in range(v.shape[0]):
-            momentum += body.M[i, r] * v[i]
+            momentum += body.M[r, i] * v[i]
         for x in range(3):
             feet.v_com[x] += base[3 * r + x] * momentum / body.mass
     for k in range(body.joint.shape[0]):
@@ -73,12 +76,14 @@ def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-de
         pose, twist, acceleration = body.poses[j], body.twists[j], body.accelerations[j]
         r = body.p_sole[k]
         turn_axes(pose, body.R_sole[k], feet.R[k])
-        assign(feet.p[k], act(pose, r))
-        assign(feet.twist[k], turn(pose, point_velocity(twist, r)))
-        assign(feet.twist[k, 3:], turn(pose, twist[3:]))
-        assign(feet.bias[k], turn(pose, point_acceleration(twist, acceleration, r)))
-        assign(feet.bias[k, 3:], turn(pose, acceleration[3:]))
-        # pinocchio's accelerations fall upwards: gravity is in them.
+        x, y, z = act(pose, r)
+        assign(feet.p[k], (x, y, z))
+        at = (x - o[0], y - o[1], z - o[2])
+        assign(feet.twist[k], point_velocity(twist, at))
+        assign(feet.twist[k, 3:], twist[3:])
+        assign(feet.bias[k], point_acceleration(twist, acceleration, at))
+        assign(feet.bias[k, 3:], acceleration[3:])
+        # Accelerations fall upwards: gravity is in them.
         feet.bias[k, 2] -= body.g
         p = feet.p[k]
         J = feet.J[k]
@@ -86,6 +91,6 @@ def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-de
             c = body.columns[k, i]
             if c < 0:
                 break
-            column = body.J[:, c]
+            column = body.J[c]
             assign(J[:, c], point_velocity(column, p))
             assign(J[3:, c], column[3:])

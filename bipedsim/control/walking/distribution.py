@@ -77,7 +77,7 @@ def _problem(s: Share, a):  # type: ignore[no-untyped-def]
     for r in range(6):
         target[r] = body.nle[r]
         for j in range(nv):
-            target[r] += body.M[j, r] * a[j]
+            target[r] += body.M[r, j] * a[j]
     n = contact.shape[0]
     for i in range(n):
         k = contact[i]

@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from bipedsim.config import param
 from bipedsim.control.walking.body import Body, Feet, place_feet
-from bipedsim.dynamics import live_motions, live_poses
+from bipedsim.dynamics import Equations, fill_equations
 from bipedsim.model import Robot
 from bipedsim.numerics import (
     Array,
@@ -141,7 +141,7 @@ def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
         for x in range(3):
             up = body.g if x == 2 else 0.0
             work[r] += pose[3 * r + x] * (t.goal.com[x] + up)
-    M0, M1, M2 = body.M[:, 0], body.M[:, 1], body.M[:, 2]
+    M0, M1, M2 = body.M[0], body.M[1], body.M[2]
     scale = t.gains.com_weight / body.mass
     for i in range(t.b.shape[0]):
         f0, f1, f2 = scale * M0[i], scale * M1[i], scale * M2[i]
@@ -201,7 +201,7 @@ def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
         c = t.idx_v[i]
         total = t.body.nle[c]
         for j in range(a.shape[0]):
-            total += t.body.M[j, c] * a[j]
+            total += t.body.M[c, j] * a[j]
         for k in range(wrench.shape[0]):
             for r in range(6):
                 total -= t.feet.J[k, r, c] * wrench[k, r]
@@ -222,22 +222,26 @@ class WholeBody:
 
     def __init__(self, robot: Robot, params: TaskParams) -> None:
         self._model = model = robot.model
-        self._data = data = model.createData()
+        equations = Equations.of_model(model)
+        joints = equations.joints
+        self._filled = box(equations)
         nv, count = model.nv, len(robot.soles)
-        pin.computeAllTerms(model, data, robot.q_nominal, np.zeros(nv))
         moves = [_columns(model, sole.joint_id) for sole in robot.soles]
         columns = np.full((count, max(map(len, moves))), -1, dtype=np.int64)
         for row, found in zip(columns, moves, strict=True):
             row[: len(found)] = found
         centres = [sole.placement_joint_sole * pin.SE3(np.eye(3), np.append(sole.centre, 0.0)) for sole in robot.soles]
         self.body = Body(
-            poses=live_poses(data, model.njoints),
-            twists=live_motions(data.v, model.njoints),
-            accelerations=live_motions(data.a_gf, model.njoints),
-            J=data.J,
-            M=data.M,
-            nle=data.nle,
-            com=data.com[0],
+            poses=joints.poses,
+            twists=joints.twists,
+            accelerations=joints.accelerations,
+            origin=joints.origin,
+            ancestors=equations.ancestors,
+            depth=equations.depth,
+            J=equations.J,
+            M=equations.M,
+            nle=equations.nle,
+            com=equations.com,
             joint=np.array([sole.joint_id for sole in robot.soles], dtype=np.int64),
             R_sole=np.array([centre.rotation for centre in centres]),
             p_sole=np.array([centre.translation for centre in centres]),
@@ -266,10 +270,7 @@ class WholeBody:
 
     def update(self, q: Array, v: Array) -> None:
         """Bring dynamics and feet to (q, v), (nq,) and (nv,)."""
-        # In the convention of the world, crba leaves placements and Jacobians, and the masses of centerOfMass.
-        pin.crba(self._model, self._data, q, pin.Convention.WORLD)
-        pin.nonLinearEffects(self._model, self._data, q, v)
-        pin.centerOfMass(self._model, self._data, False)
+        fill_equations(self._filled, q, v)
         _place(self._tasks, v)
 
     def accelerations(self, q: Array, v: Array) -> Array:
@@ -293,13 +294,15 @@ class WholeBody:
         goal.foot[:] = STANCE
         goal.foot[foot] = SWING
         goal.R[:], goal.p[:], goal.twist[:], goal.com[:], goal.w_base[:] = self.feet.R, self.feet.p, 0.0, 0.0, 0.0
-        goal.R_base[:] = np.asarray(self._data.oMi[1].rotation)
+        pose = self.body.poses[1]
+        base = pin.SE3(pose[:9].reshape(3, 3).T, pose[9:])
+        goal.R_base[:] = base.rotation
         at = []
         for acceleration in ((0.0, 0.0), (1.0, 1.0)):
             goal.acceleration[:] = 0.0
             goal.acceleration[foot, :2] = acceleration
             a = self.accelerations(q, v)
-            wrench = self._data.oMi[1].act(pin.Force((self.body.M @ a + self.body.nle)[:6]))
+            wrench = base.act(pin.Force((self.body.M @ a + self.body.nle)[:6]))
             at.append(np.array([-wrench.angular[1], wrench.angular[0]]) / wrench.linear[2])
         goal.acceleration[:] = 0.0
         goal.foot[:] = STANCE

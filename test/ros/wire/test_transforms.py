@@ -29,6 +29,7 @@ class Message:
 
 def test_poses_come_at_their_rate_and_anew_when_time_runs_back(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[float, float]] = []
+    listeners = 1
 
     def publish(message: Message) -> None:
         (moving,) = message.transforms
@@ -36,7 +37,8 @@ def test_poses_come_at_their_rate_and_anew_when_time_runs_back(monkeypatch: pyte
         sent.append((stamp.sec + 1e-9 * stamp.nanosec, moving.transform.translation.x))
 
     def publisher(_node: Any, topic: Any) -> Any:
-        return SimpleNamespace(publish=publish if topic is transforms.topics.TF else lambda _message: None)
+        said = publish if topic is transforms.topics.TF else lambda _message: None
+        return SimpleNamespace(publish=said, get_subscription_count=lambda: listeners)
 
     monkeypatch.setattr(transforms, "publisher", publisher)
     played: Any = transforms.Transforms(None, load_robot("biped14"), 100.0, Message)
@@ -47,6 +49,9 @@ def test_poses_come_at_their_rate_and_anew_when_time_runs_back(monkeypatch: pyte
             played.publish(sim, tick * 1_000_000)
     assert [x for _, x in sent] == [0.0, 10.0, 20.0, 30.0, 100.0, 110.0, 120.0, 130.0]
     assert [round(1e3 * t) for t, _ in sent] == [0, 10, 20, 30] * 2
+    listeners = 0
+    played.publish(SimpleNamespace(t=0.2, q=np.zeros(7)), 200_000_000)
+    assert len(sent) == 8
 
 
 @pytest.mark.parametrize("name", ["biped14", "g1", "talos", "icub", "parallel_ankles"])
