@@ -54,9 +54,7 @@ class LoopBench:
         ConfigError: ROS_DOMAIN_ID is no number.
     """
 
-    def __init__(
-        self, settings: Settings, tick: Callable[[str], None], env: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, tick: Callable[[str], None], env: Mapping[str, str] | None = None) -> None:
         self._settings, self._tick = settings, tick
         self._env = {**(_apart() if env is None else env), PARENT: str(os.getpid())}
 

@@ -99,9 +99,7 @@ class Arguments:
         "start robot_state_publisher, which places the links of the robot on /tf: auto starts it where it is installed",
         choices=("auto", "on", "off"),
     )
-    log_level: str = param(
-        "info", "what the nodes tell at least", choices=("debug", "info", "warn", "error", "fatal")
-    )
+    log_level: str = param("info", "what the nodes tell at least", choices=("debug", "info", "warn", "error", "fatal"))
     remap: str = param(
         "",
         "other names of topics, FROM:=TO with blanks between several, such as '/imu/data:=/torso_imu/imu'; names "
@@ -296,8 +294,7 @@ def plan(
     moved = _remappings(arguments.remap, namespace)
     log_level = str(given.get("log_level", ""))
     named = (
-        replace(node, namespace=namespace, remappings=(*moved, *node.remappings), log_level=log_level)
-        for node in nodes
+        replace(node, namespace=namespace, remappings=(*moved, *node.remappings), log_level=log_level) for node in nodes
     )
     return BringUp(arguments, tuple(named), run_folder, notes)
 
@@ -340,9 +337,7 @@ def _state_publisher(robot: str) -> NodeProcess:
     moved = ((row.name, row.name.removeprefix("/")) for row in (topics.TF, topics.TF_STATIC, topics.CLOCK))
     description = topics.ROBOT_DESCRIPTION.name.removeprefix("/")
     own = (description, f"~/{description}")
-    return NodeProcess(
-        STATE_PUBLISHER, parameters, prefix=_POLITE, package=STATE_PUBLISHER, remappings=(*moved, own)
-    )
+    return NodeProcess(STATE_PUBLISHER, parameters, prefix=_POLITE, package=STATE_PUBLISHER, remappings=(*moved, own))
 
 
 def _rviz(namespace: str) -> NodeProcess:
@@ -473,9 +468,7 @@ class _Quoting(yaml.SafeDumper):
     """Quotes every text: ROS takes more of them for numbers and truth values than PyYAML knows, such as y."""
 
 
-_Quoting.add_representer(
-    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
-)
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
 
 
 def parameters_text(node: NodeProcess) -> str:

@@ -45,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
     for name, value in variables(args.network, os.environ).items():
         print(f"export {name}={shlex.quote(value)}")
     print(
-        f"for a shell: eval \"$(bipedsim env)\", then start Python {ours} of any environment. Its own packages come "
+        f'for a shell: eval "$(bipedsim env)", then start Python {ours} of any environment. Its own packages come '
         f"after those of {packages()}; to have them first, unset PYTHONPATH and write that folder into a file "
         "bipedsim.pth in its site-packages",
         file=sys.stderr,

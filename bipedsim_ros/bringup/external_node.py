@@ -45,9 +45,7 @@ _LINES = 5
 class ExternalNodeParams:
     """How the node is started, and when it counts as silent."""
 
-    command: str = param(
-        "", "words that start the node, as a shell takes them: 'python3 my_node.py'", required=True
-    )
+    command: str = param("", "words that start the node, as a shell takes them: 'python3 my_node.py'", required=True)
     decimation: int = param(1, "ticks for which one command stands: 20 for a node that works at 50 Hz", low=1)
     start_timeout: float = param(60.0, "wall time within which the node must be there", unit="s", low=0.1)
     timeout: float = param(10.0, "wall time within which each answer must come", unit="s", low=0.01)

@@ -367,4 +367,3 @@ def _numbers() -> WireReader:
 
 def _odometry() -> WireReader:
     return WireReader(Odometry, ("pose.pose", "twist.twist"))
-

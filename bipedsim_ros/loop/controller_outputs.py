@@ -49,8 +49,7 @@ class ControllerOutputs:
                     f"readouts of the controller: {name!r} cannot be the name of a topic; use letters, digits and _"
                 )
         self._readouts = [
-            (name, publisher(node, topics.READOUTS, name=name), NumberWriter())
-            for name in without_plan(guard.readouts)
+            (name, publisher(node, topics.READOUTS, name=name), NumberWriter()) for name in without_plan(guard.readouts)
         ]
         planned = [name for name in guard.readouts if name.startswith(PLANNED)]
         self._plan = _PlanPublisher(node, planned) if planned else None

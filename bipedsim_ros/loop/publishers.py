@@ -130,7 +130,9 @@ class _VertexPublisher:
 
     def __init__(self, node: Node, sole: Sole, make: Make) -> None:
         labels = [f"v{i}_f{axis}" for i in range(sole.n_vertices) for axis in "xyz"]
-        self._topic = _Told(make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(("t", *labels)).write)
+        self._topic = _Told(
+            make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(("t", *labels)).write
+        )
         self.heard = self._topic.heard
 
     def publish(self, forces: Array, t: float) -> None:

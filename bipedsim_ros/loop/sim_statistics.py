@@ -143,7 +143,6 @@ class Statistics:
         result.header.stamp = stamp
         return result
 
-
     def _all_silences(self) -> list[list[float | None]]:
         """Return begin and end [s] of each silence; one that lasts has no end."""
         silences: list[list[float | None]] = [[round(t, 9) for t in silence] for silence in self.silences]

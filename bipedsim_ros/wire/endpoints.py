@@ -69,9 +69,7 @@ class PatientPublisher:
         go_on: Asked while it waits, about ten times a second, with the name of the topic; if false, the message goes.
     """
 
-    def __init__(
-        self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool], name: str = ""
-    ) -> None:
+    def __init__(self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool], name: str = "") -> None:
         self._go_on = go_on
         name, qos = relative(topic.of(foot, name)), replace(topic.offered, history="keep_all")
         self._publisher = node.create_publisher(message_class(topic.msgtype), name, profile(qos))

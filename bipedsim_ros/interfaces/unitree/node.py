@@ -103,7 +103,7 @@ class UnitreeNode:
         nic = params.nic or ("" if params.network == "subnet" else "lo")
         self._bus = Bus(params.domain, machine.family.name, nic, self._on_command, self._failed, Switcher())
         held = f"; motors without a joint report 0: {', '.join(machine.missing)}" if machine.missing else ""
-        if (misplaced := misplaced_imu(machine, robot)):
+        if misplaced := misplaced_imu(machine, robot):
             log.warning(misplaced)
         log.info(
             f"{STATE} and {COMMAND} of {machine.name} on DDS domain {params.domain}, network interface {nic or 'any'}, "
@@ -302,9 +302,7 @@ class UnitreeNode:
             "tick": self._tick_ns // 1_000_000 + 1,
             **{f"dropped.{kind}": count for kind, count in (*dropped.items(), *self._inputs.by_kind.items())},
         }
-        publish_status(
-            self._node, self._diagnostics, "bipedsim: unitree", level, text, values, self._params.robot
-        )
+        publish_status(self._node, self._diagnostics, "bipedsim: unitree", level, text, values, self._params.robot)
 
 
 def main(args: Sequence[str] | None = None) -> int:
