@@ -36,7 +36,7 @@ POLICY = ["onnxruntime>=1.17"]
 GYM = ["gymnasium>=1.0"]
 STUDY = ["distributed>=2024.1", "pyarrow>=15"]
 UNITREE = ["cyclonedds>=0.10.2; python_version < '3.14'"]  # no wheels yet for 3.14
-VIEW = ["fast-simplification>=0.1.9", "viser>=1.1"]
+VIEW = ["bokeh>=3.4", "fast-simplification>=0.1.9", "viser>=1.1"]
 LAB = ["ezc3d>=1.5.18", "pyarrow>=15"]
 BENCH = [*MUJOCO, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
 TEST = [

@@ -50,7 +50,12 @@ def differences(summaries: Sequence[Mapping[str, Any]]) -> list[Difference]:
 
 
 def difference_lines(found: Sequence[Difference], runs: Sequence[str]) -> list[str]:
-    """Return a table of ``found`` for readers, a line each below a head: each of ``runs``, then less the first."""
+    """Return a table of ``found`` for readers, a line each below a head: each of ``runs``, then less the first.
+
+    Where nothing differs, a line says that.
+    """
+    if not found:
+        return ["no figure differs by more than rounding"]
     first, *others = runs
     rows = [["", *runs, *(f"{name} - {first}" for name in others)]]
     for one in found:

@@ -44,7 +44,8 @@ COMMANDS = Table(
         "report": Command(
             "write a page of a bag or a run that one sends to a colleague",
             "Write one HTML file with the verdict of a run, its figures, steps and pictures, and the command that "
-            "repeats it; it needs no network. Example: bipedsim report runs/first",
+            "repeats it, or with several runs beside each other; it needs no network. Examples: bipedsim report "
+            "runs/first --view, bipedsim report runs/first runs/second",
             "bipedsim.cli.report",
         ),
         "animate": Command(

@@ -60,6 +60,25 @@ def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
     return output
 
 
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Return short names of runs that tell them apart.
+
+    Raises:
+        ConfigError: A run is named twice.
+    """
+    whole = [os.path.realpath(path) for path in paths]
+    if len(set(whole)) < len(whole):
+        raise ConfigError("the same recording is named twice: it differs from itself in nothing")
+    names = [Path(path).stem if os.path.isfile(path) else Path(path).name for path in whole]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def named_with(others: Sequence[Path]) -> str:
+    """Return what the name of a file ends in, before its suffix, that shows a run with these others over it."""
+    names = "_".join(name.strip(os.sep).replace(os.sep, "_") for name in names_of(others))
+    return f"_with_{names}" if others else ""
+
+
 def option_name(name: str) -> str:
     """Return the option that a parameter of this name is."""
     return _PAIRS.get(name, f"--{name.replace('_', '-')}")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bipedsim.cli.options import add_span, output_beside
+from bipedsim.cli.options import add_span, named_with, names_of, output_beside
 from bipedsim.cli.waiting import waiting
 from bipedsim.errors import ConfigError
 
 if TYPE_CHECKING:
     from bipedsim.recording import Recording
+
+FORMATS = ("png", "pdf", "svg", "html")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="picture to write (default: a .png beside the recording)"
     )
     parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="of the picture; html is a page whose curves zoom together and say their values, in one file "
+        "(default: by the suffix of --output, else png)",
+    )
+    parser.add_argument(
         "--panels",
         nargs="+",
         default=USUAL_PANELS,
@@ -46,8 +53,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.view import USUAL_PANELS, panel_names, plot
 
     first, *others = args.recording
-    suffix = f"_with_{'_'.join(_names(others))}.png" if others else ".png"
-    output = output_beside(first, args.output, suffix)
+    output = output_beside(first, args.output, _suffix(args, others))
     panels = panel_names(args.panels)
     if others:
         return _compare(args, output)
@@ -58,6 +64,21 @@ def main(args: argparse.Namespace) -> int:
         print(f"bipedsim plot: without {name}: {why}", file=sys.stderr)
     print(f"wrote {output}")
     return 0
+
+
+def _suffix(args: argparse.Namespace, others: Sequence[Path]) -> str:
+    """Return what the name of a picture beside the recording ends in.
+
+    Raises:
+        ConfigError: ``--format`` and ``--output`` say different things.
+    """
+    kind = args.format or "png"
+    if args.format and args.output is not None and args.output.suffix != f".{kind}":
+        raise ConfigError(f"--output {args.output} is no .{kind}: leave --format {kind} out, or give another name")
+    if others:
+        return f"{named_with(others)}.{kind}"
+    # RUN.html is the page of the moving robot.
+    return "_plot.html" if kind == "html" else f".{kind}"
 
 
 def _read(path: Path, args: argparse.Namespace, panels: Sequence[str]) -> Recording:
@@ -73,7 +94,7 @@ def _compare(args: argparse.Namespace, output: Path) -> int:
     from bipedsim.analysis import RunSummary, gather
     from bipedsim.view import overlay, panel_names
 
-    names = _names(args.recording)
+    names = names_of(args.recording)
     panels = panel_names(args.panels)
     with waiting(f"drawing {output}"):
         runs = {name: _read(path, args, panels) for name, path in zip(names, args.recording, strict=True)}
@@ -84,16 +105,3 @@ def _compare(args: argparse.Namespace, output: Path) -> int:
         lines = overlay(runs, output, args.panels, summaries)
     print("\n".join([*lines, f"wrote {output}"]))
     return 0
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    """Return short names of runs that tell them apart.
-
-    Raises:
-        ConfigError: A run is named twice.
-    """
-    whole = [os.path.realpath(path) for path in paths]
-    if len(set(whole)) < len(whole):
-        raise ConfigError("the same recording is named twice: it differs from itself in nothing")
-    names = [Path(path).stem if os.path.isfile(path) else Path(path).name for path in whole]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]

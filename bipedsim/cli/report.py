@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from bipedsim.cli.options import add_span, output_beside
+from bipedsim.cli.options import add_span, named_with, names_of, output_beside
 from bipedsim.cli.waiting import waiting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, metavar="RUN", help="folder of a run or bag, .mcap or .npz")
+    parser.add_argument(
+        "recording",
+        type=Path,
+        nargs="+",
+        metavar="RUN",
+        help="folder of a run or bag, .mcap or .npz; several of one robot come beside each other: verdicts, figures "
+        "that differ, pictures over each other",
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="HTML", help="page to write (default: _report.html beside the recording)"
+    )
+    parser.add_argument(
+        "--view",
+        action="store_true",
+        help="write the page that plays the run, as bipedsim view --html does, beside the report, which links to it",
     )
     add_span(parser)
 
@@ -21,11 +34,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Read and write."""
     from bipedsim.analysis import load_run
-    from bipedsim.view import report
+    from bipedsim.view import report, report_runs
 
-    output = output_beside(args.recording, args.output, "_report.html")
+    first, *others = args.recording
+    names = names_of(args.recording)
+    output = output_beside(first, args.output, f"{named_with(others)}_report.html")
+    views = [_view(path, output) for path in args.recording]
+    if args.view:
+        for path, view in zip(args.recording, views, strict=True):
+            _write_view(path, view, args)
     with waiting(f"writing {output}"):
-        run = load_run(args.recording, -1, args.start, args.stop)
-        left_out = report(run, output, args.recording, output_beside(args.recording, None, ".html"))
+        runs = {
+            name: load_run(path, -1, args.start, args.stop) for name, path in zip(names, args.recording, strict=True)
+        }
+        if others:
+            left_out = report_runs(runs, output, args.recording, views)
+        else:
+            left_out = report(runs[names[0]], output, first, views[0])
     print(f"wrote {output}" + "".join(f"\n  without {line}" for line in left_out))
     return 0
+
+
+def _view(recording: Path, output: Path) -> Path:
+    """Return where the page that plays a run is, which a report links to: beside the report."""
+    view = output.with_name(output_beside(recording, None, ".html").name)
+    return view if view != output else output.with_name(f"{output.stem}_view.html")
+
+
+def _write_view(recording: Path, view: Path, args: argparse.Namespace) -> None:
+    from bipedsim.view.page import read_shown, write_html
+
+    with waiting(f"writing {view}"):
+        shown = read_shown(recording, start=args.start, stop=args.stop, progress=sys.stderr.isatty())
+        done = write_html(shown, view, progress=sys.stderr.isatty())
+    for note in shown.frames.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"wrote {view}: {done}")

@@ -4,7 +4,7 @@ from .panels import PANELS, USUAL_PANELS, panel_names
 from .plot_gait import plot_gaits
 from .plot_plates import plot_plates
 from .plots import Page, plot
-from .report import report
+from .report import report, report_runs
 from .rerun import plot_rerun
 from .robot import draw_robot
 from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, at_least, foot_colour, foot_dash, picture
@@ -33,6 +33,7 @@ __all__ = [
     "plot_plates",
     "plot_rerun",
     "report",
+    "report_runs",
     "show",
     "show_motion",
 ]

@@ -49,7 +49,7 @@ def overlay(
 
     Args:
         runs: Name to run, two to five of the same robot.
-        path: .png, .pdf or .svg.
+        path: .png, .pdf, .svg or .html.
         panels: Which of :data:`PANELS`, in any order, or ``all``; those that a run lacks are left out.
         summaries: The figures of each run, with the keys of summary.json.
 

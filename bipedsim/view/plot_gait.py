@@ -22,7 +22,7 @@ def plot_gaits(gaits: Sequence[Gait], path: Path | str, title: str = "") -> None
 
     Args:
         gaits: Whose.
-        path: .png, .pdf or .svg.
+        path: .png, .pdf, .svg or .html.
         title: Above everything.
 
     Raises:

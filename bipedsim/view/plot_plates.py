@@ -39,7 +39,7 @@ def plot_plates(
 
     Args:
         plates: Name to samples.
-        path: .png, .pdf or .svg.
+        path: .png, .pdf, .svg or .html.
         recording: Whose soles are drawn on the plates.
         threshold: Normal force up to which there is no CoP [N].
         title: Above everything.

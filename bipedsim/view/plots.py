@@ -83,7 +83,7 @@ def plot(
 
     Args:
         recording: What to draw.
-        path: .png, .pdf or .svg.
+        path: .png, .pdf, .svg or .html.
         panels: Which of :data:`PANELS`, in any order, or ``all``; those of which nothing was recorded are left out.
         cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
 

@@ -1,4 +1,4 @@
-"""A run as one page that is sent to a colleague: HTML with its pictures in it, which asks nothing of the network."""
+"""Runs as one page that is sent to a colleague: HTML with its pictures in it, which asks nothing of the network."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import shlex
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 
-from bipedsim.analysis import RunSummary, Step, gait_steps, summary_lines
+from bipedsim.analysis import RunSummary, Step, difference_lines, differences, gait_steps, summary_lines
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.recording import Recording
+from bipedsim.view.overlay import Comparison
 from bipedsim.view.panels import PANELS
 from bipedsim.view.plots import Page
 from bipedsim.view.sheet import drawn
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STILL = 1e-3
 """Velocities [rad/s] below which joints, and accuracies [m] below which the base, have no news."""
@@ -27,6 +32,7 @@ _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
     "img{width:100%}table{border-collapse:collapse}td,th{padding:.15em .8em .15em 0;text-align:right}"
     "td:first-child,th:first-child{text-align:left}pre{background:#f4f4f2;padding:.7em;white-space:pre-wrap}"
+    ".verdicts{font-size:1.15em}.verdicts .said{text-align:left;font-weight:600}"
     ".verdict{font-size:1.25em;font-weight:600}.bad{color:#b00020}.small{color:#666;font-size:.9em}"
 )
 
@@ -49,11 +55,8 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
     gathered.add(recording)
     figures = gathered.figures()
     pictures, left_out = _pictures(recording)
-    path = Path(path)
     title = " · ".join(filter(None, (recording.robot or "unknown robot", recording.about.get("scenario", ""))))
-    bad = figures.get("fell_at_s") is not None or figures.get("gave_up_at_s") is not None
-    verdict = figures.get("verdict") or "no verdict: what became of the robot was not recorded"
-    parts = [f'<h1>{escape(title)}</h1><p class="verdict{" bad" * bad}">{escape(str(verdict))}</p>']
+    parts = [f'<h1>{escape(title)}</h1><p class="verdict{" bad" * _bad(figures)}">{escape(_verdict(figures))}</p>']
     notes = [*gathered.notes, *(figures.get("warnings") or ()), *_warnings(figures)]
     parts += [_list("Warnings", notes)] if notes else []
     parts.append(_table("What was run", ("", ""), _what(recording).items()))
@@ -62,12 +65,91 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
     lines = summary_lines(figures, hidden=("foot_drift_m",) if steps else ())
     parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(lines))}</pre>")
     parts.append(_gait(steps) if steps else "")
-    for name, picture in pictures.items():
-        parts.append(f'<h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{picture}">')
+    parts += _drawn(pictures)
     parts.append(_list("Left out", left_out) if left_out else "")
     parts.append(f"<h2>How to repeat it</h2><pre>{escape(chr(10).join(repeat_commands(recording, source)))}</pre>")
     if view is not None and view.exists():
-        parts.append(f'<p><a href="{escape(view.name)}">The moving robot</a>, a file beside this one.</p>')
+        parts.append(f"<p>{_link(view)}, a file beside this one.</p>")
+    _write(Path(path), title, parts)
+    return left_out
+
+
+def report_runs(
+    runs: Mapping[str, Recording], path: Path | str, sources: Sequence[Path], views: Sequence[Path | None] = ()
+) -> list[str]:
+    """Write a page of several runs of one robot beside each other, and return what was left out of it, a line each.
+
+    Args:
+        runs: Name to run, two to five.
+        path: .html; folders that are missing are made.
+        sources: Where the recordings are, for the commands that repeat them.
+        views: Pages with the moving robot of each, which are linked to if they lie beside.
+
+    Raises:
+        RecordingError: A recording is empty, the runs are of different robots or have no time in common, or the page
+            cannot be written.
+    """
+    pictures, left_out = _pictures_over(runs)
+    gathered = {name: RunSummary() for name in runs}
+    for name, run in runs.items():
+        gathered[name].add(run)
+    figures = {name: one.figures() for name, one in gathered.items()}
+    robot = next(iter(runs.values())).robot or "unknown robot"
+    title = " · ".join((robot, *runs))
+    verdicts = [
+        f'<tr><td>{escape(name)}</td><td class="said{" bad" * _bad(one)}">{escape(_verdict(one))}</td></tr>'
+        for name, one in figures.items()
+    ]
+    parts = [f'<h1>{escape(title)}</h1><table class="verdicts">{"".join(verdicts)}</table>']
+    notes = [
+        f"{name}: {note}"
+        for name, one in figures.items()
+        for note in (*gathered[name].notes, *(one.get("warnings") or ()), *_warnings(one))
+    ]
+    parts += [_list("Warnings", notes)] if notes else []
+    said = {name: _what(run) for name, run in runs.items()}
+    keys = dict.fromkeys(key for one in said.values() for key in one)
+    rows = [(key, *(one.get(key, "-") for one in said.values())) for key in keys]
+    parts.append(_table("What was run", ("", *runs), rows))
+    table = difference_lines(differences(list(figures.values())), list(runs))
+    parts.append(f"<h2>Figures that differ</h2><pre>{escape(chr(10).join(table))}</pre>")
+    parts += _drawn(pictures)
+    parts.append(_list("Left out", left_out) if left_out else "")
+    lines = [line for run, source in zip(runs.values(), sources, strict=True) for line in repeat_commands(run, source)]
+    parts.append(f"<h2>How to repeat them</h2><pre>{escape(chr(10).join(lines))}</pre>")
+    links = [
+        f"{escape(name)}: {_link(view)}" for name, view in zip(runs, views, strict=False) if view and view.exists()
+    ]
+    parts.append(f"<p>{'<br>'.join(links)}</p>" if links else "")
+    _write(Path(path), title, parts)
+    return left_out
+
+
+def _verdict(figures: Mapping[str, Any]) -> str:
+    return str(figures.get("verdict") or "no verdict: what became of the robot was not recorded")
+
+
+def _bad(figures: Mapping[str, Any]) -> bool:
+    return figures.get("fell_at_s") is not None or figures.get("gave_up_at_s") is not None
+
+
+def _link(view: Path) -> str:
+    return f'<a href="{escape(quote(view.name))}">The moving robot</a>'
+
+
+def _drawn(pictures: Mapping[str, str]) -> list[str]:
+    return [
+        f'<h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{picture}">'
+        for name, picture in pictures.items()
+    ]
+
+
+def _write(path: Path, title: str, parts: Sequence[str]) -> None:
+    """Write a page.
+
+    Raises:
+        RecordingError: It cannot be written.
+    """
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><style>{_STYLE}</style></head>'
@@ -78,7 +160,38 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"{path}: the report cannot be written ({error.strerror})") from error
-    return left_out
+
+
+def _pictures_over(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[str]]:
+    """Return the pictures of runs over each other, name to PNG in base64, and what was left out of them."""
+    left_out: dict[str, None] = {}
+    pictures, wrong = {}, None
+    for name in PANELS:
+        whys = [why for run in runs.values() if (why := _no_news(run, name))]
+        if len(whys) == len(runs):
+            left_out[f"{name}: {whys[0]}"] = None
+            continue
+        try:
+            comparison = Comparison(runs, [name])
+        except RecordingError as error:
+            wrong = error
+            left_out[f"{name}: {str(error).removeprefix('no panel that all runs have; ')}"] = None
+            continue
+        left_out.update(dict.fromkeys(comparison.notes))
+        with drawn(comparison.size, "") as figure:
+            comparison.draw(figure)
+            pictures[name] = _png(figure)
+    if wrong is not None and not pictures:
+        # No panel can be drawn of runs that do not belong together.
+        raise wrong
+    return pictures, list(left_out)
+
+
+def _png(figure: Figure) -> str:
+    """Return a figure as PNG in base64."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=80, format="png")
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def _pictures(recording: Recording) -> tuple[dict[str, str], list[str]]:
@@ -93,11 +206,9 @@ def _pictures(recording: Recording) -> tuple[dict[str, str], list[str]]:
         if page is None:
             left_out.append(f"{name}: {why}")
             continue
-        buffer = io.BytesIO()
         with drawn(page.size, "") as figure:
             page.draw(figure)
-            figure.savefig(buffer, dpi=80, format="png")
-        pictures[name] = base64.b64encode(buffer.getvalue()).decode()
+            pictures[name] = _png(figure)
     return pictures, left_out
 
 

@@ -24,7 +24,7 @@ def draw_robot(robot: Robot, path: Path) -> None:
 
     Args:
         robot: The robot.
-        path: .png, .pdf or .svg.
+        path: .png, .pdf, .svg or .html.
 
     Raises:
         RecordingError: The picture cannot be written.

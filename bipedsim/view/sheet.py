@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bipedsim.errors import RecordingError
+from bipedsim.view.interactive import import_bokeh, write_interactive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,8 @@ FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 TOTAL_COLOUR = "#222222"
 LIMIT_COLOUR = "#B00020"
 PUSH_COLOUR = "#F0E442"
+PAGES = (".html", ".htm")
+"""Suffixes of interactive pictures."""
 PAGE = 12.5
 """Width of a picture [in]."""
 
@@ -50,19 +53,26 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
     """Give an empty figure in our style to draw in, and write it when the block ends.
 
     Args:
-        path: .png, .pdf or .svg; folders that are missing are made.
+        path: .png, .pdf or .svg, or .html for a page whose curves zoom and say their values; folders that are missing
+            are made.
         size: Width and height [in].
         title: Above everything.
         style: Settings of matplotlib, for the block and the writing.
 
     Raises:
         RecordingError: The picture cannot be written.
+        ConfigError: A page was asked for and bokeh is not installed.
     """
+    if path.suffix in PAGES:
+        import_bokeh()
     with drawn(size, title, style) as figure:
         yield figure
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
+            if path.suffix in PAGES:
+                write_interactive(figure, path, title)
+            else:
+                figure.savefig(path, dpi=120)
         except (OSError, ValueError) as error:
             # No half of one.
             with suppress(OSError):

@@ -67,3 +67,42 @@ def test_what_a_run_printed_is_read_back(tmp_path: Path) -> None:
 def test_an_empty_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no rows"):
         report(Recording.empty(0, ["hip"], ["left"]), tmp_path / "none.html", tmp_path)
+
+
+def test_runs_come_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"one": "one_step", "two": "feedback_linearised"}
+    for name, model in names.items():
+        run(RunConfig(scenario="stand", duration=0.3, contact_model=model))[0].save(tmp_path / f"{name}.npz")
+    (tmp_path / "two.html").write_text("its moving robot", encoding="utf-8")
+    assert main(["report", str(tmp_path / "one.npz"), str(tmp_path / "two.npz")]) == 0
+    page = tmp_path / "one_with_two_report.html"
+    assert f"wrote {page}" in capsys.readouterr().out
+    text = unescape(page.read_text(encoding="utf-8"))
+    for name, model in names.items():
+        gathered = RunSummary()
+        gathered.add(load_run(tmp_path / f"{name}.npz"))
+        assert f"<td>{name}</td><td class=\"said\">{gathered.figures()['verdict']}</td>" in text
+        assert f"<td>{model}</td>" in text
+        assert f"bipedsim replay {tmp_path / name}.npz" in text
+    assert "two - one" in text
+    assert "penetration_m" in text
+    assert re.findall(r"<img alt=\"(\w+)\"", text)[:2] == ["forces", "cop"]
+    assert 'two: <a href="two.html">' in text
+    assert "one: <a" not in text
+
+
+def test_runs_of_other_robots_are_refused(stood: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.npz"
+    recording = load_run(stood)
+    recording.robot = "another"
+    recording.save(other)
+    assert main(["report", str(stood), str(other), "-o", str(tmp_path / "page.html")]) == 2
+    assert "only runs of one robot" in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_report_brings_the_page_that_plays_the_run(stood: Path, tmp_path: Path) -> None:
+    pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
+    assert main(["report", str(stood), "-o", str(tmp_path / "sent.html"), "--view"]) == 0
+    assert 'href="stood%20up.html"' in (tmp_path / "sent.html").read_text(encoding="utf-8")
+    assert "<canvas" in (page := (tmp_path / "stood up.html").read_text(encoding="utf-8")) or "viser" in page
