@@ -21,6 +21,8 @@ POINTS = 101
 """Of a stance: 0 to 100 %."""
 SHORTEST = 0.15
 """Contacts that are shorter are no stance of a walk [s]."""
+LONGEST_FOOT = 0.4
+"""Contacts whose CoP has a larger extent are of more than one foot [m]."""
 SNAP = np.radians(20.0)
 """A walk along an axis of the laboratory, to this angle, is taken to be along it."""
 AXES = {"x": (1.0, 0.0), "-x": (-1.0, 0.0), "y": (0.0, 1.0), "-y": (0.0, -1.0)}
@@ -54,13 +56,15 @@ class Gait:
         name: Whose.
         weight: [N].
         ahead: (2,) direction in the world.
-        stances: In order of their begin; without those that the record cuts.
+        stances: In order of their begin; without those that the record cuts, and those of two feet.
+        notes: What was left out, a line each.
     """
 
     name: str
     weight: float
     ahead: Array
     stances: tuple[Stance, ...]
+    notes: tuple[str, ...] = ()
 
 
 def find_gait(
@@ -70,11 +74,11 @@ def find_gait(
     ahead: str = "",
     threshold: float = THRESHOLD,
 ) -> Gait:
-    """Return the stances of a walk over plates.
+    """Return the stances of a walk over plates; contacts in which two feet were on a plate are left out, with a note.
 
     Args:
         name: Whose walk.
-        plates: Each with at most one foot on it at a time.
+        plates: All of them.
         weight: [N]; NaN: the mean vertical force from the middle of a stance to that of the next one, which is the
             weight in a steady walk.
         ahead: Where it goes, ``x``, ``-x``, ``y`` or ``-y``; empty: where the CoP goes.
@@ -95,6 +99,7 @@ def find_gait(
             f"{name}: no stances: looked for contacts of more than {threshold:g} N {least}; found "
             f"{sum(len(contacts(plate, threshold)) for plate in plates)} contacts on {len(plates)} force plates"
         )
+    spans, notes = _of_one_foot(name, spans, threshold)
     if not np.isfinite(weight):
         weight = _weight(name, plates, spans)
     middles = np.array([np.nanmean(plate.cop(threshold)[span, :2], axis=0) for plate, span in spans])
@@ -103,7 +108,31 @@ def find_gait(
         _stance(plate, span, weight, direction, _side(k, middles, direction), threshold)
         for k, (plate, span) in enumerate(spans)
     ]
-    return Gait(name, weight, direction, tuple(stances))
+    return Gait(name, weight, direction, tuple(stances), notes)
+
+
+def _of_one_foot(
+    name: str, spans: Sequence[tuple[PlateSignals, slice]], threshold: float
+) -> tuple[list[tuple[PlateSignals, slice]], tuple[str, ...]]:
+    """Return the contacts whose CoP stayed within a foot, and notes of the others.
+
+    Raises:
+        ConfigError: There are no such contacts.
+    """
+    kept, notes = [], []
+    for plate, span in spans:
+        cop = plate.cop(threshold)[span, :2]
+        extent = float(np.linalg.norm(np.nanmax(cop, axis=0) - np.nanmin(cop, axis=0)))
+        if extent <= LONGEST_FOOT:
+            kept.append((plate, span))
+            continue
+        notes.append(
+            f"{name}: force plate {plate.geometry.name} from {plate.t[span.start]:.3f} to {plate.t[span.stop]:.3f} s: "
+            f"its CoP goes over {extent:.2f} m, farther than a foot is long: two feet were on it, left out"
+        )
+    if not kept:
+        raise ConfigError(f"{name}: no stance of one foot: {'; '.join(notes)}; needed are plates for one foot each")
+    return kept, tuple(notes)
 
 
 def _is_stance(plate: PlateSignals, span: slice) -> bool:

@@ -217,10 +217,14 @@ def _noise_share(cutoff: float, rate: float) -> float:
 def grid_lines(grid: Grid) -> list[str]:
     """Return the lines of a table of the errors."""
     figures = grid.figures()
-    head = f"{'load':>8} {'CoP error rms':>15} {'largest':>11} {'expected':>11} {'scatter rms':>13} {'expected':>11}"
+    head = f"{'load':>8} {'CoP error rms':>15} {'largest':>11} {'predicted':>11} {'scatter rms':>13} {'predicted':>11}"
     size = " x ".join(f"{length:g}" for length in figures["size_m"])
     said = f"{figures['points']} points over {100 * COVERED:g} % of {size} m, type {figures['type']}"
-    lines = [f"{said}, {figures['samples']} samples each, {100 * SHEAR:g} % of the load along x", head]
+    lines = [
+        f"{said}, {figures['samples']} samples each, {100 * SHEAR:g} % of the load along x",
+        "error: mean CoP less where the load was; predicted: what cross-talk, noise and bits of this plate make of it",
+        head,
+    ]
     for one in figures["loads"]:
         lines.append(
             f"{one['load_N']:>6g} N {1e3 * one['cop_bias_rms_m']:>12.4f} mm {1e3 * one['cop_bias_max_m']:>8.4f} mm "

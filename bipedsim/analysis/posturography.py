@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy
 
-from bipedsim.analysis.force_plates import sum_of_plates
+from bipedsim.analysis.force_plates import running_mean, sum_of_plates
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.plates import THRESHOLD, PlateSignals
@@ -26,18 +26,37 @@ STOOD = 9.9
 """Time for which somebody must stand for figures of sway [s]: some periods of the slowest frequency."""
 LEAST = 10
 """Samples that figures need."""
+MOTIONLESS = 1e-6
+"""A CoP that goes over less [m] does not sway: a simulated body at rest."""
+FARTHEST, BOUNCE = 0.2, 0.08
+"""In quiet standing the CoP goes over less [m], and the vertical force, as means over 20 ms, over less of its mean."""
 
 
-def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD) -> tuple[Array, float] | None:
-    """Return the CoP (n, 2) [m] of all plates and its rate [Hz], if somebody stood on the same ones all the time.
+def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD) -> tuple[Array, float] | str:
+    """Return the CoP (n, 2) [m] of all plates and its rate [Hz], if somebody stood quietly on them all the time.
 
-    None where nobody did, or for less than 10 s; x of the world counts as ahead.
+    x of the world counts as ahead. Where figures of sway would say nothing, why: nobody stood there all the time, or
+    for less than 10 s; who stood moved more than people who stand quietly do, or did not move at all.
     """
     used = [one for one in plates.values() if one.loaded(threshold).any()]
-    if not used or not all(one.loaded(threshold).all() and one.t[-1] - one.t[0] >= STOOD for one in used):
-        return None
+    if not used or not all(one.loaded(threshold).all() for one in used):
+        return "nobody stood on the same force plates all the time"
+    if not all(one.t[-1] - one.t[0] >= STOOD for one in used):
+        return f"who stood there did for less than {STOOD:g} s"
     rate = min(one.geometry.rate for one in used)
-    return sum_of_plates(used, threshold).cop, rate
+    total = sum_of_plates(used, threshold)
+    extent = np.ptp(total.cop, axis=0)
+    if extent.max() < MOTIONLESS:
+        return f"motionless: the CoP stayed within {1e3 * extent.max():.1g} mm"
+    up = running_mean(total.force[:, 2], rate)
+    lift = float(np.ptp(up) / up.mean())
+    if extent.max() > FARTHEST or lift > BOUNCE:
+        return (
+            f"nobody stood still: the CoP went over {1e3 * extent.max():.3g} mm and the vertical force over "
+            f"{100.0 * lift:.3g} % of its mean; who stands quietly stays within {1e3 * FARTHEST:g} mm and "
+            f"{100.0 * BOUNCE:g} %"
+        )
+    return total.cop, rate
 
 
 def sway_figures(cop: Array, rate: float) -> dict[str, float]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bipedsim.cli.options import output_beside
+from bipedsim.cli.options import names_of, output_beside
 from bipedsim.cli.waiting import waiting
 from bipedsim.plates import THRESHOLD
 
@@ -48,22 +49,24 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.view import plot_gaits
 
     output = output_beside(args.walks[0], args.output, "_gait.png")
-    gaits = [_gait(args, path) for path in args.walks]
+    gaits = [_gait(args, path, name) for path, name in zip(args.walks, names_of(args.walks), strict=True)]
     with waiting(f"drawing {output}"):
         plot_gaits(gaits, output)
     if args.json:
         print(to_json({str(path): gait_summary(gait) for path, gait in zip(args.walks, gaits, strict=True)}))
     else:
         print("\n".join([*gait_table(gaits), f"wrote {output}"]))
+    for note in (note for gait in gaits for note in gait.notes):
+        print(f"note: {note}", file=sys.stderr)
     return 0
 
 
-def _gait(args: argparse.Namespace, path: Path) -> Gait:
+def _gait(args: argparse.Namespace, path: Path, name: str) -> Gait:
     """Return the walk in a file: of a run without force plates that of ideal ones, one per foot."""
     from bipedsim.analysis import filtered, find_gait, ideal_plates, load_plates, load_run
     from bipedsim.recording.lab import LAB_SUFFIXES
 
-    name, ahead, weight = path.stem or str(path), "", float("nan")
+    ahead, weight = "", float("nan")
     if path.suffix.lower() in LAB_SUFFIXES:
         plates = list(load_plates(path).plates.values())
         ahead, weight = args.ahead or "", args.weight if args.weight is not None else weight

@@ -65,8 +65,8 @@ def _run(args: argparse.Namespace) -> int:
         plates = {name: filtered(one, args.filter) for name, one in plates.items()}
     figures = plate_figures(plates, found.weight, args.threshold)
     stood = stood_still(plates, args.threshold)
-    if stood is not None:
-        figures["sway"] = sway_figures(stood[0], stood[1])
+    if not isinstance(stood, str):
+        figures["sway"] = sway_figures(*stood)
     with waiting(f"drawing {output}"):
         plot_plates(plates, output, found.recording, args.threshold, str(args.recording))
     if args.json:
@@ -74,7 +74,7 @@ def _run(args: argparse.Namespace) -> int:
     else:
         for note in found.notes:
             print(f"note: {note}")
-        sway = sway_lines(figures.pop("sway")) if stood is not None else []
+        sway = [f"no figures of sway: {stood}"] if isinstance(stood, str) else sway_lines(figures.pop("sway"))
         print("\n".join([*plate_table(figures), *sway, f"wrote {output}"]))
     return 0
 

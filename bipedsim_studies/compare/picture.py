@@ -109,7 +109,7 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
         f"centre of pressure, {('forward x', 'sideways y')[axis]} [mm]",
         "penetration [um]",
         "energy dissipated by contact [J]",
-        "error of the energy balance [J]: the integrator's, no loss of an impact; halves with the physics step",
+        "residual of the energy balance [J], no loss of an impact: the integrator's halves with the step",
         f"joints, deviation from {comparison.reference} [rad]",
     )
     for ax, title in zip(axes, titles, strict=True):
@@ -177,7 +177,7 @@ def _draw_bars(figure: SubFigure, comparison: Comparison, rows: dict[str, Measur
         of = FIGURES[key]
         what = f"{of.name} [{of.unit}]"
         if key == LOSS:
-            what = f"{of.name}, and (red) {FIGURES[ERROR].name} [{of.unit}]"
+            what = f"{of.name} [{of.unit}]; red: residual"
         ax.set_title(what + (", logarithmic" if start else ""), pad=3)
         ax.set_yticks(range(len(names)), names)
         ax.set(ylim=(len(names) - 0.5, -0.5))

@@ -26,6 +26,7 @@ from bipedsim.cli.main import main
 from bipedsim.config import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
+from bipedsim.plates import PlateGeometry, PlateSignals
 from bipedsim.recording import Recording
 from bipedsim.recording.lab import read_storage, read_trial, write_csv, write_mat, write_parquet
 from bipedsim.runs import run
@@ -156,6 +157,34 @@ def test_a_walk_has_its_stances_weight_and_way() -> None:
         find_gait("walk", plates, threshold=5000.0)
 
 
+def test_a_plate_under_both_feet_is_no_stance() -> None:
+    """Two feet one after the other on one plate; then one foot each on two."""
+    t = np.arange(3000) / 1000.0
+    turned = np.diag([1.0, -1.0, -1.0])
+
+    def plate(name: str, down: tuple[float, float], course: tuple[float, float], far: float) -> PlateSignals:
+        corners = np.array([[far + 0.9, -0.3, 0.0], [far, -0.3, 0.0], [far, 0.3, 0.0], [far + 0.9, 0.3, 0.0]])
+        geometry = PlateGeometry(name, corners, 2, 1000.0)
+        on = (t >= down[0]) & (t < down[1])
+        force = np.zeros((len(t), 3))
+        force[on, 2] = 700.0
+        at = np.zeros_like(force)
+        at[on, 0] = np.linspace(*course, on.sum())
+        moment = np.cross(at - geometry.transducer_origin, force)
+        assert np.allclose(np.abs(geometry.rotation), np.abs(turned))
+        return PlateSignals(t, geometry, np.hstack([force @ geometry.rotation, moment @ geometry.rotation]))
+
+    both = plate("both", (0.2, 1.1), (0.1, 0.8), 0.0)
+    singles = [plate("one", (1.0, 1.7), (1.1, 1.3), 1.0), plate("two", (1.6, 2.3), (2.1, 2.3), 2.0)]
+    gait = find_gait("walk", [both, *singles], 700.0)
+    assert [stance.plate for stance in gait.stances] == ["one", "two"]
+    (note,) = gait.notes
+    assert "force plate both from 0.200 to 1.100 s" in note
+    assert "0.70 m" in note
+    with pytest.raises(ConfigError, match="no stance of one foot"):
+        find_gait("walk", [both], 700.0)
+
+
 def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("ezc3d")
     recording, _ = a_walk()
@@ -181,10 +210,17 @@ def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.Cap
     motion = read_storage(tmp_path / "walk_coordinates.mot")
     assert motion.degrees
     assert "<applied_to_body>l_ankle_roll</applied_to_body>" in (tmp_path / "walk_loads.xml").read_text()
-    picture = tmp_path / "gait.png"
-    assert main(["compare-gait", str(source), str(source), "-o", str(picture)]) == 0
+    picture, same_stem = tmp_path / "gait.png", tmp_path / "again" / source.name
+    same_stem.parent.mkdir()
+    same_stem.write_bytes(source.read_bytes())
+    capsys.readouterr()
+    assert main(["compare-gait", str(source), str(same_stem), "-o", str(picture)]) == 0
     assert picture.stat().st_size > 10_000
-    assert "double support" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "double support" in out
+    # Names that tell them apart, from their ends.
+    assert str(source)[-24:] in out
+    assert str(same_stem)[-24:] in out
 
 
 @pytest.mark.parametrize(

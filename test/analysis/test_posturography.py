@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bipedsim.analysis import sway_figures
+from bipedsim.analysis import stood_still, sway_figures
 from bipedsim.errors import ConfigError
+from bipedsim.plates import PlateGeometry, PlateSignals
 
 RATE, N = 100.0, 6000
 T = np.arange(N) / RATE
@@ -52,3 +53,33 @@ def test_a_missing_cop_is_told() -> None:
     cop[3] = np.nan
     with pytest.raises(ConfigError, match="found 50, 1 without"):
         sway_figures(cop, RATE)
+
+
+@pytest.mark.parametrize(
+    ("sway", "bounce", "seconds", "said"),
+    [
+        (0.01, 0.01, 20.0, ""),
+        (0.0, 0.0, 20.0, "motionless"),
+        (0.3, 0.0, 20.0, "nobody stood still"),
+        (0.01, 0.2, 20.0, "nobody stood still"),
+        (0.01, 0.0, 5.0, "for less than 9.9 s"),
+    ],
+)
+def test_only_quiet_standing_has_figures_of_sway(sway: float, bounce: float, seconds: float, said: str) -> None:
+    t = np.arange(int(seconds * RATE)) / RATE
+    corners = np.array([[0.5, -0.5, 0.0], [-0.5, -0.5, 0.0], [-0.5, 0.5, 0.0], [0.5, 0.5, 0.0]])
+    geometry = PlateGeometry("floor", corners, 2, RATE)
+    force = np.zeros((len(t), 3))
+    force[:, 2] = 700.0 * (1.0 + 0.5 * bounce * np.sin(2.0 * np.pi * 0.3 * t))
+    at = np.zeros_like(force)
+    at[:, 0] = 0.5 * sway * np.sin(2.0 * np.pi * 0.2 * t)
+    moment = np.cross(at - geometry.transducer_origin, force)
+    plate = PlateSignals(t, geometry, np.hstack([force @ geometry.rotation, moment @ geometry.rotation]))
+    found = stood_still({"floor": plate})
+    if said:
+        assert isinstance(found, str)
+        assert said in found
+    else:
+        cop, rate = found
+        assert rate == RATE
+        np.testing.assert_allclose(cop, at[:, :2], atol=1e-9)
