@@ -64,11 +64,10 @@ def chart_height(charts: int) -> float:
     return 0.5 + 1.25 * -(-charts // ACROSS)
 
 
-def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Sequence[Chart], extra: int = 0) -> Any:
-    """Draw charts over time, three beside each other; return the axes, of which ``extra`` more than charts are free."""
+def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Sequence[Chart]) -> None:
+    """Draw charts over time, three beside each other."""
     heading(figure, title)
-    used = len(charts) + extra
-    axes = figure.subplots(-(-used // ACROSS), ACROSS, sharex=not extra, squeeze=False)
+    axes = figure.subplots(-(-len(charts) // ACROSS), ACROSS, sharex=True, squeeze=False)
     labels: dict[str, Any] = {}
     for ax, chart in zip(axes.flat, charts, strict=False):
         for name, values in chart.curves.items():
@@ -84,10 +83,9 @@ def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Seq
         at_least(ax, chart.span)
         small_title(ax, chart.title)
         mark_events(ax, recording)
-    finish_grid(axes, recording, used)
+    finish_grid(axes, recording, len(charts))
     if labels:
         figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
-    return axes
 
 
 def draw_readouts(figure: SubFigure, recording: Recording) -> None:
@@ -210,14 +208,23 @@ def monitor_charts(recording: Recording) -> list[Chart]:
     return charts
 
 
+def monitors_height(recording: Recording) -> float:
+    """Return the height [in] of what :func:`draw_monitors` draws."""
+    charts, bars = len(monitor_charts(recording)), len(_bars(physics_of(recording)))
+    return (chart_height(charts) if charts else 0.0) + (_bars_height(bars) if bars else 0.0)
+
+
 def draw_monitors(figure: SubFigure, recording: Recording) -> None:
-    """Draw what is watched over time, and the worst that the monitors of the physics found."""
+    """Draw what is watched over time, and below it the worst that the monitors of the physics found."""
     physics = physics_of(recording)
-    charts = monitor_charts(recording)
+    charts, bars = monitor_charts(recording), len(_bars(physics))
     said = "" if physics else "; what the monitors of the physics found was not recorded"
-    axes = draw_charts(figure, recording, f"monitors{said}", charts, extra=1 if physics else 0)
-    if physics:
-        _draw_physics(axes.flat[len(charts)], physics)
+    heights = [chart_height(len(charts))] * bool(charts) + [_bars_height(bars)] * bool(bars)
+    parts = list(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+    if charts:
+        draw_charts(parts[0], recording, f"monitors{said}", charts)
+    if bars:
+        _draw_physics(parts[-1].subplots(), physics)
 
 
 def physics_of(recording: Recording) -> Mapping[str, Mapping[str, Any]]:
@@ -225,17 +232,27 @@ def physics_of(recording: Recording) -> Mapping[str, Mapping[str, Any]]:
     return (recording.statistics or {}).get("physics") or {}
 
 
+def _bars(physics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the monitors that have a worst, and something that it may be."""
+    return [name for name, figure in physics.items() if figure.get("worst") is not None and figure.get("allowed")]
+
+
+def _bars_height(bars: int) -> float:
+    # A row that a name has room in.
+    return 0.6 + 0.15 * bars
+
+
 def _draw_physics(ax: Axes, physics: Mapping[str, Mapping[str, Any]]) -> None:
     """Draw the worst of each monitor as a share of what is allowed, over the decades below it; below 0 is nothing."""
-    names = [name for name, figure in physics.items() if figure.get("worst") is not None and figure.get("allowed")]
+    names = _bars(physics)
     shares = [physics[name]["worst"] / physics[name]["allowed"] for name in names]
     drawn = [max(0.0, _DECADES + np.log10(share)) if share > 0.0 else 0.0 for share in shares]
     colours = [LIMIT_COLOUR if share > 1.0 else foot_colour(2) for share in shares]
     ax.barh(range(len(names)), drawn, color=colours, height=0.7)
     ax.axvline(_DECADES, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
     ax.set_yticks(range(len(names)), names)
-    ax.tick_params(axis="y", length=0, labelsize=6)
+    ax.tick_params(axis="y", length=0, labelsize=7.5)
     ticks = np.arange(0.0, _DECADES + 1.0, 4.0)
     ax.set_xticks(ticks, [f"1e{tick - _DECADES:.0f}" if tick < _DECADES else "1" for tick in ticks])
     ax.set(ylim=(len(names) - 0.5, -0.5), xlim=(0.0, max([_DECADES, *drawn]) + 0.5), xlabel="")
-    small_title(ax, "physics: worst over allowed (log.)")
+    small_title(ax, "monitors of the physics: worst over allowed, logarithmic")

@@ -36,6 +36,7 @@ from bipedsim.view.plot_body import (
     draw_objects,
     draw_readouts,
     monitor_charts,
+    monitors_height,
     physics_of,
     tracking_charts,
 )
@@ -239,7 +240,7 @@ _PANELS = {
         ),
     ),
     "monitors": _Panel(
-        lambda recording: chart_height(len(monitor_charts(recording)) + bool(physics_of(recording))),
+        monitors_height,
         draw_monitors,
         lambda recording: (
             "" if monitor_charts(recording) or physics_of(recording) else "nothing that monitors look at: no contacts"

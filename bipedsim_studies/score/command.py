@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from bipedsim.cli import add_run_option, key_values
@@ -60,8 +61,9 @@ def main(args: argparse.Namespace) -> int:
     short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, Path(args.robot).stem))
     folder = args.output or Path("runs") / f"score_{short}"
     bar = not args.json and sys.stderr.isatty()
+    news = partial(print, file=sys.stderr, flush=True)
     try:
-        results = run_study(battery.plan, folder, jobs, args.scheduler, args.restart, bar, say)
+        results = run_study(battery.plan, folder, jobs, args.scheduler, args.restart, bar, say, news)
     except KeyboardInterrupt:
         print(f"{folder} holds what was done; the same command goes on from there", file=sys.stderr)
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from bipedsim_studies.study.workers import add_options, asked_jobs
@@ -51,8 +52,9 @@ def main(args: argparse.Namespace) -> int:
         return EXIT_OK
     folder = args.output or Path("runs") / plan.name
     bar = not args.json and sys.stderr.isatty()
+    news = partial(print, file=sys.stderr, flush=True)
     try:
-        results = run_study(plan, folder, jobs, args.scheduler, args.restart, bar, say)
+        results = run_study(plan, folder, jobs, args.scheduler, args.restart, bar, say, news)
     except KeyboardInterrupt:
         print(f"{folder} holds what was done; the same command goes on from there", file=sys.stderr)
         raise

@@ -14,7 +14,7 @@ from bipedsim_studies.study.trial import KILLED, begin_row, run_trial
 from bipedsim_studies.study.workers import DaskWorkers, Killed
 
 EVERY = 30.0
-"""The table is written so often [s] while trials go on."""
+"""The table is written, and news are told, so often [s] while trials go on."""
 
 
 def run_study(
@@ -25,6 +25,7 @@ def run_study(
     restart: bool = False,
     progress: bool = False,
     tell: Callable[[str], None] = lambda _text: None,
+    news: Callable[[str], None] = lambda _text: None,
 ) -> Results:
     """Run all trials that the folder does not hold yet, and write its table.
 
@@ -36,6 +37,7 @@ def run_study(
         restart: Run all of them again.
         progress: Show a bar on stderr.
         tell: Takes lines about what goes on.
+        news: Takes a line about how far it is, every 30 s, where no bar is shown.
 
     Raises:
         ConfigError: The folder is of something else, or the workers cannot be had.
@@ -50,17 +52,24 @@ def run_study(
             if left:
                 # A wrong installation is told before an hour of work.
                 results.write_table()
-                _work(left, results, jobs, scheduler, progress)
+                _work(left, results, jobs, scheduler, progress, news)
         finally:
             results.write_table()
     return results
 
 
-def _work(left: Sequence[Trial], results: Results, jobs: int, scheduler: str, progress: bool) -> None:
+def _work(
+    left: Sequence[Trial],
+    results: Results,
+    jobs: int,
+    scheduler: str,
+    progress: bool,
+    news: Callable[[str], None],
+) -> None:
     with DaskWorkers(min(jobs, len(left)), scheduler) as workers:
         bar = tqdm(total=len(left), unit="trial", disable=not progress, leave=False)
         written, failures = time.monotonic(), 0
-        for i, result in workers.each(run_trial, left):
+        for done, (i, result) in enumerate(workers.each(run_trial, left), start=1):
             if isinstance(result, Killed):
                 result = begin_row(left[i]) | {"outcome": KILLED, "why": result.why}
             results.add(result)
@@ -69,5 +78,7 @@ def _work(left: Sequence[Trial], results: Results, jobs: int, scheduler: str, pr
             bar.update()
             if time.monotonic() - written > EVERY:
                 results.write_table()
+                if not progress:
+                    news(f"{done} of {len(left)} trials, {failures} failed")
                 written = time.monotonic()
         bar.close()

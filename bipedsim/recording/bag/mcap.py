@@ -233,7 +233,8 @@ class McapFile:
                 self.damage.append("its first bytes are damaged")
             elif head != MCAP0_MAGIC:
                 found = f"starts with {head!r}" if head else "is empty (0 bytes)"
-                raise RecordingError(f"{path}: not an MCAP file: it {found}")
+                taken = "runs and bags are folders, .mcap or .npz files"
+                raise RecordingError(f"{path}: not an MCAP file: it {found}; {taken}")
             self._read_summary()
 
     @contextmanager
