@@ -23,6 +23,8 @@ SHORTEST = 0.15
 """Contacts that are shorter are no stance of a walk [s]."""
 LONGEST_FOOT = 0.4
 """Contacts whose CoP has a larger extent are of more than one foot [m]."""
+SURE = 0.2
+"""Share of the largest force of a contact from which its CoP is sure."""
 SNAP = np.radians(20.0)
 """A walk along an axis of the laboratory, to this angle, is taken to be along it."""
 AXES = {"x": (1.0, 0.0), "-x": (-1.0, 0.0), "y": (0.0, 1.0), "-y": (0.0, -1.0)}
@@ -121,7 +123,9 @@ def _of_one_foot(
     """
     kept, notes = [], []
     for plate, span in spans:
-        cop = plate.cop(threshold)[span, :2]
+        # Strike and lift carry little, and noise moves their CoP by any distance.
+        up = plate.force()[span, 2]
+        cop = plate.cop(threshold)[span, :2][up > SURE * up.max()]
         extent = float(np.linalg.norm(np.nanmax(cop, axis=0) - np.nanmin(cop, axis=0)))
         if extent <= LONGEST_FOOT:
             kept.append((plate, span))

@@ -162,16 +162,10 @@ def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[
     origins = np.asarray(rows["ORIGIN"], dtype=np.float64).reshape(3, -1)
     places = np.asarray(rows["CHANNEL"], dtype=int)
     places = places.reshape(places.shape[0], -1)
-    zero = np.ravel(
-        _values(c3d, "FORCE_PLATFORM", "ZERO") if _values(c3d, "FORCE_PLATFORM", "ZERO") is not None else ()
-    )
-    if len(zero) == 2 and zero[1] >= zero[0] > 0:
-        notes.append(
-            f"FORCE_PLATFORM:ZERO has the mean of frames {zero[0]:g} to {zero[1]:g} taken off: it was not"
-        )
     analogs = c3d["data"]["analogs"][0]
     units = [str(unit) for unit in (_values(c3d, "ANALOG", "UNITS") or ())]
     rate = float(c3d["header"]["analogs"]["frame_rate"])
+    zero = _zero_samples(c3d, len(analogs[0]) if len(analogs) else 0, notes)
     result = []
     for i in range(count):
         where = f"{path}: force plate {i + 1}"
@@ -201,8 +195,47 @@ def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[
         elif kind == 4:
             geometry["calibration"] = _calibration(where, c3d, i, scale)
         geometry["offset"] = offset
+        if zero is not None:
+            channels = _without_zero(PlateGeometry(**geometry), channels, zero, notes)
         result.append((geometry, channels, np.arange(len(channels)) / rate))
     return result
+
+
+def _zero_samples(c3d: Any, n: int, notes: list[str]) -> slice | None:
+    """Return the samples whose mean FORCE_PLATFORM:ZERO says is that of unloaded plates; None where it says none."""
+    value = _values(c3d, "FORCE_PLATFORM", "ZERO")
+    zero = [] if value is None else [int(frame) for frame in np.ravel(value)]
+    if len(zero) != 2 or zero[0] <= 0 or zero[1] < zero[0]:
+        return None
+    each = round(c3d["header"]["analogs"]["frame_rate"] / (c3d["header"]["points"]["frame_rate"] or 1.0))
+    # Frames count from 1, also where a part of a trial was kept; ezc3d's count from 0.
+    first = int(c3d["header"]["points"]["first_frame"])
+    begin, end = ((frame - first) * max(1, each) for frame in (zero[0] - 1, zero[1]))
+    if begin < 0 or end > n:
+        notes.append(f"FORCE_PLATFORM:ZERO is not taken off: its frames {zero[0]} to {zero[1]} are not all in the file")
+        return None
+    return slice(begin, end)
+
+
+def _without_zero(geometry: PlateGeometry, channels: Array, zero: slice, notes: list[str]) -> Array:
+    """Return the channels less their mean over the samples in which the plate was unloaded, if it was."""
+    mean = channels[zero].mean(axis=0)
+    carried = abs(float(geometry.wrench(mean[None])[0, 2]))
+    if carried > LOADED:
+        notes.append(
+            f"force plate {geometry.name}: FORCE_PLATFORM:ZERO is not taken off: in its frames the plate carries "
+            f"{carried:.0f} N"
+        )
+        return channels
+    if geometry.kind == 1:
+        # Where nobody stands there is no CoP.
+        mean[3:5] = 0.0
+    if mean.any():
+        notes.append(
+            f"force plate {geometry.name}: the mean of the frames of FORCE_PLATFORM:ZERO was taken off, {carried:.3g} "
+            "N along its normal"
+        )
+    return channels - mean
 
 
 def _scales(where: str, kind: int, units: list[str], scale: float) -> Array:

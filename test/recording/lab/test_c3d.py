@@ -133,6 +133,29 @@ def edited(path: Path, edit: Callable[[Any], None]) -> Path:
     return path
 
 
+def test_frames_without_a_load_are_zero(tmp_path: Path) -> None:
+    """Both plates of a file read 7 N too much; one is unloaded in the frames that the file names, one is not."""
+    samples: list[Any] = []
+
+    def edit(file: Any) -> None:
+        file["parameters"]["FORCE_PLATFORM"]["ZERO"]["value"] = np.array([2, 5])
+        analogs = file["data"]["analogs"][0]
+        each = round(file["header"]["analogs"]["frame_rate"] / file["header"]["points"]["frame_rate"])
+        analogs[:6, : 6 * each] = 0.0
+        analogs[6:12, : 6 * each] = 0.0
+        analogs[8, : 6 * each] = -400.0
+        samples.append(analogs.copy())
+        analogs[[2, 8]] += 7.0
+
+    trial = read_trial(edited(tmp_path / "offset.c3d", edit))
+    one, other = trial.plates
+    np.testing.assert_allclose(one.channels[:, 2], samples[0][2], atol=1e-3)
+    np.testing.assert_allclose(other.channels[:, 2], samples[0][8] + 7.0, atol=1e-3)
+    off = "force plate 1: the mean of the frames of FORCE_PLATFORM:ZERO was taken off, 7 N"
+    assert any(off in note for note in trial.notes)
+    assert any("force plate 2: FORCE_PLATFORM:ZERO is not taken off" in note for note in trial.notes)
+
+
 def set_value(group: str, name: str, value: Any) -> Callable[[Any], None]:
     def edit(file: Any) -> None:
         file["parameters"][group][name]["value"] = value
