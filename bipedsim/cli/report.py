@@ -48,10 +48,10 @@ def main(args: argparse.Namespace) -> int:
             name: load_run(path, -1, args.start, args.stop) for name, path in zip(names, args.recording, strict=True)
         }
         if others:
-            left_out = report_runs(runs, output, args.recording, views)
+            lines = report_runs(runs, output, args.recording, views)
         else:
-            left_out = report(runs[names[0]], output, first, views[0])
-    print(f"wrote {output}" + "".join(f"\n  without {line}" for line in left_out))
+            lines = [f"without {line}" for line in report(runs[names[0]], output, first, views[0])]
+    print("\n  ".join([f"wrote {output}", *lines]))
     return 0
 
 

@@ -77,7 +77,7 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
 def report_runs(
     runs: Mapping[str, Recording], path: Path | str, sources: Sequence[Path], views: Sequence[Path | None] = ()
 ) -> list[str]:
-    """Write a page of several runs of one robot beside each other, and return what was left out of it, a line each.
+    """Write a page of several runs of one robot beside each other; return what was left out or differs, a line each.
 
     Args:
         runs: Name to run, two to five.
@@ -114,7 +114,7 @@ def report_runs(
     table = difference_lines(differences(list(figures.values())), list(runs))
     parts.append(f"<h2>Figures that differ</h2><pre>{escape(chr(10).join(table))}</pre>")
     parts += _drawn(pictures)
-    parts.append(_list("Left out", left_out) if left_out else "")
+    parts.append(_list("Left out, and noted", left_out) if left_out else "")
     lines = [line for run, source in zip(runs.values(), sources, strict=True) for line in repeat_commands(run, source)]
     parts.append(f"<h2>How to repeat them</h2><pre>{escape(chr(10).join(lines))}</pre>")
     links = [
@@ -169,13 +169,13 @@ def _pictures_over(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[
     for name in PANELS:
         whys = [why for run in runs.values() if (why := _no_news(run, name))]
         if len(whys) == len(runs):
-            left_out[f"{name}: {whys[0]}"] = None
+            left_out[f"without {name}: {whys[0]}"] = None
             continue
         try:
             comparison = Comparison(runs, [name])
         except RecordingError as error:
             wrong = error
-            left_out[f"{name}: {str(error).removeprefix('no panel that all runs have; ')}"] = None
+            left_out[str(error).removeprefix("no panel that all runs have; ")] = None
             continue
         left_out.update(dict.fromkeys(comparison.notes))
         with drawn(comparison.size, "") as figure:
