@@ -120,6 +120,8 @@ DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, 
 # A recorder may be late, the loop may not: where cores are few and nobody has a real-time priority, it must not push
 # the controller aside. SCHED_IDLE would help the loop more, but loses messages as soon as anything else runs.
 _POLITE = ("nice", "-n", "10")
+_END_S = 5.0
+"""How long the recorder waits for the end of a simulator that was interrupted with it [s]: drained in 3 s at most."""
 _SIM = tuple(info.name for info in dataclasses.fields(SimParams) if info.name in Arguments.__dataclass_fields__)
 _CONTROLLER = ("robot", "rate", "controller", "priority")
 
@@ -226,6 +228,8 @@ def plan(
     nodes = []
     if run_folder is not None:
         recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot, **_ft_sign(files)}
+        # `ros2 launch` interrupts all nodes together.
+        recording["await_end"] = _END_S
         if arguments.clock == "real_time":
             # After the loop, which may be late for nobody, but before everything else: what waits too long is lost.
             recording["priority"] = arguments.priority // 2

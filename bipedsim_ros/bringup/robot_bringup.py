@@ -17,7 +17,7 @@ from typing import Any
 from bipedsim.cli import add_run_option, key_values
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.runs import Scenario, get_scenario
-from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, from_text, plan
+from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, NodeProcess, from_text, plan
 from bipedsim_ros.bringup.checks import check_names
 from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.bringup.up import add_options, add_overwrite
@@ -51,10 +51,15 @@ def plan_robot(
     if given.get("scenario"):
         _check_scenario(given["scenario"])
     bringup = plan(given, controller_params, overwrite=overwrite)
-    nodes = tuple(node for node in bringup.nodes if node.executable in _NODES)
+    nodes = tuple(_beside_robot(node) for node in bringup.nodes if node.executable in _NODES)
     if not nodes:
         raise ConfigError(f"controller = {NO_CONTROLLER} and no record: there is nothing to start")
     return replace(bringup, nodes=nodes, notes=())
+
+
+def _beside_robot(node: NodeProcess) -> NodeProcess:
+    """Return a node of a bring-up as it is beside a robot, which goes on when the bring-up ends."""
+    return replace(node, parameters={name: value for name, value in node.parameters.items() if name != "await_end"})
 
 
 def _check_scenario(name: str) -> None:

@@ -71,6 +71,14 @@ class RecorderParams:
     )
     storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
+    await_end: float = param(
+        0.0,
+        "when told to end, go on until the simulator that is up has ended, this long at most: Ctrl-C ends all nodes of "
+        "a launch file at once, and what the simulator says last belongs into the bag",
+        unit="s",
+        low=0.0,
+        high=3600.0,
+    )
     flush_period: float = param(
         0.1, "how often the bag is completed on disk: about what a SIGKILL costs", unit="s", low=0.01, high=10.0
     )
@@ -206,6 +214,11 @@ class Recorder:
         """Whether every topic has a publisher, apart from those that wait for who pushes, steers or controls."""
         waited_for = [s for name, s in self._subscriptions.items() if name not in self._optional]
         return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in waited_for)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a simulator is up."""
+        return bool(self._node.count_publishers(relative(topics.RUN.name)))
 
     @property
     def shared(self) -> list[str]:
@@ -390,8 +403,9 @@ class RecorderNode(Node):
         self._stop = False
 
     def run(self) -> int:
-        """Record until :meth:`stop` or ``max_duration``; return the exit code."""
+        """Record until :meth:`stop` and the end of the simulator, or ``max_duration``; return the exit code."""
         recorder = self._recorder
+        told_at = 0.0
         if recorder.params.priority:
             run_urgently(recorder.params.priority)
         self._background.start()
@@ -399,7 +413,11 @@ class RecorderNode(Node):
         print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
         match_due = 0.0
         try:
-            while not self._stop and recorder.step():
+            while recorder.step():
+                if self._stop:
+                    told_at = told_at or time.monotonic()
+                    if time.monotonic() - told_at >= recorder.params.await_end or not recorder.simulated:
+                        break
                 if time.monotonic() >= match_due:
                     match_due = time.monotonic() + MATCH_PERIOD
                     if recorder.matched:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 from ros_domains import Domain
 
 from bipedsim.recording import load_recording
+from bipedsim.recording.bag.reader import Bag
 from bipedsim_ros.bringup.bringup import argument_names
 from bipedsim_ros.bringup.robot_bringup import ROBOT_ARGUMENTS
 
@@ -31,6 +34,7 @@ except PackageNotFoundError:
 
 pytestmark = [pytest.mark.ros, pytest.mark.launch_test]
 DOMAIN = Domain()
+PATIENCE_S = 240.0
 
 
 def environment() -> dict[str, str]:
@@ -75,6 +79,29 @@ def test_a_run_with_a_duration_ends_by_itself(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     recording = load_recording(tmp_path / "runs" / "one")
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001))
+
+
+def test_a_run_that_is_interrupted_leaves_a_whole_bag(tmp_path: Path) -> None:
+    """Ctrl-C reaches all nodes and the launch program at once, and what the simulator counted comes last."""
+    command = [str(ROS2), "launch", "bipedsim", "sim.launch.py", "rate:=500", "physics_dt:=0.002", "record:=runs/one"]
+    out = tmp_path / "output.txt"
+    with out.open("w", encoding="utf-8") as file:
+        up = subprocess.Popen(
+            command, cwd=tmp_path, env=environment(), stdout=file, stderr=file, start_new_session=True
+        )
+    try:
+        bag = tmp_path / "runs" / "one" / "bag"
+        end = time.monotonic() + PATIENCE_S
+        while not (list(bag.glob("*.mcap")) and len(Bag(bag).messages.get("/joint_states", ())) > 200):
+            assert up.poll() is None, out.read_text(encoding="utf-8")
+            assert time.monotonic() < end, out.read_text(encoding="utf-8")
+            time.sleep(0.2)
+        os.killpg(up.pid, signal.SIGINT)
+        assert up.wait(PATIENCE_S) == 0, out.read_text(encoding="utf-8")
+    finally:
+        if up.poll() is None:
+            os.killpg(up.pid, signal.SIGKILL)
+    assert load_recording(tmp_path / "runs" / "one").statistics["verdict"]
 
 
 def test_a_wrong_argument_is_explained(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -26,10 +27,13 @@ from recorder_support import (
     wait_for,
 )
 from ros_support import RosWorld
+from std_msgs.msg import String
 
+from bipedsim.recording import schema
 from bipedsim.recording.bag.reader import Bag, BagWriter, Pending
 from bipedsim_ros.nodes import recorder_node
 from bipedsim_ros.nodes.recorder_node import Counts, _DiskThread
+from bipedsim_ros.wire import parse
 
 pytestmark = pytest.mark.ros
 
@@ -100,6 +104,24 @@ def test_log_times_do_not_fall_where_the_clock_is_set_back(ros: RosWorld, tmp_pa
     bag = Bag(tmp_path / "bag")
     assert [m.log_time - now for m in bag.messages["/left_foot/cop"]] == [50_000_000, 50_000_000, 90_000_000]
     assert ticks_in(bag, "/left_foot/cop") == [0, 1, 2]
+
+
+def test_interrupted_with_the_simulator_it_keeps_what_that_says_last(ros: RosWorld, tmp_path: Path) -> None:
+    """As `ros2 launch` and a terminal do it: all nodes at once, the recorder first of them."""
+    sim = ros.start("sim_node", start="immediately", rate=500.0)
+    with RecorderProcess(ros.env, tmp_path / "bag", "robot:=biped14", "await_end:=3600.0") as recorder:
+        wait_for(lambda: "/sim_node/run" in Bag(tmp_path / "bag").messages, "a simulator that says what it runs")
+        recorder.process.send_signal(signal.SIGINT)
+        assert sim.stop() == 0
+        assert recorder.finish()[0] == 0
+    said = [parse(message.data, String).data for message in Bag(tmp_path / "bag").messages["/sim_node/run"]]
+    assert json.loads(said[-1])[schema.STATISTICS]["verdict"]
+
+
+def test_told_to_end_where_nothing_is_simulated_it_ends(ros: RosWorld, tmp_path: Path) -> None:
+    with RecorderProcess(ros.env, tmp_path / "bag", "topics:=['/left_foot/cop']", "await_end:=3600.0") as recorder:
+        publish(publishers_of(ros.node, {"/left_foot/cop": PointStamped}), range(10))
+        assert recorder.finish(signal.SIGINT)[0] == 0
 
 
 def test_max_duration_ends_the_recording(ros: RosWorld, tmp_path: Path) -> None:
