@@ -37,7 +37,7 @@ from bipedsim_ros.bringup.checks import check_names
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
 from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
 
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 180.0
 # Beyond this share of ticks without a new command the user should know.
 LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")

@@ -167,6 +167,8 @@ class SimNode:
 
     def destroy_node(self) -> None:
         """Release the node."""
+        if self._standard_services is not None:
+            self._standard_services.destroy()
         self._node.destroy_node()
 
     def _contact_params(self, parameters: Parameters) -> dict[str, Any]:

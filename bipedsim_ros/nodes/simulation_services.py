@@ -1,4 +1,5 @@
-"""The standard services of simulators (simulation_interfaces), beside our own, where that package is installed.
+"""The standard services and the action of simulators (simulation_interfaces), beside our own services, where that
+package is installed.
 
 What is not among them says so in ``get_simulator_features``. The version of Jazzy (1.5) and the newest (2.1) both do.
 """
@@ -13,19 +14,21 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.node import Node
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop import SimLoop
+from bipedsim_ros.nodes.simulate_steps import simulate_steps
 from bipedsim_ros.wire import WORLD_FRAME
 
 PACKAGE = "simulation_interfaces"
 FEATURES = (
     *("ENTITY_CATEGORIES", "ENTITY_STATE_GETTING", "ENTITY_STATE_SETTING", "ENTITY_INFO_GETTING"),
     *("SIMULATION_RESET", "SIMULATION_STATE_GETTING", "SIMULATION_STATE_SETTING", "SIMULATION_STATE_PAUSE"),
-    *("STEP_SIMULATION_SINGLE", "STEP_SIMULATION_MULTIPLE"),
+    *("STEP_SIMULATION_SINGLE", "STEP_SIMULATION_MULTIPLE", "STEP_SIMULATION_ACTION"),
 )
 """What is offered, by the names of SimulatorFeatures."""
 CUSTOM_INFO = (
@@ -75,6 +78,19 @@ class SimulationServices:
         for name in ("spawn_entity", "delete_entity"):
             self._create(name, self._answered(self._refuse))
         self._create("get_simulator_features", self._get_simulator_features)
+        kind = importlib.import_module(f"{PACKAGE}.action").SimulateSteps
+        self._action = ActionServer(
+            node,
+            kind,
+            "simulate_steps",
+            self._simulate_steps,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
+        )
+        self._feedback, self._outcome = kind.Feedback, kind.Result
+
+    def destroy(self) -> None:
+        """Release the action, which the node does not know of."""
+        self._action.destroy()
 
     def _create(self, name: str, serve: Callable[[Any, Any], Any]) -> None:
         kind = getattr(self._types, "".join(word.capitalize() for word in name.split("_")))
@@ -142,6 +158,31 @@ class SimulationServices:
     def _step_simulation(self, request: Any, _response: Any) -> None:
         for _ in range(request.steps):
             self._ask(self._loop.single_step)
+
+    async def _simulate_steps(self, goal: Any) -> Any:
+        outcome, steps = self._outcome(), goal.request.steps
+        codes = self._codes
+
+        def tell(completed: int, remaining: int) -> None:
+            goal.publish_feedback(self._feedback(completed_steps=completed, remaining_steps=remaining))
+
+        def step() -> None:
+            self._ask(self._loop.single_step)
+
+        try:
+            taken = await simulate_steps(steps, step, tell, lambda: goal.is_cancel_requested, self._node.executor)
+        except _RefusalError as refusal:
+            goal.abort()
+            outcome.result.result, outcome.result.error_message = refusal.code, str(refusal)
+        else:
+            if taken < steps:
+                goal.canceled()
+                outcome.result.result = codes.RESULT_OPERATION_FAILED
+                outcome.result.error_message = f"cancelled after {taken} of {steps} steps"
+            else:
+                goal.succeed()
+                outcome.result.result = codes.RESULT_OK
+        return outcome
 
     def _reset_simulation(self, request: Any, response: Any) -> None:
         kind = type(request)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import LOCK_STEP
 
 from bipedsim.config import RunConfig
 from bipedsim.plates import as_json
@@ -30,7 +31,7 @@ force_plates:
 def test_a_bag_holds_the_samples_of_a_run_without_nodes(tmp_path: Path, ros_env: dict[str, str]) -> None:
     scenario = tmp_path / "plates.yaml"
     scenario.write_text(SCENARIO, encoding="utf-8")
-    arguments = ["--scenario", str(scenario), "--clock", "lock_step", "--duration", "0.3", "--record"]
+    arguments = ["--scenario", str(scenario), *LOCK_STEP, "--duration", "0.3", "--record"]
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments, str(tmp_path / "run")]
     done = subprocess.run(command, env=ros_env, capture_output=True, text=True, check=False, timeout=600.0)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import LOCK_STEP
 
 from bipedsim.config import RunConfig
 from bipedsim.recording import Recording
@@ -79,7 +80,7 @@ def test_a_robot_on_one_leg_kicks_a_ball_over_ros(tmp_path: Path, ros_env: dict[
 
 def both_ways(folder: Path, scenario: Path, duration: float, env: dict[str, str]) -> Recording:
     """Run a scenario with nodes and without; the objects must be the same to the bit. Return what the bag holds."""
-    arguments = ["--scenario", str(scenario), "--clock", "lock_step", "--duration", str(duration)]
+    arguments = ["--scenario", str(scenario), *LOCK_STEP, "--duration", str(duration)]
     arguments += ["--record", str(folder / "run")]
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600.0)

@@ -7,6 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BODIES = ROOT / "bipedsim_studies" / "bodies"
 ROBOTS = ROOT / "bipedsim" / "robots"
+LOCK_STEP = ("--clock", "lock_step", "--params-file", str(ROOT / "config" / "lock_step.yaml"))
+"""Arguments of a bring-up whose simulator waits for each answer however long it takes: machines may be busy."""
 STANDING = tuple(
     sorted(
         path.parent.name

@@ -95,6 +95,9 @@ class RosWorld:
     def start(self, module: str | Path, **parameters: Any) -> NodeUnderTest:
         """Start a node; ``__`` in a parameter's name stands for a dot."""
         named = {name.replace("__", "."): value for name, value in parameters.items()}
+        if named.get("clock") == "lock_step":
+            # On a busy machine an answer may take longer than users want to wait for one that never comes.
+            named.setdefault("lock_step_timeout", PATIENCE_S)
         node = NodeUnderTest(module, named, self.env, self.folder / f"{len(self._nodes)}_{Path(module).stem}")
         self._nodes.append(node)
         return node

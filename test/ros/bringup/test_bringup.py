@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from marks import sampled
-from paths import ROOT
+from paths import LOCK_STEP, ROOT
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.analysis import RunSummary, gather
@@ -435,7 +435,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.ros
 def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: dict[str, str]) -> None:
     (tmp_path / "pushed.yaml").write_text("pushes: [{at: 0.5, duration: 0.05, force: [10.0, 5.0, 0.0]}]")
-    arguments = ("--clock", "lock_step", "--duration", "2.0", "--record", "runs/one", "--scenario", "pushed.yaml")
+    arguments = (*LOCK_STEP, "--duration", "2.0", "--record", "runs/one", "--scenario", "pushed.yaml")
     up = Up(tmp_path, ros_env, *arguments)
     assert up.wait() == 0, up.output
     folder = tmp_path / "runs" / "one"

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import rclpy
+from paths import LOCK_STEP
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_support import RosWorld
 
@@ -22,7 +23,7 @@ from bipedsim_ros.bringup import plan
 from bipedsim_ros.nodes.duplicate_nodes import robots_beside
 from bipedsim_ros.wire import topics
 
-UP = [sys.executable, "-m", "bipedsim.cli.main", "up", "--clock", "lock_step", "--duration", "0.3"]
+UP = [sys.executable, "-m", "bipedsim.cli.main", "up", *LOCK_STEP, "--duration", "0.3"]
 
 
 @pytest.mark.ros

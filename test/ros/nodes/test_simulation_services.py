@@ -12,12 +12,15 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 pytest.importorskip("simulation_interfaces", reason="simulation_interfaces comes with a ROS 2 installation")
 
+from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import Pose, Twist
 from nav_msgs.msg import Odometry
+from rclpy.action import ActionClient
 from ros_support import RosWorld
 from sensor_msgs.msg import JointState
 from sim_node_support import time_of
 from simulation_interfaces import srv
+from simulation_interfaces.action import SimulateSteps
 from simulation_interfaces.msg import EntityCategory, EntityFilters, Result, SimulationState, SimulatorFeatures
 from std_srvs.srv import SetBool
 
@@ -82,6 +85,45 @@ def test_states_steps_and_reset(ros: RosWorld) -> None:
     assert code(to(ros, 200)) == Result.RESULT_FEATURE_UNSUPPORTED
     assert code(to(ros, SimulationState.STATE_QUITTING)) == Result.RESULT_OK
     assert ros.ended(sim) == 0
+
+
+def test_the_action_takes_steps_with_feedback_and_can_be_cancelled(ros: RosWorld) -> None:
+    ros.start("sim_node", start="immediately", rate=500.0)
+    client = ActionClient(ros.node, SimulateSteps, "/simulate_steps")
+    ros.until(client.server_is_ready, "the action")
+    feedback: list[tuple[int, int]] = []
+
+    def take(steps: int) -> Any:
+        feedback.clear()
+        sent = client.send_goal_async(
+            SimulateSteps.Goal(steps=steps),
+            feedback_callback=lambda one: feedback.append(
+                (one.feedback.completed_steps, one.feedback.remaining_steps)
+            ),
+        )
+        ros.until(sent.done, "an answer to the goal")
+        return sent.result()
+
+    def ended(goal: Any) -> tuple[int, Any]:
+        future = goal.get_result_async()
+        ros.until(future.done, "the end of the steps")
+        return future.result().status, future.result().result
+
+    status, answer = ended(take(3))
+    assert (status, code(answer)) == (GoalStatus.STATUS_ABORTED, Result.RESULT_OPERATION_FAILED)
+    assert "pause" in answer.result.error_message
+    to(ros, SimulationState.STATE_PAUSED)
+    status, answer = ended(take(25))
+    assert (status, code(answer)) == (GoalStatus.STATUS_SUCCEEDED, Result.RESULT_OK)
+    ros.until(lambda: feedback == [(k, 25 - k) for k in range(1, 26)], "feedback of each step")
+    goal = take(10**9)
+    ros.until(lambda: len(feedback) > 5, "some steps")
+    assert state_of(ros) == SimulationState.STATE_PAUSED, "services are served meanwhile"
+    ros.until(goal.cancel_goal_async().done, "a cancel")
+    status, answer = ended(goal)
+    assert status == GoalStatus.STATUS_CANCELED
+    assert "of 1000000000 steps" in answer.result.error_message
+    client.destroy()
 
 
 def test_entities_are_found_by_name_and_category_and_are_where_the_topics_say(ros: RosWorld) -> None:

@@ -87,11 +87,25 @@ def dimensions(data: bytes) -> int:
     return int.from_bytes(data[4:8], "big" if data[1] == 0 else "little")
 
 
+def deserialized(kind: type, data: bytes) -> Any:
+    """Return what rclpy reads.
+
+    The header may say that up to three bytes at the end are padding: Fast DDS 3 leaves them out, so that a message that
+    ends before them cannot be read; version 2 looks at its fields alone, and so do we.
+    """
+    try:
+        return deserialize_message(data, kind)
+    except Exception:
+        if len(data) > 3 and data[3] & 3:
+            return deserialize_message(data[:3] + bytes([data[3] & ~3]) + data[4:], kind)
+        raise
+
+
 def judge(kind: type, data: bytes) -> None:
     """Read ``data`` in both ways and compare."""
     reader = READERS[kind]
     try:
-        expected = deserialize_message(data, kind)
+        expected = deserialized(kind, data)
     except Exception:
         with pytest.raises(MessageError):
             reader.read(data)
@@ -157,6 +171,8 @@ def test_sound_messages_are_read_as_rclpy_reads_them(kind: type, data: bytes) ->
     judge(kind, data)
     # What follows the last field is no part of it.
     judge(kind, data + b"\x07" * 8)
+    for padding in (1, 2, 3):
+        judge(kind, data[:3] + bytes([padding]) + data[4:])
 
 
 @settings(max_examples=600)
