@@ -16,20 +16,18 @@ NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "tele
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.
 RUN_SCRIPT = '#!/bin/sh\nexec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"\n'
 
-ROS = [  # ROS 2 Jazzy as wheels, which exist for this platform only
-    f'{requirement}; platform_system == "Linux" and platform_machine == "x86_64"'
-    for requirement in (
-        "ros-rclpy[fastrtps]~=7.1.6",
-        "ros-diagnostic-msgs~=5.3.6",
-        "ros-geometry-msgs~=5.3.6",
-        "ros-nav-msgs~=5.3.6",
-        "ros-rosgraph-msgs~=2.0.3",
-        "ros-sensor-msgs~=5.3.6",
-        "ros-std-msgs~=5.3.6",
-        "ros-std-srvs~=5.3.6",
-        "ros-trajectory-msgs~=5.3.6",
-    )
-]
+
+
+def ros_wheels(rclpy: str, messages: str, rosgraph: str) -> "list[str]":
+    """Return a distribution of ROS 2 as wheels, which exist for this platform only, by versions of its packages."""
+    common = ("diagnostic-msgs", "geometry-msgs", "nav-msgs", "sensor-msgs", "std-msgs", "std-srvs", "trajectory-msgs")
+    wanted = [f"ros-rclpy[fastrtps]~={rclpy}", f"ros-rosgraph-msgs~={rosgraph}"]
+    wanted += [f"ros-{name}~={messages}" for name in common]
+    return [f'{one}; platform_system == "Linux" and platform_machine == "x86_64"' for one in sorted(wanted)]
+
+
+ROS = ros_wheels("7.1.6", "5.3.6", "2.0.3")  # Jazzy
+KILTED = ros_wheels("9.1.2", "5.5.1", "2.3.0")  # instead of it: docs/development.md
 ROBOTS = ["example-robot-data>=4.4"]
 MUJOCO = ["mujoco>=4.0; python_version >= '3.11'", "mujoco>=3.3; python_version < '3.11'"]
 POLICY = ["onnxruntime>=1.17"]
@@ -129,6 +127,7 @@ setup(
     ],
     extras_require={
         "ros": ROS,
+        "kilted": KILTED,
         "robots": ROBOTS,
         "policy": POLICY,
         "unitree": UNITREE,

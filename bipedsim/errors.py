@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
+import shutil
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -41,6 +44,20 @@ def shown(value: Any) -> str:
         # Python writes no number of more than 4300 digits.
         text = "a number of thousands of digits"
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 4 :]}"
+
+
+def install(requirement: str) -> str:
+    """Return the command that installs something, such as an extra of setup.py, beside the bipedsim that runs.
+
+    It names the Python: bipedsim is installed from its sources and in no registry, so that another Python's pip would
+    not find it.
+
+    >>> install("bipedsim[view]").endswith(" -m pip install 'bipedsim[view]'")
+    True
+    """
+    found = shutil.which("python")
+    same = found is not None and os.path.abspath(found) == os.path.abspath(sys.executable)
+    return f"{'python' if same else sys.executable} -m pip install '{requirement}'"
 
 
 def closest(name: str, choices: Iterable[str]) -> str:

@@ -6,7 +6,11 @@ import importlib
 import inspect
 import pickle
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ from hypothesis import strategies as st
 from paths import ROOT
 from pool_support import refuse
 
-from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, closest
+from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, closest, install
 from bipedsim.runs.worker_pool import WorkerPool
 
 
@@ -87,3 +91,20 @@ def test_a_divergence_holds_copies_of_the_last_state() -> None:
     assert not error.q.any()
     assert error.v[1] == -7.0
     assert "|v| = 7 at index 1" in str(error)
+
+
+def test_what_is_missing_is_installed_into_the_python_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    words = shlex.split(install("bipedsim[view]"))
+    assert words == [sys.executable, "-m", "pip", "install", "bipedsim[view]"]
+    done = subprocess.run([*words[:4], "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert shlex.split(install("bipedsim[view]"))[0] == "python"
+
+
+def test_there_is_one_such_hint() -> None:
+    for package in ("bipedsim", "bipedsim_ros", "bipedsim_studies"):
+        for path in (ROOT / package).rglob("*.py"):
+            bare = "pip install 'bipedsim[" in path.read_text(encoding="utf-8")
+            assert not bare or path.name == "errors.py", f"{path}: bipedsim.errors.install says which pip"

@@ -8,7 +8,7 @@ trap 'rm -f "$new"' EXIT
 
 # Known packages keep their version (uv reads the output file); `make lock UPGRADE=--upgrade` moves them.
 cp "$lock" "$new" 2>/dev/null || :
-# Without the extra `bench`: the engines that it names have no wheels for some of these Pythons. Wheels only, so that
+# Without the extra `kilted`, which stands for `ros`; and without `bench`: the engines that it names have no wheels for some of these Pythons. Wheels only, so that
 # nobody needs a compiler; empy is pure Python and comes as source alone.
 # shellcheck disable=SC2086
 .venv/bin/python - <<'END' | .venv/bin/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate \
@@ -18,7 +18,7 @@ from distutils.core import run_setup
 
 wishes = run_setup("setup.py", stop_after="init")
 print(*wishes.install_requires, sep="\n")
-print(*(one for extra, them in wishes.extras_require.items() if extra != "bench" for one in them), sep="\n")
+print(*(one for extra, them in wishes.extras_require.items() if extra not in ("bench", "kilted") for one in them), sep="\n")
 END
 
 {

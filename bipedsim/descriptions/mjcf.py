@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from bipedsim.descriptions.description import Description, is_imu, plain
 from bipedsim.descriptions.notes import Notes, some
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, install
 from bipedsim.numerics import Array
 
 FAR = 10.0
@@ -36,7 +36,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
         import mujoco
     except ImportError as error:
         raise ConfigError(
-            f"{file}: MJCF is read by MuJoCo's own compiler: pip install 'bipedsim[mujoco]' ({error})"
+            f"{file}: MJCF is read by MuJoCo's own compiler: {install('bipedsim[mujoco]')} ({error})"
         ) from error
     try:
         spec = mujoco.MjSpec.from_file(str(file))

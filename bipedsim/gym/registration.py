@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bipedsim.errors import install
+
 try:
     from gymnasium.envs.registration import register
 except ModuleNotFoundError as error:
-    raise ImportError("bipedsim.gym needs Gymnasium: pip install 'bipedsim[gym]'") from error
+    raise ImportError(f"bipedsim.gym needs Gymnasium: {install('bipedsim[gym]')}") from error
 
 ID = "bipedsim/Biped-v0"
 EPISODE_STEPS = 1000

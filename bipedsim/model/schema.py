@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import Polygon, Vector, from_file, param
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError, install
 from bipedsim.model.loops import CONNECT, WELD
 
 PACKAGE = "example-robot-data"
@@ -236,4 +236,4 @@ def urdf_path(text: str, source: Path) -> Path:
         if folder.is_dir():
             known = sorted(str(p.relative_to(folder)) for p in folder.glob("*/*/*.urdf"))
             raise UnknownNameError("urdf", relative, known, str(source))
-    raise ConfigError(f"{source}: urdf = {text!r} needs the package {PACKAGE}: pip install 'bipedsim[robots]'")
+    raise ConfigError(f"{source}: urdf = {text!r} needs the package {PACKAGE}: {install('bipedsim[robots]')}")

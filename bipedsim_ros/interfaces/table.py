@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.config import Table
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError, install
 from bipedsim.model import Robot
 
 
@@ -63,7 +63,7 @@ def get_interface(name: str) -> Interface:
     if not isinstance(row, Interface):
         raise ConfigError(f"interface {name!r} is {row!r}; it must be a bipedsim_ros.interfaces.Interface")
     if row.needs and importlib.util.find_spec(row.needs) is None:
-        raise ConfigError(f"interface = {name!r} needs {row.needs}, which is not installed: pip install '{row.extra}'")
+        raise ConfigError(f"interface = {name!r} needs {row.needs}, which is not installed: {install(row.extra)}")
     return row
 
 

@@ -41,11 +41,10 @@ from bipedsim_ros.loop import (
     run_urgently,
     write_json,
 )
-from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
+from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S, duplicate_nodes, where_is_it
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
-    WHERE,
     CommandWriter,
     ImpedanceWriter,
     ImuReader,
@@ -447,7 +446,7 @@ class ControllerNode:
     def _say_what_is_waited_for(self) -> None:
         topic, now = self._inbox.topic, time.monotonic()
         if not self._next_wait:
-            nobody = "" if self._inbox.publishers() else f", which nobody publishes yet: {WHERE}"
+            nobody = "" if self._inbox.publishers() else f", which nobody publishes yet: {where_is_it(self._node)}"
             self._node.get_logger().info(f"waiting for {topic}{nobody}")
             self._next_wait = self._begun + _PATIENCE_S
         elif now >= self._next_wait:
@@ -457,7 +456,7 @@ class ControllerNode:
 
     def _report(self) -> None:
         stopped = self._stopped()
-        if not self._states and time.monotonic() - self._begun > _DISCOVERY_S:
+        if not self._states and time.monotonic() - self._begun > DISCOVERY_S:
             self._say_what_is_waited_for()
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 import rclpy
 from rclpy.node import Node
 
-from bipedsim_ros.wire import participants, relative, topics
+from bipedsim_ros.wire import WHERE, participants, relative, topics
 
 # Participants that miss each other's first announcements meet at the next ones, which Fast DDS sends every 3 s.
-_DISCOVERY_S = 3.5
+DISCOVERY_S = 3.5
+"""After how long a node knows who else is there [s]."""
+_COMING = "sim_node is up, and begins when its kernels are loaded: the first time they are compiled, up to a minute"
 _UNNAMED = "_NODE_NAME_UNKNOWN_"
 
 
@@ -43,11 +45,16 @@ def robots_beside(node: Node) -> list[str]:
     return sorted(simulators | {info.node_name for info in publishers})
 
 
+def where_is_it(node: Node) -> str:
+    """Return what to say where no joint states come: how to find a robot, unless a simulator is about to be one."""
+    return _COMING if "sim_node" in robots_beside(node) else WHERE
+
+
 def main() -> int:
     """Print the robots in the ROS graph in a line, as soon as one is found; return 0."""
     rclpy.init(args=["", *sys.argv[1:], "--ros-args", "--disable-external-lib-logs"])
     node = Node("bipedsim_up", enable_rosout=False, start_parameter_services=False)
-    end = time.monotonic() + _DISCOVERY_S
+    end = time.monotonic() + DISCOVERY_S
     while not (found := robots_beside(node)) or _UNNAMED in found:
         there = participants(node.context.get_domain_id())
         if time.monotonic() > end or (there > 1 and len(node.get_node_names()) >= there and not found):

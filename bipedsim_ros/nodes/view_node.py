@@ -21,9 +21,9 @@ from bipedsim.model import load_robot
 from bipedsim.view.page import Instant, Page, Trail, check_page
 from bipedsim_ros.live import CONTROLLER, Answer, Found, Panel, Presence, Readings, Remote, ViewParams
 from bipedsim_ros.loop import Background
+from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S, where_is_it
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
-from bipedsim_ros.wire import WHERE
 
 READY = "the page is at"
 """What the line begins with that says where to look."""
@@ -66,7 +66,7 @@ class ViewNode:
         self._shown: _Shown | None = None
         self._settings: dict[str, str] = {}
         self._asked = False
-        self._there = False
+        self._there = self._gone = False
         self._unseen = True
         self._opened = False
         self._stop = False
@@ -75,15 +75,16 @@ class ViewNode:
         """Show until :meth:`stop`; return the exit code."""
         self._background.start()
         period, due, panel_due = 1.0 / self._params.frame_rate, time.monotonic(), 0.0
-        begun = reminded = due
+        remind_at = due + DISCOVERY_S
         try:
             while not self._stop:
                 now = time.monotonic()
                 self._look_who_is_there()
                 if self._found is None:
-                    if now - reminded >= _REMINDER_S or reminded == begun:
-                        reminded = now
-                        self._say(f"waiting for a robot on {self._node.resolve_topic_name('joint_states')}: {WHERE}")
+                    if now >= remind_at:
+                        remind_at = now + _REMINDER_S
+                        topic = self._node.resolve_topic_name("joint_states")
+                        self._say(f"the page opens when there is a robot on {topic}: {where_is_it(self._node)}")
                 elif self._shown is not None:
                     self._show(self._shown, now >= panel_due)
                     panel_due = now + _PANEL_S if now >= panel_due else panel_due
@@ -125,8 +126,12 @@ class ViewNode:
             self._there = self._presence.there
             self._settings.clear()
             self._asked = False
-            if before is not None:
-                self._say("it is back" if self._there else "nothing is up any more: waiting for it to come back")
+            # At first, what a simulator says of its run may be here before the graph shows its joint states.
+            if before is not None and self._there and self._gone:
+                self._say("it is back")
+            elif before is not None and not self._there:
+                self._gone = True
+                self._say("nothing is up any more: waiting for it to come back")
             if self._there and self._shown is not None:
                 self._shown.readings.forget()
         if found is None or found is before:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bipedsim.config import to_json
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim_studies.study.config import Plan
 
 JOURNAL, TABLE, ABOUT = "trials.jsonl", "results.parquet", "study.json"
@@ -101,7 +101,7 @@ class Results:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError as error:
-            raise ConfigError(f"results in Parquet need pyarrow: pip install 'bipedsim[study]' ({error})") from error
+            raise ConfigError(f"results in Parquet need pyarrow: {install('bipedsim[study]')} ({error})") from error
         rows = [self.rows[i] for i in sorted(self.rows)]
         columns = {name: _column([row.get(name) for row in rows]) for name in dict.fromkeys(_names(rows))}
         metadata = {"study": self._plan.name, "version": self._plan.version, "checksum": self._plan.checksum}

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 import bipedsim
-from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.errors import BipedSimError, ConfigError, install
 from bipedsim.runs import WorkerPool
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class DaskWorkers:
             import dask
             import distributed
         except ImportError as error:
-            text = "studies on many processes need dask.distributed: pip install 'bipedsim[study]'"
+            text = f"studies on many processes need dask.distributed: {install('bipedsim[study]')}"
             raise ConfigError(f"{text} ({error})") from error
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         settings = {

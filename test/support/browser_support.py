@@ -20,7 +20,7 @@ ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--ena
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTH, HEIGHT = 900, 360
 """Of the window [px]: wide enough that the panel of controls leaves the middle free."""
-PATIENCE = 90.0
+PATIENCE = 240.0
 """Longest wait for what must come [s]: the machine is shared and draws in software."""
 
 

@@ -16,7 +16,7 @@ WISHES = """
 import setuptools
 from distutils.core import run_setup
 its = run_setup("setup.py", stop_after="init")
-extras = (one for extra, them in its.extras_require.items() if extra != "bench" for one in them)
+extras = (one for extra, them in its.extras_require.items() if extra not in ("bench", "kilted") for one in them)
 print(*its.install_requires, *extras, sep="\\n")
 """
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, install
 
 Single = NDArray[np.float32]
 
@@ -72,7 +72,7 @@ def open_session(path: Path) -> Any:
     Raises:
         ConfigError: onnxruntime is missing, or cannot read the file.
     """
-    runtime = _library("onnxruntime", path, "pip install 'bipedsim[policy]'")
+    runtime = _library("onnxruntime", path, install("bipedsim[policy]"))
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
 from bipedsim.recording.lab.trial import LabTrial
@@ -36,7 +36,7 @@ def ezc3d_module() -> Any:
     try:
         import ezc3d
     except ImportError as error:
-        raise ConfigError(f"C3D files need the library ezc3d: pip install 'bipedsim[lab]' ({error})") from error
+        raise ConfigError(f"C3D files need the library ezc3d: {install('bipedsim[lab]')} ({error})") from error
     return ezc3d
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
 
 LONGEST = 63
@@ -69,7 +69,7 @@ def write_parquet(table: Table, path: Path | str) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise ConfigError(f"Parquet needs the library pyarrow: pip install 'bipedsim[lab]' ({error})") from error
+        raise ConfigError(f"Parquet needs the library pyarrow: {install('bipedsim[lab]')} ({error})") from error
     path = Path(path)
     fields = [pa.field(name, pa.float64(), metadata={"unit": table.units[name]}) for name in table.columns]
     schema = pa.schema(fields, metadata=dict(table.about))

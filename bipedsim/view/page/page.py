@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, install
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.objects import ObjectConfig
@@ -39,7 +39,7 @@ def check_page() -> None:
         if importlib.util.find_spec(name) is None:
             raise ConfigError(
                 f"the page needs the package {name.replace('_', '-')}, which is not installed: "
-                "pip install 'bipedsim[view]'"
+                f"{install('bipedsim[view]')}"
             )
 
 

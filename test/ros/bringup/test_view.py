@@ -48,7 +48,7 @@ def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path
         ros.until(lambda: READY in log.read_text(), "a page of a robot that publishes joint states")
         said = log.read_text()
         assert "http://127.0.0.1:181" in said
-        assert "waiting for a robot on /lab/r1/joint_states" in said
+        assert "the page opens when there is a robot on /lab/r1/joint_states" in said
     finally:
         node.send_signal(signal.SIGINT)
         assert node.wait(60) == 0, log.read_text()

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Pose, PoseStamped, Quaternion, Twist, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
@@ -224,6 +225,15 @@ def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
     assert node.output.count("waiting for") == 1
     assert "no updates; no joint states came" in node.output
     assert "nan" not in node.output
+
+
+def test_a_simulator_that_is_about_to_come_is_waited_for_and_nobody_told_to_start_one(ros: RosWorld) -> None:
+    simulator = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)
+    node = ros.start("controller_node", controller=ECHO)
+    ros.until(lambda: "which nobody publishes yet" in node.output, "why it waits")
+    assert "nobody publishes yet: sim_node is up, and begins when its kernels are loaded" in node.output
+    assert "bipedsim up" not in node.output
+    simulator.destroy_node()
 
 
 def test_what_cannot_be_used_is_told_and_survived(ros: RosWorld, robot: PlayedRobot) -> None:

@@ -192,10 +192,12 @@ def test_a_robot_needs_no_simulator_and_is_told_what_it_lacks(
 
 def test_a_page_waits_and_comes_back(ros: RosWorld, look: Callable[[NodeUnderTest], Live]) -> None:
     node = ros.start("view_node", port=a_port(), frame_rate=10.0)
-    ros.until(lambda: "waiting for a robot on /joint_states" in node.output, "why there is no page yet")
+    said = "the page opens when there is a robot on /joint_states"
+    ros.until(lambda: said in node.output, "why there is no page yet")
     sim = ros.start("sim_node", start="immediately", real_time_factor=0.2)
     live = look(node)
     live.until(lambda: live.time > 0.02, "a robot")
+    assert "it is back" not in node.output, "it was not there before"
     live.press("Reset")
     live.until(live.answer("Reset: back at t = 0"), "a reset")
     assert sim.stop() == 0
@@ -205,4 +207,5 @@ def test_a_page_waits_and_comes_back(ros: RosWorld, look: Callable[[NodeUnderTes
     live.until(lambda: "One step failed" in live.tab.page.locator("[role=alert]").last.inner_text(), "a notice")
     ros.start("sim_node", start="immediately", real_time_factor=0.2)
     live.until(lambda: live.time > 0.02 and "nothing is up" not in live.tab.text(STATUS_ID), "the next one")
+    ros.until(lambda: "it is back" in node.output, "word of it")
     assert node.output.count(READY) == 1, "the page stays"
