@@ -44,11 +44,12 @@ def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path
         ).values
         assert [values[0].string_value, values[1].double_value, values[2].double_value] == ["biped14", -1.0, 5.0]
         assert not values[3].bool_value
+        waits = "the page opens when there is a robot on /lab/r1/joint_states"
+        ros.until(lambda: waits in log.read_text(), "what it waits for")
         ros.node.create_publisher(JointState, "/lab/r1/joint_states", 1)
         ros.until(lambda: READY in log.read_text(), "a page of a robot that publishes joint states")
         said = log.read_text()
         assert "http://127.0.0.1:181" in said
-        assert "the page opens when there is a robot on /lab/r1/joint_states" in said
     finally:
         node.send_signal(signal.SIGINT)
         assert node.wait(60) == 0, log.read_text()
