@@ -3,6 +3,7 @@ from .blend import quintic
 from .boxing import Box, box
 from .calls import call
 from .cholesky import solve_positive_definite
+from .compile_time import compile_seconds
 from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel, on_compiling, ready
 from .kept import Kept, keep, kept, put_back
@@ -56,6 +57,7 @@ __all__ = [
     "box",
     "call",
     "clamp",
+    "compile_seconds",
     "convex_hull",
     "copy_points",
     "cross",

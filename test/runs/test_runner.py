@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.recording import joined, load_recording
+from bipedsim.runs import runner
 from bipedsim.runs.runner import Run, prepare, run
 from bipedsim.view.page.frames import frames_of
 
@@ -42,6 +44,14 @@ def test_what_was_simulated_before_the_controller_raised_is_written(
     assert "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller" in out
     assert "ended by an error at t = 0.051 s; the figures and files are of what was simulated until then" in err
     assert len(load_recording(file)) == 51
+
+
+def test_compiling_is_no_part_of_the_real_time_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock of the compiler that runs backwards, so that what is taken off can be seen."""
+    readings = itertools.count(0.0, -1000.0)
+    monkeypatch.setattr(runner, "compile_seconds", lambda: next(readings))
+    _, summary = run(RunConfig(controller="posture", duration=0.01))
+    assert 1000.0 < 0.01 / summary["real_time_factor"] < 2000.0
 
 
 def test_parameters_may_have_the_name_of_their_class_before_them_as_in_ros() -> None:
