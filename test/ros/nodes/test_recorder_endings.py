@@ -114,7 +114,10 @@ def test_interrupted_with_the_simulator_it_keeps_what_that_says_last(ros: RosWor
     sim = ros.start("sim_node", start="immediately", rate=500.0)
     with RecorderProcess(ros.env, tmp_path / "bag", "robot:=biped14", "await_end:=3600.0") as recorder:
         wait_for(lambda: "/sim_node/run" in Bag(tmp_path / "bag").messages, "a simulator that says what it runs")
+        states = ros.collect(PointStamped, "/cop")
         recorder.process.send_signal(signal.SIGINT)
+        # A simulator that takes its time to end.
+        ros.until(lambda: len(states) > 1000, "two seconds of simulation")
         assert sim.stop() == 0
         assert recorder.finish()[0] == 0
     said = [parse(message.data, String).data for message in Bag(tmp_path / "bag").messages["/sim_node/run"]]
