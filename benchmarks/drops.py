@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pinocchio as pin
@@ -30,7 +30,8 @@ from bipedsim.contact import CONTACT_MODELS, RECOVERY, ContactModel, ContactResu
 from bipedsim.dynamics import Projection
 from bipedsim.errors import DivergenceError
 from bipedsim.model import Robot, Sole, load_robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, box, entry, keep, kept, put_back
+from bipedsim.numerics import Kept as Copies
 from bipedsim.runs import WorkerPool
 from bipedsim.sim import Simulator
 
@@ -185,44 +186,92 @@ def without_set(contact: ContactModel) -> int:
     return contact.result.unresolved + int(getattr(contact, "pointwise", 0))
 
 
-def judged(model: str, number: int, steps: int) -> list[float]:
-    """Return the :func:`force_error` of every such solve of a drop, as a share of the weight over the step.
+class _Memory(NamedTuple):
+    kept: Copies
 
-    It is dropped again, with the contact model asked from Python: a step with a landing asks it three times.
+
+@entry
+def _remember(boxed: Any) -> None:
+    keep(boxed.arrays.kept)
+
+
+@entry
+def _recall(boxed: Any) -> None:
+    put_back(boxed.arrays.kept)
+
+
+class Judge:
+    """Judges the forces of those steps of a drop that no set of modes answered.
+
+    Such a step is taken again from where it began, with the contact model asked from Python: a step with a landing asks
+    it three times. It has to end as it did.
     """
-    sim, _ = let_go(model, number)
-    contact: Any = sim._contact
-    errors: list[float] = []
 
-    def ask(p: Projection) -> ContactResult:
-        before = without_set(contact)
-        result: ContactResult = solve(p)
-        if without_set(contact) > before:
-            errors.append(float(force_error(p, result.impulse, STEP) / STEP / sim.plant.weight))
-        return result
+    def __init__(self, sim: Simulator) -> None:
+        self._sim = sim
+        self._contact = cast(Any, sim._contact)
+        arrays = *self._contact._memory().values(), *sim.contact.arrays().values(), *sim._dynamics.memory()
+        self._memory = box(_Memory(kept(arrays)))
+        self._q, self._v = sim.q, sim.v.copy()
+        self._before = 0
 
-    solve = contact.solve
-    # Boxed as what is compiled, and then not compiled into the step.
-    assert contact._boxed is not None
-    contact.compiled, contact.solve = None, ask
-    for _ in range(steps):
+    def begin(self) -> None:
+        """Take note of where a step begins."""
+        sim = self._sim
+        # A step makes a new q, and changes v in place.
+        self._q = sim.q
+        self._v[:] = sim.v
+        self._before = without_set(self._contact)
+        _remember(self._memory)
+
+    def errors(self) -> list[float]:
+        """Return the :func:`force_error` of every such solve of the step that was begun, as a share of the weight.
+
+        Raises:
+            RuntimeError: The step ended elsewhere when it was taken again.
+        """
+        if without_set(self._contact) == self._before:
+            return []
+        sim, contact, dynamics, stepping = self._sim, self._contact, self._sim._dynamics, self._sim._stepping
+        found: list[float] = []
+
+        def ask(p: Projection) -> ContactResult:
+            before = without_set(contact)
+            result: ContactResult = solve(p)
+            if without_set(contact) > before:
+                found.append(float(force_error(p, result.impulse, STEP) / STEP / sim.plant.weight))
+            return result
+
+        q, v, solve = sim.q, sim.v.copy(), contact.solve
+        seen, step, remembers = sim.monitors, dynamics._step, stepping._remembers
+        sim.q, sim._steps, sim.monitors = self._q, sim._steps - 1, None
+        sim.v[:] = self._v
+        _recall(self._memory)
+        dynamics._step, stepping._remembers, contact.solve = None, True, ask
         sim.advance(NOTHING)
-    return errors
+        dynamics._step, stepping._remembers, sim.monitors = step, remembers, seen
+        del contact.solve
+        if not (np.array_equal(q, sim.q) and np.array_equal(v, sim.v)):
+            raise RuntimeError(f"a step at {sim.t:.3f} s has two ends: {q}, {v} and {sim.q}, {sim.v}")
+        return found
 
 
 def drop(model: str, number: int, seconds: float) -> Drop:
     """Return how the drop ``number`` went under the contact model ``model``."""
     sim, mu = let_go(model, number)
     monitors = sim.watch(lambda *_: None)
+    judge = Judge(sim)
     stopped, steps, tried, most = "", 0, 0, 0
+    errors: list[float] = []
     try:
         for _ in range(round(seconds / STEP)):
+            judge.begin()
             contact = sim.advance(NOTHING)
             steps += 1
             most, tried = max(most, contact.candidates - tried), contact.candidates
+            errors += judge.errors()
     except DivergenceError as error:
         stopped = str(error)
-    errors = judged(model, number, steps) if without_set(sim._contact) else []
     beyond = {name: figure["worst"] for name, figure in monitors.figures().items() if figure["steps_beyond"]}
     sides = sim.robot.soles[0].n_vertices
     unresolved, pointwise = sim.contact.unresolved, without_set(sim._contact) - sim.contact.unresolved
@@ -247,14 +296,27 @@ def code() -> str:
 class Kept:
     """The drops that are done, in a file of one line a batch that is only added to.
 
+    Args:
+        path: The file; none keeps nothing.
+        seconds: Length of a drop.
+        earlier: Files of other sources, whose drops are not made again.
+
+    Attributes:
+        drops: By model and number.
+
     Raises:
-        ValueError: The file was begun by other sources, or with drops of another length.
+        ValueError: The file was begun by other sources, or one of them with drops of another length.
     """
 
-    def __init__(self, path: Path | None, seconds: float) -> None:
+    def __init__(self, path: Path | None, seconds: float, earlier: Sequence[Path] = ()) -> None:
         self.drops: dict[tuple[str, int], Drop] = {}
         self._path = path
         begun = {"sources": code(), "seconds": seconds}
+        for other in earlier:
+            lines = other.read_text(encoding="utf-8").splitlines()
+            if not lines or json.loads(lines[0])["seconds"] != seconds:
+                raise ValueError(f"{other} holds no drops of {seconds} s")
+            self._read(other, lines)
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -263,7 +325,14 @@ class Kept:
             path.write_text(json.dumps(begun) + "\n", encoding="utf-8")
             return
         if json.loads(lines[0]) != begun:
-            raise ValueError(f"{path} was begun with {lines[0]}, and this is {json.dumps(begun)}; give another --kept")
+            said = f"{path} was begun with {lines[0]}, and this is {json.dumps(begun)}"
+            raise ValueError(f"{said}; give another --kept, and this one as --earlier if its drops shall count")
+        self._read(path, lines)
+        # What follows a line that was cut short has to begin one.
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _read(self, path: Path, lines: Sequence[str]) -> None:
+        """Take in the drops in the lines of a file."""
         for i, line in enumerate(lines[1:], start=2):
             try:
                 done = [Drop(**one) for one in json.loads(line)]
@@ -271,8 +340,6 @@ class Kept:
                 print(f"{path}:{i}: cut short; these drops are made again", file=sys.stderr)
                 continue
             self.drops |= {(one.model, one.number): one for one in done}
-        # What follows a line that was cut short has to begin one.
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def add(self, done: Sequence[Drop]) -> None:
         """Take in a batch."""
@@ -349,6 +416,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=np.inf, help="begin no further drops after so many")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="keep what is done, and go on with what is kept")
+    parser.add_argument(
+        "--earlier", type=Path, nargs="+", default=[], metavar="FILE", help="count in what other sources have kept"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the figures as JSON, and a table beside it")
     args = parser.parse_args()
     models = [model for model in CONTACT_MODELS if any(text in model for text in args.only)]
@@ -357,8 +427,8 @@ def main() -> int:
         print(f"drops.py: no contact model holds any of {args.only}; there are {known}", file=sys.stderr)
         return 2
     try:
-        kept = Kept(args.kept, args.seconds)
-    except ValueError as error:
+        kept = Kept(args.kept, args.seconds, args.earlier)
+    except (ValueError, OSError) as error:
         print(f"drops.py: {error}", file=sys.stderr)
         return 2
     end = args.first + args.count

@@ -16,6 +16,7 @@ import re
 import sys
 import types
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -95,6 +96,12 @@ def check(config: Any, where: str) -> None:
     from_mapping(type(config), given, where)
 
 
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass; they are evaluated anew at every question else."""
+    return get_type_hints(cls)
+
+
 class _Reading:
     """One source while it is read; what is wrong in it is gathered in ``faults``."""
 
@@ -114,7 +121,7 @@ class _Reading:
         """Return ``cls`` filled, or a mark where something is wrong."""
         before = len(self.faults)
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
-        hints = get_type_hints(cls)
+        hints = _hints(cls)  # type: ignore[arg-type]
         given: dict[str, Any] = {}
         for name, value in values.items():
             if name not in fields:

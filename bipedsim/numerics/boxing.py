@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields, is_dataclass
+from functools import cache
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +40,11 @@ _NUMBERS = (
     ((int, np.integer), types.int64),
     ((float, np.floating), types.float64),
 )
+_DOUBLE, _BITS = Struct("d"), Struct("q")
+_ARRAYS: dict[Any, types.Type] = {}
+"""Types of arrays by what they depend on."""
+_TUPLES: dict[Any, TupleType] = {}
+"""Types of tuples and dataclasses by their class and the types of their fields."""
 
 
 class Field(NamedTuple):
@@ -92,10 +99,9 @@ class Box:
     __slots__ = ("_numba_type_", "_owner", "_words", "address", "type")
 
     def __init__(self, arrays: tuple[Any, ...]) -> None:
-        kind = _type_of(arrays)
-        assert isinstance(kind, TupleType)
         words: list[int] = []
-        _write(arrays, words)
+        kind = _take(arrays, words)
+        assert isinstance(kind, TupleType)
         self._owner = arrays
         self._words = np.array(words, dtype=np.int64)
         self.address = self._words.ctypes.data
@@ -113,32 +119,43 @@ def box(arrays: tuple[Any, ...]) -> Box:
     return Box(arrays)
 
 
-def _members(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a named tuple or a dataclass by name, None of anything else."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return dict(value._asdict())
-    return {field.name: getattr(value, field.name) for field in fields(value)} if is_dataclass(value) else None
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """Return the fields of a class of named tuples or dataclasses, none of any other class."""
+    if issubclass(kind, tuple):
+        return tuple(getattr(kind, "_fields", ()))
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
-def _type_of(value: Any) -> types.Type:
-    given = _members(value)
-    if given is not None:
-        members = {}
-        for name, member in given.items():
+def _take(value: Any, words: list[int]) -> types.Type:
+    """Append the words of ``value`` and return its type.
+
+    Words are those of its fields; address, shape and strides; or the bits of a number.
+    """
+    kind: Any = type(value)
+    if isinstance(value, np.ndarray):
+        words += [value.ctypes.data, *value.shape, *value.strides]
+        # numba looks at no more than this, and takes seven times as long.
+        key = kind, value.dtype, value.ndim, value.flags.num
+        return _ARRAYS.get(key) or _ARRAYS.setdefault(key, typeof(value))
+    names = _names(kind)
+    if names:
+        members = []
+        for name in names:
             try:
-                members[name] = _type_of(member)
+                members.append(_take(getattr(value, name), words))
             except TypeError as error:
-                raise TypeError(f"{type(value).__name__}.{name}: {error}") from None
-        return TupleType(type(value), members)
+                raise TypeError(f"{kind.__name__}.{name}: {error}") from None
+        known = kind, *members
+        return _TUPLES.get(known) or _TUPLES.setdefault(known, TupleType(kind, dict(zip(names, members, strict=True))))
     if isinstance(value, Dispatcher):
         return KernelType.of(value)
-    if isinstance(value, np.ndarray):
-        return typeof(value)
     # True is an int, too.
-    for kinds, known in _NUMBERS:
+    for kinds, number in _NUMBERS:
         if isinstance(value, kinds):
-            return known
-    raise TypeError(f"a box holds arrays, numbers, kernels and named tuples of these, not {type(value).__name__}")
+            words.append(_BITS.unpack(_DOUBLE.pack(value))[0] if number is types.float64 else int(value))
+            return number
+    raise TypeError(f"a box holds arrays, numbers, kernels and named tuples of these, not {kind.__name__}")
 
 
 def _size(kind: types.Type) -> int:
@@ -147,20 +164,6 @@ def _size(kind: types.Type) -> int:
     if isinstance(kind, types.Array):
         return 1 + 2 * int(kind.ndim)
     return 0 if isinstance(kind, KernelType) else 1
-
-
-def _write(value: Any, words: list[int]) -> None:
-    """Append the words of ``value``: those of its fields; address, shape and strides; or the bits of a number."""
-    members = _members(value)
-    if members is not None:
-        for member in members.values():
-            _write(member, words)
-    elif isinstance(value, np.ndarray):
-        words += [value.ctypes.data, *value.shape, *value.strides]
-    elif isinstance(value, float | np.floating):
-        words.append(int(np.float64(value).view(np.int64)))
-    elif not isinstance(value, Dispatcher):
-        words.append(int(value))
 
 
 @typeof_impl.register(Box)
