@@ -47,6 +47,8 @@ CORNERS = 64
 """Of the pyramid around the friction cone of a vertex at rest."""
 MUCH = 0.01
 """Error of the forces of a step without a set of modes, as a share of the weight, that is told."""
+SAME = 1e-9
+"""How far apart a step may end that is taken twice [m, m/s], beside the largest velocity."""
 RANGES = (("0.2 to 1", 0.0, 1.0), ("1 to 2", 1.0, 2.0))
 
 
@@ -204,14 +206,14 @@ class Judge:
     """Judges the forces of those steps of a drop that no set of modes answered.
 
     Such a step is taken again from where it began, with the contact model asked from Python: a step with a landing asks
-    it three times. It has to end as it did.
+    it three times. It has to end where it did, but for rounding: the compiler had other code around the model.
     """
 
     def __init__(self, sim: Simulator) -> None:
         self._sim = sim
         self._contact = cast(Any, sim._contact)
         arrays = *self._contact._memory().values(), *sim.contact.arrays().values(), *sim._dynamics.memory()
-        self._memory = box(_Memory(kept(arrays)))
+        self._begun, self._ended = box(_Memory(kept(arrays))), box(_Memory(kept(arrays)))
         self._q, self._v = sim.q, sim.v.copy()
         self._before = 0
 
@@ -222,13 +224,13 @@ class Judge:
         self._q = sim.q
         self._v[:] = sim.v
         self._before = without_set(self._contact)
-        _remember(self._memory)
+        _remember(self._begun)
 
     def errors(self) -> list[float]:
         """Return the :func:`force_error` of every such solve of the step that was begun, as a share of the weight.
 
         Raises:
-            RuntimeError: The step ended elsewhere when it was taken again.
+            RuntimeError: The step ends elsewhere when it is taken again.
         """
         if without_set(self._contact) == self._before:
             return []
@@ -246,13 +248,19 @@ class Judge:
         seen, step, remembers = sim.monitors, dynamics._step, stepping._remembers
         sim.q, sim._steps, sim.monitors = self._q, sim._steps - 1, None
         sim.v[:] = self._v
-        _recall(self._memory)
+        _remember(self._ended)
+        _recall(self._begun)
         dynamics._step, stepping._remembers, contact.solve = None, True, ask
         sim.advance(NOTHING)
         dynamics._step, stepping._remembers, sim.monitors = step, remembers, seen
         del contact.solve
-        if not (np.array_equal(q, sim.q) and np.array_equal(v, sim.v)):
-            raise RuntimeError(f"a step at {sim.t:.3f} s has two ends: {q}, {v} and {sim.q}, {sim.v}")
+        off = max(np.abs(q - sim.q).max(), np.abs(v - sim.v).max())
+        if not off < SAME * max(1.0, np.abs(v).max()):
+            raise RuntimeError(f"a step at {sim.t:.3f} s ends {off:.3g} from where it ended before")
+        # The drop goes on from where it was.
+        _recall(self._ended)
+        sim.q = q
+        sim.v[:] = v
         return found
 
 
