@@ -86,12 +86,15 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _step(args: argparse.Namespace) -> int:
+    import numpy as np
+
     from bipedsim.config import to_json
     from bipedsim.runs import replay_step
 
     done: Any = replay_step(args.recording)
     if args.json:
-        print(to_json({one.model: {**one.figures, "fastest": one.fastest, "modes": one.modes} for one in done}))
+        more = ("fastest", "modes", *(("objects",) if done[0].objects else ()))
+        print(to_json({one.model: {**one.figures, **{name: getattr(one, name) for name in more}} for one in done}))
         return 0
     print(f"{'':20} {'contact work':>14} {'largest |v|':>12} {'normal force':>13}  modes")
     if done[0].without:
@@ -99,6 +102,7 @@ def _step(args: argparse.Namespace) -> int:
     for one in done:
         work = one.figures["contact_work_J"]["worst"]
         modes = " + ".join(one.modes) + (" (unresolved)" if one.unresolved else "")
+        modes += "".join(f", {name} {np.linalg.norm(twist[:3]):.4g} m/s" for name, twist in one.objects.items())
         modes += f", other bodies {one.bodies[2]:.4g} N" if one.bodies.any() else ""
         print(f"{one.model:20} {work:12.4g} J {one.fastest:12.4g} {one.force.sum():11.4g} N  {modes}")
         for said in one.violated:

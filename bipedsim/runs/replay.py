@@ -8,10 +8,10 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,15 @@ from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground, Patch
-from bipedsim.model import HardwareParams, load_robot, perturbed
+from bipedsim.model import HardwareParams, Robot, load_robot, perturbed
 from bipedsim.numerics import Array
+from bipedsim.objects import parse_objects
 from bipedsim.recording import checksum
 from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator, Steps
 from bipedsim.touch import Touching
+
+if TYPE_CHECKING:
+    from bipedsim.sim import Objects
 
 
 def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None = None) -> Monitors:
@@ -69,10 +73,53 @@ def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> 
     Raises:
         OSError: The file cannot be written.
     """
+    settings = settings_of(sim)
+    kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
+    if sim.objects is not None:
+        # They take their step after the robot, or with it: here they are where it begins.
+        settings["objects"] = [one.text() for one in sim.objects.configs]
+        kept |= {f"objects_{name}": array for name, array in _of_objects(sim.objects).items()}
+    about = json.dumps(settings)
     with path.open("wb") as file:
-        kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
-        about = json.dumps({**settings_of(sim), "without": [] if sim.objects is None else list(sim.objects.names)})
         np.savez(file, about=np.array(about), about_crc=checksum(about), **kept, **dict[str, Any](begun))
+
+
+def _of_objects(objects: Objects) -> dict[str, NDArray[Any]]:
+    """Return copies of all that a step of free objects begins with, their pushes among it."""
+    bodies = objects.world.bodies
+    return {**objects.state(), "force": bodies.force.copy(), "torque": bodies.torque.copy()}
+
+
+def _objects_again(
+    path: Path, configs: Sequence[str], kept: Mapping[str, NDArray[Any]], robot: Robot, ground: Ground, h: float
+) -> Callable[[float | None], Objects | None]:
+    """Return what makes the free objects of a kept step where they were, from the friction of the robot's bodies.
+
+    Raises:
+        ConfigError: What is kept of them is damaged.
+    """
+    if not configs:
+        return lambda friction: None
+    # What finds their contacts takes a while to load.
+    from bipedsim.sim import Objects
+
+    given = {name.removeprefix("objects_"): kept[name] for name in kept if name.startswith("objects_")}
+
+    def make(friction: float | None) -> Objects:
+        objects = Objects(parse_objects(configs), robot, ground, h, friction)
+        fresh = _of_objects(objects)
+        wrong = [
+            name
+            for name, array in fresh.items()
+            if name not in given or given[name].shape != array.shape or not np.isfinite(given[name]).all()
+        ]
+        if wrong:
+            raise ConfigError(f"{path}: {', '.join(wrong)} of the objects do not fit them: the file is damaged")
+        objects.set_state(given)
+        objects.world.bodies.force[:], objects.world.bodies.torque[:] = given["force"], given["torque"]
+        return objects
+
+    return make
 
 
 def settings_of(sim: Simulator) -> dict[str, Any]:
@@ -98,7 +145,9 @@ class Replayed:
         force: (K,) normal force over the step [N]. bodies: (3,) force on all other bodies, in the world [N].
         modes: Contact mode of each foot in words.
         unresolved: Whether the model found no answer.
-        without: Names of the free objects of the run, which are not there again.
+        objects: Velocities (6,) of the free objects after the step by name: linear [m/s] and angular [rad/s], each in
+            the axes of its object.
+        without: Names of free objects that an older file names only, and which are not there again.
     """
 
     model: str
@@ -109,6 +158,7 @@ class Replayed:
     bodies: Array
     modes: tuple[str, ...]
     unresolved: bool
+    objects: dict[str, Array]
     without: tuple[str, ...]
 
 
@@ -160,18 +210,23 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         )
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])
     shapes = plant.shapes.shapes if hardware.body_contact else ()
+    ground = Ground(patches)
+    objects_with = _objects_again(path, about.get("objects", ()), kept, robot, ground, h)
     done = []
     for name in CONTACT_MODELS:
         params = params_of_model if name == of_model else {}
-        ground = Ground(patches)
         dynamics = Dynamics(plant, ground, h, hardware, shapes)
         if len(begun["held"]) == len(dynamics.stops.held):
             dynamics.stops.held[:] = begun["held"]
         contact = make_contact_model(name, dynamics.projection, h, params)
+        objects = objects_with(hardware.body_friction if shapes else None)
         touching = None
         if shapes:
             of_bodies = hardware.body_friction, hardware.body_restitution
-            touching = Touching(plant, dynamics, contact, ground, *of_bodies)
+            sides = None if objects is None else objects.sides
+            touching = Touching(plant, dynamics, contact, ground, *of_bodies, sides)
+            if objects is not None:
+                objects.join(touching)
         monitors = Monitors(plant, dynamics, contact, begun["torque"], touching)
         v = begun["v"].copy()
         monitors.restart(v)
@@ -183,7 +238,11 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             seen |= monitors.look(1, q, v_next, share)
 
         steps = Steps(plant.model, dynamics, contact, h, touching=touching)
+        if objects is not None:
+            objects.begin(begun["q"], begun["v"])
         steps.take(begun["q"], v, begun["torque"], judge)
+        if objects is not None:
+            objects.end()
         bodies = np.zeros((plant.model.njoints, 3))
         if touching is not None and steps.touched:
             touching.add_forces(bodies)
@@ -199,6 +258,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
                 bodies.sum(axis=0) / h,
                 tuple(mode_name(int(mode), bool(slides), int(n)) for mode, slides, n in rows),
                 contact.result.unresolved > 0,
+                {} if objects is None else dict(zip(objects.names, objects.twists(), strict=True)),
                 tuple(about.get("without", ())),
             )
         )

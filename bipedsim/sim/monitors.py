@@ -220,7 +220,7 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
             near = min(after, z, z + h * (b[2] + b[3] * c[1] - b[4] * c[0]))
         if near < nearest:
             nearest = near
-        if z < PUSHES or after < PUSHES:
+        if min(z, near) < PUSHES:
             low, high = min(low, z), max(high, z)
     _note(m, DEPTH, deepest, k, t)
     if f[2] > 0.0:

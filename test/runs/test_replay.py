@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import load_robot, standing_torque
 from bipedsim.objects import parse_objects
+from bipedsim.recording import checksum
 from bipedsim.runs.replay import replay_step, save_step
 from bipedsim.sim.simulator import Simulator
 
@@ -33,12 +35,68 @@ def test_a_step_under_a_push_is_taken_again_under_that_push(tmp_path: Path) -> N
     assert done["one_step"].fastest == np.abs(sim.v).max()
 
 
-def test_free_objects_that_are_left_out_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ball = '{"name": "ball", "shape": "ball", "mass": 0.4, "radius": 0.1, "position": [1.0, 0.0, 0.1]}'
-    sim = Simulator(load_robot("biped14"), objects=parse_objects([ball]))
+BALL = (
+    '{"name": "ball", "shape": "ball", "mass": 0.4, "radius": 0.1, "position": [0.4, 0.1, 0.3], '
+    '"velocity": [-3.5, 0.0, 0.0], "restitution": 0.7}'
+)
+
+
+def _hit(path: Path, model: str) -> Simulator:
+    """Keep the step in which a ball, pushed on, hits the shin of a robot that stands; return what has taken it."""
+    sim = Simulator(load_robot("biped14"), contact=model, objects=parse_objects([BALL]))
+    sim.push(np.array([-20.0, 0.0, 4.0, 0.0, 0.0, 0.0]), "ball")
+    torque = standing_torque(sim.robot)
+    monitors = sim.watch(lambda name, said, begun: save_step(path, sim, begun))
+    while not sim.body_impulse.any():
+        # All that a step may violate, so that it is told of: each step is kept until it is the one.
+        monitors.restart(sim.v)
+        monitors._monitored.limit[:] = -1e9
+        sim.advance(torque)
+        assert sim.t < 0.2
+    return sim
+
+
+@pytest.mark.parametrize("model", ["one_step", "ncp"])
+def test_a_step_in_which_an_object_hits_the_robot_is_taken_again_with_it(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without its place, its velocity or its push it would leave otherwise, and the robot, too."""
+    path = tmp_path / "step.npz"
+    sim = _hit(path, model)
+    done = {one.model: one for one in replay_step(path)}
+    assert sim.objects is not None
+    twist = sim.objects.twists()[0]
+    assert twist[0] > 1.0, "it was hit"
+    np.testing.assert_allclose(done[model].objects["ball"], twist, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(done[model].bodies, sim.body_impulse.sum(axis=0) / sim.physics_dt, rtol=1e-5, atol=1e-4)
+    assert {one.without for one in done.values()} == {()}
+    assert main(["replay", str(path)]) == 0
+    assert f", ball {np.linalg.norm(twist[:3]):.4g} m/s" in capsys.readouterr().out
+
+
+def test_a_step_whose_objects_are_damaged_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "step.npz"
+    _hit(path, "one_step")
+    with np.load(path) as file:
+        kept = dict(file)
+    kept["objects_v"] = np.nan * kept["objects_v"]
+    del kept["objects_w"]
+    np.savez(path, **kept)
+    with pytest.raises(ConfigError, match=r"step\.npz: v, w of the objects do not fit them: the file is damaged"):
+        replay_step(path)
+
+
+def test_free_objects_that_an_older_file_leaves_out_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sim = Simulator(load_robot("biped14"))
     begun = {"q": sim.q, "v": sim.v, "torque": standing_torque(sim.robot), "push": 0.0 * sim.v}
     path = tmp_path / "step.npz"
     save_step(path, sim, {**begun, "damping": sim.plant.joint_damping})
+    with np.load(path) as file:
+        kept = dict(file)
+    about = json.dumps({**json.loads(str(kept["about"])), "without": ["ball"]})
+    np.savez(path, **{**kept, "about": np.array(about), "about_crc": checksum(about)})
     assert {one.without for one in replay_step(path)} == {("ball",)}
     assert main(["replay", str(path)]) == 0
     assert "note: taken again without the free objects of the run (ball)" in capsys.readouterr().out

@@ -20,6 +20,10 @@ ROUNDING = 1e-9
 ASIDE = 0.05
 """What friction that is not quite opposite to u may give, as a share of |f . (u without contact)|: walking and landing
 feet give up to 0.004 of it, sets of vertices without an answer up to some thousand times as much."""
+SINKS = 0.05
+"""How far the acceleration of a vertex that was let go may be below the wanted one, beside the largest that any lacks.
+One that is let go because its neighbours cannot be held with it would sink freely, and come up by k_p with more than it
+took."""
 
 
 @kernel
@@ -45,9 +49,9 @@ def _fill_points(p: Projection, m: Linearised):
 
 @kernel
 def is_sound(p: Projection, m: Linearised) -> bool:
-    """Whether the forces take energy out of what is not as wanted, and no foot sinks without any.
+    """Whether the forces take energy out of what is not as wanted, and neither foot nor vertex sinks without any.
 
-    Both hold of every solution of the cone problem, whatever the direction of friction is.
+    All of it holds of every solution of the cone problem, whatever the direction of friction is.
     """
     q = m.cones
     _fill_points(p, m)
@@ -64,6 +68,8 @@ def is_sound(p: Projection, m: Linearised) -> bool:
         for a in range(3):
             power += q.f[n, a] * q.u[n, a]
             scale += abs(q.f[n, a] * q.g[n, a])
+        if q.f[n, 2] == 0.0 and q.u[n, 2] < -SINKS * q.scale[0]:
+            return False
         sinking = sinking or q.u[n, 2] < -ROUNDING * q.scale[0]
         loaded = loaded or q.f[n, 2] > 0.0
     return power <= ASIDE * scale and (loaded or not sinking)
