@@ -167,6 +167,31 @@ def test_what_the_energy_rises_by_is_the_error_of_the_integration() -> None:
     assert worst[0] > 3.0 * worst[1] > 9.0 * worst[2]
 
 
+def test_momentum_from_state_to_state_is_of_first_order_through_impacts() -> None:
+    """M and the bias are those where a step begins: what all its steps leave of a fall halves with the step."""
+    robot = load_robot("biped14")
+    model = robot.model
+    data = model.createData()
+    weight = robot.weight * np.array([0.0, 0.0, -1.0])
+    v = np.zeros(model.nv)
+    v[0], v[4] = 0.4, 0.3
+    left = []
+    for h in (1e-3, 5e-4, 2.5e-4):
+        sim = Simulator(robot, physics_dt=h)
+        sim.reset(sim.q, v)
+        begun = pin.computeCentroidalMomentum(model, data, sim.q, sim.v).linear
+        given = np.zeros(3)
+        while sim.t < 1.0 - 0.5 * h:
+            sim.advance(np.zeros(robot.nu))
+            given += h * weight + sim.contact.impulse[:, :3].sum(axis=0) + sim.body_impulse.sum(axis=0)
+        assert sim.body_impulse.any(), "it lies on its bodies"
+        left.append(np.linalg.norm(pin.computeCentroidalMomentum(model, data, sim.q, sim.v).linear - begun - given))
+    order = np.log2(np.divide(left[:-1], left[1:]))
+    assert order.min() > 0.7
+    assert order.max() < 1.5
+    assert left[0] < 1e-2 * np.linalg.norm(given)
+
+
 KNEELING = ((0.0, 0.0, 0.02, 0.7), (0.2, 0.0, 0.02, 0.7), (1.4, -2.05, 1.6, 0.7), (2.0, -2.05, 1.6, 0.7))
 """When [s] hips, knees and ankles of either leg are where [rad]."""
 
