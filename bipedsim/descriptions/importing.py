@@ -21,7 +21,7 @@ from bipedsim.descriptions.guesses import gains, gait, guess_drives
 from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
 from bipedsim.descriptions.mjcf import stl
 from bipedsim.descriptions.notes import Notes, some
-from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia
+from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia, upright_sole
 from bipedsim.descriptions.source import read_description
 from bipedsim.descriptions.standing import standing_posture
 from bipedsim.descriptions.write import report_text, short_text, yaml_text
@@ -112,7 +112,7 @@ def import_robot(
     (target / "robot.yaml").write_text(yaml_text(config, found), encoding="utf-8")
     robot = None
     try:
-        robot = load_robot(target)
+        robot = load_robot(target / "robot.yaml")  # the folder may have the name of a robot of the table
     except BipedSimError as error:
         found.notes.doubts(f"robot.yaml does not load yet: {error}")
     else:
@@ -301,11 +301,7 @@ class _Import:
             self.notes.guessed(f"friction of foot {leg.side!r}: {friction:g}; rubber on wood or tiles has more")
         entry: dict[str, Any] = {
             "frame": frame.name,
-            "placement": {
-                "xyz": [_short(v, 5) for v in placement.translation],
-                "rpy": [_short(v, 6) for v in pin.rpy.matrixToRpy(placement.rotation)],
-            },
-            "vertices": [[_short(x, 5), _short(y, 5)] for x, y in corners],
+            **_outline(placement, corners),
             "friction_static": friction,
             "friction_dynamic": friction,
         }
@@ -364,24 +360,31 @@ class _Import:
         if not soles:
             return
         figure = Figure.of(model, self._start(model)[0])
-        q = standing_posture(figure, soles, legs, ahead, loops, given, self.notes)
+        q = standing_posture(figure, soles, legs, ahead, loops, given, reader.passive, self.notes)
         if q is None:
             self.notes.doubts(
                 "posture: none was found in which the soles are flat and the CoM is over them; give one in robot.yaml "
                 "with the knees bent, and look at the soles in the picture"
             )
             return
-        # Where it stands exactly, the loader finds again.
+        flat = [sole for sole in soles if sole.n_vertices > 2]
+        # Where it stands exactly, the loader finds again; on points and blades it leaves the joints where they are.
+        digits = 3 if flat else 6
         low, high = model.lowerPositionLimit, model.upperPositionLimit
-        angles = {n: min(max(_short(q[i], 3), low[i]), high[i]) for n, i in zip(joints, idx_q, strict=True)}
+        angles = {n: min(max(_short(q[i], digits), low[i]), high[i]) for n, i in zip(joints, idx_q, strict=True)}
         passive = {n: _short(q[model.joints[model.getJointId(n)].idx_q], 5) for n in reader.passive}
         config["posture"] = {name: float(angle) for name, angle in (angles | passive).items() if angle} or {
             joints[0]: 0.0
         }
-        flat = [sole for sole in soles if sole.n_vertices > 2]
+        data = model.createData()
+        pin.forwardKinematics(model, data, q)
+        if not flat:
+            for sole in soles:
+                foot = config["feet"][sole.name]
+                link = model.frames[model.getFrameId(foot["frame"], pin.BODY)]
+                placement, vertices = upright_sole(sole, data.oMi[sole.joint_id], ahead)
+                foot.update(_outline(link.placement.inverse() * placement, vertices))
         if len(legs) == 2 and len(flat) == 2:
-            data = model.createData()
-            pin.forwardKinematics(model, data, q)
             at = [data.oMi[j].translation for j in legs[0].joints]
             length = float(sum(np.linalg.norm(b - a) for a, b in pairwise(at)))
             com = float(pin.centerOfMass(model, data, q)[2])
@@ -405,6 +408,17 @@ class _Import:
         if alone:
             self.lines += ["", f"Without a mirror: {some(alone, 12)}."]
         self.lines.append("")
+
+
+def _outline(placement: pin.SE3, vertices: Array) -> dict[str, Any]:
+    """Return the keys of a foot that say where its sole is, in the frame of its link."""
+    return {
+        "placement": {
+            "xyz": [_short(v, 5) for v in placement.translation],
+            "rpy": [_short(v, 6) for v in pin.rpy.matrixToRpy(placement.rotation)],
+        },
+        "vertices": [[_short(x, 5), _short(y, 5)] for x, y in vertices],
+    }
 
 
 def _short(value: float, digits: int) -> float:

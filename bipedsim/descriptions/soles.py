@@ -10,7 +10,7 @@ import pinocchio as pin
 from scipy.spatial import ConvexHull, QhullError
 
 from bipedsim.descriptions.legs import outline
-from bipedsim.model import Shape
+from bipedsim.model import Shape, Sole
 from bipedsim.numerics import Array, convex_hull, simplify
 
 FLAT = 4e-3
@@ -180,6 +180,32 @@ def _without_needless(corners: Array) -> Array:
 def _area(corners: Array) -> float:
     x, y = corners.T
     return 0.5 * abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
+
+
+def upright_sole(sole: Sole, place: pin.SE3, ahead: Array) -> tuple[pin.SE3, Array]:
+    """Return placement and vertices (N, 2) of a point or blade whose z points up where the robot stands.
+
+    Neither has a normal of its own: without one of the robot that stands, the loader would tilt it.
+
+    Args:
+        sole: A point or a blade.
+        place: Pose of its joint in the world, as the robot stands.
+        ahead: (3,) in the world.
+
+    Returns:
+        The sole frame in the frame of the joint, with its origin amid the vertices, and these in it.
+    """
+    points = sole.vertices_joint @ place.rotation.T + place.translation
+    z = np.array([0.0, 0.0, 1.0])
+    if len(points) == 2:
+        along = (points[1] - points[0]) / np.linalg.norm(points[1] - points[0])
+        z -= (z @ along) * along
+        z /= np.linalg.norm(z)
+    x = ahead - (ahead @ z) * z
+    x /= np.linalg.norm(x)
+    rotation = np.column_stack([x, np.cross(z, x), z])
+    middle = points.mean(axis=0)
+    return place.inverse() * pin.SE3(rotation, middle), ((points - middle) @ rotation)[:, :2]
 
 
 def sole_of_inertia(body: pin.Inertia, down: Array, ahead: Array, leg: float) -> FoundSole:

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from bipedsim.descriptions.legs import ALONG, Figure, Leg
 from bipedsim.descriptions.notes import Notes
-from bipedsim.model import Loop, LoopEquations, Sole, place_base, stand
+from bipedsim.model import Loop, LoopEquations, Sole, place_base, stand, stand_upright
 from bipedsim.numerics import Array
 
 REACH = (0.965, 0.985, 0.94, 0.995, 0.9)
@@ -18,8 +18,12 @@ ANGLES = 2001
 """Angles of the knee that are looked at."""
 INSIDE = 1e-6
 """Distance [rad] from its limits at which a search begins."""
+SHUT = 1e-9
+"""Distance [m] below which a loop is closed."""
 BACKWARD = 0.02
 """Share of the leg that a knee which bends backwards counts as off."""
+AMID = (0.5, 0.75, 1.0, 0.25)
+"""Shares of the way from where the description has the joints to the middle of their limits, as they are tried."""
 
 
 def bent(figure: Figure, legs: Sequence[Leg], soles: Sequence[Sole], ahead: Array, share: float) -> Array | None:
@@ -87,9 +91,13 @@ def standing_posture(
     ahead: Array,
     loops: Sequence[Loop],
     given: bool,
+    passive: Sequence[str],
     notes: Notes,
 ) -> Array | None:
-    """Return the configuration (nq,) in which a robot of flat feet stands, or None.
+    """Return the configuration (nq,) in which a robot stands, or None.
+
+    On flat feet that is one in which the loader finds it standing. On points and blades the base is upright and the CoM
+    over their middle, if that can be; the normals of these soles say nothing.
 
     Args:
         figure: The robot where the search begins.
@@ -97,50 +105,66 @@ def standing_posture(
         ahead: (3,) in the world.
         loops: What closes chains.
         given: Whether the figure is a posture of the description, which is tried first.
+        passive: Joints without a drive.
         notes: Takes what was guessed.
     """
     model = figure.model
+
     flat = max(sole.n_vertices for sole in soles) > 2
-    if given:
-        found = stand(model, soles, figure.q, loops) if flat else place_base(model, soles, figure.q)
-        if found is not None:
-            return found
+
+    def found_near(q: Array) -> Array | None:
+        return stand(model, soles, q, loops) if flat else stand_upright(model, soles, q, loops, idle)
+
+    idle = [int(model.joints[j].idx_v) for j in range(2, model.njoints) if model.names[j] in passive]
+    if given and (found := found_near(figure.q)) is not None:
+        return found
     for share in REACH:
         q = bent(figure, legs, soles, ahead, share) if not loops else None
         if q is None:
             break
-        found = stand(model, soles, q, loops) if flat else place_base(model, soles, q)
-        if found is not None:
+        if (found := found_near(q)) is not None:
             notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, trunk upright")
             return found
-    for q, where in ((figure.q, "where the description has them"), (_middle(figure.q, model), "amid their limits")):
-        start = _closed(model, loops, q) if loops else q
-        found = stand(model, soles, start, loops) if flat else place_base(model, soles, start)
-        if found is not None:
+    middle = _middle(figure.q, model)
+    for share in (0.0, 1.0) if flat else (0.0, *AMID):
+        q = figure.q + share * (middle - figure.q)
+        if (found := found_near(_closed(model, loops, q, idle) if loops else q)) is not None:
+            where = {0.0: "where the description has them", 1.0: "amid their limits"}.get(
+                share, f"{share:.0%} of the way from where the description has them to the middle of their limits"
+            )
             notes.guessed(f"posture: the joints {where}, as near as loops and soles let them be; no knees were bent")
             return found
-    return None
+    return None if flat else place_base(model, soles, _closed(model, loops, figure.q, idle) if loops else figure.q)
 
 
-def _closed(model: pin.Model, loops: Sequence[Loop], q: Array) -> Array:
-    """Return the configuration (nq,) near ``q`` within the limits whose loops are closed, as well as they can be."""
+def _closed(model: pin.Model, loops: Sequence[Loop], q: Array, idle: Sequence[int]) -> Array:
+    """Return the configuration (nq,) near ``q`` within the limits whose loops are closed, as well as they can be.
+
+    Joints without a drive (``idle``, columns of the velocity) go where loops put them; all joints where that does not
+    close them.
+    """
     from scipy.optimize import least_squares
 
     equations = LoopEquations(model, loops)
     lower, upper = _limits(model)
     whole = q.copy()
+    for columns in (np.array(idle, dtype=np.intp), np.arange(6, model.nv)):
+        moved = columns + 1
 
-    def error(joints: Array) -> Array:
-        whole[7:] = joints
-        return equations.at(whole)[0]
+        def error(angles: Array, moved: Array = moved) -> Array:
+            whole[moved] = angles
+            return equations.at(whole)[0]
 
-    def rate(joints: Array) -> Array:
-        whole[7:] = joints
-        return equations.at(whole)[1][:, 6:]
+        def rate(angles: Array, moved: Array = moved, columns: Array = columns) -> Array:
+            whole[moved] = angles
+            return equations.at(whole)[1][:, columns]
 
-    inside = np.clip(q[7:], lower[7:] + INSIDE, upper[7:] - INSIDE)
-    found = least_squares(error, inside, rate, bounds=(lower[7:], upper[7:]), xtol=1e-15, ftol=1e-15, gtol=1e-15)
-    whole[7:] = found.x
+        low, high = lower[moved], upper[moved]
+        inside = np.clip(q[moved], low + INSIDE, high - INSIDE)
+        found = least_squares(error, inside, rate, bounds=(low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        whole[moved] = found.x
+        if np.abs(found.fun).max() < SHUT:
+            break
     return whole
 
 

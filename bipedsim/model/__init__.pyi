@@ -6,7 +6,7 @@ from .kinematics import at_posture, com_position, foot_poses, inverse_kinematics
 from .load import RobotReader, load_robot
 from .loops import CONNECT, WELD, Loop, LoopEquations
 from .names import ROBOTS
-from .posture import place_base, reach, sole_placements, stand
+from .posture import place_base, reach, sole_placements, stand, stand_upright
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
@@ -71,6 +71,7 @@ __all__ = [
     "split_side",
     "stability_ratio",
     "stand",
+    "stand_upright",
     "standing_posture",
     "standing_torque",
     "start_configuration",

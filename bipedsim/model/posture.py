@@ -19,6 +19,8 @@ CLOSED = 1e-12
 """Largest residual [m or rad] of a solved posture."""
 TILT_WEIGHT = 100.0
 """Tilting the trunk by an angle costs as much as ten times that angle in a joint: people bend the ankles first."""
+IDLE_WEIGHT = 1e-3
+"""What an angle of a joint without a drive costs of what it costs in one with."""
 NEAREST = 1e-7
 """Last step [rad] of the search for the nearest of the solved postures; it closes in linearly."""
 MAX_ITERATIONS = 100
@@ -136,15 +138,19 @@ def _fixed(
     return np.concatenate(values), np.vstack(rows)
 
 
-def _nearest(model: pin.Model, wanted: Array, start: Array, residual: Residual) -> Array | None:
+def _nearest(
+    model: pin.Model, wanted: Array, start: Array, residual: Residual, idle: Sequence[int] = ()
+) -> Array | None:
     """Return the configuration nearest to ``wanted`` with zero ``residual`` and joints in their limits, or None.
 
     Minimises the squared joint angles from ``wanted`` and the tilt of the base from where ``wanted`` has it, by Newton
-    steps on the KKT system from ``start``; joints that leave their limits are pinned there one after the other.
+    steps on the KKT system from ``start``; joints that leave their limits are pinned there one after the other. The
+    angles of ``idle`` joints, by their columns of the velocity, count next to nothing.
     """
     base, nv = 6, model.nv
     lower, upper = model.lowerPositionLimit[7:], model.upperPositionLimit[7:]
     weight = np.diag(np.concatenate([np.zeros(3), np.full(3, TILT_WEIGHT), np.ones(nv - base)]))
+    weight[idle, idle] = IDLE_WEIGHT
     attitude = pin.XYZQUATToSE3(wanted[:7]).rotation
     pinned: dict[int, float] = {}
     for _ in range(nv - base + 1):
@@ -188,6 +194,41 @@ def stand(model: pin.Model, soles: Sequence[Sole], q: Array, loops: Sequence[Loo
     start = place_base(model, soles, q)
     standing = _nearest(model, start, start, _with_loops(model, loops, partial(_flat, model, data, soles)))
     return None if standing is None else place_base(model, soles, standing)
+
+
+def stand_upright(
+    model: pin.Model, soles: Sequence[Sole], q: Array, loops: Sequence[Loop] = (), idle: Sequence[int] = ()
+) -> Array | None:
+    """Return the posture nearest to ``q`` with the base upright, points and blades on z = 0 and the CoM over them.
+
+    :func:`stand` takes the attitude of the base from the normals of the soles, which mean nothing on points, and on
+    blades only along their lines. Here the base stays as it is, and the joints make the soles reach the ground.
+
+    Args:
+        model, soles, loops: The robot.
+        q: (nq,) with its loops closed.
+        idle: Columns of the velocity of joints without a drive, which go where loops put them.
+
+    Returns:
+        The configuration (nq,), or None where there is no such posture near ``q``.
+    """
+    data = model.createData()
+    start = q.copy()
+    start[:7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    placements = sole_placements(model, data, soles, start)
+    centres = [m.act(np.append(s.centre, -s.radius)) for m, s in zip(placements, soles, strict=True)]
+    start[:3] = -np.mean(centres, axis=0)
+    flat = partial(_flat, model, data, soles)
+
+    def residual(q: Array) -> tuple[Array, Array]:
+        value, jacobian = flat(q)
+        # Upwards in the axes of the base, which turns below it.
+        x, y, z = pin.XYZQUATToSE3(q[:7]).rotation[2]
+        rows = np.zeros((2, model.nv))
+        rows[:, 3:6] = [[0.0, -z, y], [z, 0.0, -x]]
+        return np.append(value, (x, y)), np.vstack([jacobian, rows])
+
+    return _nearest(model, start, start, _with_loops(model, loops, residual), idle)
 
 
 def _with_loops(model: pin.Model, loops: Sequence[Loop], residual: Residual) -> Residual:

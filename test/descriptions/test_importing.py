@@ -191,3 +191,43 @@ def test_a_robot_that_cannot_stand_is_written_and_told(tmp_path: Path) -> None:
     assert made.robot is None
     assert (made.folder / "robot.yaml").is_file()
     assert any("posture" in text for text in made.notes.said["doubts"])
+
+
+BALL = '<geometry><sphere radius="0.015"/></geometry>'
+EDGE = '<geometry><box size="0.2 0.004 0.02"/></geometry>'
+
+
+@pytest.mark.parametrize(
+    ("foot", "n"),
+    [
+        (f'<collision><origin xyz="{FOOT}"/>{BALL}</collision>', 1),
+        (f'<collision><origin xyz="{FOOT}"/>{EDGE}</collision>', 2),
+        (f'<collision><origin xyz="{FOOT}" rpy="0 0.3 0.1"/>{EDGE}</collision>', 2),
+    ],
+    ids=["points", "blades", "leaning blades"],
+)
+def test_robots_on_points_and_blades_begin_upright(tmp_path: Path, foot: str, n: int) -> None:
+    robot = imported(tmp_path, small_urdf(foot)).robot
+    assert robot is not None
+    data = robot.model.createData()
+    com = pin.centerOfMass(robot.model, data, robot.q_nominal)
+    np.testing.assert_allclose(data.oMi[1].rotation[2], [0.0, 0.0, 1.0], atol=1e-5)
+    knee = robot.posture[robot.joint_names.index("left_knee")]
+    assert 0.3 < knee < 0.8
+    touching = []
+    for sole in robot.soles:
+        assert sole.n_vertices == n
+        place = data.oMi[sole.joint_id]
+        touching += list(sole.vertices_joint @ place.rotation.T + place.translation)
+        np.testing.assert_allclose((place * sole.placement_joint_sole).rotation[2, 2], 1.0, atol=1e-4)
+    np.testing.assert_allclose(np.array(touching)[:, 2], robot.soles[0].radius, atol=1e-5)
+    np.testing.assert_allclose(np.mean(touching, axis=0)[:2], com[:2], atol=1e-4)
+
+
+def test_a_folder_may_have_the_name_of_another_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "small.urdf").write_text(small_urdf())
+    monkeypatch.chdir(tmp_path)
+    made = import_robot("small.urdf", "biped14")
+    assert made.robot is not None
+    assert made.robot.nu == 10
+    assert "10 driven joints" in made.report
