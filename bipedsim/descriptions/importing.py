@@ -388,8 +388,8 @@ class _Import:
             at = [data.oMi[j].translation for j in legs[0].joints]
             length = float(sum(np.linalg.norm(b - a) for a, b in pairwise(at)))
             com = float(pin.centerOfMass(model, data, q)[2])
-            sole = min(float(np.ptp(s.vertices[:, 0])) for s in flat)
-            params = gait(length, com, sole, 9.81)
+            shortest = min(float(np.ptp(sole.vertices[:, 0])) for sole in flat)
+            params = gait(length, com, shortest, 9.81)
             config["controllers"] = {"zmp": params}
             self.notes.guessed(
                 f"parameters of zmp by similarity from legs of {length:.3g} m and a CoM at {com:.3g} m: "

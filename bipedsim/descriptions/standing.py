@@ -10,7 +10,7 @@ import pinocchio as pin
 from bipedsim.descriptions.legs import ALONG, Figure, Leg
 from bipedsim.descriptions.notes import Notes
 from bipedsim.model import Loop, LoopEquations, Sole, place_base, stand, stand_upright
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 
 REACH = (0.965, 0.985, 0.94, 0.995, 0.9)
 """Distances from hip to ankle over that of a stretched leg, as they are tried; the first has 30 degrees in a knee."""
@@ -148,14 +148,14 @@ def _closed(model: pin.Model, loops: Sequence[Loop], q: Array, idle: Sequence[in
     equations = LoopEquations(model, loops)
     lower, upper = _limits(model)
     whole = q.copy()
-    for columns in (np.array(idle, dtype=np.intp), np.arange(6, model.nv)):
+    for columns in (np.array(idle, dtype=np.intp), np.arange(6, model.nv, dtype=np.intp)):
         moved = columns + 1
 
-        def error(angles: Array, moved: Array = moved) -> Array:
+        def error(angles: Array, moved: Indices = moved) -> Array:
             whole[moved] = angles
             return equations.at(whole)[0]
 
-        def rate(angles: Array, moved: Array = moved, columns: Array = columns) -> Array:
+        def rate(angles: Array, moved: Indices = moved, columns: Indices = columns) -> Array:
             whole[moved] = angles
             return equations.at(whole)[1][:, columns]
 
