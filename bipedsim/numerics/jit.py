@@ -21,6 +21,7 @@ from bipedsim.numerics.inner import KernelCompiler
 from bipedsim.numerics.kernel_cache import KernelCache
 
 _announcement = ""
+_announced = False
 _silent = True
 _on_first: Callable[[], object] | None = None
 _compiled = 0
@@ -31,15 +32,18 @@ _since = 0.0
 def announced(what: str, seconds: float) -> Iterator[None]:
     """Say on stderr that ``what`` is compiled, about ``seconds`` long, if within the context a kernel must be.
 
-    Without a context, the first kernel of a process that must be compiled says so for all. On a terminal a line counts
-    the kernels, as it goes on.
+    A context speaks for those within it. Without one, the first kernel of a process that must be compiled says so for
+    all. On a terminal a line counts the kernels, as it goes on.
     """
-    global _announcement
-    before, _announcement = _announcement, f"compiling the kernels of {what}, about {seconds:.0f} s, once ..."
+    global _announcement, _announced
+    if _announced:
+        yield
+        return
+    _announcement, _announced = f"compiling the kernels of {what}, about {seconds:.0f} s, once ...", True
     try:
         yield
     finally:
-        _announcement = before
+        _announcement, _announced = "", False
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -115,7 +116,8 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
         return make_controller(controller, robot, params, control_dt)
 
     try:
-        made = make({**told, **own})
+        with _announced(settings):
+            made = make({**told, **own})
     except ConfigError as error:
         # The scenario is to blame where it fails alone, and what else is given does not.
         if not _fails(make, told) or _fails(make, own):
@@ -143,6 +145,10 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
         physics_dt=physics_dt,
         ticks=max(1, round(duration * settings.rate)),
     )
+
+
+def _announced(settings: RunConfig) -> AbstractContextManager[None]:
+    return announced(f"contact model {settings.contact_model} and controller", _COMPILING)
 
 
 def _fails(make: Callable[[Mapping[str, Any]], object], params: Mapping[str, Any]) -> bool:
@@ -207,7 +213,7 @@ class Run:
         if log is not None and sim.touching is not None:
             for warning in robot.shapes.warnings:
                 log(warning)
-        with announced(f"contact model {settings.contact_model} and controller {settings.controller}", _COMPILING):
+        with _announced(settings):
             self._begin(prepared)
 
     def _begin(self, prepared: Prepared) -> None:
@@ -287,8 +293,9 @@ def run(
         DivergenceError: The simulation left the finite numbers.
         RunInterruptedError: Ctrl-C came after the first tick; holds what was simulated.
     """
-    prepared = settings if isinstance(settings, Prepared) else prepare(settings)
-    run = Run(prepared, log, step_file)
+    with _announced(settings if isinstance(settings, RunConfig) else settings.settings):
+        prepared = settings if isinstance(settings, Prepared) else prepare(settings)
+        run = Run(prepared, log, step_file)
     vertices = VertexForces(run.sim) if vertex_forces else None
     if vertices is not None and vertices.lacking:
         raise ConfigError(f"forces at vertices cannot be recorded of this run: {vertices.lacking}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def import_bokeh() -> Any:
         import bokeh
     except ImportError as error:
         raise ConfigError(
-            "interactive pictures need bokeh: pip install 'bipedsim[view]', or give a name that ends in .png or .pdf"
+            f"interactive pictures need bokeh: {install('bipedsim[view]')}, or give a name that ends in .png or .pdf"
         ) from error
     return bokeh
 

@@ -36,6 +36,9 @@ OTHERS = {
     ("bipedsim_studies/stability/command.py", "--seed"),  # of random starts
     ("bipedsim_studies/study/config.py", "scenario"),  # what is in it
     ("bipedsim_studies/study/config.py", "ground"),
+    ("bipedsim_ros/bench/__main__.py", "--robot"),  # of `bipedsim bench --loop`, which has asked already
+    ("bipedsim_ros/bench/bare.py", "--robot"),
+    ("bipedsim_ros/bench/bare.py", "--rate"),  # of a node that knows nothing of runs
     ("bipedsim_ros/contract/check_robot.py", "--rate"),  # what a robot that is up should keep
     ("bipedsim_ros/contract/check_robot.py", "--duration"),  # how long to listen
 }

@@ -122,7 +122,7 @@ def test_tracking_pairs_readouts_and_monitors_see_feet() -> None:
     recording.statistics = {"physics": {name: {"worst": worst, "allowed": 1e-6} for name, worst in found.items()}}
     figure = drawn(recording, "tracking", "monitors")
     red = to_rgba(LIMIT_COLOUR)
-    bars = axes_of(figure, "physics").patches
+    bars = axes_of(figure, "monitors of the physics").patches
     assert [(bar.get_width() > 0.0, bar.get_facecolor() == red) for bar in bars] == [
         (True, False),
         (False, False),

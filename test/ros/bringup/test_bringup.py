@@ -63,7 +63,9 @@ def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
     recorder, sim, controller = bringup.nodes
     assert recorder.ready
     assert not sim.ready
-    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs", "priority": 25}
+    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs", "priority": 25} | {
+        "await_end": 5.0
+    }
     assert sim.parameters == {"robot": "talos_legs", "wait_for_recorder": True}
     assert controller.parameters == {"robot": "talos_legs", "wait_for_listeners": 2}
 
@@ -295,7 +297,7 @@ def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(monkeypatch: p
 
 def test_a_page_that_cannot_be_shown_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(ConfigError, match=r"package viser, which is not installed: pip install 'bipedsim\[view\]'"):
+    with pytest.raises(ConfigError, match=r"package viser, which is not installed: .* -m pip install 'bipedsim\[view\]'"):
         plan({"view": True})
 
 

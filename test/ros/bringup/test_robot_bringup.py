@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ def test_controller_and_recorder_are_those_of_a_bring_up_with_simulator(tmp_path
     given: dict[str, Any] = {"robot": "talos", "rate": 500.0, "record": str(tmp_path / "run"), "priority": 20}
     words = {"mode": "squat"}
     nodes = {node.executable: node for node in plan(given, words).nodes}
-    assert list(plan_robot(given, words).nodes) == [nodes["recorder_node"], nodes["controller_node"]]
+    recorder, controller = plan_robot(given, words).nodes
+    assert controller == nodes["controller_node"]
+    # A robot goes on when a bring-up ends, so that the recorder does not wait for its end.
+    told = dict(nodes["recorder_node"].parameters)
+    assert told.pop("await_end") > 0.0
+    assert recorder == replace(nodes["recorder_node"], parameters=told)
 
 
 def test_what_only_a_simulator_knows_is_refused() -> None:

@@ -135,7 +135,7 @@ def test_arrow_and_cop_are_where_they_must_be(
     single = next(i for i in range(len(shown.frames)) if (modes[i] == 0).any())
     stance = int(np.flatnonzero(modes[single] != 0)[0])
     # What may hide the CoP.
-    for name in ("robot", "com", "capture"):
+    for name in ("robot", "com", "capture", "plan"):
         page.scene.layers[name].switch(False)
     replay.go(float(shown.frames.t[single]))
     instant = shown.frames.instant(single)
