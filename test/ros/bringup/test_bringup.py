@@ -297,7 +297,7 @@ def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(monkeypatch: p
 
 def test_a_page_that_cannot_be_shown_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(ConfigError, match=r"package viser, which is not installed: .* -m pip install 'bipedsim\[view\]'"):
+    with pytest.raises(ConfigError, match=r"viser, which is not installed: .* -m pip install 'bipedsim\[view\]'"):
         plan({"view": True})
 
 
