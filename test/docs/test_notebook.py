@@ -21,7 +21,10 @@ def outputs(notebook: Any) -> Iterator[tuple[str, Any]]:
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "stream":
-                yield output.name, output.text
+                # On a new machine a cell compiles first, and says so.
+                said = [line for line in output.text.splitlines() if not line.startswith("compiling ")]
+                if said:
+                    yield output.name, "\n".join(said)
             else:
                 data = output.get("data", {})
                 shown = [kind for kind in data if kind != "text/plain"]

@@ -40,7 +40,8 @@ def test_a_controller_at_50_hz_sends_50_messages_a_second(ros: RosWorld) -> None
     stats = ros.folder / "stats.json"
     # In slow motion, so that a busy machine keeps the controller waiting for less than a timeout.
     sim = ros.start("sim_node", duration=0.4, real_time_factor=0.1, stats_file=str(stats))
-    controller = ros.start("controller_node", controller=STIFF)
+    # The simulator and this test.
+    controller = ros.start("controller_node", controller=STIFF, wait_for_listeners=2)
     assert ros.ended(sim) == 0
     assert controller.stop() == 0
     counted = statistics(stats)
