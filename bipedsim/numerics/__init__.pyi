@@ -8,9 +8,11 @@ from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel, on_compiling, ready
 from .kept import Kept, keep, kept, put_back
 from .linear import (
+    factor_pivoted,
     is_doubtful,
     solve_cholesky,
     solve_dense,
+    solve_factored,
     solve_least_norm,
     solve_pivoted,
     solve_pseudo_inverse,
@@ -65,6 +67,7 @@ __all__ = [
     "drop_straight",
     "entry",
     "exp3",
+    "factor_pivoted",
     "from_quaternion",
     "gap",
     "hull_corners",
@@ -88,6 +91,7 @@ __all__ = [
     "simplify",
     "solve_cholesky",
     "solve_dense",
+    "solve_factored",
     "solve_least_norm",
     "solve_pivoted",
     "solve_positive_definite",

@@ -268,3 +268,48 @@ def solve_pivoted(A, b, n, x) -> bool:
             total -= A[k, j] * x[j]
         x[k] = total / A[k, k]
     return True
+
+
+@kernel
+def factor_pivoted(A, n, order) -> bool:
+    """Factor the regular A of size ``n`` in place, for :func:`solve_factored`; return False where a pivot is 0.
+
+    Args:
+        A: (>= n, >= n), overwritten by both factors. order: (>= n,) rows that were exchanged.
+    """
+    for k in range(n):
+        p = k
+        for i in range(k + 1, n):
+            if abs(A[i, k]) > abs(A[p, k]):
+                p = i
+        if A[p, k] == 0.0:
+            return False
+        order[k] = p
+        if p != k:
+            for j in range(n):
+                A[k, j], A[p, j] = A[p, j], A[k, j]
+        by = 1.0 / A[k, k]
+        for i in range(k + 1, n):
+            f = A[i, k] * by
+            A[i, k] = f
+            if f != 0.0:
+                for j in range(k + 1, n):
+                    A[i, j] -= f * A[k, j]
+    return True
+
+
+@kernel
+def solve_factored(A, n, order, b, x) -> None:
+    """Solve with what :func:`factor_pivoted` made of A; ``b`` (>= n,) is overwritten, ``x`` (>= n,) is filled."""
+    for k in range(n):
+        b[k], b[order[k]] = b[order[k]], b[k]
+    for i in range(n):
+        total = b[i]
+        for j in range(i):
+            total -= A[i, j] * b[j]
+        b[i] = total
+    for i in range(n - 1, -1, -1):
+        total = b[i]
+        for j in range(i + 1, n):
+            total -= A[i, j] * x[j]
+        x[i] = total / A[i, i]

@@ -286,6 +286,11 @@ class Simulator:
         """What the ground did over the last control tick; overwritten by the next one."""
         return self._contact.result if self._tick is None else self._tick.result
 
+    @property
+    def arrived(self) -> float:
+        """After which share of the last physics step a vertex landed or a joint met its stop in it; 0 without."""
+        return self._stepping.landed
+
     def reset(self, q: Array | None = None, v: Array | None = None, seed: int | None = None) -> Observation:
         """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
 
@@ -677,9 +682,11 @@ class Simulator:
     def _contacts(self) -> tuple[Array, Array]:
         """Return the mean forces on the bodies over the last control tick: (3,), (nu, 3) [N]; live."""
         forces = self._contact_forces
-        forces[:] = 0.0 if self.body_impulse.any() else np.nan
-        if self._touched:
+        if self._touched and self.body_impulse.any():
+            forces[:] = 0.0
             np.add.at(forces, self._driven, self.body_impulse / self.control_dt)
+        else:
+            forces[:] = np.nan
         return forces[0], forces[1:]
 
     def _stops(self) -> Array:

@@ -77,6 +77,15 @@ def table(report: dict[str, Any]) -> str:
                 + [", ".join(str(row[key]) for row in values) for key in ("state_changes", "unresolved")]
             )
         lines += ["", "## In motion (biped14)", "", *_grid(head, cells)]
+    for robot, events in report["events"].items():
+        kinds = list(next(iter(events.values()))["event_ratio"])
+        cells = [
+            [model, f"{row['standing_us']:.1f}"]
+            + [f"{_number(row['event_ratio'][kind], '.1f')} ({row['steps'][kind]})" for kind in kinds]
+            for model, row in events.items()
+        ]
+        head = ["event_ratio (of so many steps)", "standing us", *kinds]
+        lines += ["", f"## Landings and bodies on the ground ({robot})", "", *_grid(head, cells)]
     return "\n".join(lines) + "\n"
 
 

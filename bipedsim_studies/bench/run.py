@@ -23,6 +23,7 @@ from bipedsim_studies.bench.engines import (
     engine_version,
     make_engine,
 )
+from bipedsim_studies.bench.events import event_pieces, measure_events
 from bipedsim_studies.bench.hold import DAMPING, STIFFNESS, Hold
 from bipedsim_studies.bench.measure import (
     UNTIMED_STEPS,
@@ -42,7 +43,7 @@ Row = dict[str, Any]
 def pieces(settings: BenchSettings) -> int:
     """Return how often :class:`Bench` ticks at most."""
     blocks = settings.blocks
-    own = scaling_pieces(blocks) + motion_pieces(blocks) if settings.own else 0
+    own = scaling_pieces(blocks) + motion_pieces(blocks) + event_pieces(blocks) if settings.own else 0
     return len(settings.robots) * len(settings.engines or ENGINES) * (1 + blocks) + own
 
 
@@ -81,6 +82,7 @@ class Bench:
             if settings.own
             else {},
             "motion": measure_motion(settings.dt, settings.blocks, self._tick) if settings.own else {},
+            "events": measure_events(settings.dt, settings.blocks, self._tick) if settings.own else {},
         }
 
     def _robot(self, robot: Robot) -> dict[str, Row]:

@@ -58,6 +58,15 @@ def test_what_no_set_of_modes_answers_has_the_friction_of_single_vertices(
     assert not done.beyond
 
 
+@pytest.mark.parametrize("number", [448, 875, 21407, 22064, 22221, 28349])
+def test_feedback_linearised_finds_the_vertices_that_push(drops: ModuleType, number: int) -> None:
+    """Each had steps whose cone problem was left unsolved, with forces off by up to ten times the weight."""
+    done = drops.drop("feedback_linearised", number, 0.4)
+    assert done.unresolved == 0
+    assert not done.errors
+    assert not done.beyond
+
+
 class Spoilt(InPython):
     """A model with an error: it pushes by a third too much where it found no set of modes, or its friction drives."""
 

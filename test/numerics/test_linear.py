@@ -90,3 +90,19 @@ def test_a_small_pivot_that_may_be_rounding_is_doubtful() -> None:
     assert linear.solve_cholesky(A, np.ones(2), 2, L, x)
     assert linear.is_doubtful(A, 2, L)
     assert not linear.solve_cholesky(np.ones((2, 2)), np.ones(2), 2, L, x)
+
+
+@given(SIZES, SEEDS)
+@fast
+def test_a_factor_serves_many_right_sides(n: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    # Rows in no order: the largest entries are not on the diagonal.
+    A = (generator.normal(size=(n, n)) + 5.0 * np.eye(n))[generator.permutation(n)]
+    factor, order = A.copy(), np.zeros(n, dtype=np.int64)
+    assert linear.factor_pivoted(factor, n, order)
+    for _ in range(2):
+        b, x = generator.normal(size=n), np.zeros(n)
+        expected = np.linalg.solve(A, b)
+        linear.solve_factored(factor, n, order, b, x)
+        assert_allclose(x, expected, atol=1e-10)
+    assert not linear.factor_pivoted(np.zeros((n, n)), n, order)

@@ -9,12 +9,16 @@ at its limit is opposite to u_t. Each of its solutions takes energy out of u: f 
 
 from __future__ import annotations
 
+import numpy as np
+
 from bipedsim.contact.compliant.linearisation import Linearised
-from bipedsim.contact.time_stepping import fill_velocities, solve_cones
+from bipedsim.contact.time_stepping import fill_velocities, measure, onto_cone, solve_cones
 from bipedsim.contact.vertices import friction, normal_compliance, tangential_compliance
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import assign, kernel
+from bipedsim.numerics import Array, Flags, assign, kernel
 
+SOLVED = 1e-4
+"""Residual that counts as solved, forces inside their cones; mostly it is solved to rounding."""
 ROUNDING = 1e-9
 """An acceleration this small beside the largest is none."""
 ASIDE = 0.05
@@ -27,8 +31,8 @@ took."""
 
 
 @kernel
-def _fill_points(p: Projection, m: Linearised):
-    """Fill the points of the cone problem: the vertices in contact, their forces, and what they lack without them."""
+def _fill_points(p: Projection, m: Linearised, which: Flags):
+    """Fill the points of the cone problem: the vertices ``which`` (K, N), their forces, and what they lack without."""
     q = m.cones
     n = 0
     largest = 0.0
@@ -36,12 +40,15 @@ def _fill_points(p: Projection, m: Linearised):
         for i in range(p.n_vertices[k]):
             if not m.closed[k, i]:
                 continue
+            for a in range(3):
+                largest = max(largest, abs(m.lacks[k, i, a]))
+            if not which[k, i]:
+                continue
             q.foot[n] = k
             for a in range(3):
                 q.arm[n, a] = p.offsets[k, i, a]
                 q.f[n, a] = m.substeps.force[k, i, a]
                 q.g[n, a] = -m.lacks[k, i, a]
-                largest = max(largest, abs(m.lacks[k, i, a]))
             n += 1
     q.points[0] = n
     q.scale[0] = largest
@@ -54,7 +61,7 @@ def is_sound(p: Projection, m: Linearised) -> bool:
     All of it holds of every solution of the cone problem, whatever the direction of friction is.
     """
     q = m.cones
-    _fill_points(p, m)
+    _fill_points(p, m, m.closed)
     fill_velocities(p.G, q)
     power = scale = 0.0
     foot = -1
@@ -76,30 +83,79 @@ def is_sound(p: Projection, m: Linearised) -> bool:
 
 
 @kernel
-def solve_as_cones(p: Projection, m: Linearised) -> bool:
-    """Fill the vertex forces with those of the cone problem; return whether it was solved."""
+def _fill_cones(p: Projection, m: Linearised, which: Flags):
+    """Fill the cone problem of the vertices ``which`` (K, N)."""
     q = m.cones
-    _fill_points(p, m)
+    _fill_points(p, m, which)
     n = 0
+    largest = 0.0
     for k in range(m.closed.shape[0]):
         for i in range(p.n_vertices[k]):
-            if m.closed[k, i]:
+            if which[k, i]:
                 q.mu[n] = friction(p, m.contacts, k, i)
                 q.mobility[n] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
+                largest = max(largest, q.mobility[n])
                 n += 1
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, q.mobility[i])
     for i in range(n):
         # A point that nothing can move gets no force worth the name.
         q.mobility[i] = max(q.mobility[i], 1e-12 * largest)
-        assign(q.f[i], (0.0, 0.0, 0.0))
-    solved = solve_cones(p.G, q)
+
+
+@kernel
+def _solve_active(p: Projection, m: Linearised) -> float:
+    """Fill the vertex forces with those of the cone problem of the active vertices alone, inside their cones.
+
+    Returns how far they are from solving that of all vertices in contact.
+    """
+    q = m.cones
+    for k in range(m.closed.shape[0]):
+        for i in range(p.n_vertices[k]):
+            assign(m.substeps.force[k, i], (0.0, 0.0, 0.0))
+    _fill_cones(p, m, m.active)
+    solve_cones(p.G, q)
     n = 0
     for k in range(m.closed.shape[0]):
         for i in range(p.n_vertices[k]):
-            if m.closed[k, i]:
-                for a in range(3):
-                    m.substeps.force[k, i, a] = q.f[n, a]
+            if m.active[k, i]:
+                # What is not solved to rounding may be outside.
+                onto_cone(q.f[n], q.mu[n])
+                assign(m.substeps.force[k, i], (q.f[n, 0], q.f[n, 1], q.f[n, 2]))
                 n += 1
-    return solved
+    _fill_cones(p, m, m.closed)
+    fill_velocities(p.G, q)
+    return measure(q)
+
+
+@kernel
+def solve_as_cones(p: Projection, m: Linearised) -> bool:
+    """Fill the vertex forces with those of the cone problem, inside their cones; return whether they solve it.
+
+    Where all vertices together lead to no end, what leave at the best forces are left out; then each is tried alone:
+    vertices that only just leave are what the solver goes round.
+    """
+    least = np.inf
+    # -2 all, -1 those that push, else one.
+    for attempt in range(-2, m.closed.size):
+        for k in range(m.closed.shape[0]):
+            for i in range(m.closed.shape[1]):
+                one = attempt == k * m.closed.shape[1] + i
+                pushes = attempt == -1 and m.substeps.force[k, i, 2] > 0.0
+                m.active[k, i] = m.closed[k, i] and (attempt == -2 or pushes or one)
+        if attempt >= 0 and not m.active[attempt // m.closed.shape[1], attempt % m.closed.shape[1]]:
+            continue
+        residual = _solve_active(p, m)
+        if residual < least:
+            least = residual
+            _copy_forces(m.substeps.force, m.kept)
+        if least <= SOLVED:
+            break
+    _copy_forces(m.kept, m.substeps.force)
+    return least <= SOLVED
+
+
+@kernel
+def _copy_forces(source: Array, target: Array):
+    for k in range(source.shape[0]):
+        for i in range(source.shape[1]):
+            for a in range(3):
+                target[k, i, a] = source[k, i, a]

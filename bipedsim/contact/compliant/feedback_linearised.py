@@ -35,8 +35,9 @@ from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
-CONES_SOLVED, CONE_ITERATIONS = 1e-4, 2000
-"""Residual of the cone problem that counts as solved, and the iterations that it may take."""
+CONES_SOLVED, CONE_ITERATIONS = 1e-6, 10000
+"""Residual to which a cone problem is solved, and the iterations that it may take: in one drop of some 500 more than
+2000."""
 
 
 @kernel

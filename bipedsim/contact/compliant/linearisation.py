@@ -65,6 +65,7 @@ class Linearised(NamedTuple):
         A, L, work, rhs, y: R G R^T and its solution.
         wanted, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
         lacks: (K, N, 3) wanted minus free acceleration of the active vertices [m/s^2].
+        kept: (K, N, 3) the best forces of the cone problem so far [N].
         saturated, slides, sticking: (K, N), (K, N), (N,) whether friction is saturated at first, in the end, and not.
         direction: (K, N, 2) of the friction of those that slide.
         field: (6K, 3) fields of vertex forces over the ground: a + b x + c y upright, (a - c y, b + c x) along it.
@@ -94,6 +95,7 @@ class Linearised(NamedTuple):
     wanted: Annotated[Array, "K", "N", 2]
     normal: Annotated[Array, "K", "N"]
     lacks: Annotated[Array, "K", "N", 3]
+    kept: Annotated[Array, "K", "N", 3]
     saturated: Annotated[Flags, "K", "N"]
     slides: Annotated[Flags, "K", "N"]
     sticking: Annotated[Flags, "N"]

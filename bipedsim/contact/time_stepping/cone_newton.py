@@ -13,6 +13,8 @@ from bipedsim.contact.time_stepping.cone_problem import (
     CORNER,
     EDGE,
     INSIDE,
+    LEAVES,
+    STICKS,
     ConeProblem,
     add_quadratic,
     copy_points,
@@ -23,7 +25,7 @@ from bipedsim.contact.time_stepping.cone_problem import (
     multiply,
     multiply_blocks,
 )
-from bipedsim.numerics import assign, kernel, point_velocity, solve_dense
+from bipedsim.numerics import assign, factor_pivoted, kernel, point_velocity, solve_dense, solve_factored
 
 EASE, LEAST_PROXIMAL = 0.2, 1e-11
 """A Newton step that does not help lowers the weight by this, to this: points whose heights do not quite fit together
@@ -34,6 +36,8 @@ STALLED, STALLED_SOLVED = 8, 2
 """Newton steps that may pass without halving the residual, and how many once the tolerance is met."""
 POLISHED = 1e-14
 """Residual that is rounding: Newton goes on to here where it gets there, whatever the tolerance."""
+POLISHED_PART = 1e-12
+"""The same in an impact and in the rest of its step, where no residual of the step before is carried on."""
 
 
 @kernel
@@ -64,7 +68,7 @@ def linearise(q: ConeProblem, m):
     limit = q.mu[m] * load
     kind = INSIDE if length <= limit else CORNER
     tx = ty = 0.0
-    if q.sides > 0:
+    if q.sides > 0 and not q.round[0]:
         kind, tx, ty = facet(q, m, x, y, limit)
     if kind == INSIDE:
         for a in range(3):
@@ -73,7 +77,7 @@ def linearise(q: ConeProblem, m):
         return
     c[2] = stiff * u[2]
     C[2, 2] = stiff
-    if q.sides > 0:
+    if q.sides > 0 and not q.round[0]:
         _linearise_facet(q, m, kind, tx, ty)
         return
     tx = x / length
@@ -123,21 +127,107 @@ def _linearise_facet(q: ConeProblem, m, kind, tx, ty):
 
 
 @kernel
+def begin_with_guess(G, q: ConeProblem, proximal):
+    """Fill ``q.f`` with the impulses of points that all do what ``q.guess`` says, unless those in it are better.
+
+    One matrix and two passes with it: the second takes what the proximal term left. Points that slip go on as they do
+    in ``q.g``.
+    """
+    copy_points(q.f, q.best)
+    q.proximal[0] = proximal
+    size = q.rhs.shape[0]
+    for again in range(2):
+        if again == 0:
+            q.f[:, :] = 0.0
+        fill_velocities(G, q)
+        for m in range(q.points[0]):
+            _linearise_guess(q, m)
+        if again == 0:
+            _fill_blocks(q)
+            multiply_blocks(G, q.H, 1.0, q.A)
+            if not factor_pivoted(q.A, size, q.rows):
+                copy_points(q.best, q.f)
+                return
+        _fill_step(G, q)
+        solve_factored(q.A, size, q.rows, q.rhs, q.twist)
+        _take_twist(q)
+    fill_velocities(G, q)
+    now = measure(q)
+    if now > q.enough[0]:
+        copy_points(q.f, q.z)
+        copy_points(q.best, q.f)
+        fill_velocities(G, q)
+        if now < measure(q):
+            copy_points(q.z, q.f)
+
+
+@kernel
+def _linearise_guess(q: ConeProblem, m):
+    """Fill ``q.c[m]`` and ``q.C[m]`` as :func:`linearise` does, of a point that does what ``q.guess`` says."""
+    c = q.c[m]
+    C = q.C[m]
+    d = q.mobility[m]
+    C[:, :] = 0.0
+    if q.guess[m] == LEAVES:
+        for a in range(3):
+            c[a] = d * q.f[m, a]
+        return
+    u = q.u[m]
+    stiff = 1.0 / q.proximal[0]
+    speed = np.sqrt(q.g[m, 0] * q.g[m, 0] + q.g[m, 1] * q.g[m, 1])
+    if q.guess[m] == STICKS or not speed > 0.0:
+        for a in range(3):
+            c[a] = stiff * u[a]
+            C[a, a] = stiff
+        return
+    c[2] = stiff * u[2]
+    C[2, 2] = stiff
+    # p_t = mu (p_n - u_n) against the slip.
+    tx = -q.g[m, 0] / speed
+    ty = -q.g[m, 1] / speed
+    friction = q.mu[m] * (d * q.f[m, 2] - u[2] - stiff * u[2])
+    c[0] = d * q.f[m, 0] - friction * tx
+    c[1] = d * q.f[m, 1] - friction * ty
+    C[0, 2] = q.mu[m] * (stiff + 1.0) * tx
+    C[1, 2] = q.mu[m] * (stiff + 1.0) * ty
+
+
+@kernel
 def _newton_step(G, q: ConeProblem):
     """Make one Newton step: twist = -G J^T (c + C J twist), then f of each point from it."""
-    q.H[:, :, :] = 0.0
     for m in range(q.points[0]):
         linearise(q, m)
+    _fill_blocks(q)
+    _fill_step(G, q)
+    multiply_blocks(G, q.H, 1.0, q.A)
+    solve_dense(q.A, q.rhs, q.rhs.shape[0], q.twist, q.rows, q.columns)
+    _take_twist(q)
+
+
+@kernel
+def _fill_blocks(q: ConeProblem):
+    """Fill ``q.H`` with J^T C J of each foot."""
+    q.H[:, :, :] = 0.0
+    for m in range(q.points[0]):
+        add_quadratic(q.arm[m], q.C[m], 1.0 / q.mobility[m], q.H[q.foot[m]])
+
+
+@kernel
+def _fill_step(G, q: ConeProblem):
+    """Fill ``q.rhs`` with -G J^T c, ``q.c`` then impulses."""
+    for m in range(q.points[0]):
         by = 1.0 / q.mobility[m]
-        add_quadratic(q.arm[m], q.C[m], by, q.H[q.foot[m]])
         for a in range(3):
             q.c[m, a] *= by
     gather(q, q.c, False)
     multiply(G, q.wrench, q.rhs)
     for i in range(q.rhs.shape[0]):
         q.rhs[i] = -q.rhs[i]
-    multiply_blocks(G, q.H, 1.0, q.A)
-    solve_dense(q.A, q.rhs, q.rhs.shape[0], q.twist, q.rows, q.columns)
+
+
+@kernel
+def _take_twist(q: ConeProblem):
+    """Change ``q.f`` by the step whose velocities are in ``q.twist``."""
     for m in range(q.points[0]):
         assign(q.u[m], point_velocity(q.twist[6 * q.foot[m] :], q.arm[m]))
         by = 1.0 / q.mobility[m]
@@ -175,6 +265,6 @@ def newton(G, q: ConeProblem, proximal, patient):
         else:
             stalled = 0
         before = min(now, before)
-        if now <= POLISHED or q.used[0] >= q.iterations:
+        if now <= max(POLISHED, q.enough[0]) or q.used[0] >= q.iterations:
             return
         _newton_step(G, q)

@@ -19,7 +19,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.numerics import Array, Integers, add_wrench, assign, kernel, point_velocity, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, add_wrench, assign, kernel, point_velocity, zeros_of
+
+LEAVES, STICKS, SLIPS = range(3)
+"""What a point does: it carries nothing, it stays where it is, or it carries all friction against its slip."""
 
 
 class ConeProblem(NamedTuple):
@@ -28,6 +31,7 @@ class ConeProblem(NamedTuple):
     Attributes:
         tolerance: Residual that counts as solved. iterations: Newton steps, sweeps and iterations of ADMM together.
         sides: Of the pyramid that friction is in; 0 for the round cone. half: (2,) cosine and sine of half a side.
+        round: (1,) whether to take the cone for now, whatever ``sides`` says.
         points: (1,) how many n. foot: (N,) foot of each. arm: (N, 3) from its sole origin, ground axes [m].
         axis: (N, 2) direction of the first corner of the pyramid, a unit vector.
         mu: (N,) friction. mobility: (N,) mean inverse mass that an impulse at the point meets [1/kg].
@@ -41,6 +45,8 @@ class ConeProblem(NamedTuple):
             matrices.
         c, C: (N, 3), (N, 3, 3) a Newton step is -(c + C du) for the velocities du that it brings.
         proximal: (1,) weight of the proximal term.
+        guess: (N,) what each point is thought to do, ``LEAVES``, ``STICKS`` or ``SLIPS``, where Newton's method is to
+            begin with that. enough: (1,) residual with which it ends; 0 is rounding.
         H, A, rhs, rows, columns: (K, 6, 6), (6K, 6K), (6K,), (6K,), (6K,) work.
     """
 
@@ -48,6 +54,7 @@ class ConeProblem(NamedTuple):
     iterations: int
     sides: int
     half: Annotated[Array, 2]
+    round: Annotated[Flags, 1]
     points: Annotated[Integers, 1]
     foot: Annotated[Integers, "N"]
     arm: Annotated[Array, "N", 3]
@@ -68,6 +75,8 @@ class ConeProblem(NamedTuple):
     x: Annotated[Array, "N", 3]
     rho: Annotated[Array, 1]
     proximal: Annotated[Array, 1]
+    guess: Annotated[Integers, "N"]
+    enough: Annotated[Array, 1]
     shift: Annotated[Array, "N"]
     W: Annotated[Array, "6K", "6K"]
     S: Annotated[Array, "K", 6, 6]
@@ -240,7 +249,7 @@ def measure(q: ConeProblem) -> float:
         y = fy - q.u[m, 1]
         length = np.sqrt(x * x + y * y)
         limit = q.mu[m] * max(fn, 0.0)
-        if q.sides > 0:
+        if q.sides > 0 and not q.round[0]:
             x, y = onto_polygon(q, m, x, y, limit)
         elif length > limit:
             x *= limit / length

@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 
 from bipedsim.contact.anchors import carry_anchors, way_back
 from bipedsim.contact.modes import normal_velocity, target_height_velocity
-from bipedsim.contact.time_stepping.cone_newton import newton
-from bipedsim.contact.time_stepping.cone_problem import copy_points, fill_velocities, let_go, measure, onto_polygon
+from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess, newton
+from bipedsim.contact.time_stepping.cone_problem import (
+    LEAVES,
+    SLIPS,
+    STICKS,
+    copy_points,
+    fill_velocities,
+    let_go,
+    measure,
+    onto_polygon,
+)
 from bipedsim.contact.time_stepping.cone_solver import PROXIMAL
 from bipedsim.contact.time_stepping.lcp_problem import (
     LcpContacts,
@@ -153,6 +162,10 @@ def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
             for a in range(3):
                 q.arm[count, a] = r[a]
                 q.f[count, a] = last[a]
+            if s.touching[k, i]:
+                q.guess[count] = STICKS if s.sticking[k, i] else SLIPS
+            else:
+                q.guess[count] = STICKS if fall < wanted[2] else LEAVES
             q.axis[count, 0] = last[3]
             q.axis[count, 1] = last[4]
             q.mobility[count] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
@@ -202,10 +215,11 @@ def _settle(s: VertexContacts, m: LcpContacts, count, level) -> bool:
 
 
 @kernel
-def _attempt(p: Projection, m: LcpContacts, h, level, twists) -> bool:
+def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
     """Solve for the impulses of the contacts that stop ``twists`` (6K,); return False if there is no answer.
 
-    What Newton's method does not solve is for Lemke's.
+    Newton's method begins with the impulses of the last step, or where contacts do what is ``guessed``. What it does
+    not solve is for Lemke's.
     """
     q = m.points
     needed = fill_free(m, twists, h)
@@ -215,6 +229,9 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists) -> bool:
     elif not q.mobility[0] > 0.0:
         return False
     else:
+        q.enough[0] = POLISHED_PART if p.parted[0] else 0.0
+        if guessed:
+            _begin_round(p, m)
         for again in range(_TRIES):
             q.used[0] = 0
             newton(p.G, q, PROXIMAL * _MILDER**again, False)
@@ -236,6 +253,28 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists) -> bool:
     let_go(q)
     m.figures[0] = max(m.figures[0], measure(q))
     return True
+
+
+@kernel
+def _begin_round(p: Projection, m: LcpContacts):
+    """Begin with the impulses of round cones, and turn the pyramids along their friction: they solve these, too."""
+    q = m.points
+    q.round[0] = True
+    begin_with_guess(p.G, q, PROXIMAL)
+    q.used[0] = 0
+    newton(p.G, q, PROXIMAL, False)
+    q.round[0] = False
+    q.residual[0] = np.inf
+    copy_points(q.best, q.f)
+    fill_velocities(p.G, q)
+    for a in range(q.points[0]):
+        x = q.mobility[a] * q.f[a, 0] - q.u[a, 0]
+        y = q.mobility[a] * q.f[a, 1] - q.u[a, 1]
+        needed = np.hypot(x, y)
+        if q.f[a, 2] > 0.0 and needed > 0.0:
+            last = m.last[q.foot[a], m.vertex[a]]
+            q.axis[a, 0] = last[3] = x / needed
+            q.axis[a, 1] = last[4] = y / needed
 
 
 @kernel
@@ -286,7 +325,7 @@ def lcp(p: Projection, model: Vertices):
         count = _gather(p, s, m, level)
         if count > 0 and level < _NOTHING:
             solves += 1
-            if not _attempt(p, m, s.h, level, p.w_free):
+            if not _attempt(p, m, s.h, level, p.w_free, p.parted[0] and solves == 1):
                 level = _NO_FRICTION if level == _ALL and m.params.restitution == 0.0 else level + 1
                 continue
         else:
@@ -305,7 +344,7 @@ def lcp(p: Projection, model: Vertices):
         break
     gained = _settle(s, m, count, level)
     wanted = (gained or m.landed[0]) and not p.parted[0]
-    if wanted and count > 0 and level < _NOTHING and _attempt(p, m, s.h, level, p.w_before):
+    if wanted and count > 0 and level < _NOTHING and _attempt(p, m, s.h, level, p.w_before, False):
         # What takes the velocities before the step to those wanted; the rest answers the forces over the step.
         for a in range(count):
             assign(s.impacts[m.points.foot[a], m.vertex[a]], m.points.f[a])

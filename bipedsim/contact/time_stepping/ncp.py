@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors, carry_anchors, way_back
 from bipedsim.contact.modes import target_height_velocity
-from bipedsim.contact.time_stepping.cone_problem import ConeProblem
-from bipedsim.contact.time_stepping.cone_solver import solve_cones
+from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess
+from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem
+from bipedsim.contact.time_stepping.cone_solver import PROXIMAL, solve_cones
 from bipedsim.contact.vertices import (
     VertexContacts,
     VertexModel,
@@ -144,6 +145,20 @@ def _fill_free(w, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
 
 
 @kernel
+def _guess(s: VertexContacts, q: ConeProblem) -> None:
+    """Fill ``q.guess``: what touches does what it did in the last part of the step, and what arrives sticks."""
+    k = 0
+    i = 0
+    for m in range(q.points[0]):
+        i = i + 1 if m > 0 and q.foot[m] == k else 0
+        k = q.foot[m]
+        if s.touching[k, i]:
+            q.guess[m] = STICKS if s.sticking[k, i] else SLIPS
+        else:
+            q.guess[m] = STICKS if q.g[m, 2] < 0.0 else LEAVES
+
+
+@kernel
 def _take_dynamic(p: Projection, q: ConeProblem) -> bool:
     """Give dynamic friction to loaded vertices that slip with more; return whether there was one."""
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
@@ -180,6 +195,11 @@ def ncp(p: Projection, model: Cones):
     residual = 0.0
     solved = True
     if _fill_problem(p, s, t, q):
+        q.enough[0] = POLISHED_PART if p.parted[0] else 0.0
+        if p.parted[0]:
+            # Impulses of the last part say little of those of an impact, nor these of forces.
+            _guess(s, q)
+            begin_with_guess(p.G, q, PROXIMAL)
         slipping = True
         while slipping:
             solved = solve_cones(p.G, q)

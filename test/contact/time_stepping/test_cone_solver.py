@@ -13,8 +13,9 @@ from reference_vertices import onto_cone, solve_vertices
 
 from bipedsim.contact.models import make_contact_model
 from bipedsim.contact.time_stepping.cone_admm import onto_cone as compiled_onto_cone
-from bipedsim.contact.time_stepping.cone_problem import ConeProblem
-from bipedsim.contact.time_stepping.cone_solver import solve_cones
+from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess
+from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem
+from bipedsim.contact.time_stepping.cone_solver import PROXIMAL, solve_cones
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
@@ -207,6 +208,33 @@ def test_points_that_cannot_all_stick_strain_until_one_slips() -> None:
         np.testing.assert_allclose(friction[slips], limit[slips], rtol=1e-6)
         strained += int((slips & (limit > 0.0)).sum() == 1)
     assert strained > 50
+
+
+def test_a_right_guess_is_the_answer_and_a_wrong_one_does_no_harm() -> None:
+    """Two bodies on a point each, below their centres: their impulses are closed forms."""
+    rng = np.random.default_rng(2)
+    did = set()
+    for _ in range(60):
+        q = ConeProblem.of_feet(2, 2, TOLERANCE, 5000)
+        mass, q.points[0], q.foot[:], q.enough[0], q.scale[0] = rng.uniform(0.5, 10.0, 2), 2, (0, 1), POLISHED_PART, 0.1
+        q.mu[:], q.mobility[:] = rng.uniform(0.3, 1.5, 2), 1.0 / mass
+        q.g[:] = np.column_stack([rng.normal(size=(2, 2)) * rng.choice([0.01, 1.0], (2, 1)), rng.normal(size=2)])
+        load = mass * np.maximum(-q.g[:, 2], 0.0)
+        speed = np.linalg.norm(q.g[:, :2], axis=1)
+        # What stops it, or all that the load holds.
+        friction = np.minimum(mass * speed, q.mu * load)
+        expected = np.column_stack([-q.g[:, :2] * (friction / speed)[:, None], load])
+        right = np.where(load == 0.0, LEAVES, np.where(mass * speed > q.mu * load, SLIPS, STICKS))
+        G = np.diag(np.repeat(1.0 / mass, 6))
+        q.guess[:] = right
+        call(begin_with_guess, G, q, PROXIMAL)
+        np.testing.assert_allclose(q.f, expected, rtol=1e-11, atol=1e-11)
+        q.guess[:] = np.where(right == LEAVES, STICKS, LEAVES)
+        q.f[:] = expected
+        call(begin_with_guess, G, q, PROXIMAL)
+        np.testing.assert_array_equal(q.f, expected)
+        did |= set(right.tolist())
+    assert did == {LEAVES, STICKS, SLIPS}
 
 
 def test_a_point_that_leaves_carries_nothing() -> None:

@@ -16,6 +16,7 @@ from bipedsim_ros.bench.report import ratios
 pytestmark = pytest.mark.ros
 
 
+@pytest.mark.slow
 def test_both_answer_under_both_clocks(ros_env: dict[str, str]) -> None:
     done: list[str] = []
     bench = LoopBench(Settings(blocks=1, seconds=0.1, priority=0), done.append, ros_env)

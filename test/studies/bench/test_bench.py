@@ -14,7 +14,7 @@ from bipedsim.cli import main as cli
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot, load_robot
-from bipedsim_studies.bench import own
+from bipedsim_studies.bench import events, own
 from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
 from bipedsim_studies.bench.engines.table import ENGINES, EngineSpec, engine_version, make_engine
 from bipedsim_studies.bench.hold import Hold
@@ -200,6 +200,8 @@ def test_the_command_end_to_end(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(own, "MOTION_SECONDS", 0.5)
+    monkeypatch.setattr(events, "ROBOTS", ("biped14",))
+    monkeypatch.setattr(events, "SECONDS", {**events.SECONDS, "touch-down": 0.8, "bodies": 1.0})
     engines = list(CONTACT_MODELS)
     if engine_version("mujoco"):
         engines.append("mujoco")
@@ -217,6 +219,9 @@ def test_the_command_end_to_end(
     assert set(report["scaling"]["one_step"]) == {"4", "8", "16", "32"}
     assert set(report["motion"]) == {"squat", "sway", "jump"}
     assert report["motion"]["sway"]["one_step"]["ratio_to_one_step"] == 1.0
+    assert set(report["events"]["biped14"]) == {"one_step", "exact", "lcp", "ncp"}
+    for row in report["events"]["biped14"].values():
+        assert all(ratio > 0.0 and row["steps"][kind] > 0 for kind, ratio in row["event_ratio"].items())
     assert report["parameters"]["blocks"] == 2
     assert {"python", "pin", "numba"} <= set(report["versions"])
     assert (tmp_path / "out" / "table.md").read_text() == table(report)
@@ -229,7 +234,7 @@ def test_the_command_forces_one_thread(monkeypatch: pytest.MonkeyPatch, capfd: p
     assert cli.main(["bench", *options, "--creep-seconds", "0.1", "--json"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["machine"]["omp_num_threads"] == "1"
-    assert report["scaling"] == report["motion"] == {}
+    assert report["scaling"] == report["motion"] == report["events"] == {}
 
 
 def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,6 +250,8 @@ def test_the_progress_bar_ends_where_the_work_does(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(own, "VERTICES", (4, 8))
     monkeypatch.setattr(own, "MOTIONS", ("squat", "jump"))
     monkeypatch.setattr(own, "MOTION_SECONDS", 0.2)
+    monkeypatch.setattr(events, "ROBOTS", ("biped14",))
+    monkeypatch.setattr(events, "SECONDS", dict.fromkeys(events.SECONDS, 0.02))
     done: list[str] = []
     settings = BenchSettings(robots=("biped14",), engines=("one_step",), blocks=1, steps=5, creep_seconds=0.1)
     Bench(settings, done.append).report()
