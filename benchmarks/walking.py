@@ -21,7 +21,7 @@ from tqdm import tqdm
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import make_controller
 from bipedsim.control.walking import ZmpController
-from bipedsim.ground import Ground, tiles
+from bipedsim.ground import Ground, get_ground, tiles
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array
 from bipedsim.runs import WorkerPool
@@ -51,7 +51,8 @@ class Case:
         command: Times [s] and the velocities (vx, vy, wz) from then on.
         duration: [s].
         hardware, contact, seed: As for the simulator.
-        ground: ``flat``, ``slope DIRECTION`` of 5 degrees, or ``tiles SEED`` of up to 20 mm.
+        ground: ``flat``, ``slope DIRECTION`` of 5 degrees, ``tiles SEED`` of up to 20 mm, or a name.
+        mapped: Whether the controller is told of the ground, by that name.
     """
 
     what: str
@@ -62,6 +63,7 @@ class Case:
     contact: str = "one_step"
     ground: str = "flat"
     seed: int = 0
+    mapped: bool = False
 
 
 def straight(robot: str, speed: float, seconds: float) -> tuple[tuple[Command, ...], float]:
@@ -100,12 +102,21 @@ def cases(seed: int) -> Iterator[Case]:
         yield Case(f"under {contact}", "biped14", *straight("biped14", 0.6, 10.0), contact=contact)
 
 
+def stairs(seeds: int) -> Iterator[Case]:
+    """Yield walks up and down ten steps of 0.15 m with a map, for so many seeds."""
+    for robot in ROUGH:
+        for what, ground in (("stairs up", "high_stairs"), ("stairs down", "high_stairs_down")):
+            for seed in range(seeds):
+                walk, hardware = straight(robot, 0.3, 21.0), {"preset": "realistic"}
+                yield Case(f"{what}, seed {seed}", robot, *walk, hardware, ground=ground, seed=seed, mapped=True)
+
+
 def ground_of(name: str) -> Ground:
     """Return the ground of a case."""
     kind, _, number = name.partition(" ")
     if kind == "slope":
         return Ground.slope(np.deg2rad(5.0), np.deg2rad(float(number)))
-    return tiles(0.02, 0.4, 30, 8, seed=int(number)) if kind == "tiles" else Ground.flat()
+    return tiles(0.02, 0.4, 30, 8, seed=int(number)) if number else get_ground(name)
 
 
 def knees(robot: Robot) -> list[int]:
@@ -163,7 +174,7 @@ class Log:
 def run(case: Case) -> dict[str, Any]:
     """Return the figures of one run."""
     robot = load_robot(case.robot)
-    controller = make_controller("zmp", robot)
+    controller = make_controller("zmp", robot, {"terrain": case.ground} if case.mapped else None)
     assert isinstance(controller, ZmpController)
     sim = Simulator(robot, ground_of(case.ground), case.contact, hardware=case.hardware, seed=case.seed)
     sim.warm_up()
@@ -178,7 +189,9 @@ def run(case: Case) -> dict[str, Any]:
             break
         observation = sim.step(np.clip(tau, -robot.effort_limit, robot.effort_limit))
         log.note(tau)
-    return {"what": case.what, "robot": case.robot, **_figures(case, controller, np.array(log.rows), log.start)}
+    figures = _figures(case, controller, np.array(log.rows), log.start)
+    climbed = float(sim.ground_truth().pose_world_sole[:, 2].mean())
+    return {"what": case.what, "robot": case.robot, **figures, **({"climbed_m": climbed} if case.mapped else {})}
 
 
 def _figures(case: Case, controller: ZmpController, rows: Array, start: Array) -> dict[str, Any]:
@@ -230,13 +243,15 @@ def main() -> int:
     """Run the cases; return 0, or 1 if a robot fell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name and robot hold this")
+    parser.add_argument("--stairs", type=int, metavar="N", help="instead, stairs with a map, N seeds each")
     parser.add_argument("--seed", type=int, default=0, help="of the realistic hardware (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the figures as JSON, and a table beside it")
     args = parser.parse_args()
-    chosen = [case for case in cases(args.seed) if args.only in f"{case.what} {case.robot}"]
+    known = list(cases(args.seed) if args.stairs is None else stairs(args.stairs))
+    chosen = [case for case in known if args.only in f"{case.what} {case.robot}"]
     if not chosen:
-        names = ", ".join(sorted({case.what for case in cases(0)}))
+        names = ", ".join(sorted({case.what for case in known}))
         print(f"walking.py: no case holds {args.only!r}; there are {names}", file=sys.stderr)
         return 2
     with WorkerPool(args.jobs) as pool:

@@ -13,6 +13,7 @@ from .support import (
     polygon_capacity,
     same_polygon,
     support_polygon,
+    surface,
 )
 from .tiling import tiles
 
@@ -33,5 +34,6 @@ __all__ = [
     "polygon_capacity",
     "same_polygon",
     "support_polygon",
+    "surface",
     "tiles",
 ]

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.ground.ground import GroundArrays
+from bipedsim.ground.ground import STEEPEST, GroundArrays
 from bipedsim.numerics import (
     MERGE,
     Array,
@@ -128,6 +128,39 @@ def _under_centre(R, p, vertices, n, present, plane, ground, work):
             nearest = i
             most = margin
     return under if under >= 0 else nearest
+
+
+@kernel
+def surface(ground, x, y):
+    """Return the height [m] of the highest patch over (x, y) [m] of the world, and which one; NaN and -1 over nothing.
+
+    The later one where patches of one plane overlap. :meth:`bipedsim.ground.Ground.height` for kernels.
+    """
+    highest = np.nan
+    found = -1
+    for i in range(ground.counts.shape[0]):
+        R = ground.rotation[i]
+        if R[2, 2] < STEEPEST:
+            continue
+        dx = x - ground.point[i, 0]
+        dy = y - ground.point[i, 1]
+        dz = -(R[0, 2] * dx + R[1, 2] * dy) / R[2, 2]
+        z = ground.point[i, 2] + dz
+        if found >= 0 and z < highest:
+            continue
+        u = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz
+        v = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz
+        inside = True
+        for k in range(ground.counts[i]):
+            a = ground.region[i, k]
+            b = ground.region[i, k + 1 if k + 1 < ground.counts[i] else 0]
+            if (b[0] - a[0]) * (v - a[1]) - (b[1] - a[1]) * (u - a[0]) < 0.0:
+                inside = False
+                break
+        if inside:
+            highest = z
+            found = i
+    return highest, found
 
 
 @kernel

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly
 
 from bipedsim.control.output.planar_body import Feet, PlanarBody
-from bipedsim.control.walking import height
+from bipedsim.control.walking import TOP, height
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, quintic
 
@@ -122,7 +122,7 @@ class Segment:
         if phase.way > 0.0:
             begin, end = FORWARD
             ahead[phase.foot] += phase.way * quintic(since - begin * phase.duration, (end - begin) * phase.duration)[0]
-            up[phase.foot] = height(since, phase.duration, 0.0, self._rise, -DEPTH)[0]
+            up[phase.foot] = height(since, phase.duration, 0.0, self._rise, -DEPTH, TOP, TOP)[0]
         elif phase.foot >= 0:
             up[phase.foot] = DEPTH * (quintic(since, phase.duration)[0] - 1.0)
         return Feet(ahead, up, self.share(t))

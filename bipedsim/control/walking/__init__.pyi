@@ -1,4 +1,4 @@
-from .swing import height
+from .swing import TOP, height
 from .zmp import ZmpController
 
-__all__ = ["ZmpController", "height"]
+__all__ = ["TOP", "ZmpController", "height"]

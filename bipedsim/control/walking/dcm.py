@@ -109,6 +109,21 @@ def begin_at(plan: DcmPlan, omega: float, pieces: int, begin, wanted, most: floa
 
 
 @kernel
+def lean_first(plan: DcmPlan, omega: float, begin, wanted) -> None:  # type: ignore[no-untyped-def]
+    """Bend the ZMP of the first piece so that the DCM begins at ``wanted`` (2,) instead of ``begin`` (2,) [m].
+
+    A parabola, zero at both ends of the piece, is added: the ZMP does not jump, nor do the loads of the feet.
+    """
+    duration = plan.knots[1] - plan.knots[0]
+    bend = (0.0, 4.0 / duration, -4.0 / (duration * duration), 0.0)
+    share = _particular(bend, 0.0, omega) - _particular(bend, duration, omega) * math.exp(-omega * duration)
+    for axis in range(2):
+        height = (wanted[axis] - begin[axis]) / share
+        plan.zmp[0, axis, 1] += height * bend[1]
+        plan.zmp[0, axis, 2] += height * bend[2]
+
+
+@kernel
 def evaluate(plan: DcmPlan, omega: float, t: float, zmp, xi) -> None:  # type: ignore[no-untyped-def]
     """Fill ``zmp`` (2,) and ``xi`` (2,) [m] at time ``t`` [s]; after the last piece, where that ends."""
     last = plan.n[0] - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,9 +11,10 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param
-from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, solve_backwards
+from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, lean_first, solve_backwards
 from bipedsim.control.walking.reference import Step
-from bipedsim.control.walking.swing import FORWARD, path_to
+from bipedsim.control.walking.swing import WINDOW, path_to
+from bipedsim.control.walking.terrain import Terrain
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
@@ -123,6 +125,7 @@ class Gait:
         left: Index of the left foot of the two.
         room: Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one.
         longest: Largest length of a step [m], if that of ``max_forward`` is longer.
+        terrain: Map of the ground; by default, the ground goes on as the feet have found it.
 
     Attributes:
         plan: ZMP and DCM.
@@ -139,18 +142,29 @@ class Gait:
     """
 
     def __init__(
-        self, params: GaitParams, width: float, omega: float, left: int, room: float, longest: float = math.inf
+        self,
+        params: GaitParams,
+        width: float,
+        omega: float,
+        left: int,
+        room: float,
+        longest: float = math.inf,
+        terrain: Terrain | None = None,
     ) -> None:
         self._params = params
         self._longest, self._fastest = params.max_forward * params.period, params.max_forward
         if longest < self._longest:
             self._longest, self._fastest = longest, longest / params.period
         self._room = room
+        self._terrain = terrain
+        self._blocked = ""
         self._width = width
         self._omega = omega
         self._left = left
         self.plan = DcmPlan.empty(4 * _HORIZON + 8)
         self.step = Step.on_the_spot()
+        self._level = np.array(WINDOW)
+        self._duration = params.single_support
         self._feet = (np.zeros(2), np.zeros(2))
         self._begin = np.zeros(2)
         self.changes = 0
@@ -166,6 +180,7 @@ class Gait:
             ramp: Time that it takes [s].
         """
         self.steps = 0
+        self._blocked = ""
         self.lifted = self.lowers = t
         self.kicking = False
         self._route: Array | None = None
@@ -310,7 +325,7 @@ class Gait:
             self._add_steps(self.swing, p, R, wanted, False)
         else:
             self._add_route(self._route, p, R)
-        begin_at(self.plan, self._omega, 1, self._begin, xi, np.inf)
+        lean_first(self.plan, self._omega, self._begin, xi)
 
     def _add_route(self, route: Array, p: Array, R: Array) -> None:
         """Add the way of the swing foot along ``route``, in the axes of the world, and the shift back to the middle."""
@@ -370,13 +385,17 @@ class Gait:
         self.lifted = self.lowers = t
         self.steps += 1
         self._stopping = stops
+        self._duration = duration
         self._take_over(t, xi, p, R, wanted)
         step, landing = self.step, self._first
+        self.end = t + float(step.time[0])
         step.start_p[:], step.start_R[:] = p[foot], R[foot]
         step.path_time[:] = 0.0
         step.route[:] = 0.0
         self._land_at(landing.point, p[stance])
-        step.land_R[:] = level_with(step.normal, landing.yaw)
+        step.land_R[:] = level_with(self._normal_at(landing.point), landing.yaw)
+        if self._terrain is not None:
+            step.lift[0] = self._terrain.lift(foot, step.start_p, step.land_p, landing.yaw, step.window)
         step.turn[:] = step.start_R @ pin.log3(step.start_R.T @ step.land_R)
 
     def _land_at(self, point: Array, stance: Array) -> None:
@@ -385,9 +404,30 @@ class Gait:
         self.step.land_p[2] = self._height_at(point, stance)
 
     def _height_at(self, point: Array, stance: Array) -> float:
-        """Return the height [m] at ``point`` (2,) of the plane through the foot that stands at ``stance`` (3,) [m]."""
+        """Return the height [m] of the ground at ``point`` (2,), from that of the foot that stands at ``stance`` (3,).
+
+        By the map, and where there is none by the plane that the feet have found.
+        """
         normal = self.step.normal
+        if self._terrain is not None:
+            # What the estimate of the height has lost by now counts for both.
+            rise = self._terrain.height(point) - self._terrain.height(stance)
+            if rise == rise:
+                return float(stance[2] + rise)
         return float(stance[2] - (normal[:2] @ (point - stance[:2])) / normal[2])
+
+    def _normal_at(self, point: Array) -> Array:
+        """Return the normal (3,) of the ground where a foot lands at ``point`` (2,) [m]."""
+        return self.step.normal if self._terrain is None else self._terrain.normal(point)
+
+    def rise(self, p: Array, R: Array) -> float:
+        """Return by how much [m] the step under way leads up from the plane of the foot that stands."""
+        if self._terrain is None:
+            return 0.0
+        stance = p[1 - self.swing]
+        n = R[1 - self.swing, :, 2]
+        way = self.step.land_p - stance
+        return float(way @ n / n[2])
 
     def catch(
         self, t: float, shift: Array, most: float, stance: Array, yaw: float, swing: tuple[Array, Array, Array]
@@ -410,12 +450,19 @@ class Gait:
         apart = side * min(max(side * (c * way[1] - s * way[0]), _NARROW * self._width), _WIDE * self._width)
         away = stance[:2] + np.array([c * ahead - s * apart, s * ahead + c * apart]) - self._first.point
         land = self._first.point + min(1.0, most / max(np.hypot(*away), 1e-9)) * away
+        if self._terrain is not None:
+            at = Heading(float(land[0]), float(land[1]), self._first.yaw)
+            own = step.start_p[:2]
+            found = self._terrain.foothold(self.swing, (at.x, at.y, at.yaw), own, stance[:2], 0.0, longest)
+            if found.offset != found.offset:
+                return
+            land = at.moved(found.offset, 0.0, 0.0).point
         moved = land - step.land_p[:2]
         if np.hypot(*moved) < 1e-3:
             return
         self._land_at(land, stance)
         begin = t - self.lifted
-        step.path_time[:] = begin, FORWARD[1] * step.time[0] - begin
+        step.path_time[:] = begin, step.window[1] * step.time[0] - begin
         step.path[:] = path_to(*swing, land, step.path_time[1])
         self.centre = Heading(self.centre.x + moved[0], self.centre.y + moved[1], self.centre.yaw)
         dx, dy = moved.tolist()
@@ -477,6 +524,7 @@ class Gait:
         params = self._params
         stance = 1 - foot
         points = [p[0, :2], p[1, :2]]
+        heights = [float(p[0, 2]), float(p[1, 2])]
         yaws = [yaw_of(R[0]), yaw_of(R[1])]
         centre, velocity = self.centre, self.velocity
         moving = self.phase == "single"
@@ -490,13 +538,25 @@ class Gait:
                 velocity = np.zeros(3) if stopping else self._next_velocity(velocity, wanted)
                 centre, ends = self._advance(centre, foot, velocity), stopping
                 landing = self._landing(centre, foot)
+                if self._terrain is not None:
+                    landing, met = self._foothold(foot, landing, points, stopping)
+                    if not met:
+                        velocity, ends = np.zeros(3), True
+                    centre = landing.moved(0.0, -0.5 * self._width * self._side(foot), 0.0)
             if i == 0 and moving:
                 self._first, self.centre, self.velocity = landing, centre, velocity
-            time = float(self.step.time[0]) if i == 0 and moving else params.single_support
-            before, during = FORWARD[0] * time, (FORWARD[1] - FORWARD[0]) * time
-            way = landing.point - points[foot]
-            points[foot], yaws[foot] = landing.point, landing.yaw
+                self._stopping = self._stopping or (self._terrain is not None and ends and not self._queue)
+            time = self._duration if i == 0 and moving else params.single_support
             at = self._height_at(landing.point, p[stance])
+            window = self._level
+            if self._terrain is not None:
+                time += self._terrain.extra_time(heights[foot], heights[1 - foot], at)
+                window = self._terrain.window(heights[foot], at, window)
+            if i == 0 and moving:
+                self.step.time[0], self.step.window[:] = time, window
+            before, during = float(window[0]) * time, float(window[1] - window[0]) * time
+            way = landing.point - points[foot]
+            points[foot], yaws[foot], heights[foot] = landing.point, landing.yaw, at
             footsteps.append(Footstep(float(landing.x), float(landing.y), at, landing.yaw, foot))
             add_line(self.plan, before, under, under)
             add_swing(self.plan, during, under, way, params.swing_inertia)
@@ -511,3 +571,25 @@ class Gait:
             foot = 1 - foot
         self._finish_plan(under)
         self._plan_steps(footsteps)
+
+    def _foothold(self, foot: int, landing: Heading, points: list[Array], stopping: bool) -> tuple[Heading, bool]:
+        """Return where ``foot`` can land near ``landing`` by the map, and whether there is such a place.
+
+        Without one it closes up, and the robot stops and says why.
+        """
+        terrain, other = self._terrain, points[1 - foot]
+        assert terrain is not None
+        c, s = math.cos(landing.yaw), math.sin(landing.yaw)
+        onward = 0.0 if stopping else c * (landing.x - other[0]) + s * (landing.y - other[1])
+        at = (landing.x, landing.y, landing.yaw)
+        found = terrain.foothold(foot, at, points[foot], other, onward, self._longest)
+        if found.offset == found.offset:
+            return landing.moved(found.offset, 0.0, 0.0), True
+        reason = terrain.why_not(found)
+        if reason != self._blocked:
+            self._blocked = reason
+            warnings.warn(
+                f"zmp: it stops before x = {landing.x:.2f}, y = {landing.y:.2f} m of its map: {reason}", stacklevel=2
+            )
+        abreast = c * (other[0] - landing.x) + s * (other[1] - landing.y)
+        return landing.moved(abreast, 0.0, 0.0), False

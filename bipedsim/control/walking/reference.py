@@ -12,7 +12,7 @@ from bipedsim.control.walking.body import Body, Feet
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
-from bipedsim.control.walking.swing import along_path, forward, height
+from bipedsim.control.walking.swing import WINDOW, along_path, forward, height
 from bipedsim.control.walking.whole_body import STANCE, Targets
 from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin
@@ -32,6 +32,9 @@ class Step(NamedTuple):
         route: (POINTS, 4) times since it left the ground [s], and places beside where it did [m], of a foot that goes
             from point to point instead; 0 of one that steps.
         time: (1,) how long it takes [s].
+        window: (4,) shares of that time at which the foot begins and ends to move over the ground, is highest, and
+            begins to come down.
+        lift: (1,) by how much more than on the level it rises [m].
         turn: (3,) rotation vector from start to landing [rad].
         normal: (3,) of the ground, as the feet have found it.
     """
@@ -44,6 +47,8 @@ class Step(NamedTuple):
     path_time: Array
     route: Array
     time: Array
+    window: Array
+    lift: Array
     turn: Array
     normal: Array
 
@@ -53,7 +58,7 @@ class Step(NamedTuple):
         path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
         route = np.zeros((POINTS, 4))
         where = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
-        return cls(*where, path, np.zeros(2), route, np.ones(1), np.zeros(3), level)
+        return cls(*where, path, np.zeros(2), route, np.ones(1), np.array(WINDOW), np.zeros(1), np.zeros(3), level)
 
 
 class Soles(NamedTuple):
@@ -140,7 +145,7 @@ class Moment(NamedTuple):
         flying: The swing foot, or -1.
         height: Of the CoM over the ground [m].
         before, after: Heights [m] of the ground under the feet between which the weight goes over.
-        share: How far it has, 0 to 1.
+        share: How far it has, 0 to 1. rate, bend: The same per time [1/s], [1/s^2], where it is led to climb.
         tilted: How much of the tilt at the start is left, 1 to 0.
         least: Force on the soles [N] below which there is no ZMP.
     """
@@ -152,6 +157,8 @@ class Moment(NamedTuple):
     before: float
     after: float
     share: float
+    rate: float
+    bend: float
     tilted: float
     least: float
 
@@ -181,7 +188,7 @@ def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
 def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the swing foot ``k``; after its time it goes on down."""
     time = step.time[0]
-    x, v, a = forward(since, time)
+    x, v, a = forward(since, time, step.window[0], step.window[1])
     for i in range(2):
         way = step.land_p[i] - step.start_p[i]
         goal.p[k, i] = step.start_p[i] + x * way
@@ -190,8 +197,8 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
     if step.path_time[1] > 0.0:
         late = since - step.path_time[0]
         along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
-    top = max(step.start_p[2], step.land_p[2]) + law.step_height
-    z, vz, az = height(since, time, step.start_p[2], top, step.land_p[2])
+    top = max(step.start_p[2], step.land_p[2]) + law.step_height + step.lift[0]
+    z, vz, az = height(since, time, step.start_p[2], top, step.land_p[2], step.window[2], step.window[3])
     goal.p[k, 2] = z
     goal.twist[k, 2] = vz
     goal.acceleration[k, 2] = az
@@ -255,12 +262,12 @@ def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
     Args:
         walk: A boxed :class:`Walk`.
         wrench: (K, 6) of the ground on the soles, in their frames at their origins.
-        numbers: (9,) those of :class:`Moment`.
+        numbers: (11,) those of :class:`Moment`.
     """
     w = walk.arrays
     body, feet, goal, ref, step, law = w.body, w.feet, w.goal, w.ref, w.step, w.law
-    t, since, flying, height, before, after, share, tilted, least = numbers
-    now = Moment(t, since, int(flying), height, before, after, share, tilted, least)
+    t, since, flying, height, before, after, share, rate, bend, tilted, least = numbers
+    now = Moment(t, since, int(flying), height, before, after, share, rate, bend, tilted, least)
     evaluate(w.plan, law.omega, now.t, ref.zmp, ref.xi)
     if now.flying >= 0:
         _swing(step, law, now.since, goal, now.flying)
@@ -276,12 +283,13 @@ def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
         clamp(ref.hull, ref.n[0], law.edge, ref.zmp_goal)
     # The CoM keeps its height over the plane of the ground, which goes through the planned ZMP.
     z = now.before + now.share * (now.after - now.before) + now.height
-    rate = 0.0
+    rise = now.rate * (now.after - now.before)
     for i in range(2):
         goal.com[i] = law.omega * law.omega * (body.com[i] - (ref.zmp_goal[i] - ref.shift[i]))
         z -= step.normal[i] * (body.com[i] - ref.zmp[i]) / step.normal[2]
-        rate -= step.normal[i] * feet.v_com[i] / step.normal[2]
-    goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rate - feet.v_com[2])
+        rise -= step.normal[i] * feet.v_com[i] / step.normal[2]
+    goal.com[2] = law.height_stiffness * (z - body.com[2]) + law.height_damping * (rise - feet.v_com[2])
+    goal.com[2] += now.bend * (now.after - now.before)
     ref.margin[0] = math.nan
     if ref.n[0] and measured_zmp(feet, wrench, w.soles.centres, now.least, ref.zmp_now):
         ref.margin[0] = margin(ref.hull, ref.n[0], ref.zmp_now[0], ref.zmp_now[1])

@@ -10,25 +10,34 @@ FORWARD = (0.02, 0.98)
 """Shares of single support between which the foot moves over the ground."""
 TOP = 0.45
 """Share of single support at which the foot is highest."""
+WINDOW = (*FORWARD, TOP, TOP)
+"""The window of a step on the level: see :class:`bipedsim.control.walking.reference.Step`."""
 
 
 @kernel
-def forward(t: float, duration: float) -> tuple[float, float, float]:
-    """Return the share of the way over the ground at ``t`` of ``duration`` [s], and its derivatives [1/s], [1/s^2]."""
-    return quintic(t - FORWARD[0] * duration, (FORWARD[1] - FORWARD[0]) * duration)
+def forward(t: float, duration: float, begin: float, end: float) -> tuple[float, float, float]:
+    """Return the share of the way over the ground at ``t`` of ``duration`` [s], and its derivatives [1/s], [1/s^2].
+
+    ``begin`` and ``end`` are the shares of ``duration`` between which the foot moves.
+    """
+    return quintic(t - begin * duration, (end - begin) * duration)
 
 
 @kernel
-def height(t: float, duration: float, start: float, top: float, end: float) -> tuple[float, float, float]:
+def height(
+    t: float, duration: float, start: float, top: float, end: float, highest: float, lowers: float
+) -> tuple[float, float, float]:
     """Return height [m], velocity and acceleration of a foot that rises from ``start`` to ``top`` and ends at ``end``.
 
-    At rest at all three; after ``duration`` [s] it stays at ``end``.
+    At rest at all three, and at the top from the share ``highest`` of ``duration`` to ``lowers``; after ``duration``
+    [s] it stays at ``end``.
     """
-    up = TOP * duration
+    up = highest * duration
     if t < up:
         x, v, a = quintic(t, up)
         return start + x * (top - start), v * (top - start), a * (top - start)
-    x, v, a = quintic(t - up, duration - up)
+    down = lowers * duration
+    x, v, a = quintic(t - down, duration - down)
     return top + x * (end - top), v * (end - top), a * (end - top)
 
 

@@ -21,8 +21,10 @@ from bipedsim.control.walking.kicking import KickParams, route_of
 from bipedsim.control.walking.reference import Law, Moment, Reference, Soles, Walk, aim
 from bipedsim.control.walking.shown_plan import ShownPlan
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
+from bipedsim.control.walking.terrain import Terrain, TerrainParams
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.errors import ConfigError
+from bipedsim.ground import get_ground
 from bipedsim.model import Robot, reach, sole_placements
 from bipedsim.numerics import Array, box, quintic, zeros_of
 from bipedsim.sim import Command, Observation
@@ -30,7 +32,14 @@ from bipedsim.sim import Command, Observation
 
 @dataclass(frozen=True)
 class ZmpParams(
-    GaitParams, SupervisionParams, CatchParams, KickParams, TaskParams, DistributionParams, EstimatorParams
+    GaitParams,
+    TerrainParams,
+    SupervisionParams,
+    CatchParams,
+    KickParams,
+    TaskParams,
+    DistributionParams,
+    EstimatorParams,
 ):
     """Parameters of :class:`ZmpController`."""
 
@@ -139,7 +148,10 @@ class ZmpController:
         self._omega = float(np.sqrt(whole.body.g / self._height))
         timing = part_of(GaitParams, params)
         longest = _longest_step(robot, timing, self._height, self._omega)
-        self._gait = Gait(timing, width, self._omega, left, _ROOM * _narrowest(robot), longest)
+        told = part_of(TerrainParams, params)
+        terrain = Terrain(get_ground(told.terrain), robot.soles, told, params.step_height) if told.terrain else None
+        self._mapped = terrain is not None
+        self._gait = Gait(timing, width, self._omega, left, _ROOM * _narrowest(robot), longest, terrain)
         self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
         self._route = route_of(part_of(KickParams, params))
         soles = Soles.of(robot.soles)
@@ -217,12 +229,13 @@ class ZmpController:
         self._tilt[:] = pin.log3(upright.T @ R)
         self._supervisor.reset()
         # Until the feet were felt there is no margin to show.
-        self.readouts.update(self._shown.readouts, zmp_margin=0.0, dcm_error=0.0)
+        self.readouts.update(self._shown.readouts, zmp_margin=np.nan, dcm_error=np.nan)
         self._shown.reset(observation.t, *whole.body.com[:2].tolist())
         self._velocity[:] = 0.0
         self._footsteps = self._footsteps[:0]
         self._touch = 0.0
         self._ground = (float(feet.p[:, 2].mean()),) * 2
+        self._climbed = 0.0
         self._kicked = False
         self.fallen = False
 
@@ -276,12 +289,15 @@ class ZmpController:
             return
         if gait.phase == "single":
             swung = gait.swing
+            self._climbed = gait.rise(feet.p, feet.R)
             gait.touch_down(t, feet.R)
-            self._ground = (float(feet.p[1 - swung, 2]), float(feet.p[swung, 2]))
+            before, after = float(feet.p[1 - swung, 2]), float(feet.p[swung, 2])
+            # Over the lower foot, while the legs are furthest apart.
+            self._ground = (before + min(0.0, self._climbed), after - max(0.0, self._climbed))
         elif gait.phase == "double":
             self._supervisor.step_begun()
             gait.lift_off(t, self._dcm(t), feet.p, feet.R, self._supervisor.share * self._velocity)
-            self._ground = (float(feet.p[1 - gait.swing, 2]),) * 2
+            self._climb_with_step()
             self._fly(gait.swing)
         elif self._kicks >= 0 and not self._kicked and t >= self._t0 + params.kick_at:
             self._kicked = True
@@ -291,6 +307,12 @@ class ZmpController:
             self._footsteps = self._footsteps[:0]
         elif self._moving() and self._supervisor.share > 0.0:
             gait.start(t, self._dcm(t), feet.p, feet.R, self._velocity)
+
+    def _climb_with_step(self) -> None:
+        """Lead the CoM from over the lower foot to over the lower foot: up or down while one foot is in the air."""
+        gait, feet = self._gait, self._whole.feet
+        level = float(feet.p[1 - gait.swing, 2])
+        self._ground = (level - max(0.0, self._climbed), level + min(0.0, gait.rise(feet.p, feet.R)))
 
     def _dcm(self, t: float) -> Array:
         """Return the planned DCM (2,) [m] at ``t``."""
@@ -302,9 +324,14 @@ class ZmpController:
         gait, ref = self._gait, self._ref
         tilted = 1.0 - quintic(t - self._t0, self._params.ramp)[0]
         height = self._height + tilted * (self._height0 - self._height)
-        share = 1.0 if gait.phase == "single" else min((t - gait.begin) / (gait.end - gait.begin), 1.0)
+        share, rate, bend = min((t - gait.begin) / (gait.end - gait.begin), 1.0), 0.0, 0.0
+        if gait.phase == "single":
+            share = 1.0
+            if self._mapped:
+                share, rate, bend = quintic(t - gait.begin, gait.end - gait.begin)
         least = _LEAST_LOAD * self._weight
-        self._now[:] = Moment(t, t - gait.lifted, self._flying, height, *self._ground, share, tilted, least)
+        turned = (share, rate, bend, tilted, least)
+        self._now[:] = Moment(t, t - gait.lifted, self._flying, height, *self._ground, *turned)
         aim(self._walk, self.estimate.wrench, self._now)
         if t >= self._shown.due:
             before, after = self._ground
@@ -331,7 +358,7 @@ class ZmpController:
         aside = np.array([-np.sin(yaw), np.cos(yaw)])
         foot = int(np.argmax(np.abs((feet.p[:, :2] - ref.xi_now) @ aside)))
         gait.step_out(t, ref.xi_now, feet.p, feet.R, foot, params.catch_time)
-        self._ground = (float(feet.p[1 - foot, 2]),) * 2
+        self._climb_with_step()
         self._fly(foot)
 
     def _catch(self, t: float) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, evaluate, solve_backwards
-from bipedsim.control.walking.swing import forward, height
+from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, evaluate, lean_first, solve_backwards
+from bipedsim.control.walking.swing import FORWARD, TOP, forward, height
 from bipedsim.numerics import Array
 
 places = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)).map(np.array)
@@ -110,6 +110,27 @@ def test_a_new_beginning_moves_the_first_pieces_alone(case: Case, wanted: Array,
         assert np.abs(case.at(np.nextafter(t, -np.inf))[1] - case.at(t)[1]).max() < 1e-9
 
 
+@settings(max_examples=20)
+@given(cases(), places)
+def test_a_new_beginning_in_standing_moves_no_zmp_at_once(case: Case, wanted: Array) -> None:
+    """At both ends of the first piece and after it all is as it was; within it, xi' = omega (xi - p), backwards."""
+    begin, end = case.knots[:2].tolist()
+    before = [case.at(t) for t in (begin, *case.knots[1:])]
+    lean_first(case.plan, case.omega, case.begin, wanted)
+    assert case.at(begin)[0] == pytest.approx(before[0][0], abs=1e-8)
+    bend = case.plan.zmp[0]
+
+    def rate(t: float, x: Array) -> Array:
+        return case.omega * (x - bend @ (t - begin) ** np.arange(4))
+
+    solution = solve_ivp(rate, (end, begin), case.plan.end[0], rtol=1e-8, atol=1e-10)
+    assert solution.y[:, -1] == pytest.approx(wanted, abs=1e-5)
+    assert case.at(begin)[1] == pytest.approx(wanted, abs=1e-8)
+    for t, (zmp, xi) in zip(case.knots[1:], before[1:], strict=True):
+        assert case.at(t)[0] == pytest.approx(zmp, abs=1e-8)
+        assert case.at(t)[1] == pytest.approx(xi, abs=1e-8)
+
+
 @given(cases(), places, st.floats(0.0, 0.1))
 def test_the_shift_of_a_new_beginning_is_limited(case: Case, wanted: Array, most: float) -> None:
     before = case.plan.zmp.copy()
@@ -130,7 +151,7 @@ def test_the_zmp_of_a_swing_gives_way_to_the_inertia_of_the_leg(
     zmp = Case(plan, 3.5, at, at).at(share * duration)[0]
     # The foot moves over the ground between 2 % and 98 % of single support.
     single = duration / 0.96
-    acceleration = forward(0.02 * single + share * duration, single)[2]
+    acceleration = forward(0.02 * single + share * duration, single, *FORWARD)[2]
     assert zmp == pytest.approx(at - kappa * acceleration * way, abs=1e-9)
 
 
@@ -140,7 +161,11 @@ def test_rates_of_the_swing_are_derivatives(
 ) -> None:
     t, h = share * duration, 1e-5 * duration
     top = max(start, end) + rise
-    for curve in (forward, lambda t, duration: height(t, duration, start, top, end)):
+    for curve in (
+        lambda t, duration: forward(t, duration, *FORWARD),
+        lambda t, duration: height(t, duration, start, top, end, TOP, TOP),
+        lambda t, duration: height(t, duration, start, top, end, 0.25, TOP),
+    ):
         before, now, after = (curve(t + k * h, duration) for k in (-1, 0, 1))
         for order in (0, 1):
             slope = (after[order] - before[order]) / (2.0 * h)
@@ -154,9 +179,9 @@ def test_a_swing_leaves_and_lands_at_rest_and_is_highest_at_45_percent(
     duration: float, start: float, rise: float, end: float
 ) -> None:
     top = max(start, end) + rise
-    assert forward(0.02 * duration, duration) == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)
-    assert forward(0.98 * duration, duration) == pytest.approx((1.0, 0.0, 0.0), abs=1e-9)
+    assert forward(0.02 * duration, duration, *FORWARD) == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)
+    assert forward(0.98 * duration, duration, *FORWARD) == pytest.approx((1.0, 0.0, 0.0), abs=1e-9)
     for t, z in ((0.0, start), (0.45 * duration, top), (duration, end), (2.0 * duration, end)):
-        assert height(t, duration, start, top, end) == pytest.approx((z, 0.0, 0.0), abs=1e-9)
-    heights = [height(t, duration, start, top, end)[0] for t in np.linspace(0.0, duration, 40)]
+        assert height(t, duration, start, top, end, TOP, TOP) == pytest.approx((z, 0.0, 0.0), abs=1e-9)
+    heights = [height(t, duration, start, top, end, TOP, TOP)[0] for t in np.linspace(0.0, duration, 40)]
     assert max(heights) <= top + 1e-12

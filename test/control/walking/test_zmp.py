@@ -67,6 +67,13 @@ class TestOneWalk:
         speed = np.polyfit(rows.t[cruise], rows.base[cruise, 0], 1)[0]
         assert speed == pytest.approx(SPEED[name], rel=0.03)
 
+    def test_loads_of_the_feet_do_not_jump_while_both_stand(self, name: str) -> None:
+        """From between the feet to under the one that will stand; in no tick by 1 % of the weight."""
+        walker, rows = walk(name)
+        lifted = int(np.flatnonzero(rows.flying >= 0)[0])
+        jumps = np.abs(np.diff(rows.force[100:lifted], axis=0))
+        assert jumps.max() < 0.01 * walker.robot.weight
+
     def test_feet_lift_in_turn_and_one_is_always_down(self, name: str) -> None:
         _, rows = walk(name)
         lifted = rows.flying[np.flatnonzero((rows.flying[1:] >= 0) & (rows.flying[:-1] < 0)) + 1]

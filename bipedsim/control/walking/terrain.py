@@ -1,0 +1,228 @@
+"""Footholds from a map of the ground: where a sole lies whole on one plane, and how a foot gets there in the clear."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bipedsim.config import param
+from bipedsim.control.walking.swing import height
+from bipedsim.ground import Ground, GroundArrays, surface
+from bipedsim.model import Sole
+from bipedsim.numerics import Array, kernel, quintic
+
+
+@dataclass(frozen=True)
+class TerrainParams:
+    """What the controller is told of the ground, and what it dares there."""
+
+    terrain: str = param(
+        "", "ground that it is told of, a name or file as for `--ground`; empty: it goes on as the feet find it"
+    )
+    foothold_margin: float = param(
+        0.015, "distance that a sole keeps from edges of the map", unit="m", low=0.0, high=0.2
+    )
+    foothold_search: float = param(
+        0.3, "how far a landing is moved ahead or back to a foothold", unit="m", low=0.0, high=1.0
+    )
+    climb_most: float = param(0.2, "highest step up or down, from foot to foot", unit="m", low=0.0, high=1.0)
+    climb_time: float = param(4.0, "longer single support, for every metre up or down", unit="s/m", low=0.0, high=20.0)
+
+
+_FINE = 0.01
+"""How finely footholds are looked for [m]."""
+_GRID = (8, 5)
+"""Points of a sole, ahead and to the left, that are looked up in the map."""
+_FLAT = 0.002
+"""Ground differs by less from the plane of a foothold [m]."""
+_ONWARD = 0.04
+"""Least way [m] of a foot that is told to go ahead: else short steps would be taken on the same tread forever."""
+_LEVEL = 0.01
+"""Rises [m] up to which a foot swings as on the level."""
+_CLEAR = 0.015
+"""Least height of the sole over the map on its way [m]."""
+_RAISE, _HIGHEST = 0.02, 0.1
+"""By how much a foot is raised more until it is clear, and at most [m]."""
+_SAMPLES = 24
+"""Points of time at which the way of a foot is looked up."""
+_UP = np.array([0.15, 0.98, 0.45, 0.6])
+_DOWN = np.array([0.02, 0.72, 0.25, 0.45])
+"""Windows of steps up and down: see :class:`bipedsim.control.walking.reference.Step`."""
+
+
+class Foothold(NamedTuple):
+    """Where a sole can land: how far from where it was wanted [m], or NaN, and why not.
+
+    Attributes:
+        offset: Along its direction [m], NaN for no foothold.
+        patch: That it would stand on, or that is in the way; -1 for none.
+        rise: From the other foot [m].
+    """
+
+    offset: float
+    patch: int
+    rise: float
+
+
+@kernel
+def _lies(ground, x, y, yaw, low, high):  # type: ignore[no-untyped-def]
+    """Return the patch under all of a sole at (x, y) that is turned by ``yaw`` and reaches from ``low`` to ``high``."""
+    _, patch = surface(ground, x, y)
+    if patch < 0:
+        return -1
+    n = ground.rotation[patch, :, 2]
+    p = ground.point[patch]
+    c, s = math.cos(yaw), math.sin(yaw)
+    for i in range(_GRID[0]):
+        ahead = low[0] + (high[0] - low[0]) * i / (_GRID[0] - 1)
+        for j in range(_GRID[1]):
+            left = low[1] + (high[1] - low[1]) * j / (_GRID[1] - 1)
+            px, py = x + c * ahead - s * left, y + s * ahead + c * left
+            z, at = surface(ground, px, py)
+            plane = p[2] - (n[0] * (px - p[0]) + n[1] * (py - p[1])) / n[2]
+            if at < 0 or abs(z - plane) > _FLAT:
+                return -1
+    return patch
+
+
+@kernel
+def _find(ground, x, y, yaw, low, high, reach, base, most):  # type: ignore[no-untyped-def]
+    """Return offset, patch and rise of the nearest foothold; see :meth:`Terrain.foothold`."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    blocked = -1
+    steep = 0.0
+    nearest = math.nan
+    for k in range(2 * int(max(abs(reach[0]), abs(reach[1])) / _FINE) + 2):
+        away = _FINE * ((k + 1) // 2) * (1.0 if k % 2 else -1.0)
+        if not reach[0] <= away <= reach[1]:
+            continue
+        px, py = x + c * away, y + s * away
+        patch = _lies(ground, px, py, yaw, low, high)
+        if patch < 0:
+            continue
+        rise = surface(ground, px, py)[0] - base
+        if abs(rise) <= most:
+            return away, patch, rise
+        if not abs(nearest) <= abs(away):
+            nearest, blocked, steep = away, patch, rise
+    return math.nan, blocked, steep
+
+
+@kernel
+def _clears(ground, start, land, yaw, low, high, window, top):  # type: ignore[no-untyped-def]
+    """Return whether a sole that swings from ``start`` to ``land`` (3,) with its apex at ``top`` [m] meets nothing."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    for i in range(1, _SAMPLES):
+        t = i / _SAMPLES
+        x = quintic(t - window[0], window[1] - window[0])[0]
+        z = height(t, 1.0, start[2], top, land[2], window[2], window[3])[0]
+        # On the ground at both ends, where the sole comes from and goes to its own plane.
+        clear = min(_CLEAR, 0.5 * abs(z - start[2]), 0.5 * abs(z - land[2]))
+        for j in range(_GRID[0]):
+            ahead = low[0] + (high[0] - low[0]) * j / (_GRID[0] - 1)
+            for k in range(2):
+                left = low[1] if k == 0 else high[1]
+                px = start[0] + x * (land[0] - start[0]) + c * ahead - s * left
+                py = start[1] + x * (land[1] - start[1]) + s * ahead + c * left
+                at, patch = surface(ground, px, py)
+                if patch >= 0 and at > z - clear:
+                    return False
+    return True
+
+
+class Terrain:
+    """A map of the ground, in the frame in which the robot starts at the origin, as a simulator puts it there.
+
+    Args:
+        ground: The map.
+        soles: Of the robot.
+        params: See :class:`TerrainParams`.
+        step_height: Rise of the swing foot over level ground [m].
+    """
+
+    def __init__(self, ground: Ground, soles: Sequence[Sole], params: TerrainParams, step_height: float) -> None:
+        self._ground: GroundArrays = ground.arrays()
+        self._names = [patch.name for patch in ground.patches]
+        self._params = params
+        self._step_height = step_height
+        self._bare = [(s.vertices.min(axis=0) - s.centre, s.vertices.max(axis=0) - s.centre) for s in soles]
+        margin = params.foothold_margin
+        self._grown = [(low - margin, high + margin) for low, high in self._bare]
+
+    def height(self, point: Array) -> float:
+        """Return the height [m] of the map at ``point`` (2,) or (3,), NaN over nothing."""
+        return float(surface(self._ground, float(point[0]), float(point[1]))[0])
+
+    def normal(self, point: Array) -> Array:
+        """Return the normal (3,) of the map at ``point`` (2,) [m], upright over nothing."""
+        patch = surface(self._ground, float(point[0]), float(point[1]))[1]
+        return self._ground.rotation[patch, :, 2] if patch >= 0 else np.array([0.0, 0.0, 1.0])
+
+    def foothold(
+        self, foot: int, at: tuple[float, float, float], own: Array, other: Array, onward: float, longest: float
+    ) -> Foothold:
+        """Return the foothold nearest to where a foot was to land, ahead of it or behind.
+
+        Args:
+            foot: Which one.
+            at: x, y [m] and yaw [rad] that are wanted.
+            own, other: (2,) where it stands now and where the other one does [m].
+            onward: How far it is told to go ahead [m], negative back: a foot goes that way at least a little.
+            longest: Length of a step [m], from the other foot.
+        """
+        x, y, yaw = at
+        c, s = math.cos(yaw), math.sin(yaw)
+        ahead = c * (x - other[0]) + s * (y - other[1])
+        moved = c * (x - own[0]) + s * (y - own[1])
+        search = self._params.foothold_search
+        back, forth = max(-search, -longest - ahead), min(search, longest - ahead)
+        if onward > _FINE:
+            back = max(back, _ONWARD - moved)
+        elif onward < -_FINE:
+            forth = min(forth, -_ONWARD - moved)
+        low, high = self._grown[foot]
+        base = self.height(other)
+        base = base if base == base else 0.0
+        return Foothold(
+            *_find(self._ground, x, y, yaw, low, high, np.array([back, forth]), base, self._params.climb_most)
+        )
+
+    def why_not(self, found: Foothold) -> str:
+        """Return what is in the way where :meth:`foothold` has found none."""
+        if found.patch < 0:
+            return (
+                f"the map has no place for a sole with {1e3 * self._params.foothold_margin:.3g} mm to spare within a "
+                "step (a gap, or treads that are too short); a smaller foothold_margin or a longer step may help"
+            )
+        way = "up" if found.rise > 0.0 else "down"
+        return (
+            f"{self._names[found.patch]!r} is {abs(found.rise):.3g} m {way} from the foot that stands, and climb_most "
+            f"is {self._params.climb_most:g} m"
+        )
+
+    def extra_time(self, start: float, stance: float, land: float) -> float:
+        """Return by how much longer [s] a step takes between these heights [m] of its foot and of the other one."""
+        most = max(abs(land - stance), 0.5 * abs(land - start), abs(start - stance))
+        return self._params.climb_time * most if most > _LEVEL else 0.0
+
+    def window(self, start: float, land: float, level: Array) -> Array:
+        """Return the window (4,) of a step between heights [m]; ``level`` is that of a step without a rise."""
+        if abs(land - start) <= _LEVEL:
+            return level
+        return _UP if land > start else _DOWN
+
+    def lift(self, foot: int, start: Array, land: Array, yaw: float, window: Array) -> float:
+        """Return by how much [m] more a foot is to rise from ``start`` to ``land`` (3,) so that it meets nothing."""
+        low, high = self._bare[foot]
+        shift = self.height(land) - land[2]
+        shift = shift if shift == shift else 0.0
+        up = np.array([0.0, 0.0, shift])
+        top = max(start[2], land[2]) + shift + self._step_height
+        more = 0.0
+        while more < _HIGHEST and not _clears(self._ground, start + up, land + up, yaw, low, high, window, top + more):
+            more += _RAISE
+        return more
