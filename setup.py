@@ -152,6 +152,7 @@ setup(
             *(f"{name} = bipedsim_ros.commands:{name.upper().replace('-', '_')}" for name in ROS_COMMANDS),
             *(f"{name} = bipedsim_studies.commands:{name.upper().replace('-', '_')}" for name in STUDIES_COMMANDS),
         ],
+        "bipedsim.formats": ["mcap = bipedsim_ros.wire.run_bag:write_run_bag"],
         "bipedsim.live": ["ros = bipedsim_ros.commands:VIEW"],
         "bipedsim.robots": ["studies = bipedsim_studies.bodies"],
         "bipedsim.controllers": ["finite_time = bipedsim_studies.planar.finite_time:FiniteTimeController"],

@@ -1,5 +1,5 @@
 from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
-from .com import ComMotion, capture_point, com_motion, robot_of
+from .com import ComMotion, capture_point, com_motion
 from .configurations import complete_rows, name_of, recorded_configurations
 from .controller import controller_figures, estimate_errors
 from .differences import Difference, difference_lines, differences
@@ -47,6 +47,7 @@ from .plates import (
     world_wrench,
 )
 from .posturography import stood_still, sway_figures, sway_lines
+from .recorded_robot import robot_of
 from .run_summary import RunSummary, with_statistics
 from .summary_text import (
     aligned,

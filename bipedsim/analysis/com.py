@@ -9,8 +9,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from bipedsim.analysis.configurations import recorded_configurations
-from bipedsim.errors import RecordingError
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 
@@ -28,19 +27,6 @@ class ComMotion:
     position: Array
     velocity: Array
     capture: Array
-
-
-def robot_of(recording: Recording) -> Robot:
-    """Return the robot that a recording names.
-
-    Raises:
-        RecordingError: It names none.
-        ConfigError: There is none of this name here.
-    """
-    name = recording.run.get("robot") or recording.about.get("robot") or recording.robot
-    if not name:
-        raise RecordingError("the recording does not say which robot it is of")
-    return load_robot(name)
 
 
 def capture_point(com: Array, velocity: Array, height: ArrayLike, gravity: float) -> Array:

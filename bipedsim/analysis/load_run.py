@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from bipedsim.analysis.ankles import feet_with_ankles_only, fill_from_ankles
-from bipedsim.errors import ConfigError
-from bipedsim.model import load_robot
+from bipedsim.analysis.recorded_robot import robot_of
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording import Recording, between, load_recording, nothing_between, read_blocks
 
 
@@ -83,8 +83,8 @@ def completed(recording: Recording) -> Recording:
     if not feet_with_ankles_only(recording):
         return recording
     try:
-        robot = load_robot(recording.about.get("robot") or recording.robot)
-    except ConfigError:
+        robot = robot_of(recording)
+    except (ConfigError, RecordingError):
         # The notes of the recording say so already.
         return recording
     if fill_from_ankles(recording, robot):

@@ -87,7 +87,7 @@ def find_gait(
         threshold: Normal force from which a foot is on a plate [N].
 
     Raises:
-        ConfigError: There are no stances, or the weight does not follow from them.
+        ConfigError: There are no stances, or the weight does not follow from them, or is none.
     """
     if ahead and ahead not in AXES:
         raise ConfigError(f"direction {ahead!r} is none of {', '.join(AXES)}")
@@ -104,6 +104,11 @@ def find_gait(
     spans, notes = _of_one_foot(name, spans, threshold)
     if not np.isfinite(weight):
         weight = _weight(name, plates, spans)
+    if not weight > threshold:
+        raise ConfigError(
+            f"{name}: weight = {weight:g} N must be above {threshold:g} N, from which a foot counts as on a plate; "
+            "give it with --weight"
+        )
     middles = np.array([np.nanmean(plate.cop(threshold)[span, :2], axis=0) for plate, span in spans])
     direction = np.array(AXES[ahead]) if ahead else _direction(spans, middles, threshold)
     stances = [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bipedsim.cli.options import add_recorded, add_span, output_beside
+from bipedsim.config import Table
 from bipedsim.errors import ConfigError
 from bipedsim.plates import THRESHOLD
 
@@ -19,6 +20,8 @@ TABLES = ("csv", "parquet", "mat")
 TRIALS = ("c3d", "mot", "sto", "trc")
 SUFFIXES = {"columns": ".csv", **{name: f".{name}" for name in (*TABLES, *TRIALS)}}
 FRAMES = ("world", "plate", "sole")
+FORMATS = Table("format of a run", "bipedsim.formats", {})
+"""Name, which is the suffix of its files, to ``write(recording, robot, path)`` of another package; it returns notes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,10 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="what to write (default: beside RUN)")
     parser.add_argument(
         "--format",
-        choices=tuple(SUFFIXES),
+        choices=(*SUFFIXES, *FORMATS),
         help="columns: CSV of all that was recorded, as it was; csv, parquet, mat: wrench, CoP and free moment of each "
         "foot and plate, CoM, base, joints; c3d: plates, markers, events; mot, sto: ground forces and coordinates for "
-        "OpenSim; trc: markers (docs/lab_formats.md; default: by the suffix of -o, else columns)",
+        "OpenSim; trc: markers (docs/lab_formats.md); mcap: a bag with /tf, for Foxglove and PlotJuggler "
+        "(docs/tools.md; default: by the suffix of -o, else columns)",
     )
     parser.add_argument("--frame", choices=FRAMES, help="of the wrenches of csv, parquet and mat (default: world)")
     parser.add_argument(
@@ -45,17 +49,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Write what was asked for, and say which files."""
+    suffixes = SUFFIXES | {name: f".{name}" for name in FORMATS}
     if args.format is None:
         # The table of columns was there first: a .csv is one.
-        named = {suffix: name for name, suffix in SUFFIXES.items() if suffix != SUFFIXES["columns"]}
+        named = {suffix: name for name, suffix in suffixes.items() if suffix != SUFFIXES["columns"]}
         args.format = named.get(args.output.suffix.lower() if args.output else "", "columns")
-    output = output_beside(args.recording, args.output, SUFFIXES[args.format])
+    output = output_beside(args.recording, args.output, suffixes[args.format])
     if args.frame is not None and args.format not in TABLES:
-        own = "holds what was recorded, as it was" if args.format == "columns" else "has axes of its own"
+        as_it_was = args.format in ("columns", *FORMATS)
+        own = "holds what was recorded, as it was" if as_it_was else "has axes of its own"
         raise ConfigError(f"--frame {args.frame}: --format {args.format} {own}; frames are for {', '.join(TABLES)}")
-    if args.filter is not None and args.format in ("columns", "trc"):
+    if args.filter is not None and args.format in ("columns", "trc", *FORMATS):
         raise ConfigError(f"--filter: --format {args.format} is not filtered; filters are for forces")
-    written = _columns(args, output) if args.format == "columns" else _lab(args, output)
+    if args.format in FORMATS:
+        written = _other(args, output)
+    else:
+        written = _columns(args, output) if args.format == "columns" else _lab(args, output)
     for path in written:
         print(f"wrote {path}")
     return 0
@@ -69,6 +78,16 @@ def _columns(args: argparse.Namespace, output: Path) -> list[Path]:
     span = {"start": args.start, "stop": args.stop}
     columns = gather(args.recording, CsvColumns, **span)
     gather(args.recording, lambda: CsvTable(output, columns), **span)
+    return [output]
+
+
+def _other(args: argparse.Namespace, output: Path) -> list[Path]:
+    """Write a format of another package."""
+    from bipedsim.analysis import load_run
+
+    recording = load_run(args.recording, -1, args.start, args.stop)
+    for note in FORMATS[args.format](recording, _robot(args, recording), output):
+        print(f"note: {note}")
     return [output]
 
 
@@ -125,13 +144,13 @@ def _opensim(
 
 def _robot(args: argparse.Namespace, recording: Recording) -> Robot | None:
     """Return what ran; None, which a line says, where it is not known here."""
+    from bipedsim.analysis import robot_of
     from bipedsim.model import load_robot
 
-    name = args.robot or recording.about.get("robot") or recording.robot
     if args.robot:
-        return load_robot(name)
+        return load_robot(args.robot)
     try:
-        return load_robot(name) if name else None
+        return robot_of(recording) if recording.robot_source else None
     except ConfigError as error:
-        print(f"note: joint centres and CoM are left out: {error}; name the robot with --robot")
+        print(f"note: joint centres and CoM are left out: {error}")
         return None

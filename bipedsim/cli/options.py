@@ -55,7 +55,8 @@ def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
         whole = recording if recording.name.strip(".") else Path(os.path.realpath(recording))
         name = whole.stem if os.path.isfile(whole) else whole.name
         output = whole.with_name(name + suffix) if name else whole / f"run{suffix}"
-    if output.suffix in (".npz", ".mcap", ".yaml") or os.path.realpath(output) == os.path.realpath(recording):
+    protected = {".npz", ".mcap", ".yaml"} - {suffix}  # who writes bags overwrites none
+    if output.suffix in protected or os.path.realpath(output) == os.path.realpath(recording):
         raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
     return output
 

@@ -1,8 +1,8 @@
 """Tables that other packages add to: an entry point of theirs is a row, and nothing of bipedsim is touched.
 
 Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.live``,
-``bipedsim.topics``, ``bipedsim.interfaces`` (an object each), and ``bipedsim.robots``, ``bipedsim.grounds``,
-``bipedsim.scenarios`` (a package each, whose folder is listed).
+``bipedsim.formats``, ``bipedsim.topics``, ``bipedsim.interfaces`` (an object each), and ``bipedsim.robots``,
+``bipedsim.grounds``, ``bipedsim.scenarios`` (a package each, whose folder is listed).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
 _GROUPS = tuple(
     f"bipedsim.{name}"
     for name in (
-        *("contact_models", "controllers", "commands", "live", "topics", "interfaces"),
+        *("contact_models", "controllers", "commands", "live", "formats", "topics", "interfaces"),
         *("robots", "grounds", "scenarios"),
     )
 )
@@ -134,6 +134,21 @@ class Files(Mapping[str, Path]):
         if isinstance(name_or_path, Path) or is_path(text) or ("/" in self._pattern and os.path.isdir(text)):
             return Path(name_or_path)
         raise UnknownNameError(self.kind, text, self, otherwise=otherwise)
+
+    def kept(self, name_or_path: str | Path) -> str:
+        """Return the text by which another process finds the same file: its name, or its path from the root.
+
+        What was installed elsewhere still has its name there.
+
+        Args:
+            name_or_path: As :meth:`find` takes it, or what that returned.
+        """
+        text = str(name_or_path)
+        if text in self:
+            return text
+        path = Path(os.path.realpath(text))
+        name = self._name(path)
+        return name if name in self and os.path.realpath(self[name]) == str(path) else str(path)
 
     def package(self, name: str) -> str:
         """Return which package adds ``name``, an empty text for our own."""

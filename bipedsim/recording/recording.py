@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,11 @@ class Recording(RecordedColumns):
     def duration(self) -> float:
         """Time from the first to the last row [s]."""
         return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+
+    @property
+    def robot_source(self) -> str:
+        """Name or robot.yaml of what ran, as :func:`bipedsim.load_robot` takes it; empty when unknown."""
+        return str(self.run.get("robot") or self.about.get("robot") or self.robot)
 
     @classmethod
     def empty(
@@ -240,14 +246,17 @@ class Recording(RecordedColumns):
             columns = COLUMNS.keys() - self._late
             self._recording = Recording.empty(max(1, capacity), robot.joint_names, feet, columns=columns)
             self._recording.describe_robot(robot)
-            self._rows = {
-                source: [
-                    (column.name, column.source.partition(".")[2])
+            wanted = [
+                [
+                    column
                     for column in COLUMNS.values()
                     if column.source.startswith(f"{source}.") and (robot.free_flyer or not column.free_base)
                 ]
                 for source in _SOURCES
-            }
+            ]
+            self._names = [column.name for columns_of_one in wanted for column in columns_of_one]
+            self._readers = [_reader(column.source.partition(".")[2] for column in one) for one in wanted]
+            self._targets = self._aimed()
             self._n = 0
             self._plates: PlateRows | None = None
 
@@ -278,16 +287,12 @@ class Recording(RecordedColumns):
             if i == len(r.t):
                 r = self._grow()
             r.t[i] = t
-            arrays = vars(r)
-            for source, values in zip(_SOURCES, (observation, contact, truth, command), strict=True):
-                for name, attribute in self._rows[source]:
-                    value = getattr(values, attribute)
-                    if value is None:
-                        continue
-                    if name in self._late:
-                        self._late.remove(name)
-                        setattr(r, name, np.array(arrays[name]))
-                    arrays[name][i] = value
+            of_observation, of_contact, of_truth, of_command = self._readers
+            values = (*of_observation(observation), *of_contact(contact), *of_truth(truth), *of_command(command))
+            for at, value in enumerate(values):
+                if value is not None:
+                    target = self._targets[at]
+                    (self._begin(at) if target is None else target)[i] = value
             if objects is not None:
                 for name, state in zip(objects.names, objects.states(), strict=True):
                     if name not in r.objects:
@@ -322,6 +327,18 @@ class Recording(RecordedColumns):
                 if values is not None:
                     getattr(r, name)[i] = values
 
+        def _aimed(self) -> list[Array | None]:
+            """Return the arrays that a row goes to; None for those that nothing was written to yet."""
+            return [None if name in self._late else getattr(self._recording, name) for name in self._names]
+
+        def _begin(self, at: int) -> Array:
+            """Make the array of a column that hardly any run has, at its first value."""
+            name, r = self._names[at], self._recording
+            self._late.remove(name)
+            setattr(r, name, np.array(getattr(r, name)))
+            self._targets = self._aimed()
+            return getattr(r, name)
+
         def _grow(self) -> Recording:
             old = self._recording
             columns = COLUMNS.keys() - self._late
@@ -337,6 +354,7 @@ class Recording(RecordedColumns):
             for name in ("sole_vertices", "effort_limit", "weight"):
                 setattr(new, name, getattr(old, name))
             self._recording = new
+            self._targets = self._aimed()
             return new
 
         def __len__(self) -> int:
@@ -377,6 +395,12 @@ def joined(parts: Sequence[Recording]) -> Recording:
         found = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
         values["gave_up_at"], values["gave_up_why"] = found[0] if found else (float("nan"), "")
     return Recording(**values)
+
+
+def _reader(attributes: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what reads ``attributes`` off an object, a tuple also where there is but one."""
+    names = tuple(attributes)
+    return attrgetter(*names) if len(names) > 1 else lambda values: tuple(getattr(values, name) for name in names)
 
 
 def _no_states(n: int) -> Array:

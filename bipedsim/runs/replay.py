@@ -20,7 +20,7 @@ from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground, Patch
-from bipedsim.model import HardwareParams, Robot, load_robot, perturbed
+from bipedsim.model import ROBOTS, HardwareParams, Robot, load_robot, perturbed
 from bipedsim.numerics import Array
 from bipedsim.objects import parse_objects
 from bipedsim.recording import checksum
@@ -125,7 +125,7 @@ def _objects_again(
 def settings_of(sim: Simulator) -> dict[str, Any]:
     """Return what ``sim`` was made of but for its ground, as JSON can hold it."""
     return {
-        "robot": str(sim.robot.source),
+        "robot": ROBOTS.kept(sim.robot.source),
         "contact_model": sim.contact_model,
         "contact_params": dict(sim.contact_params),
         "hardware": dataclasses.asdict(sim.hardware),

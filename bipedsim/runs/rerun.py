@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.analysis import robot_of
 from bipedsim.errors import DivergenceError, RecordingError
 from bipedsim.ground import Ground, get_ground
-from bipedsim.model import IDEAL, Chains, Robot, load_robot
+from bipedsim.model import IDEAL, Chains, Robot
 from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
@@ -201,10 +202,7 @@ def _begin(
     rows, and pushes.
     """
     run = recording.run
-    name = run.get("robot") or recording.about.get("robot") or recording.robot
-    if not name:
-        raise RecordingError("the recording does not name its robot")
-    robot = load_robot(name)
+    robot = robot_of(recording)
     order = [recording.joint_names.index(name) for name in robot.joint_names if name in recording.joint_names]
     if len(order) < robot.nu:
         lacking = sorted({*robot.joint_names} - {*recording.joint_names})

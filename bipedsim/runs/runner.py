@@ -123,7 +123,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
         if not _fails(make, told) or _fails(make, own):
             raise
         raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
-    guard = Guard(made, robot)
+    guard = Guard(made, robot, dt=control_dt)
     if scenario.velocity and guard.set_velocity is None:
         raise ConfigError(no_velocity(settings.scenario, controller))
     return Prepared(

@@ -31,6 +31,7 @@ from rclpy.node import Node
 
 from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.model import ROBOTS
 from bipedsim.recording.bag import BagWriter, Pending, Qos
 from bipedsim_ros.loop import Background, HandledByLoop, SimParams, publish_status, run_urgently
 from bipedsim_ros.nodes.node_main import run_node
@@ -192,7 +193,8 @@ class Recorder:
         for name, msgtype in wanted.items():
             self._subscribe(name, msgtype, known[name].recorder_qos if name in known else self._offered(name))
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
-        custom = {"robot": params.robot, "feet": ",".join(feet), "ft_sign": f"{params.ft_sign:g}"}
+        robot = ROBOTS.kept(params.robot) if params.robot else ""
+        custom = {"robot": robot, "feet": ",".join(feet), "ft_sign": f"{params.ft_sign:g}"}
         custom["namespace"] = node.get_namespace()
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)

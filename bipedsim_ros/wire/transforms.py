@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
-
-import pinocchio as pin
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 
@@ -12,13 +9,14 @@ from bipedsim.model import Robot
 from bipedsim.sim import Simulator
 from bipedsim_ros.wire import topics
 from bipedsim_ros.wire.endpoints import publisher
-from bipedsim_ros.wire.topics import BASE_FRAME, WORLD_FRAME, ankle_frame, sole_frame
+from bipedsim_ros.wire.frames import moving_frame, static_frames
+from bipedsim_ros.wire.topics import WORLD_FRAME
 from bipedsim_ros.wire.wire import NS_PER_S
 
 NO_TRANSFORMS = (
     f"without {topics.TF.name}, from which RViz and Foxglove know where the robot is: tf2_msgs is not installed, which "
     f"comes with a ROS 2 installation (apt install ros-$ROS_DISTRO-tf2-msgs); {topics.GROUND_TRUTH.name} and "
-    f"{topics.JOINT_STATES.name} say the same"
+    f"{topics.JOINT_STATES.name} say the same, and `bipedsim export RUN --format mcap` adds it to a recording"
 )
 
 
@@ -61,69 +59,6 @@ class Transforms:
         self._moving.header.stamp.sec, self._moving.header.stamp.nanosec = divmod(t_ns, NS_PER_S)
         _fill(self._moving, sim.q[:7].tolist())
         self._publisher.publish(self._message)
-
-
-Frame = tuple[str, str, list[float]]
-"""Parent, child and pose of a frame: xyz and quaternion xyzw."""
-
-
-def moving_frame(robot: Robot) -> str:
-    """Return the frame whose pose is on /tf: base_link, unless the URDF hangs that below another root link."""
-    known = {frame.name for frame in robot.model.frames}
-    return BASE_FRAME if BASE_FRAME not in known else _bodies(robot)[1].name
-
-
-def static_frames(robot: Robot) -> list[Frame]:
-    """Return the frames that the messages use and the URDF lacks, and the links behind joints that are locked.
-
-    robot_state_publisher moves a joint by /joint_states, where locked ones are not.
-    """
-    return [*_missing_frames(robot), *_locked_links(robot)]
-
-
-def _bodies(robot: Robot) -> dict[int, pin.Frame]:
-    """Return the first link that each joint moves, by the joint's number."""
-    found: dict[int, pin.Frame] = {}
-    for frame in robot.model.frames:
-        if frame.type == pin.FrameType.BODY:
-            found.setdefault(frame.parentJoint, frame)
-    return found
-
-
-def _missing_frames(robot: Robot) -> list[Frame]:
-    known, body_of = {frame.name for frame in robot.model.frames}, _bodies(robot)
-    wanted = [(1, BASE_FRAME, pin.SE3.Identity())]
-    for k, sole in enumerate(robot.soles):
-        wanted.append((sole.joint_id, sole_frame(sole.name), sole.placement_joint_sole))
-        wanted.append((robot.ankle_joint_ids[k], ankle_frame(sole.name), robot.placement_joint_ankle[k]))
-    result = []
-    for joint, name, placement in wanted:
-        if name in known:
-            continue
-        body = body_of[joint]
-        if name == BASE_FRAME:
-            # odom -> base_link is the parent of the URDF's tree, so its root link hangs below and not above.
-            result.append((BASE_FRAME, body.name, pin.SE3ToXYZQUAT(body.placement).tolist()))
-        else:
-            result.append((body.name, name, pin.SE3ToXYZQUAT(body.placement.actInv(placement)).tolist()))
-    return result
-
-
-def _locked_links(robot: Robot) -> list[Frame]:
-    model, links = robot.model, {frame.name: frame for frame in robot.model.frames}
-    result = []
-    for joint in ElementTree.fromstring(robot.urdf_xml).findall("joint"):
-        ends = [tag.get("link", "") for tag in (joint.find("parent"), joint.find("child")) if tag is not None]
-        names = [joint.get("name", "")]
-        if (mimic := joint.find("mimic")) is not None:
-            # It follows another one, which is where to look.
-            names.append(mimic.get("joint", ""))
-        locked = joint.get("type") not in ("fixed", "floating") and not any(map(model.existJointName, names))
-        if locked and all(end in links for end in ends):
-            parent, child = (links[end] for end in ends)
-            pose = pin.SE3ToXYZQUAT(parent.placement.actInv(child.placement)).tolist()
-            result.append((parent.name, child.name, pose))
-    return result
 
 
 def _fill(transform: TransformStamped, pose: list[float]) -> None:

@@ -24,18 +24,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Judge a recording and print."""
-    from bipedsim.analysis import load_run
+    from bipedsim.analysis import load_run, robot_of
     from bipedsim.ground import get_ground
     from bipedsim.model import load_robot
+    from bipedsim.view.animation import ground_of
     from bipedsim_studies.feasibility.margins import run_margins
     from bipedsim_studies.feasibility.report import as_json, as_text, plot
     from bipedsim_studies.feasibility.states import recorded_states
     from bipedsim_studies.feasibility.touchdowns import touch_downs
 
     recording = load_run(args.recording, start=args.start, stop=args.stop)
-    robot = load_robot(args.robot or recording.robot)
+    robot = load_robot(args.robot) if args.robot else robot_of(recording)
     ground_name = args.ground or recording.about.get("ground") or "flat"
-    ground = get_ground(ground_name)
+    ground = get_ground(args.ground) if args.ground else ground_of(recording)
     progress = not args.json and sys.stderr.isatty()
     states = recorded_states(recording, robot, progress)
     margins = run_margins(recording, robot, ground, args.every, states=states, progress=progress)

@@ -40,7 +40,7 @@ def main(args: argparse.Namespace) -> int:
     """Run and print."""
     from dataclasses import asdict
 
-    from bipedsim.config import to_json
+    from bipedsim.config import from_folder, to_json
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
     from bipedsim_studies.score.battery import BATTERY, read_battery
     from bipedsim_studies.score.page import table, write_page
@@ -50,6 +50,8 @@ def main(args: argparse.Namespace) -> int:
     jobs = asked_jobs(args)
     tried = {name: getattr(args, name) for name in TRIED if not name.endswith("_params")}
     tried = {name: value for name, value in tried.items() if value is not None} | {"controller": args.controller}
+    # In the battery's file a path would count from its folder.
+    tried["robot"] = from_folder(args.robot, Path())
     tried["controller_params"] = key_values(args.set, "--set")
     tried["contact_params"] = key_values(args.contact_set, "--contact-set")
     others = read_rows(args.against) if args.against else []
@@ -58,7 +60,9 @@ def main(args: argparse.Namespace) -> int:
     say(f"battery {battery.version}: {battery.plan.description}, {len(battery.plan.trials)} trials")
     for name, why in battery.left_out.items():
         say(f"left out: {name}: {why}")
-    short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, Path(args.robot).stem))
+    file = Path(args.robot)
+    robot = file.parent.name if file.name == "robot.yaml" else file.stem
+    short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, robot))
     folder = args.output or Path("runs") / f"score_{short}"
     bar = not args.json and sys.stderr.isatty()
     news = partial(print, file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damage_support import DAMAGES
 from recording_support import T0, contact, header, joint_state, point, serialise, standing, topic, wrench
 
 from bipedsim.cli.main import main
@@ -58,28 +59,6 @@ def write(path: Path, split: bool = False) -> Path:
         metadata.write_text(metadata.read_text().replace(f"- {first.name}", f"- {first.name}\n  - later_1.mcap"))
         (other / "other_0.mcap").rename(path / "later_1.mcap")
     return path
-
-
-def cut(raw: bytearray, rng: np.random.Generator) -> None:
-    del raw[int(rng.integers(len(raw))) :]
-
-
-def flip(raw: bytearray, rng: np.random.Generator) -> None:
-    for at in rng.integers(len(raw), size=int(rng.integers(1, 4))):
-        raw[at] ^= 1 << int(rng.integers(8))
-
-
-def zero(raw: bytearray, rng: np.random.Generator) -> None:
-    begin, size = int(rng.integers(len(raw))), int(rng.integers(1, 2000))
-    raw[begin : begin + size] = bytes(len(raw[begin : begin + size]))
-
-
-def noise(raw: bytearray, rng: np.random.Generator) -> None:
-    begin, size = int(rng.integers(len(raw))), int(rng.integers(1, 200))
-    raw[begin : begin + size] = rng.bytes(len(raw[begin : begin + size]))
-
-
-DAMAGES: tuple[Callable[[bytearray, np.random.Generator], None], ...] = (cut, flip, zero, noise)
 
 
 def differing(a: Recording, b: Recording) -> list[str]:

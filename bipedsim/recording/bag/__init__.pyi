@@ -1,6 +1,6 @@
 from .align import ROWS, BagRows, recording_from_bag
 from .mcap import Block
-from .messages import Columns, columns
+from .messages import Columns, Encoder, blank, columns, definition
 from .reader import Bag, BagWriter, Pending, Qos, Topic, find_bag, message_counts, name_one
 
 __all__ = [
@@ -10,10 +10,13 @@ __all__ = [
     "BagWriter",
     "Block",
     "Columns",
+    "Encoder",
     "Pending",
     "Qos",
     "Topic",
+    "blank",
     "columns",
+    "definition",
     "find_bag",
     "message_counts",
     "name_one",

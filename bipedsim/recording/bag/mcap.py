@@ -125,6 +125,10 @@ class SpooledIndexes(list[Any]):
         if self._open.count > self._PACK:
             self._file.write(self._open.end())
 
+    def close(self) -> None:
+        """Let the file go; the list is of no use any more."""
+        self._file.close()
+
     def __iter__(self) -> Iterator[Any]:
         """Yield what writes them, in their order."""
         self._file.write(self._open.end())

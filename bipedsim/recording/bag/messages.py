@@ -1,4 +1,4 @@
-"""Serialised ROS messages to arrays, a topic at a time and without ROS.
+"""Serialised ROS messages to arrays and back, a topic at a time and without ROS.
 
 Messages of a topic differ in their numbers and hardly ever in anything else: :func:`_layout_of` follows the definition
 of the type through one message, which says where the numbers are in all that are built alike.
@@ -7,7 +7,7 @@ of the type through one message, which says where the numbers are in all that ar
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -311,6 +311,74 @@ class Decoder:
             values[name] = numbers[:, here] if kind == "f8" else (table[:, here] & 0xFF).astype(np.float64)
             at += wide
         return Columns(stamp, values, self._first.labels, tuple(self.frames))
+
+
+def blank(msgtype: str, fixed: Mapping[str, Any], path: str = "") -> Any:
+    """Return a message of zeros, empty texts and empty lists, but for what is ``fixed``, path of a field to its value.
+
+    A list is given whole: texts, an array of numbers, or messages.
+    """
+    values: dict[str, Any] = {}
+    fields: Any = _STORE.get_msgdef(msgtype).fields
+    for name, (node, details) in fields:
+        here = f"{path}.{name}" if path else name
+        if here in fixed:
+            values[name] = fixed[here]
+        elif node == Nodetype.BASE:
+            values[name] = "" if details[0] == "string" else 0
+        elif node == Nodetype.NAME:
+            values[name] = blank(details, fixed, here)
+        else:
+            (inner, inner_details), count = details
+            numbers = inner == Nodetype.BASE and inner_details[0] != "string"
+            size = count if node == Nodetype.ARRAY else 0
+            values[name] = np.zeros(size, dtype=_TYPES[inner_details[0]]) if numbers else []
+    return _STORE.types[msgtype](**values)
+
+
+class Encoder:
+    """Encodes messages of one topic that differ in their stamps and in numbers of eight bytes alone.
+
+    Args:
+        msgtype: Any type that is the same in every distribution.
+        fixed: What all have in common, see :func:`blank`.
+        fields: The fields whose numbers differ: all numbers in them and below them, in their order.
+    """
+
+    def __init__(self, msgtype: str, fixed: Mapping[str, Any], fields: Sequence[str] = ()) -> None:
+        raw = bytes(_STORE.serialize_cdr(blank(msgtype, fixed), msgtype))
+        self._raw = np.frombuffer(raw, dtype=np.uint8)
+        walk = _Walk(raw)
+        walk.begin()
+        walk.message(msgtype, "")
+        self._seconds = [at for path, at, _, _ in walk.numbers if path.endswith(("stamp.sec", "clock.sec"))]
+        self._places = [
+            [at + 8 * i for path, at, _, n in walk.numbers if f"{path}.".startswith(f"{field}.") for i in range(n)]
+            for field in fields
+        ]
+
+    def write(self, stamp: Integers, *values: Array) -> list[bytes]:
+        """Return n messages.
+
+        Args:
+            stamp: (n,) of all headers in them [ns].
+            values: (n, k) of each of the fields.
+        """
+        out = np.tile(self._raw, (len(stamp), 1))
+        clock = np.stack([stamp // 1_000_000_000, stamp % 1_000_000_000], axis=1).astype("<i4").view(np.uint8)
+        for at in self._seconds:
+            out[:, at : at + 8] = clock
+        for places, numbers in zip(self._places, values, strict=True):
+            cells = np.ascontiguousarray(numbers, dtype="<f8").reshape(len(stamp), len(places)).view(np.uint8)
+            for k, at in enumerate(places):
+                out[:, at : at + 8] = cells[:, 8 * k : 8 * k + 8]
+        raw, size = out.tobytes(), len(self._raw)
+        return [raw[at : at + size] for at in range(0, len(raw), size)]
+
+
+def definition(msgtype: str) -> tuple[str, str]:
+    """Return the definition of a type that rosbags knows, as rosbag2 stores it, and its RIHS01 hash."""
+    return str(_STORE.generate_msgdef(msgtype, ros_version=2)[0]), str(_STORE.hash_rihs01(msgtype))
 
 
 def columns(messages: Sequence[bytes], msgtype: str) -> Columns:

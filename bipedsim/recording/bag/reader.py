@@ -108,25 +108,31 @@ class BagWriter:
     :meth:`close` to the one that writes; with one thread, :meth:`flush` does both.
 
     Args:
-        path: The directory to make.
+        path: The directory to make, or the file.
         custom_data: Text that a reader finds again, such as the robot's name.
         ros_distro: Name of the ROS distribution that the messages come from.
+        alone: Whether it is an .mcap file alone, which has no directory with metadata.yaml.
 
     Raises:
         ConfigError: ``path`` exists, or cannot be made.
         RecordingError: The disk takes nothing.
     """
 
-    def __init__(self, path: Path, custom_data: Mapping[str, str] | None = None, ros_distro: str = "jazzy") -> None:
+    def __init__(
+        self, path: Path, custom_data: Mapping[str, str] | None = None, ros_distro: str = "jazzy", alone: bool = False
+    ) -> None:
         if path.exists():
             raise ConfigError(
                 f"{path}: exists already; a bag is never overwritten: remove it, or name another directory"
             )
+        folder = path.parent if alone else path
         try:
-            path.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=alone)
         except OSError as error:
-            raise ConfigError(f"{path}: the bag's directory cannot be made ({error.strerror})") from error
+            raise ConfigError(f"{folder}: the bag's directory cannot be made ({error.strerror})") from error
         self.path = path
+        self._name = path.name if alone else f"{path.resolve().name}_0.mcap"
+        self._metadata = None if alone else path / "metadata.yaml"
         self.custom_data = dict(custom_data or {})
         self.ros_distro = ros_distro
         self._n_topics = 0
@@ -139,16 +145,20 @@ class BagWriter:
         self._start, self._end = 2**63 - 1, 0
         self._metadata_due = 0.0
         try:
-            self._file = LiveFile(path / f"{path.resolve().name}_0.mcap")
+            self._file = LiveFile(folder / self._name)
             self._mcap: Any = Writer(self._file)  # half of its methods are untyped
             # Private to the library, which offers no other way; a test with many chunks sees where it stops to work.
-            vars(self._mcap)["_Writer__chunk_indices"] = SpooledIndexes(path)
+            self._indexes = SpooledIndexes(folder)
+            vars(self._mcap)["_Writer__chunk_indices"] = self._indexes
             self._mcap.start(profile="ros2", library=LIBRARY)
             self._file.save()
             self._write_metadata(final=False)
         except OSError as error:
             # What is no bag would stand in the way of the next one.
-            shutil.rmtree(path, ignore_errors=True)
+            if alone:
+                path.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
             raise RecordingError(
                 f"{path}: the bag cannot be begun ({error.strerror}): make room, or record elsewhere"
             ) from error
@@ -215,6 +225,7 @@ class BagWriter:
         self._mcap.add_metadata("rosbag2", {"serialized_metadata": self._metadata_text(inner=True)})
         self._mcap.finish()
         self._file.finish()
+        self._indexes.close()
         self._write_metadata(final=True)
 
     def _metadata_text(self, inner: bool) -> str:
@@ -225,7 +236,7 @@ class BagWriter:
             "duration": {"nanoseconds": self._end - start if total else 0},
             "message_count": total,
         }
-        name = f"{self.path.resolve().name}_0.mcap"
+        name = self._name
         information = {
             "version": 9,
             "storage_identifier": "mcap",
@@ -254,7 +265,9 @@ class BagWriter:
         return str(yaml.dump(document, Dumper=_NoAliases, sort_keys=False))
 
     def _write_metadata(self, final: bool) -> None:
-        path = self.path / "metadata.yaml"
+        path = self._metadata
+        if path is None:
+            return
         temporary = path.with_suffix(".yaml.tmp")
         temporary.write_text(self._metadata_text(inner=False), encoding="utf-8")
         os.replace(temporary, path)

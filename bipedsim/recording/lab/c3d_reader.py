@@ -6,7 +6,6 @@ sign. What stops a plate from being read is told with what was looked for and wh
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import CHANNELS, PlateGeometry, PlateSignals
 from bipedsim.recording.lab.c3d import ezc3d_module
+from bipedsim.recording.lab.cells import LARGEST, whole_samples
+from bipedsim.recording.lab.ezc3d_alone import read_alone
 from bipedsim.recording.lab.trial import Event, LabTrial, Markers, force_unit, length_unit, moment_unit
 
 LEVEL = 0.9
@@ -45,7 +46,8 @@ def read_c3d(path: Path | str) -> LabTrial:
         RecordingError: No C3D file, a damaged one, one without force plates, or with plates, units or axes that are
             not known here.
     """
-    ezc3d, path = ezc3d_module(), Path(path)
+    ezc3d_module()
+    path = Path(path)
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -57,7 +59,7 @@ def read_c3d(path: Path | str) -> LabTrial:
             f"{path}: no C3D file: looked for a header of 512 bytes, its second 0x50; found {found}"
         )
     try:
-        c3d = ezc3d.c3d(os.fspath(path))
+        c3d = read_alone(path)
         notes: list[str] = []
         frames = _frames(path, c3d, head)
         markers, scale = _markers(path, c3d, frames)
@@ -68,7 +70,7 @@ def read_c3d(path: Path | str) -> LabTrial:
     except (BipedSimError, MemoryError):
         raise
     except Exception as error:
-        # Damaged bytes raise whatever ezc3d meets.
+        # Damaged bytes may mean anything.
         raise RecordingError(
             f"{path}: damaged, or no C3D file ({type(error).__name__}: {error}); if there is a whole copy, read that"
         ) from error
@@ -165,6 +167,8 @@ def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[
     analogs = c3d["data"]["analogs"][0]
     units = [str(unit) for unit in (_values(c3d, "ANALOG", "UNITS") or ())]
     rate = float(c3d["header"]["analogs"]["frame_rate"])
+    if not 0.0 < rate < LARGEST:
+        raise RecordingError(f"{path}: damaged: looked for a rate of its force plates above 0 Hz, found {rate:g}")
     zero = _zero_samples(c3d, len(analogs[0]) if len(analogs) else 0, notes)
     result = []
     for i in range(count):
@@ -183,6 +187,8 @@ def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[
             )
         named = [units[k - 1] if k <= len(units) else "" for k in numbers]
         channels = analogs[numbers - 1].T * _scales(where, kind, named, scale)
+        t = np.arange(len(channels)) / rate
+        channels = whole_samples(where, t, channels, notes)
         geometry: dict[str, Any] = {
             "name": str(i + 1),
             "corners": scale * corners[:, :, i].T,
@@ -197,7 +203,7 @@ def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[
         geometry["offset"] = offset
         if zero is not None:
             channels = _without_zero(PlateGeometry(**geometry), channels, zero, notes)
-        result.append((geometry, channels, np.arange(len(channels)) / rate))
+        result.append((geometry, channels, t))
     return result
 
 

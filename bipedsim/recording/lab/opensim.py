@@ -18,6 +18,7 @@ import numpy as np
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
+from bipedsim.recording.lab.cells import numbers, say_if_uneven, whole_samples
 from bipedsim.recording.lab.trial import METRES, Y_UP, LabTrial, Markers
 
 MARGIN = 0.1
@@ -145,10 +146,7 @@ def read_storage(path: Path | str) -> Storage:
     counted = header.get("nrows", header.get("datarows", ""))
     if counted.isdigit() and int(counted) != len(rows):
         raise RecordingError(f"{path}: damaged: its header counts {counted} rows, and it has {len(rows)}")
-    try:
-        values = np.array(rows, dtype=np.float64)
-    except ValueError as error:
-        raise RecordingError(f"{path}: damaged: {error}") from error
+    values = numbers(path, names, rows)
     if names[0].lower() != "time" or not (np.diff(values[:, 0]) > 0.0).all():
         raise RecordingError(f"{path}: looked for a first column `time` that rises; found {names[0]!r}")
     degrees = header.get("indegrees", "no").lower() == "yes"
@@ -274,7 +272,9 @@ def read_forces(path: Path | str) -> LabTrial:
             f"{path}: no ground forces: looked for columns such as ground_force_r_vx, _vy, _vz, _px, _py, _pz, found "
             f"{', '.join(table.names[:24])}{', ...' if len(table.names) > 24 else ''}"
         )
-    plates, notes = [], []
+    notes: list[str] = []
+    say_if_uneven(table.t, notes)
+    plates = []
     for stem in stems:
         force, point = (np.column_stack([table.column(f"{stem}{part}{axis}") for axis in "xyz"]) for part in "vp")
         torque, twist = np.zeros_like(force), _torque_stem(stem, table.names)
@@ -282,7 +282,8 @@ def read_forces(path: Path | str) -> LabTrial:
             notes.append(f"{stem}vx: without torques, which count as zero")
         else:
             torque = np.column_stack([table.column(f"{twist}{axis}") for axis in "xyz"])
-        force, point, torque = force @ Y_UP, unit * point @ Y_UP, unit * torque @ Y_UP
+        sample = whole_samples(f"{stem}vx", table.t, np.hstack([force, torque]), notes, point)
+        force, point, torque = sample[:, :3] @ Y_UP, unit * point @ Y_UP, unit * sample[:, 3:] @ Y_UP
         plates.append(plate_of_forces(_plate_name(stem), table.t, force, point, torque))
     return LabTrial(path.stem, tuple(plates), notes=tuple(notes))
 

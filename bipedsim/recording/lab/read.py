@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.recording.lab.c3d import ezc3d_module
 from bipedsim.recording.lab.c3d_reader import read_c3d
 from bipedsim.recording.lab.opensim import read_forces
 from bipedsim.recording.lab.text import read_text
@@ -29,4 +30,9 @@ def read_trial(path: Path | str) -> LabTrial:
         raise RecordingError(f"{path}: no such file")
     if reader is None:
         raise RecordingError(f"{path}: no file of a laboratory: its name must end in {', '.join(LAB_SUFFIXES)}")
-    return reader(path)
+    if reader is read_c3d:
+        ezc3d_module()  # that it is missing is no fault of the file
+    try:
+        return reader(path)
+    except ConfigError as error:
+        raise RecordingError(f"{path}: {error}") from error

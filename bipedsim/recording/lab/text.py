@@ -18,6 +18,7 @@ import numpy as np
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
+from bipedsim.recording.lab.cells import numbers, say_if_uneven, whole_samples
 from bipedsim.recording.lab.opensim import plate_of_forces
 from bipedsim.recording.lab.trial import METRES, Y_UP, LabTrial, force_unit, moment_unit
 
@@ -44,10 +45,7 @@ def read_text(path: Path | str) -> LabTrial:
         raise RecordingError(
             f"{path}: damaged: {len(names)} columns, {len(rows[wrong])} numbers in row {wrong + 1}"
         )
-    try:
-        values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
-    except ValueError as error:
-        raise RecordingError(f"{path}: no table of numbers below a line of names ({error})") from error
+    values = numbers(path, names, rows)
     columns = {name.partition("[")[0].lower(): values[:, k] for k, name in enumerate(names)}
     units = {name.partition("[")[0].lower(): name.partition("[")[2].rstrip("]") for name in names}
     t = columns.get("time", columns.get("t"))
@@ -58,8 +56,10 @@ def read_text(path: Path | str) -> LabTrial:
             f"{path}: no force plates: looked for a column Time that rises and for Fx[N] ... Mz[Nm], or LGRF_X ... "
             f"LCOP_Z; found {len(rows)} rows of {', '.join(names[:24])}"
         )
+    notes: list[str] = []
+    say_if_uneven(t, notes)
     if not feet:
-        return LabTrial(path.stem, (_wrench(path, t, columns, units),))
+        return LabTrial(path.stem, (_wrench(path, t, columns, units, notes),), notes=tuple(notes))
     plates = []
     for foot in feet:
         axes = [[f"{foot}{kind}_{axis}".lower() for axis in "XYZ"] for kind in ("GRF", "COP")]
@@ -70,20 +70,24 @@ def read_text(path: Path | str) -> LabTrial:
         twist = np.zeros((len(t), 3))
         twist[:, 1] = columns.get(f"{foot}FREEMOMENT_Y".lower(), 0.0)
         name = FEET.get(foot.upper(), foot)
-        plates.append(plate_of_forces(name, t, force @ Y_UP, point @ Y_UP, twist @ Y_UP))
-    return LabTrial(path.stem, tuple(plates))
+        sample = whole_samples(f"plate {foot!r}", t, np.hstack([force, twist]), notes, point)
+        plates.append(plate_of_forces(name, t, sample[:, :3] @ Y_UP, point @ Y_UP, sample[:, 3:] @ Y_UP))
+    return LabTrial(path.stem, tuple(plates), notes=tuple(notes))
 
 
-def _wrench(path: Path, t: Array, columns: dict[str, Array], units: dict[str, str]) -> PlateSignals:
+def _wrench(
+    path: Path, t: Array, columns: dict[str, Array], units: dict[str, str], notes: list[str]
+) -> PlateSignals:
     """Return the one plate whose wrench a table has."""
     scale = [force_unit(units[f"f{a}"] or "N", f"{path}: F{a}") for a in "xyz"]
     scale += [moment_unit(units[f"m{a}"] or "Nm", f"{path}: M{a}") for a in "xyz"]
-    wrench = np.column_stack([columns[f"{kind}{axis}"] for kind in "fm" for axis in "xyz"]) * np.array(scale)
+    wrench = np.column_stack([columns[f"{kind}{axis}"] for kind in "fm" for axis in "xyz"])
+    wrench = whole_samples("force plate 1", t, wrench, notes) * np.array(scale)
     half = HALF
     for axis in "xy":
         name = f"cop{axis}"
         if name in columns and units[name] in METRES:
-            half = max(half, 1.1 * METRES[units[name]] * float(np.abs(columns[name]).max()))
+            half = max(half, 1.1 * METRES[units[name]] * float(np.nanmax(np.abs(columns[name]), initial=0.0)))
     corners = half * np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
     rate = round((len(t) - 1) / float(t[-1] - t[0]), 6)
     return PlateSignals(t, PlateGeometry("1", corners, 2, rate), wrench)

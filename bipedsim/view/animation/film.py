@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm import tqdm
 
+from bipedsim.analysis import robot_of
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
 from bipedsim.ground import GROUNDS, Ground, get_ground
 from bipedsim.model import Robot, load_robot
@@ -106,11 +107,7 @@ def animate(
         times = np.linspace(*stretch(recording, start, stop), postures)
     ground = ground or ground_of(recording)
     if robot is None:
-        if not recording.robot:
-            raise RecordingError(
-                "the recording does not say which robot it is of: give its name or robot.yaml (--robot)"
-            )
-        robot = load_robot(recording.robot)
+        robot = robot_of(recording)
     from bipedsim.view.animation.figure import STRIP_DPI, Film, draw_strip
     from bipedsim.view.animation.scene import Stage
 

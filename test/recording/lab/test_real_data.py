@@ -1,6 +1,7 @@
 """Files of real laboratories, against the processed files that these publish; the data is not ours to pass on.
 
-BIPEDSIM_LAB_DATA names a folder with walking2.c3d and std_cop_walking2_grfs.sto (github.com/opensim-org/opensim-core),
+BIPEDSIM_LAB_DATA names a folder with walking2.c3d, std_cop_walking2_grfs.sto and the same of walking5
+(github.com/opensim-org/opensim-core),
 BDS00001.txt, BDSinfoCOP.txt and PDS13OF1grf.txt (github.com/BMClab/datasets); docs/lab_formats.md says where in there.
 """
 
@@ -24,10 +25,11 @@ def data(name: str) -> Path:
     return path
 
 
-def test_a_walk_has_the_forces_that_opensim_published() -> None:
+@pytest.mark.parametrize("name", ["walking2", "walking5"])
+def test_a_walk_has_the_forces_that_opensim_published(name: str) -> None:
     pytest.importorskip("ezc3d")
-    plates = read_trial(data("walking2.c3d")).plates
-    wanted = np.genfromtxt(data("std_cop_walking2_grfs.sto"), skip_header=6)
+    plates = read_trial(data(f"{name}.c3d")).plates
+    wanted = np.genfromtxt(data(f"std_cop_{name}_grfs.sto"), skip_header=6)
     rows = np.round(2000.0 * wanted[:, 0]).astype(int)
     for k, plate in enumerate(plates):
         force, point, twist = (wanted[:, 9 * k + first : 9 * k + first + 3] for first in (1, 4, 7))
@@ -36,7 +38,7 @@ def test_a_walk_has_the_forces_that_opensim_published() -> None:
         assert loaded.sum() > 8
         np.testing.assert_allclose(1e3 * plate.cop()[rows][loaded], point[loaded], atol=1e-7)
         np.testing.assert_allclose(1e3 * plate.free_moment()[rows][loaded], twist[loaded, 2], atol=1e-6)
-    gait = find_gait("walking2", plates)
+    gait = find_gait(name, plates)
     assert len(gait.stances) == 2
     assert 550.0 < gait.weight < 680.0
 

@@ -17,7 +17,8 @@ import yaml
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from bipedsim.model import load_robot
-from bipedsim_ros.wire import transforms
+from bipedsim_ros.wire import frames, transforms
+from bipedsim_ros.wire.topics import BASE_FRAME, WORLD_FRAME
 
 
 class Message:
@@ -58,8 +59,8 @@ def test_poses_come_at_their_rate_and_anew_when_time_runs_back(monkeypatch: pyte
 def test_each_link_has_one_parent_and_hangs_on_odom(name: str) -> None:
     """Ours and what robot_state_publisher adds for this URDF: every joint of /joint_states, and fixed ones."""
     robot = load_robot(name)
-    parents = [(transforms.moving_frame(robot), transforms.WORLD_FRAME)]
-    parents += [(child, parent) for parent, child, _ in transforms.static_frames(robot)]
+    parents = [(frames.moving_frame(robot), WORLD_FRAME)]
+    parents += [(child, parent) for parent, child, _ in frames.static_frames(robot)]
     stated = {*robot.model.names}
     for joint in ElementTree.fromstring(robot.urdf_xml).findall("joint"):
         ends: Any = (joint.find("child"), joint.find("parent"))
@@ -70,9 +71,9 @@ def test_each_link_has_one_parent_and_hangs_on_odom(name: str) -> None:
     assert Counter(child for child, _ in parents).most_common(1)[0][1] == 1, "two transforms of one frame"
     tree = dict(parents)
     links = [link.get("name") for link in ElementTree.fromstring(robot.urdf_xml).findall("link")]
-    for frame in (*links, transforms.BASE_FRAME, "l_sole", "r_sole", "l_ankle", "r_ankle"):
+    for frame in (*links, BASE_FRAME, "l_sole", "r_sole", "l_ankle", "r_ankle"):
         up = frame
-        while up != transforms.WORLD_FRAME:
+        while up != WORLD_FRAME:
             assert up in tree, f"{frame} hangs on {up}, which nobody places"
             up = tree[up]
 
@@ -94,7 +95,7 @@ def test_links_behind_locked_joints_are_where_the_whole_model_has_them(tmp_path:
         q[whole.joints[whole.getJointId(joint)].idx_q] = angle
     data = whole.createData()
     pin.framesForwardKinematics(whole, data, q)
-    placed = {child: (parent, pose) for parent, child, pose in transforms.static_frames(robot)}
+    placed = {child: (parent, pose) for parent, child, pose in frames.static_frames(robot)}
     for number in map(whole.getJointId, angles):
         link = next(frame for frame in whole.frames if frame.parentJoint == number and frame.type == pin.FrameType.BODY)
         parent, pose = placed[link.name]

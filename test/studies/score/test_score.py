@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +94,16 @@ def test_intervals_of_paired_differences_hold_what_they_promise() -> None:
 )
 def test_intervals_are_newcombes(counts: tuple[int, int, int, int], expected: tuple[float, float]) -> None:
     assert paired_interval(*counts) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_robots_file_counts_from_where_the_command_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(Path(str(files("bipedsim") / "robots" / "biped14")), tmp_path / "mine")
+    (tmp_path / "short.yaml").write_text(SHORT)
+    monkeypatch.chdir(tmp_path)
+    assert main(["score", "zmp", "--robot", "mine/robot.yaml", "--battery", "short.yaml", "--jobs", "1"]) == 0
+    assert "wrote runs/score_zmp_mine/score.html" in capsys.readouterr().out
 
 
 def test_a_score_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,180 @@
+"""Damaged files of laboratories: never a traceback, a crash or a warning; what is wrong is told by its place."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from damage_support import DAMAGES
+from lab_support import a_plate
+
+from bipedsim.analysis import filtered, find_gait, load_plates, plate_figures, plate_table, stood_still, sway_figures
+from bipedsim.errors import BipedSimError, RecordingError
+from bipedsim.plates import PlateSignals
+from bipedsim.recording.lab import LabTrial, read_trial, write_c3d, write_forces
+
+CELLS = ("nan", "inf", "-inf", "1e308", "1e400", "", "0", "-1", "x", "3,5", "\0", "endheader")
+"""What may stand in a cell of a table in the place of a number."""
+
+
+def mot(path: Path) -> Path:
+    """Write ground forces of OpenSim."""
+    path = path.with_suffix(".mot")
+    write_forces([a_plate(2, "left"), a_plate(2, "right", 1)], path, 20.0)
+    return path
+
+
+def bds(path: Path) -> Path:
+    """Write a table of one plate as the BMClab's BDS has them."""
+    plate = a_plate(2)
+    table = np.column_stack([plate.t, plate.force(), plate.moment_about(plate.geometry.centre)])
+    path = path.with_suffix(".txt")
+    np.savetxt(path, table, "%.6f", "\t", header="Time[s]\tFx[N]\tFy[N]\tFz[N]\tMx[Nm]\tMy[Nm]\tMz[Nm]", comments="")
+    return path
+
+
+def c3d(path: Path) -> Path:
+    """Write a C3D file."""
+    pytest.importorskip("ezc3d", reason="the extra lab: pip install 'bipedsim[lab]'")
+    path = path.with_suffix(".c3d")
+    write_c3d(LabTrial("walk", (a_plate(2), a_plate(3, "2", 1))), path)
+    return path
+
+
+def judge(path: Path) -> str:
+    """Read a file and compute all that commands do; return what was said of it: an error, or notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            found = load_plates(path)
+            plates = dict(found.plates)
+            plate_table(plate_figures(plates, found.weight, 20.0))
+            stood = stood_still(plates, 20.0)
+            if not isinstance(stood, str):
+                sway_figures(*stood)
+            for plate in plates.values():
+                filtered(plate, 10.0)
+            find_gait(path.stem, list(plates.values()))
+        except BipedSimError as error:
+            return str(error)
+    return "; ".join(found.notes)
+
+
+def cells(text: str, rng: np.random.Generator) -> str:
+    """Return a table with something else in one of its cells."""
+    lines = text.split("\n")
+    row = int(rng.integers(len(lines) - 20, len(lines) - 1)) if rng.random() < 0.5 else int(rng.integers(len(lines)))
+    parts = lines[row].split("\t")
+    parts[int(rng.integers(len(parts)))] = str(rng.choice(CELLS))
+    return "\n".join([*lines[:row], "\t".join(parts), *lines[row + 1 :]])
+
+
+@pytest.mark.parametrize("write", [mot, bds])
+def test_a_table_that_is_damaged_is_told_or_read(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    path = write(tmp_path / "trial")
+    good = path.read_bytes()
+    whole = load_plates(path)
+    assert whole.notes == ()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        for damage in DAMAGES:
+            raw = bytearray(good)
+            damage(raw, rng)
+            path.write_bytes(raw)
+            judge(path)
+        path.write_text(cells(good.decode(), rng), encoding="utf-8")
+        judge(path)
+
+
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.slow)])
+def test_a_c3d_file_that_is_damaged_takes_nobody_with_it(seeds: range, tmp_path: Path) -> None:
+    """ezc3d dies of a third of the files with random bytes in their first kilobytes, where the counts are."""
+    path = c3d(tmp_path / "trial")
+    good = path.read_bytes()
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        for damage in DAMAGES:
+            head, raw = bytearray(good[:3000]), bytearray(good)
+            damage(*((head, rng) if seed % 2 else (raw, rng)))
+            path.write_bytes(bytes(head) + good[3000:] if seed % 2 else raw)
+            judge(path)
+
+
+@pytest.mark.parametrize("write", [mot, c3d])
+def test_a_file_that_ends_too_early_is_told(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    """Both count their rows: wherever the file ends, but in its last row or in what fills its last block."""
+    path = write(tmp_path / "trial")
+    good = path.read_bytes()
+    for end in [*range(0, 40, 13), *np.linspace(40, len(good) - 1024, 10).astype(int)]:
+        path.write_bytes(good[:end])
+        with pytest.raises(RecordingError, match=r"^.*trial\.(mot|c3d): (no|damaged)"):
+            read_trial(path)
+
+
+def test_a_process_that_dies_over_a_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ezc3d does to its process; here by another program, so that it is certain."""
+    path = c3d(tmp_path / "trial")
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(program))
+    with pytest.raises(RecordingError, match=r"trial.c3d: damaged, or no C3D file \(ezc3d ended with signal 11\)"):
+        read_trial(path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("12a", r"looked for a number in row 3, column 'ground_force_l_vy'; found '12a'"),
+        ("inf", r"looked for a number in row 3, column 'ground_force_l_vy'; found 'inf'"),
+        ("4e30", r"looked for a number in row 3, column 'ground_force_l_vy'; found '4e30'"),
+        ("nan", r"^ground_force_l_vx: 1 of 400 samples lack a number, the first at 0.252 s; they count as no force$"),
+    ],
+)
+def test_a_cell_that_holds_no_number_is_named(cell: str, message: str, tmp_path: Path) -> None:
+    path = mot(tmp_path / "trial")
+    lines = path.read_text(encoding="utf-8").split("\n")
+    row = lines.index("endheader") + 4
+    parts = lines[row].split("\t")
+    parts[2] = cell
+    lines[row] = "\t".join(parts)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    if cell == "nan":
+        (note,) = read_trial(path).notes
+        assert re.search(message, note)
+        assert (read_trial(path).plates[0].force()[2] == 0.0).all()
+    else:
+        with pytest.raises(RecordingError, match=message):
+            read_trial(path)
+
+
+def test_rows_that_are_missing_in_the_middle_are_told(tmp_path: Path) -> None:
+    path = bds(tmp_path / "trial")
+    lines = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("\n".join([*lines[:100], *lines[150:]]), encoding="utf-8")
+    (note,) = read_trial(path).notes
+    assert note.startswith("its times are not even: 1 of 349 steps are not of 0.001 s, the first behind 0.348 s")
+
+
+def test_channels_without_numbers_are_told(tmp_path: Path) -> None:
+    ezc3d = pytest.importorskip("ezc3d", reason="the extra lab: pip install 'bipedsim[lab]'")
+
+    def with_value(value: float) -> LabTrial:
+        path = c3d(tmp_path / "trial")
+        file = ezc3d.c3d(str(path))
+        file["data"]["analogs"][0, 2, 100:110] = value
+        for name in ("USED", "TYPE", "ZERO", "CHANNEL"):
+            file["parameters"]["FORCE_PLATFORM"][name]["type"] = 2
+        file.write(str(path))
+        return read_trial(path)
+
+    trial = with_value(np.nan)
+    assert any("force plate 1: 10 of 400 samples lack a number, the first at 0.1 s" in note for note in trial.notes)
+    one: PlateSignals = trial.plates[0]
+    assert (one.force()[100:110] == 0.0).all()
+    with pytest.raises(RecordingError, match=r"force plate 1: damaged: .* found inf at 0.1 s"):
+        with_value(np.inf)
